@@ -1,0 +1,45 @@
+/*
+ * Every command, one list: word, least and greatest number of words (the command's own included, -1 = no bound),
+ * flags as Redis's COMMAND shows them, summary. The broker dispatches by it, COMMAND answers from it, PROTOCOL.md
+ * is checked against it.
+ */
+#pragma once
+
+#include "slice.h"
+
+#define PROTOCOL_COMMANDS(X) \
+	X(LOCK, 2, 4, "write blocking", "Take a lock: LOCK name [WAIT ms]") \
+	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
+	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
+	X(HOLDERS, 2, 2, "readonly", "Who holds a lock: HOLDERS name") \
+	X(QUEUE, 2, 2, "readonly", "Who waits for a lock on this host, in order: QUEUE name") \
+	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
+	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
+	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
+	X(PING, 1, 2, "fast", "PING [message]") \
+	X(ECHO, 2, 2, "fast", "ECHO message") \
+	X(SELECT, 2, 2, "fast", "SELECT 0") \
+	X(INFO, 1, -1, "readonly", "State and counters: INFO [section ...]") \
+	X(CLIENT, 2, -1, "readonly", "CLIENT ID|SETNAME|GETNAME|SETINFO|LIST|UNBLOCK|NO-EVICT") \
+	X(COMMAND, 1, -1, "readonly", "COMMAND [COUNT|DOCS|INFO]") \
+	X(RESET, 1, 1, "fast", "Release everything and start anew") \
+	X(QUIT, 1, 1, "fast", "Close the connection")
+
+enum command {
+#define X(word, least, most, flags, summary) COMMAND_##word,
+	PROTOCOL_COMMANDS(X)
+#undef X
+	COMMAND_COUNT
+};
+
+struct command_spec {
+	const char *word;
+	int args_min, args_max; /* counting the command's own word; max -1 = no bound */
+	const char *flags;      /* separated by spaces */
+	const char *summary;
+};
+
+extern const struct command_spec command_table[COMMAND_COUNT];
+
+/* The command of that word, in any case; COMMAND_COUNT when there is none. */
+enum command command_find(struct slice word);

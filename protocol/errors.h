@@ -1,0 +1,25 @@
+/* The error codes a client can see, one list. A reply is "-CODE sentence"; PROTOCOL.md says when each comes. */
+#pragma once
+
+#define PROTOCOL_ERRORS(X) \
+	X(ERR, "the request is malformed, unknown or not allowed here") \
+	X(BADNAME, "not a lock name: 1..512 bytes of UTF-8, no control characters, not . or ..") \
+	X(NOTHELD, "this client does not hold that lock") \
+	X(LOST, "the grant is void: the session was lost or the znode deleted") \
+	X(DEADLOCK, "granting this could never happen") \
+	X(LIMIT, "a limit of the daemon is reached") \
+	X(DENIED, "not allowed for this user") \
+	X(MISMATCH, "the lock is of another kind, flavour or limit") \
+	X(UNAVAILABLE, "ZooKeeper cannot be asked now") \
+	X(DRAINING, "the daemon is stopping") \
+	X(NOPROTO, "unsupported protocol version")
+
+enum error_code {
+#define X(name, text) ERROR_##name,
+	PROTOCOL_ERRORS(X)
+#undef X
+	ERROR_COUNT
+};
+
+/* The word on the wire, for example "NOTHELD". Static. */
+const char *error_word(enum error_code code);

@@ -1,0 +1,173 @@
+#include "name.h"
+
+#include <assert.h>
+
+/*
+ * The code point at s[*at], *at moved past it; -1 when the bytes there are no UTF-8: a stray or missing
+ * continuation, an overlong form, a surrogate, or beyond U+10FFFF.
+ */
+static int32_t utf8_next(struct slice s, size_t *at)
+{
+	unsigned char lead = (unsigned char)s.data[*at];
+	int more = lead < 0x80 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+	int32_t point = more == 0 ? lead : lead & (0x3f >> more);
+
+	if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || s.len - *at <= (size_t)more)
+		return -1;
+	for (int i = 1; i <= more; i++) {
+		unsigned char c = (unsigned char)s.data[*at + (size_t)i];
+
+		if ((c & 0xc0) != 0x80)
+			return -1;
+		point = point << 6 | (c & 0x3f);
+	}
+	if ((more == 2 && point < 0x800) || (more == 3 && (point < 0x10000 || point > 0x10ffff)) ||
+	    (point >= 0xd800 && point <= 0xdfff))
+		return -1;
+	*at += (size_t)more + 1;
+	return point;
+}
+
+bool name_valid(struct slice name)
+{
+	size_t at = 0;
+
+	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
+		return false;
+	while (at < name.len) {
+		int32_t point = utf8_next(name, &at);
+
+		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
+			return false;
+	}
+	return true;
+}
+
+/* Does this byte stand for itself in a znode name (a leading dot does not)? */
+static bool plain(char c, bool leading)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+	       (c == '.' && !leading);
+}
+
+void name_encode(struct slice name, struct bytes *znode)
+{
+	assert(name_valid(name));
+	bytes_reserve(znode, name.len * 3);
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.data[i];
+
+		if (plain(name.data[i], i == 0)) {
+			znode->data[znode->len++] = name.data[i];
+		} else {
+			znode->data[znode->len++] = '%';
+			znode->data[znode->len++] = "0123456789ABCDEF"[c >> 4];
+			znode->data[znode->len++] = "0123456789ABCDEF"[c & 15];
+		}
+	}
+}
+
+static int hex_upper(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool name_decode(struct slice znode, struct bytes *name)
+{
+	size_t begin = name->len;
+
+	if (znode.len > NAME_BYTES_MAX * 3)
+		return false;
+	for (size_t i = 0; i < znode.len; i++) {
+		int high, low;
+
+		if (plain(znode.data[i], i == 0)) {
+			bytes_char(name, znode.data[i]);
+			continue;
+		}
+		if (znode.data[i] != '%' || znode.len - i < 3)
+			goto foreign;
+		high = hex_upper(znode.data[i + 1]);
+		low = hex_upper(znode.data[i + 2]);
+		/* What stands for itself is never written as an escape: each name has one encoding. */
+		if (high < 0 || low < 0 || plain((char)(high << 4 | low), i == 0))
+			goto foreign;
+		bytes_char(name, (char)(high << 4 | low));
+		i += 2;
+	}
+	if (name_valid((struct slice){ name->data + begin, name->len - begin }))
+		return true;
+foreign:
+	name->len = begin;
+	return false;
+}
+
+/* `*at` is behind the opening bracket; it is moved behind the class. One that is not closed ends with the pattern. */
+static bool class_matches(struct slice pattern, size_t *at, unsigned char c)
+{
+	const unsigned char *p = (const unsigned char *)pattern.data;
+	size_t i = *at, end = pattern.len;
+	bool negated = i < end && p[i] == '^', found = false;
+
+	for (i += negated; i < end && p[i] != ']'; i++) {
+		unsigned char low = p[i], high = p[i];
+
+		if (low == '\\' && i + 1 < end) {
+			low = high = p[++i];
+		} else if (i + 2 < end && p[i + 1] == '-') {
+			high = p[i + 2];
+			i += 2;
+		}
+		found = found || (low <= high ? c >= low && c <= high : c >= high && c <= low);
+	}
+	*at = i < end ? i + 1 : end;
+	return found != negated;
+}
+
+/* One element of a pattern other than a star, against one byte; `*at` is moved behind the element. */
+static bool element_matches(struct slice pattern, size_t *at, unsigned char c)
+{
+	unsigned char element = (unsigned char)pattern.data[(*at)++];
+
+	switch (element) {
+	case '?':
+		return true;
+	case '[':
+		return class_matches(pattern, at, c);
+	case '\\':
+		/* At the end of the pattern it stands for itself. */
+		if (*at < pattern.len)
+			element = (unsigned char)pattern.data[(*at)++];
+		break;
+	}
+	return element == c;
+}
+
+/*
+ * Only the latest star can need another try: whatever an earlier one could still give, the latest can too. The
+ * work is at most pattern times name, both bounded, and nothing recurs.
+ */
+bool name_matches(struct slice pattern, struct slice name)
+{
+	size_t p = 0, n = 0, star = SIZE_MAX, star_name = 0;
+
+	while (n < name.len) {
+		size_t next = p;
+
+		if (p < pattern.len && pattern.data[p] == '*') {
+			star = ++p;
+			star_name = n;
+		} else if (p < pattern.len && element_matches(pattern, &next, (unsigned char)name.data[n])) {
+			p = next;
+			n++;
+		} else if (star != SIZE_MAX) {
+			p = star;
+			n = ++star_name;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.len && pattern.data[p] == '*')
+		p++;
+	return p == pattern.len;
+}

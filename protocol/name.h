@@ -1,0 +1,19 @@
+/*
+ * Lock names. A name is 1..NAME_BYTES_MAX bytes of UTF-8 without control characters (below 0x20, 0x7f, and
+ * U+0080..U+009F), not "." or "..". It is mapped to one znode name by percent-encoding, upper-case hex, of every
+ * byte outside [A-Za-z0-9._-] and of a leading dot; the mapping is reversible.
+ */
+#pragma once
+
+#include "bytes.h"
+#include "slice.h"
+
+enum { NAME_BYTES_MAX = 512 };
+
+bool name_valid(struct slice name);
+/* Appends the znode name. `name` must be valid. */
+void name_encode(struct slice name, struct bytes *znode);
+/* Appends the lock name. False, and nothing appended, when `znode` is not an encoding name_encode() makes. */
+bool name_decode(struct slice znode, struct bytes *name);
+/* Redis's glob: * ? [abc] [^a-z] \x. Bytes, case matters. Linear time: cannot be made to explode. */
+bool name_matches(struct slice pattern, struct slice name);

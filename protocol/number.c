@@ -1,0 +1,55 @@
+#include "number.h"
+
+/* No int64_t has more, and this many nines still fit in a uint64_t. */
+enum { DIGITS_MAX = 19 };
+
+/* The digits at text[at], after a minus or not; `*end` is behind the last. NUMBER_MORE: the text ends with them. */
+static enum number_result digits(struct slice text, size_t at, bool negative, int64_t *value, size_t *end)
+{
+	uint64_t sum = 0, most = (uint64_t)INT64_MAX + negative;
+	size_t i = at;
+
+	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9' && i - at < DIGITS_MAX)
+		sum = sum * 10 + (uint64_t)(text.data[i++] - '0');
+	*end = i;
+	if (i > at && text.data[at] == '0' && (i - at > 1 || negative))
+		return NUMBER_BROKEN;
+	if (sum > most)
+		return NUMBER_BROKEN;
+	*value = (int64_t)(negative ? -sum : sum);
+	if (i == text.len)
+		return NUMBER_MORE;
+	return i > at ? NUMBER_DONE : NUMBER_BROKEN;
+}
+
+bool number_parse(struct slice text, int64_t *value)
+{
+	bool negative = text.len > 0 && text.data[0] == '-';
+	int64_t parsed;
+	size_t end;
+
+	if (digits(text, negative, negative, &parsed, &end) != NUMBER_MORE || end == negative)
+		return false;
+	*value = parsed;
+	return true;
+}
+
+enum number_result number_line(struct slice input, size_t *at, int64_t *value)
+{
+	bool negative = *at < input.len && input.data[*at] == '-';
+	int64_t parsed;
+	size_t end;
+	enum number_result result = digits(input, *at + negative, negative, &parsed, &end);
+
+	if (result != NUMBER_DONE)
+		return result;
+	if (input.data[end] != '\r')
+		return NUMBER_BROKEN;
+	if (input.len - end < 2)
+		return NUMBER_MORE;
+	if (input.data[end + 1] != '\n')
+		return NUMBER_BROKEN;
+	*value = parsed;
+	*at = end + 2;
+	return NUMBER_DONE;
+}

@@ -1,0 +1,85 @@
+#include "resp.h"
+
+#include <assert.h>
+
+static void line_int(struct bytes *out, char type, int64_t value)
+{
+	bytes_char(out, type);
+	bytes_int(out, value);
+	bytes_append(out, "\r\n", 2);
+}
+
+/* Appends `text` as part of a line: what would end the line becomes a space. */
+static void line_text(struct bytes *out, struct slice text)
+{
+	size_t begin = out->len;
+
+	bytes_slice(out, text);
+	for (size_t i = begin; i < out->len; i++)
+		if (out->data[i] == '\r' || out->data[i] == '\n')
+			out->data[i] = ' ';
+}
+
+void resp_status(struct bytes *out, const char *text)
+{
+	bytes_char(out, '+');
+	line_text(out, slice_of(text));
+	bytes_append(out, "\r\n", 2);
+}
+
+void resp_error(struct bytes *out, enum error_code code, struct slice sentence)
+{
+	bytes_char(out, '-');
+	bytes_text(out, error_word(code));
+	bytes_char(out, ' ');
+	line_text(out, sentence);
+	bytes_append(out, "\r\n", 2);
+}
+
+void resp_integer(struct bytes *out, int64_t value)
+{
+	line_int(out, ':', value);
+}
+
+void resp_bulk(struct bytes *out, struct slice text)
+{
+	line_int(out, '$', (int64_t)text.len);
+	bytes_slice(out, text);
+	bytes_append(out, "\r\n", 2);
+}
+
+void resp_nil(struct bytes *out, int version)
+{
+	bytes_text(out, version >= 3 ? "_\r\n" : "$-1\r\n");
+}
+
+void resp_nil_array(struct bytes *out, int version)
+{
+	bytes_text(out, version >= 3 ? "_\r\n" : "*-1\r\n");
+}
+
+void resp_array(struct bytes *out, size_t items)
+{
+	line_int(out, '*', (int64_t)items);
+}
+
+void resp_map(struct bytes *out, size_t pairs, int version)
+{
+	if (version >= 3)
+		line_int(out, '%', (int64_t)pairs);
+	else
+		line_int(out, '*', (int64_t)pairs * 2);
+}
+
+void resp_push(struct bytes *out, size_t items, int version)
+{
+	line_int(out, version >= 3 ? '>' : '*', (int64_t)items);
+}
+
+void resp_request(struct bytes *out, size_t argc, const struct slice *argv)
+{
+	assert(argc > 0);
+	resp_array(out, argc);
+	for (size_t i = 0; i < argc; i++)
+		resp_bulk(out, argv[i]);
+}

@@ -1,0 +1,41 @@
+/* A slice is a borrowed run of bytes: never owned, never NUL-terminated by promise. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+	const char *data;
+	size_t len;
+};
+
+#define SLICE(literal) ((struct slice){ (literal), sizeof(literal) - 1 })
+
+static inline struct slice slice_of(const char *text)
+{
+	return (struct slice){ text, strlen(text) };
+}
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* ASCII case is ignored, as Redis does for command words. */
+static inline bool slice_is(struct slice a, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < a.len && word[i]; i++) {
+		char x = a.data[i], y = word[i];
+
+		if (x >= 'A' && x <= 'Z')
+			x = (char)(x + ('a' - 'A'));
+		if (y >= 'A' && y <= 'Z')
+			y = (char)(y + ('a' - 'A'));
+		if (x != y)
+			return false;
+	}
+	return i == a.len && word[i] == '\0';
+}

@@ -1,0 +1,207 @@
+/* Lock names: what is one, how it becomes a znode name and back, and patterns over them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "protocol/name.h"
+
+static void names_are_utf8_without_control_characters(void **state)
+{
+	/* clang-format off */
+	static const char *const good[] = {
+		"a", "orders/42", "/", "a b", " ", "...", ".a", "a.", "%41", "\"", "*", "\xc2\xa0", "\xc3\xa4", "\xdf\xbf",
+		"\xe0\xa0\x80", "\xe2\x82\xac", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80",
+		"\xf4\x8f\xbf\xbf",
+	};
+	static const char *const bad[] = {
+		"", ".", "..", "\n", "a\tb", "\x1f", "\x7f", "a\r",
+		/* Control characters beyond ASCII. */
+		"\xc2\x80", "\xc2\x9f",
+		/* No lead byte. */
+		"\x80", "\xbf", "\xff", "\xfe",
+		/* Overlong. */
+		"\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf",
+		/* Surrogates. */
+		"\xed\xa0\x80", "\xed\xbf\xbf",
+		/* Beyond U+10FFFF. */
+		"\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf8\x88\x80\x80\x80",
+		/* Cut short. */
+		"\xc3", "a\xe2\x82", "\xf0\x90\x80", "\xc3(", "\xe2(\xa1", "\xe2\x82(",
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(name_valid(slice_of(good[i])));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(name_valid(slice_of(bad[i])));
+	assert_false(name_valid(SLICE("a\0b")));
+	assert_false(name_valid((struct slice){ NULL, 0 }));
+}
+
+static void a_name_may_have_512_bytes(void **state)
+{
+	char text[NAME_BYTES_MAX + 1];
+
+	memset(text, 'x', sizeof(text));
+	assert_true(name_valid((struct slice){ text, NAME_BYTES_MAX }));
+	assert_false(name_valid((struct slice){ text, NAME_BYTES_MAX + 1 }));
+	/* The limit is of bytes: a character of two that straddles it is cut. */
+	memcpy(text + NAME_BYTES_MAX - 1, "\xc3\xa4", 2);
+	assert_false(name_valid((struct slice){ text, NAME_BYTES_MAX + 1 }));
+	assert_false(name_valid((struct slice){ text, NAME_BYTES_MAX }));
+}
+
+static const struct {
+	const char *name, *znode;
+} encodings[] = {
+	{ "a", "a" },
+	{ "AZaz09._-", "AZaz09._-" },
+	{ "orders/42", "orders%2F42" },
+	{ "/", "%2F" },
+	{ ".a", "%2Ea" },
+	{ "..a", "%2E.a" },
+	{ "...", "%2E.." },
+	{ "a.b.", "a.b." },
+	{ "a b", "a%20b" },
+	{ "100%", "100%25" },
+	{ "%2F", "%252F" },
+	{ "~!@", "%7E%21%40" },
+	{ "\xc3\xa4", "%C3%A4" },
+	{ "\xf4\x8f\xbf\xbf", "%F4%8F%BF%BF" },
+};
+
+static void names_and_znodes_map_one_to_one(void **state)
+{
+	for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++) {
+		struct bytes znode = { 0 }, name = { 0 };
+
+		bytes_text(&znode, "/x/");
+		name_encode(slice_of(encodings[i].name), &znode);
+		assert_true(slice_eq((struct slice){ znode.data + 3, znode.len - 3 }, slice_of(encodings[i].znode)));
+		bytes_text(&name, "=");
+		assert_true(name_decode(slice_of(encodings[i].znode), &name));
+		assert_true(slice_eq((struct slice){ name.data + 1, name.len - 1 }, slice_of(encodings[i].name)));
+		bytes_free(&znode);
+		bytes_free(&name);
+	}
+}
+
+static void every_byte_survives_a_round_trip(void **state)
+{
+	struct bytes znode = { 0 }, name = { 0 };
+
+	for (int lead = 0x20; lead < 0x7f; lead++)
+		for (int c = 0x20; c < 0x7f; c++) {
+			char text[] = { (char)lead, (char)c };
+			struct slice two = { text, 2 };
+
+			if (!name_valid(two))
+				continue;
+			bytes_clear(&znode);
+			bytes_clear(&name);
+			name_encode(two, &znode);
+			assert_true(name_decode(bytes_view(&znode), &name));
+			assert_true(slice_eq(bytes_view(&name), two));
+		}
+	bytes_free(&znode);
+	bytes_free(&name);
+}
+
+static void the_longest_name_survives_a_round_trip(void **state)
+{
+	char text[NAME_BYTES_MAX];
+	struct bytes znode = { 0 }, name = { 0 };
+
+	memset(text, '/', sizeof(text));
+	name_encode((struct slice){ text, sizeof(text) }, &znode);
+	assert_int_equal(znode.len, NAME_BYTES_MAX * 3);
+	assert_true(name_decode(bytes_view(&znode), &name));
+	assert_int_equal(name.len, NAME_BYTES_MAX);
+	bytes_text(&znode, "a");
+	bytes_clear(&name);
+	assert_false(name_decode(bytes_view(&znode), &name));
+	assert_int_equal(name.len, 0);
+	bytes_free(&znode);
+	bytes_free(&name);
+}
+
+static void foreign_znodes_are_no_names(void **state)
+{
+	/* clang-format off */
+	static const char *const foreign[] = {
+		"", ".", "..", ".hosts", ".mail", "a/b", "a b", "%", "%2", "a%2", "%2f", "%zz", "%41", "a%2E", "%5F", "%0A",
+		"%7F", "%C2%80", "%FF", "%C3", "%2E", "%2E.", "caf\xc3\xa9", "a\n",
+	};
+	/* clang-format on */
+	struct bytes name = { 0 };
+
+	bytes_text(&name, "kept");
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++) {
+		assert_false(name_decode(slice_of(foreign[i]), &name));
+		assert_int_equal(name.len, 4);
+	}
+	bytes_free(&name);
+}
+
+static bool matches(const char *pattern, const char *name)
+{
+	return name_matches(slice_of(pattern), slice_of(name));
+}
+
+static void patterns_match_as_in_redis(void **state)
+{
+	/* clang-format off */
+	static const char *const yes[][2] = {
+		{ "", "" }, { "*", "" }, { "*", "abc" }, { "**", "abc" }, { "a*", "abc" }, { "*c", "abc" }, { "*b*", "abc" },
+		{ "a*c", "abbbc" }, { "a*bc*d", "abcbcxd" }, { "*?", "ab" }, { "?", "a" }, { "a?c", "abc" },
+		{ "[abc]", "b" }, { "[^abc]", "d" }, { "[a-c]x", "bx" }, { "[c-a]x", "bx" }, { "[a-]", "]" }, { "[\\]]", "]" },
+		{ "[\\^a]", "^" }, { "[a", "a" }, { "[^]", "a" }, { "[a\\-c]", "-" }, { "*[0-9]", "n7" },
+		{ "h[^e]llo", "hallo" }, { "\\*", "*" }, { "a\\", "a\\" }, { "\\[a]", "[a]" },
+	};
+	static const char *const no[][2] = {
+		{ "", "a" }, { "a", "" }, { "a", "A" }, { "a*", "ba" }, { "*c", "abcd" }, { "?", "" }, { "?", "ab" },
+		{ "a?c", "ac" }, { "a*bc*d", "abcbcx" }, { "[abc]", "d" }, { "[^abc]", "b" }, { "[]", "a" }, { "[", "[" },
+		{ "[a\\-c]", "b" }, { "h[^e]llo", "hello" }, { "\\*", "a" },
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
+		assert_true(matches(yes[i][0], yes[i][1]));
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
+		assert_false(matches(no[i][0], no[i][1]));
+}
+
+/* Takes exponential time where a star is tried by recursion; a test that ends shows that it is not. */
+static void patterns_cannot_be_made_to_explode(void **state)
+{
+	struct bytes pattern = { 0 }, name = { 0 };
+
+	for (int i = 0; i < 170; i++)
+		bytes_text(&pattern, "*a?");
+	bytes_char(&pattern, 'b');
+	while (name.len < NAME_BYTES_MAX)
+		bytes_char(&name, 'a');
+	for (int i = 0; i < 100; i++)
+		assert_false(name_matches(bytes_view(&pattern), bytes_view(&name)));
+	bytes_free(&pattern);
+	bytes_free(&name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_utf8_without_control_characters),
+		cmocka_unit_test(a_name_may_have_512_bytes),
+		cmocka_unit_test(names_and_znodes_map_one_to_one),
+		cmocka_unit_test(every_byte_survives_a_round_trip),
+		cmocka_unit_test(the_longest_name_survives_a_round_trip),
+		cmocka_unit_test(foreign_znodes_are_no_names),
+		cmocka_unit_test(patterns_match_as_in_redis),
+		cmocka_unit_test(patterns_cannot_be_made_to_explode),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

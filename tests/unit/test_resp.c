@@ -1,0 +1,618 @@
+/* The codec: however the bytes come in, at every limit and one past it, and for hostile bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "protocol/number.h"
+#include "protocol/resp.h"
+
+enum { ARGS_MAX = 8, REQUEST_MAX = 256, VALUES_MAX = 32, REPLY_MAX = 256 };
+
+/* What a whole stream is read as: "LOCK|a b;PING;" or, at its end, "!sentence" (broken) or "?" (more is needed). */
+typedef void (*read_stream)(struct slice stream, size_t first, size_t step, struct bytes *seen);
+
+/* A copy of exactly that size, so that a sanitizer sees each byte read past the end. */
+static struct slice exact_copy(const char *data, size_t len)
+{
+	char *copy = malloc(len ? len : 1);
+
+	assert_non_null(copy);
+	if (len)
+		memcpy(copy, data, len);
+	return (struct slice){ copy, len };
+}
+
+/* One call of a reader with the bytes [from, to) of the stream, in memory of their own. */
+typedef enum resp_result (*read_one)(void *reader, struct slice input, size_t *used, struct bytes *seen);
+
+static void stream_through(read_one one, void *reader, struct slice stream, size_t first, size_t step,
+			   struct bytes *seen)
+{
+	enum resp_result result = RESP_MORE;
+	size_t from = 0, to = first < stream.len ? first : stream.len;
+
+	for (;;) {
+		struct slice input = exact_copy(stream.data + from, to - from);
+		size_t used = SIZE_MAX;
+
+		result = one(reader, input, &used, seen);
+		free((void *)input.data);
+		if (result == RESP_BROKEN)
+			return;
+		if (result == RESP_DONE) {
+			assert_true(used > 0 && used <= to - from);
+			from += used;
+		} else if (to == stream.len) {
+			break;
+		} else {
+			to = to + step < stream.len ? to + step : stream.len;
+		}
+	}
+	if (from < stream.len)
+		bytes_char(seen, '?');
+}
+
+static enum resp_result request_one(void *reader, struct slice input, size_t *used, struct bytes *seen)
+{
+	struct resp_reader *r = reader;
+	enum resp_result result = resp_read_request(r, input, used);
+
+	if (result == RESP_DONE) {
+		for (size_t i = 0; i < r->argc; i++) {
+			if (i)
+				bytes_char(seen, '|');
+			bytes_slice(seen, r->argv[i]);
+		}
+		bytes_char(seen, ';');
+	} else if (result == RESP_BROKEN) {
+		bytes_char(seen, '!');
+		bytes_text(seen, r->error);
+		assert_int_equal(resp_read_request(r, input, used), RESP_BROKEN);
+	}
+	return result;
+}
+
+static void read_requests(struct slice stream, size_t first, size_t step, struct bytes *seen)
+{
+	struct resp_reader r;
+
+	resp_reader_init(&r, ARGS_MAX, REQUEST_MAX);
+	stream_through(request_one, &r, stream, first, step, seen);
+	resp_reader_deinit(&r);
+}
+
+/* A tree as text: arrays [..], maps {..}, pushes <..>, and that each subtree's span is right. */
+static size_t show_value(const struct resp_value *v, struct bytes *seen)
+{
+	size_t at = 1, children = (size_t)v->integer * (v->type == RESP_MAP ? 2 : 1);
+
+	switch (v->type) {
+	case RESP_STATUS:
+	case RESP_ERROR:
+	case RESP_BULK:
+	case RESP_DOUBLE:
+		bytes_char(seen, "+-$,"[v->type == RESP_STATUS  ? 0
+					: v->type == RESP_ERROR ? 1
+					: v->type == RESP_BULK  ? 2
+								: 3]);
+		bytes_slice(seen, v->text);
+		break;
+	case RESP_INTEGER:
+		bytes_char(seen, ':');
+		bytes_int(seen, v->integer);
+		break;
+	case RESP_BOOL:
+		bytes_text(seen, v->integer ? "#t" : "#f");
+		break;
+	case RESP_NIL:
+		bytes_char(seen, '_');
+		break;
+	case RESP_ARRAY:
+	case RESP_MAP:
+	case RESP_PUSH:
+		bytes_char(seen, v->type == RESP_ARRAY ? '[' : v->type == RESP_MAP ? '{' : '<');
+		while (children--)
+			at += show_value(v + at, seen);
+		bytes_char(seen, v->type == RESP_ARRAY ? ']' : v->type == RESP_MAP ? '}' : '>');
+		break;
+	}
+	bytes_char(seen, ' ');
+	assert_int_equal(v->span, at);
+	return at;
+}
+
+static enum resp_result reply_one(void *reader, struct slice input, size_t *used, struct bytes *seen)
+{
+	struct resp_replies *r = reader;
+	enum resp_result result = resp_read_reply(r, input, used);
+
+	if (result == RESP_DONE) {
+		assert_int_equal(show_value(r->values, seen), r->count);
+		bytes_char(seen, ';');
+	} else if (result == RESP_BROKEN) {
+		bytes_char(seen, '!');
+		bytes_text(seen, r->error);
+		assert_int_equal(resp_read_reply(r, input, used), RESP_BROKEN);
+	}
+	return result;
+}
+
+static void read_replies(struct slice stream, size_t first, size_t step, struct bytes *seen)
+{
+	struct resp_replies r;
+
+	resp_replies_init(&r, VALUES_MAX, REPLY_MAX);
+	stream_through(reply_one, &r, stream, first, step, seen);
+	resp_replies_deinit(&r);
+}
+
+/* Whole, cut in two at every place, and byte by byte. */
+static void expect_always(read_stream read, struct slice stream, const char *expected)
+{
+	for (size_t first = 0; first <= stream.len + 1; first++) {
+		struct bytes seen = { 0 };
+		bool dribble = first == stream.len + 1;
+
+		read(stream, dribble ? 1 : first, dribble ? 1 : stream.len, &seen);
+		bytes_char(&seen, '\0');
+		assert_string_equal(seen.data, expected);
+		bytes_free(&seen);
+	}
+}
+
+#define REQUESTS(stream, expected) expect_always(read_requests, SLICE(stream), expected)
+#define REPLIES(stream, expected) expect_always(read_replies, SLICE(stream), expected)
+
+/* ---- requests ---- */
+
+static void arrays_of_bulk_strings_are_requests(void **state)
+{
+	REQUESTS("*1\r\n$4\r\nPING\r\n", "PING;");
+	REQUESTS("*3\r\n$4\r\nLOCK\r\n$1\r\na\r\n$0\r\n\r\n*1\r\n$4\r\nQUIT\r\n", "LOCK|a|;QUIT;");
+	REQUESTS("*2\r\n$4\r\nECHO\r\n$4\r\n\r\n$1\r\n", "ECHO|\r\n$1;");
+	REQUESTS("*2\r\n$4\r\nECHO\r\n$2\r\n\xff\xfe\r\n", "ECHO|\xff\xfe;");
+	REQUESTS("", "");
+}
+
+static void empty_requests_are_skipped(void **state)
+{
+	REQUESTS("*0\r\n*-1\r\n\r\n\n  \r\nPING\r\n", ";;;;;PING;");
+}
+
+static void inline_requests_are_words(void **state)
+{
+	REQUESTS("PING\r\n", "PING;");
+	REQUESTS("PING\n", "PING;");
+	REQUESTS("  LOCK\ta  WAIT 0 \r\nPING\r\n", "LOCK|a|WAIT|0;PING;");
+	REQUESTS("LOCK a*b\n*1\r\n$4\r\nPING\r\n", "LOCK|a*b;PING;");
+}
+
+static void inline_quotes_are_as_in_redis(void **state)
+{
+	REQUESTS("LOCK \"a b\"\r\n", "LOCK|a b;");
+	REQUESTS("LOCK 'a b' \"c\"\r\n", "LOCK|a b|c;");
+	REQUESTS("\"\\n\\r\\t\\b\\a\\\"\\\\\\q\"\n", "\n\r\t\b\a\"\\q;");
+	REQUESTS("\"\\x41\\x4a\\x4A\\xzz\\x4\"\n", "AJJxzzx4;");
+	REQUESTS("'it\\'s \\n \\x41'\n", "it's \\n \\x41;");
+	REQUESTS("a\"b c\" d'e'\n", "ab c|de;");
+	REQUESTS("ECHO \"\" ''\n", "ECHO||;");
+	REQUESTS("\"a\" \"b\" \"c\" \"d e\" f\n\"g\"\n", "a|b|c|d e|f;g;");
+}
+
+static void unbalanced_quotes_break(void **state)
+{
+	REQUESTS("LOCK \"a\r\n", "!unbalanced quotes in request");
+	REQUESTS("LOCK 'a\r\n", "!unbalanced quotes in request");
+	REQUESTS("LOCK \"a\"b\r\n", "!unbalanced quotes in request");
+	REQUESTS("LOCK 'a\"b\" c\r\n", "!unbalanced quotes in request");
+	REQUESTS("LOCK \"a\\\"\r\n", "!unbalanced quotes in request");
+	REQUESTS("\"a\\\n", "!unbalanced quotes in request");
+}
+
+static void half_requests_wait(void **state)
+{
+	REQUESTS("*", "?");
+	REQUESTS("*2\r\n$4\r\nLOCK\r\n", "?");
+	REQUESTS("*2\r\n$4\r\nLOCK\r\n$3\r\nab", "?");
+	REQUESTS("*1\r\n$4\r\nPING\r\n*1\r", "PING;?");
+	REQUESTS("PIN", "?");
+}
+
+static void bad_counts_break(void **state)
+{
+	const char *error = "!invalid multibulk length";
+
+	REQUESTS("*-2\r\n", error);
+	REQUESTS("*9\r\n", error);
+	REQUESTS("*1000000000\r\n", error);
+	REQUESTS("*99999999999999999999999\r\n", error);
+	REQUESTS("*9223372036854775807\r\n", error);
+	REQUESTS("*01\r\n", error);
+	REQUESTS("*-0\r\n", error);
+	REQUESTS("*+1\r\n", error);
+	REQUESTS("* 1\r\n", error);
+	REQUESTS("*1 \r\n", error);
+	REQUESTS("*1\n", error);
+	REQUESTS("*1\rx", error);
+	REQUESTS("*\r\n", error);
+	REQUESTS("*?\r\n", error);
+}
+
+static void bad_lengths_break(void **state)
+{
+	const char *error = "!invalid bulk length";
+
+	REQUESTS("*1\r\n$-1\r\n", error);
+	REQUESTS("*1\r\n$-9223372036854775808\r\n", error);
+	REQUESTS("*1\r\n$9223372036854775807\r\n", error);
+	REQUESTS("*1\r\n$18446744073709551615\r\n", error);
+	REQUESTS("*1\r\n$4294967296\r\n", error);
+	REQUESTS("*1\r\n$\r\n", error);
+	REQUESTS("*1\r\n$4x\r\n", error);
+	REQUESTS("*1\r\n$04\r\n", error);
+	REQUESTS("*1\r\n$2\r\nabc\r\n", "!a bulk string is longer than announced");
+	REQUESTS("*1\r\n$2\r\nab\n\n", "!a bulk string is longer than announced");
+}
+
+static void what_is_no_request_breaks(void **state)
+{
+	REQUESTS("*1\r\n*1\r\n$1\r\na\r\n", "!expected '$', got '*'");
+	REQUESTS("*1\r\n:1\r\n", "!expected '$', got ':'");
+	REQUESTS("*1\r\nPING\r\n", "!expected '$', got 'P'");
+	REQUESTS("*1\r\n\x01", "!expected '$', got '\\x01'");
+	REQUESTS("$4\r\nPING\r\n", "!expected '*' or a word, got '$'");
+	REQUESTS("%1\r\n", "!expected '*' or a word, got '%'");
+	REQUESTS(">1\r\n", "!expected '*' or a word, got '>'");
+	REQUESTS("\x16\x03\x01", "!expected '*' or a word, got '\\x16'");
+	REQUESTS("\0\0", "!expected '*' or a word, got '\\x00'");
+	REQUESTS("PING\n\xff", "PING;!expected '*' or a word, got '\\xff'");
+}
+
+static void words_are_limited(void **state)
+{
+	REQUESTS("*8\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n$1\r\nh\r\n",
+		 "|||||||h;");
+	REQUESTS("a b c d e f g h\n", "a|b|c|d|e|f|g|h;");
+	REQUESTS("a b c d e f g h i\n", "!too many words in an inline request");
+}
+
+/* "*1\r\n$LLL\r\n" and its end are 12 bytes besides the word. */
+static struct slice one_word_request(struct bytes *b, size_t total)
+{
+	bytes_text(b, "*1\r\n$");
+	bytes_int(b, (int64_t)total - 12);
+	bytes_text(b, "\r\n");
+	while (b->len < total - 2)
+		bytes_char(b, 'x');
+	bytes_text(b, "\r\n");
+	assert_int_equal(b->len, total);
+	return bytes_view(b);
+}
+
+static void request_bytes_are_limited(void **state)
+{
+	struct bytes whole = { 0 }, past = { 0 }, line = { 0 };
+	struct resp_reader r;
+	size_t used;
+
+	resp_reader_init(&r, ARGS_MAX, REQUEST_MAX);
+	assert_int_equal(resp_read_request(&r, one_word_request(&whole, REQUEST_MAX), &used), RESP_DONE);
+	assert_int_equal(used, REQUEST_MAX);
+	/* The announcement is enough: the body is not waited for. */
+	one_word_request(&past, REQUEST_MAX + 1);
+	assert_int_equal(resp_read_request(&r, (struct slice){ past.data, 10 }, &used), RESP_BROKEN);
+	resp_reader_deinit(&r);
+
+	while (line.len < REQUEST_MAX - 1)
+		bytes_char(&line, 'x');
+	resp_reader_init(&r, ARGS_MAX, REQUEST_MAX);
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_MORE);
+	bytes_char(&line, '\n');
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_DONE);
+	assert_int_equal(used, REQUEST_MAX);
+	line.data[REQUEST_MAX - 1] = 'x';
+	bytes_char(&line, '\n');
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_BROKEN);
+	assert_string_equal(r.error, "too big inline request");
+	resp_reader_deinit(&r);
+	bytes_free(&whole);
+	bytes_free(&past);
+	bytes_free(&line);
+}
+
+static void inline_lines_end_at_64_kib_whatever_a_request_may_be(void **state)
+{
+	enum { LINE = 64 * 1024 };
+	struct bytes line = { 0 };
+	struct resp_reader r;
+	size_t used;
+
+	resp_reader_init(&r, ARGS_MAX, 1 << 20);
+	while (line.len < LINE)
+		bytes_char(&line, 'x');
+	line.data[LINE - 1] = '\n';
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_DONE);
+	assert_int_equal(r.argv[0].len, LINE - 1);
+	line.data[LINE - 1] = 'x';
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_BROKEN);
+	resp_reader_deinit(&r);
+	bytes_free(&line);
+}
+
+static void an_announced_count_allocates_nothing(void **state)
+{
+	struct resp_reader r;
+	size_t used;
+
+	resp_reader_init(&r, (size_t)1 << 40, (size_t)1 << 50);
+	assert_int_equal(resp_read_request(&r, SLICE("*1000000000000\r\n$1\r\na\r\n$500000000000000\r\n"), &used),
+			 RESP_MORE);
+	assert_true(r.argv_cap <= 64);
+	resp_reader_deinit(&r);
+}
+
+/* Every prefix of a random stream is read as the whole stream is read: nothing is decided by where a read ended. */
+static void junk_is_read_the_same_however_it_is_cut(void **state)
+{
+	static const char alphabet[] = "*$\r\n0123459-PINGa \"'\\x\0\xff:%>#_,=~(!+";
+	uint64_t seed = 12345;
+
+	for (int round = 0; round < 3000; round++) {
+		char junk[48];
+		struct bytes whole = { 0 };
+		size_t len = 1 + (size_t)round % sizeof(junk);
+		struct slice stream = { junk, len };
+
+		for (size_t i = 0; i < len; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			junk[i] = alphabet[(seed >> 33) % (sizeof(alphabet) - 1)];
+		}
+		if (round % 2)
+			junk[0] = "*$%~>:="[(seed >> 40) % 7];
+		read_requests(stream, len, 1, &whole);
+		bytes_char(&whole, '\0');
+		expect_always(read_requests, stream, whole.data);
+		bytes_clear(&whole);
+		read_replies(stream, len, 1, &whole);
+		bytes_char(&whole, '\0');
+		expect_always(read_replies, stream, whole.data);
+		bytes_free(&whole);
+	}
+}
+
+static void requests_survive_a_round_trip(void **state)
+{
+	struct slice words[3] = { SLICE("LOCK"), SLICE(""), SLICE("a\r\n\0b") };
+	struct bytes out = { 0 };
+	struct resp_reader r;
+	size_t used;
+
+	resp_request(&out, 3, words);
+	resp_reader_init(&r, ARGS_MAX, REQUEST_MAX);
+	assert_int_equal(resp_read_request(&r, bytes_view(&out), &used), RESP_DONE);
+	assert_int_equal(used, out.len);
+	assert_int_equal(r.argc, 3);
+	for (int i = 0; i < 3; i++)
+		assert_true(slice_eq(r.argv[i], words[i]));
+	resp_reader_deinit(&r);
+	bytes_free(&out);
+}
+
+/* ---- replies ---- */
+
+static void replies_of_resp2(void **state)
+{
+	REPLIES("+OK\r\n-ERR no\r\n:-5\r\n$2\r\nhi\r\n$-1\r\n*-1\r\n*0\r\n", "+OK ;-ERR no ;:-5 ;$hi ;_ ;_ ;[] ;");
+	REPLIES("*2\r\n*1\r\n:1\r\n$0\r\n\r\n", "[[:1 ] $ ] ;");
+	REPLIES(":9223372036854775807\r\n:-9223372036854775808\r\n", ":9223372036854775807 ;:-9223372036854775808 ;");
+	REPLIES("+\r\n", "+ ;");
+}
+
+static void replies_of_resp3(void **state)
+{
+	REPLIES("_\r\n#t\r\n#f\r\n,1.5\r\n,inf\r\n(-123456789012345678901234567890\r\n",
+		"_ ;#t ;#f ;,1.5 ;,inf ;$-123456789012345678901234567890 ;");
+	REPLIES("=6\r\ntxt:hi\r\n!5\r\nERR x\r\n", "$hi ;-ERR x ;");
+	REPLIES("%2\r\n+a\r\n:1\r\n+b\r\n*1\r\n_\r\n", "{+a :1 +b [_ ] } ;");
+	REPLIES("~2\r\n:1\r\n:2\r\n>3\r\n+lost\r\n$1\r\na\r\n:7\r\n", "[:1 :2 ] ;<+lost $a :7 > ;");
+	REPLIES("%0\r\n~0\r\n>0\r\n", "{} ;[] ;<> ;");
+	REPLIES("*2\r\n*0\r\n%1\r\n*0\r\n*0\r\n", "[[] {[] [] } ] ;");
+}
+
+static void half_replies_wait(void **state)
+{
+	REPLIES("+OK", "?");
+	REPLIES("+OK\r", "?");
+	REPLIES(":1\r\n*2\r\n:1\r\n", ":1 ;?");
+	REPLIES("$5\r\nab", "?");
+}
+
+static void bad_replies_break(void **state)
+{
+	REPLIES("x\r\n", "!unknown type of a value");
+	REPLIES("|1\r\n", "!unknown type of a value");
+	REPLIES(";4\r\n", "!unknown type of a value");
+	REPLIES(":1x\r\n", "!invalid integer");
+	REPLIES(":9223372036854775808\r\n", "!invalid integer");
+	REPLIES(":-9223372036854775809\r\n", "!invalid integer");
+	REPLIES("$?\r\n", "!invalid bulk length");
+	REPLIES("$-2\r\n", "!invalid bulk length");
+	REPLIES("=-1\r\n", "!invalid bulk length");
+	REPLIES("*?\r\n", "!invalid multibulk length");
+	REPLIES("%-1\r\n", "!invalid multibulk length");
+	REPLIES("%4611686018427387905\r\n", "!invalid multibulk length");
+	REPLIES("*1\r\n>1\r\n:1\r\n", "!a push within a reply");
+	REPLIES("#x\r\n", "!invalid value");
+	REPLIES("#\r\n", "!invalid value");
+	REPLIES("_x\r\n", "!invalid value");
+	REPLIES(",\r\n", "!invalid value");
+	REPLIES("(12a\r\n", "!invalid value");
+	REPLIES("=2\r\nab\r\n", "!a verbatim string without its format");
+	REPLIES("$1\r\nab\r\n", "!a bulk string is longer than announced");
+	REPLIES("+a\n", "!a line does not end as it should");
+	REPLIES("+a\rb\r\n", "!a line does not end as it should");
+	REPLIES("+\n", "!a line does not end as it should");
+}
+
+static void replies_are_limited(void **state)
+{
+	struct bytes b = { 0 }, seen = { 0 };
+
+	for (int i = 0; i < RESP_DEPTH_MAX; i++)
+		bytes_text(&b, "*1\r\n");
+	bytes_text(&b, ":1\r\n");
+	expect_always(read_replies, bytes_view(&b), "[[[[[[[[:1 ] ] ] ] ] ] ] ] ;");
+	b.len -= 4;
+	bytes_text(&b, "*1\r\n:1\r\n");
+	expect_always(read_replies, bytes_view(&b), "!a reply is nested too deep");
+
+	REPLIES("*33\r\n", "!invalid multibulk length");
+	REPLIES("%17\r\n", "!invalid multibulk length");
+	bytes_clear(&b);
+	bytes_text(&b, "*31\r\n");
+	for (int i = 0; i < 31; i++)
+		bytes_text(&b, "*0\r\n");
+	read_replies(bytes_view(&b), b.len, 1, &seen);
+	assert_int_equal(seen.data[seen.len - 1], ';');
+	bytes_free(&seen);
+	bytes_clear(&b);
+	bytes_text(&b, "*32\r\n");
+	for (int i = 0; i < 32; i++)
+		bytes_text(&b, "_\r\n");
+	expect_always(read_replies, bytes_view(&b), "!too many values in a reply");
+
+	REPLIES("$249\r\n", "!invalid bulk length");
+	bytes_clear(&b);
+	bytes_text(&b, "$248\r\n");
+	while (b.len < REPLY_MAX - 2)
+		bytes_char(&b, 'x');
+	bytes_text(&b, "\r\n");
+	read_replies(bytes_view(&b), b.len, 1, &seen);
+	assert_int_equal(seen.data[seen.len - 1], ';');
+	bytes_free(&seen);
+	bytes_clear(&b);
+	bytes_char(&b, '+');
+	while (b.len < REPLY_MAX)
+		bytes_char(&b, 'x');
+	expect_always(read_replies, bytes_view(&b), "!too big a reply");
+	bytes_free(&b);
+}
+
+/* ---- writing ---- */
+
+static void written(struct bytes *out, const char *expected)
+{
+	bytes_char(out, '\0');
+	assert_string_equal(out->data, expected);
+	bytes_clear(out);
+}
+
+static void replies_are_written_as_both_versions_have_them(void **state)
+{
+	struct bytes out = { 0 };
+
+	resp_status(&out, "OK");
+	resp_integer(&out, INT64_MIN);
+	resp_bulk(&out, SLICE("hi"));
+	resp_bulk(&out, (struct slice){ NULL, 0 });
+	resp_array(&out, 2);
+	written(&out, "+OK\r\n:-9223372036854775808\r\n$2\r\nhi\r\n$0\r\n\r\n*2\r\n");
+	resp_nil(&out, 2);
+	resp_nil_array(&out, 2);
+	resp_map(&out, 3, 2);
+	resp_push(&out, 4, 2);
+	written(&out, "$-1\r\n*-1\r\n*6\r\n*4\r\n");
+	resp_nil(&out, 3);
+	resp_nil_array(&out, 3);
+	resp_map(&out, 3, 3);
+	resp_push(&out, 4, 3);
+	written(&out, "_\r\n_\r\n%3\r\n>4\r\n");
+	bytes_free(&out);
+}
+
+static void an_error_is_one_line(void **state)
+{
+	struct bytes out = { 0 };
+
+	resp_error(&out, ERROR_BADNAME, SLICE("a\r\n+OK\nb"));
+	written(&out, "-BADNAME a  +OK b\r\n");
+	resp_status(&out, "x\r\ny");
+	written(&out, "+x  y\r\n");
+	bytes_free(&out);
+}
+
+static void numbers_are_strict(void **state)
+{
+	/* clang-format off */
+	static const char *const bad[] = {
+		"", "-", "+1", " 1", "1 ", "01", "-0", "-01", "1a", "0x1", "1.0", "9223372036854775808",
+		"-9223372036854775809", "99999999999999999999", "18446744073709551616",
+	};
+	/* clang-format on */
+	int64_t value = 42;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(number_parse(slice_of(bad[i]), &value));
+	assert_int_equal(value, 42);
+	assert_true(number_parse(SLICE("0"), &value) && value == 0);
+	assert_true(number_parse(SLICE("-1"), &value) && value == -1);
+	assert_true(number_parse(SLICE("9223372036854775807"), &value) && value == INT64_MAX);
+	assert_true(number_parse(SLICE("-9223372036854775808"), &value) && value == INT64_MIN);
+}
+
+static void bytes_grow_and_spell_numbers(void **state)
+{
+	struct bytes b = { 0 };
+
+	for (int i = 0; i < 1000; i++)
+		bytes_char(&b, 'x');
+	assert_int_equal(b.len, 1000);
+	bytes_clear(&b);
+	bytes_int(&b, 0);
+	bytes_char(&b, ' ');
+	bytes_int(&b, INT64_MAX);
+	bytes_char(&b, ' ');
+	bytes_int(&b, -10);
+	bytes_char(&b, ' ');
+	bytes_hex(&b, 0x0123456789abcdef, 16);
+	bytes_hex(&b, 0xfff, 2);
+	bytes_append(&b, NULL, 0);
+	written(&b, "0 9223372036854775807 -10 0123456789abcdefff");
+	bytes_free(&b);
+	assert_null(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_of_bulk_strings_are_requests),
+		cmocka_unit_test(empty_requests_are_skipped),
+		cmocka_unit_test(inline_requests_are_words),
+		cmocka_unit_test(inline_quotes_are_as_in_redis),
+		cmocka_unit_test(unbalanced_quotes_break),
+		cmocka_unit_test(half_requests_wait),
+		cmocka_unit_test(bad_counts_break),
+		cmocka_unit_test(bad_lengths_break),
+		cmocka_unit_test(what_is_no_request_breaks),
+		cmocka_unit_test(words_are_limited),
+		cmocka_unit_test(request_bytes_are_limited),
+		cmocka_unit_test(inline_lines_end_at_64_kib_whatever_a_request_may_be),
+		cmocka_unit_test(an_announced_count_allocates_nothing),
+		cmocka_unit_test(junk_is_read_the_same_however_it_is_cut),
+		cmocka_unit_test(requests_survive_a_round_trip),
+		cmocka_unit_test(replies_of_resp2),
+		cmocka_unit_test(replies_of_resp3),
+		cmocka_unit_test(half_replies_wait),
+		cmocka_unit_test(bad_replies_break),
+		cmocka_unit_test(replies_are_limited),
+		cmocka_unit_test(replies_are_written_as_both_versions_have_them),
+		cmocka_unit_test(an_error_is_one_line),
+		cmocka_unit_test(numbers_are_strict),
+		cmocka_unit_test(bytes_grow_and_spell_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
