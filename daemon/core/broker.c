@@ -1,0 +1,404 @@
+#include "core/broker.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/command.h"
+#include "core/state.h"
+
+enum {
+	RECOVERY_WINDOW = 128,        /* operations of recovery under way at once: heartbeats queue behind them */
+};
+
+static const int64_t TOKEN_BLOCK = 1 << 20;
+
+struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns)
+{
+	struct broker *b = mem_new(sizeof(*b));
+
+	b->conf = conf;
+	b->random.state = seed;
+	b->now_ns = b->started_ns = now_ns;
+	b->last_nonce = random_next(&b->random) >> 9;
+	b->stop_timer.kind = TIMER_STOP;
+	b->token_next = b->token_limit = 1;
+	TAILQ_INIT(&b->clients);
+	TAILQ_INIT(&b->locks_used);
+	TAILQ_INIT(&b->locks_idle);
+	TAILQ_INIT(&b->dirty);
+	TAILQ_INIT(&b->recover);
+	map_init(&b->users, random_next(&b->random), random_next(&b->random));
+	map_init(&b->names, random_next(&b->random), random_next(&b->random));
+	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
+	session_init(b);
+	return b;
+}
+
+static void free_locks(struct broker *b)
+{
+	struct lock *lock;
+	struct claim *c;
+
+	while ((lock = TAILQ_FIRST(&b->locks_used))) {
+		while ((c = TAILQ_FIRST(&lock->leaving)))
+			claim_free(c);
+		while (lock->claim)
+			claim_free(lock->claim);
+		lock->operations = 0;
+		lock_free(lock);
+	}
+	while ((lock = TAILQ_FIRST(&b->locks_idle)))
+		lock_free(lock);
+}
+
+void broker_free(struct broker *b)
+{
+	struct client *c;
+
+	if (!b)
+		return;
+	while ((c = TAILQ_FIRST(&b->clients)))
+		client_gone(c);
+	free_locks(b);
+	session_deinit(b);
+	operation_deinit(&b->operations);
+	heap_unset(&b->timers, &b->stop_timer);
+	heap_deinit(&b->timers);
+	map_deinit(&b->users);
+	map_deinit(&b->names);
+	map_deinit(&b->paths);
+	mem_free(b->conns);
+	mem_free(b);
+}
+
+size_t broker_log_begin(struct broker *b)
+{
+	return effects_begin(b->out);
+}
+
+void broker_log_end(struct broker *b, enum effect_level level, size_t begin)
+{
+	struct span text = effects_end(b->out, begin);
+	struct effect *e = effects_add(b->out, EFFECT_LOG);
+
+	e->level = level;
+	e->text = text;
+}
+
+void broker_log(struct broker *b, enum effect_level level, const char *text)
+{
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(&b->out->arena, text);
+	broker_log_end(b, level, begin);
+}
+
+void broker_settle(struct broker *b)
+{
+	struct lock *lock;
+
+	while ((lock = TAILQ_FIRST(&b->dirty))) {
+		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
+		lock->dirty = false;
+		lock_settle(lock);
+		lock_rest(lock);
+	}
+}
+
+void broker_queue_recovery(struct lock *lock)
+{
+	if (lock->recovering)
+		return;
+	lock->recovering = true;
+	TAILQ_INSERT_TAIL(&lock->broker->recover, lock, recover_link);
+}
+
+void broker_recover(struct broker *b)
+{
+	struct lock *lock;
+
+	while (b->session.connected && b->recovering < RECOVERY_WINDOW && (lock = TAILQ_FIRST(&b->recover))) {
+		directory_recover(lock);
+		TAILQ_REMOVE(&b->recover, lock, recover_link);
+		lock->recovering = false;
+		lock_touch(lock);
+	}
+}
+
+/* ---- standalone: numbers for claims, reserved in blocks before they are used ---- */
+
+static void ask_tokens(struct broker *b)
+{
+	if (!b->conf->standalone || b->token_asked || b->token_limit - b->token_next > TOKEN_BLOCK / 2)
+		return;
+	b->token_asked = true;
+	effects_add(b->out, EFFECT_TOKENS)->limit = b->token_limit + TOKEN_BLOCK;
+}
+
+static void tokens_reserved(struct broker *b, int64_t limit)
+{
+	struct lock *lock;
+
+	if (!b->token_asked && limit > b->token_next)
+		b->token_next = limit;
+	if (limit > b->token_limit)
+		b->token_limit = limit;
+	b->token_asked = false;
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (lock->request_count)
+			lock_touch(lock);
+}
+
+/* ---- the end ---- */
+
+static void end_all_requests(struct broker *b)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->clients, link) {
+		if (c->request)
+			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
+	}
+}
+
+static void stop(struct broker *b)
+{
+	struct lock *lock;
+	struct grant *g;
+
+	if (b->stopping)
+		return;
+	b->stopping = true;
+	end_all_requests(b);
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
+		lock_touch(lock);
+		TAILQ_FOREACH(g, &lock->grants, link)
+			client_tell_revoke(g->client, g);
+	}
+	heap_set(&b->timers, &b->stop_timer, b->now_ns + b->conf->stop_timeout_ns);
+}
+
+static void stopped(struct broker *b, bool nothing_held)
+{
+	if (b->stopped)
+		return;
+	b->stopped = true;
+	heap_unset(&b->timers, &b->stop_timer);
+	effects_add(b->out, EFFECT_STOPPED)->close_session = nothing_held;
+}
+
+static bool nothing_held(const struct broker *b)
+{
+	const struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (lock->grant_count)
+			return false;
+	return true;
+}
+
+/* ---- events ---- */
+
+static struct client *client_of(const struct broker *b, uint32_t conn)
+{
+	assert(conn < b->conns_cap && b->conns[conn]);
+	return b->conns[conn];
+}
+
+static void asked(struct broker *b, const struct event *event)
+{
+	struct client *c = client_of(b, event->conn);
+
+	assert(!c->asking);
+	if (c->closing)
+		return;
+	c->asking = true;
+	b->stats.requests_total++;
+	command_handle(c, event->asked.argc, event->asked.argv);
+}
+
+static void dispatch(struct broker *b, const struct event *event)
+{
+	switch (event->type) {
+	case EVENT_TIME:
+		break;
+	case EVENT_CLIENT_CONNECTED:
+		client_connected(b, event);
+		break;
+	case EVENT_CLIENT_ASKED:
+		asked(b, event);
+		break;
+	case EVENT_CLIENT_HALF_CLOSED:
+		client_half_closed(client_of(b, event->conn));
+		break;
+	case EVENT_CLIENT_GONE:
+		client_gone(client_of(b, event->conn));
+		break;
+	case EVENT_ZK_CONNECTED:
+		session_connected(b, event);
+		break;
+	case EVENT_ZK_SUSPENDED:
+		session_suspended(b);
+		break;
+	case EVENT_ZK_EXPIRED:
+		session_expired(b);
+		break;
+	case EVENT_ZK_ANSWERED:
+		operation_answered(b, event);
+		break;
+	case EVENT_ZK_WATCH:
+		directory_watched(b, event->zk_watch.type, event->zk_watch.path);
+		break;
+	case EVENT_TOKENS:
+		tokens_reserved(b, event->tokens.limit);
+		break;
+	case EVENT_STOP:
+		stop(b);
+		break;
+	}
+}
+
+static void fire(struct broker *b, struct timer *t)
+{
+	switch ((enum timer_kind)t->kind) {
+	case TIMER_SESSION:
+		session_tick(b);
+		break;
+	case TIMER_LOCK:
+		lock_tick((struct lock *)((char *)t - offsetof(struct lock, timer)));
+		break;
+	case TIMER_REQUEST:
+		request_expire((struct request *)((char *)t - offsetof(struct request, timer)));
+		break;
+	case TIMER_EVENTS:
+		client_events_end((struct client *)((char *)t - offsetof(struct client, events_timer)));
+		break;
+	case TIMER_STOP:
+		stopped(b, false);
+		break;
+	}
+}
+
+static void pass(struct broker *b)
+{
+	struct timer *t;
+
+	while ((t = heap_first(&b->timers)) && t->due_ns <= b->now_ns) {
+		heap_unset(&b->timers, t);
+		fire(b, t);
+	}
+	broker_settle(b);
+}
+
+static void start(struct broker *b)
+{
+	b->started = true;
+	if (!b->conf->standalone)
+		session_open(b);
+}
+
+void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
+{
+	int64_t before = b->now_ns;
+
+	b->out = effects;
+	if (now_ns > before)
+		b->now_ns = now_ns;
+	session_pass(b, before);
+	pass(b);
+	if (!b->started && event->type == EVENT_TIME)
+		start(b);
+	dispatch(b, event);
+	if (b->started)
+		ask_tokens(b);
+	broker_recover(b);
+	broker_settle(b);
+	if (b->stopping && nothing_held(b))
+		stopped(b, true);
+	b->out = NULL;
+}
+
+int64_t broker_deadline(const struct broker *b)
+{
+	const struct timer *t = heap_first(&b->timers);
+
+	if (!b->started)
+		return b->now_ns;
+	return t ? t->due_ns : INT64_MAX;
+}
+
+int64_t broker_safe_until(const struct broker *b)
+{
+	return session_safe_until(b);
+}
+
+/* ---- for tests ---- */
+
+static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *claims)
+{
+	const struct request *r;
+	const struct grant *g;
+	const struct claim *c;
+	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_claims = 0;
+
+	TAILQ_FOREACH(r, &lock->requests, link) {
+		assert(r->client->request == r && r->client->asking && r->lock == lock);
+		n_requests++;
+		n_expired += r->expired;
+	}
+	TAILQ_FOREACH(g, &lock->grants, link) {
+		assert(!g->lost && g->depth >= 1);
+		assert(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
+		n_grants++;
+	}
+	TAILQ_FOREACH(g, &lock->lost, link)
+		n_lost += g->lost;
+	TAILQ_FOREACH(c, &lock->leaving, link) {
+		assert(c->state == CLAIM_LEAVING);
+		n_claims++;
+	}
+	assert(!lock->next || (lock->claim && lock->next != lock->claim));
+	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
+	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
+	assert(!n_grants || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
+	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
+	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
+	*requests += n_requests;
+	*grants += n_grants + n_lost;
+	*claims += n_claims;
+}
+
+void broker_check(const struct broker *b)
+{
+	const struct lock *lock;
+	const struct client *c;
+	const struct grant *g;
+	size_t requests = 0, grants = 0, claims = 0, clients = 0, waiting = 0, held = 0;
+
+	assert(TAILQ_EMPTY(&b->dirty));
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		check_lock(lock, &requests, &grants, &claims);
+	TAILQ_FOREACH(lock, &b->locks_idle, link)
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
+	TAILQ_FOREACH(c, &b->clients, link) {
+		size_t n = 0;
+
+		TAILQ_FOREACH(g, &c->grants, client_link)
+			n++;
+		assert(n == c->grant_count && b->conns[c->conn] == c);
+		clients++;
+		held += n;
+		waiting += c->request != NULL;
+	}
+	assert(clients == b->client_count);
+	assert(requests == b->request_count && requests == waiting);
+	assert(grants == b->grant_count && grants == held);
+	assert(claims == b->claim_count && (claims || !b->path_bytes));
+}
+
+bool broker_quiet(const struct broker *b)
+{
+	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->request_count && !b->grant_count &&
+	       !b->claim_count;
+}

@@ -1,0 +1,59 @@
+/*
+ * The broker: the model of the whole service for one host. Pure: no I/O, no clock, no libevent, no ZooKeeper, no
+ * logging; the same events at the same instants give the same effects.
+ *
+ *     clients, socket                    broker                         ZooKeeper
+ *     EVENT_CLIENT_*  ----------->  command -> lock  (tier 1)
+ *     EFFECT_REPLY/PUSH/CLOSE <---        lock <-> claim (tier 2) ---> EFFECT_ZK_*
+ *                                       session (time)         <---  EVENT_ZK_*
+ *
+ * The deadlines of `now` are applied before the event. After the call the caller carries out the effects in order
+ * and arms one timer for broker_deadline().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "effect.h"
+#include "event.h"
+
+struct broker_limits {
+	size_t clients, locks, requests_per_lock, requests_per_uid, grants_per_client, grants_per_uid;
+	size_t events_per_client; /* buffered for EVENTS; one past it closes the connection */
+	size_t session_path_bytes; /* ephemeral paths, and watched paths, of one session: each at most this */
+};
+
+struct broker_conf {
+	bool standalone;          /* tier 2 is answered locally */
+	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
+	const char *host;         /* this host's name among the hosts */
+	const char *version;
+	uint32_t pid;
+	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
+	int64_t tick_ns;          /* the servers' tickTime */
+	int64_t linger_ns;        /* 0: off */
+	int64_t handoff_max;      /* further grants on a znode somebody else waits for */
+	int64_t handoff_ns;
+	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
+	int64_t stop_timeout_ns;
+	struct broker_limits limits;
+};
+
+struct broker;
+
+/* `conf` and what it points to must outlive the broker. `seed` feeds names, hashing and jitter. */
+struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns);
+/* Takes NULL. Says nothing to anybody. */
+void broker_free(struct broker *b);
+void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
+/* The instant at which EVENT_TIME is due at the latest; INT64_MAX: never. */
+int64_t broker_deadline(const struct broker *b);
+
+/* For tests and the simulator. */
+/* Until when grants are proven; INT64_MIN when nothing is. */
+int64_t broker_safe_until(const struct broker *b);
+/* Aborts when an internal invariant is broken: counters equal sums, at most one claim and one next per lock, ... */
+void broker_check(const struct broker *b);
+/* Everything that clients can leave behind is gone: no client, lock in use, request, grant or claim. */
+bool broker_quiet(const struct broker *b);

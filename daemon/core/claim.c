@@ -1,0 +1,409 @@
+#include "core/claim.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+/* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+const char *claim_state_word(enum claim_state state)
+{
+	switch (state) {
+	case CLAIM_JOINING:
+		return "joining";
+	case CLAIM_WAITING:
+		return "waiting";
+	case CLAIM_HELD:
+		return "held";
+	case CLAIM_UNSURE:
+		return "unsure";
+	case CLAIM_LEAVING:
+		return "leaving";
+	}
+	return "";
+}
+
+static void set_name(struct claim *c, struct slice name)
+{
+	assert(name.len < CONTENDER_NAME_MAX);
+	memcpy(c->name, name.data, name.len);
+	c->name[name.len] = '\0';
+}
+
+void claim_path(const struct claim *c, struct bytes *out)
+{
+	bytes_slice(out, bytes_view(&c->lock->directory.path));
+	bytes_char(out, '/');
+	bytes_text(out, c->name);
+}
+
+static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind kind, struct slice data)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = {
+		.op = { .kind = kind, .lock = c->lock, .claim = c->number, .recovery = c->lock->recovering },
+		.data = data,
+		.create = ZK_EPHEMERAL_SEQUENTIAL,
+	};
+	uint64_t number;
+
+	claim_path(c, &path);
+	r.path = bytes_view(&path);
+	number = operation_send(c->lock->broker, type, &r);
+	bytes_free(&path);
+	return number;
+}
+
+static void send_join(struct claim *c)
+{
+	struct broker *b = c->lock->broker;
+	struct bytes name = { 0 }, data = { 0 };
+
+	c->state = CLAIM_JOINING;
+	c->nonce = ++b->last_nonce;
+	contender_name(&name, b->session.id, c->nonce, c->mode);
+	set_name(c, bytes_view(&name));
+	bytes_text(&data, "1\nhost=");
+	bytes_text(&data, b->conf->host);
+	bytes_text(&data, "\n");
+	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
+	directory_list(c->lock, false);
+	bytes_free(&name);
+	bytes_free(&data);
+}
+
+static struct claim *claim_new(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c = mem_new(sizeof(*c));
+
+	c->lock = lock;
+	c->mode = mode;
+	c->number = ++b->last_claim;
+	c->path_bytes = lock->directory.path.len + CONTENDER_NAME_MAX;
+	lock->claim_count++;
+	b->claim_count++;
+	b->path_bytes += c->path_bytes;
+	return c;
+}
+
+/* Standalone: the claim is held as soon as there is a number for its tokens. */
+static struct claim *join_locally(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c = claim_new(lock, mode);
+
+	c->state = CLAIM_HELD;
+	c->czxid = b->token_next++;
+	b->stats.claims_total++;
+	return c;
+}
+
+struct claim *claim_join(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c;
+
+	if (b->conf->standalone)
+		return join_locally(lock, mode);
+	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
+		return NULL;
+	c = claim_new(lock, mode);
+	directory_check(lock);
+	send_join(c);
+	return c;
+}
+
+/* What follows takes the place of what goes: *next* becomes the first. */
+static void detach(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (c->state == CLAIM_LEAVING) {
+		TAILQ_REMOVE(&lock->leaving, c, link);
+	} else if (lock->claim == c) {
+		lock->claim = lock->next;
+		lock->next = NULL;
+		directory_forget_watch(lock);
+	} else {
+		assert(lock->next == c);
+		lock->next = NULL;
+	}
+}
+
+void claim_free(struct claim *c)
+{
+	struct lock *lock = c->lock;
+	struct broker *b = lock->broker;
+
+	detach(c);
+	lock->claim_count--;
+	b->claim_count--;
+	b->path_bytes -= c->path_bytes;
+	bytes_free(&c->pred);
+	bytes_free(&c->pred_host);
+	mem_free(c);
+	lock_touch(lock);
+}
+
+void claim_send_delete(struct claim *c)
+{
+	assert(c->state == CLAIM_LEAVING);
+	if (c->named && !c->leave_op && c->lock->broker->session.connected)
+		c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
+}
+
+void claim_leave(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (lock->broker->conf->standalone) {
+		claim_free(c);
+		return;
+	}
+	detach(c);
+	c->state = CLAIM_LEAVING;
+	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	claim_send_delete(c);
+	lock_touch(lock);
+}
+
+void claim_stray(struct lock *lock, struct slice name)
+{
+	struct claim *c;
+
+	if (name.len >= CONTENDER_NAME_MAX)
+		return;
+	c = claim_new(lock, MODE_EXCLUSIVE);
+	c->state = CLAIM_LEAVING;
+	c->named = true;
+	set_name(c, name);
+	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	lock->broker->stats.strays_total++;
+	claim_send_delete(c);
+}
+
+void claim_found(struct claim *c, struct slice name)
+{
+	set_name(c, name);
+	c->named = true;
+	claim_send_delete(c);
+}
+
+void claim_suspended(struct claim *c)
+{
+	c->listed = c->adopting = c->own_watch = false;
+	c->leave_op = 0;
+	bytes_clear(&c->pred);
+	bytes_clear(&c->pred_host);
+}
+
+void claim_watch_pred(struct claim *c)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = {
+		.op = { .kind = OPERATION_WATCH_PRED, .lock = c->lock, .claim = c->number },
+	};
+
+	bytes_slice(&path, bytes_view(&c->lock->directory.path));
+	bytes_char(&path, '/');
+	bytes_slice(&path, bytes_view(&c->pred));
+	r.path = bytes_view(&path);
+	operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
+	bytes_free(&path);
+}
+
+void claim_watch_own(struct claim *c)
+{
+	c->own_watch = true;
+	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
+}
+
+void claim_adopt(struct claim *c, struct slice name)
+{
+	set_name(c, name);
+	c->adopting = true;
+	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
+	directory_list(c->lock, false);
+}
+
+static void refused(struct claim *c, const char *what, struct slice sentence)
+{
+	struct broker *b = c->lock->broker;
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(&b->out->arena, "ZooKeeper refuses to ");
+	bytes_text(&b->out->arena, what);
+	bytes_char(&b->out->arena, ' ');
+	claim_path(c, &b->out->arena);
+	bytes_text(&b->out->arena, ": ");
+	bytes_slice(&b->out->arena, sentence);
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	c->lock->join_after_ns = b->now_ns + REFUSED_PAUSE_NS;
+}
+
+/* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
+static void set_seq(struct claim *c, const struct event *event)
+{
+	struct contender self;
+	bool numbered = contender_parse(slice_of(c->name), &self);
+
+	assert(numbered);
+	c->named = true;
+	c->seq = self.seq;
+	c->czxid = event->zk_answered.stat.czxid;
+}
+
+static void joined(struct claim *c, const struct event *event)
+{
+	struct slice path = event->zk_answered.path;
+	size_t dir = c->lock->directory.path.len + 1;
+
+	assert(path.len > dir);
+	set_name(c, (struct slice){ path.data + dir, path.len - dir });
+	set_seq(c, event);
+	if (c->state == CLAIM_LEAVING) {
+		claim_send_delete(c);
+		return;
+	}
+	c->state = CLAIM_WAITING;
+	if (c->seq >= CONTENDER_WRAP_NEAR) {
+		struct lock *lock = c->lock;
+
+		claim_leave(c);
+		directory_wear(lock);
+	}
+}
+
+static void join_again(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (c->state == CLAIM_LEAVING) {
+		claim_free(c);
+	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
+		claim_free(c);
+		lock_fail_requests(lock, ERROR_UNAVAILABLE, "the lock's directory cannot be made");
+	} else {
+		directory_make(lock);
+		send_join(c);
+	}
+}
+
+static void join_answered(struct claim *c, const struct event *event)
+{
+	struct lock *lock = c->lock;
+
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		joined(c, event);
+		break;
+	case ZK_NONODE:
+		join_again(c);
+		break;
+	case ZK_UNKNOWN:
+		if (c->state == CLAIM_JOINING)
+			c->state = CLAIM_UNSURE;
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		refused(c, "create", event->zk_answered.data);
+		claim_free(c);
+		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to create the znode");
+		break;
+	}
+}
+
+static void pred_answered(struct claim *c, const struct event *event)
+{
+	static const char key[] = "host=";
+	struct slice data = event->zk_answered.data;
+	const char *at, *end;
+
+	if (c->state != CLAIM_WAITING)
+		return;
+	if (event->zk_answered.code == ZK_NONODE) {
+		bytes_clear(&c->pred);
+		directory_list(c->lock, false);
+		return;
+	}
+	bytes_clear(&c->pred_host);
+	if (event->zk_answered.code != ZK_OK || data.len < 2 || memcmp(data.data, "1\n", 2) != 0)
+		return;
+	at = memmem(data.data, data.len, key, sizeof(key) - 1);
+	if (!at)
+		return;
+	at += sizeof(key) - 1;
+	end = memchr(at, '\n', (size_t)(data.data + data.len - at));
+	bytes_append(&c->pred_host, at, (size_t)((end ? end : data.data + data.len) - at));
+}
+
+/* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */
+static void adopt_answered(struct claim *c, const struct event *event)
+{
+	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
+		return;
+	c->adopting = false;
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id) {
+		claim_free(c);
+		return;
+	}
+	set_seq(c, event);
+	c->state = CLAIM_WAITING;
+	c->lock->broker->stats.adopted_total++;
+}
+
+static void leave_answered(struct claim *c, const struct event *event)
+{
+	c->leave_op = 0;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+	case ZK_NONODE:
+		claim_free(c);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		refused(c, "delete", event->zk_answered.data);
+		break;
+	}
+}
+
+void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
+{
+	if (!c)
+		return;
+	switch (op->kind) {
+	case OPERATION_JOIN:
+		join_answered(c, event);
+		break;
+	case OPERATION_WATCH_PRED:
+		pred_answered(c, event);
+		break;
+	case OPERATION_WATCH_OWN:
+		if (event->zk_answered.code == ZK_NONODE && c->state == CLAIM_HELD)
+			directory_list(c->lock, false);
+		break;
+	case OPERATION_ADOPT:
+		adopt_answered(c, event);
+		break;
+	case OPERATION_LEAVE:
+		leave_answered(c, event);
+		break;
+	case OPERATION_PATH:
+	case OPERATION_BEAT:
+	case OPERATION_RIVAL:
+	case OPERATION_DIR_MAKE:
+	case OPERATION_DIR_GET:
+	case OPERATION_DIR_END:
+	case OPERATION_LIST:
+		assert(!"an operation of a claim");
+	}
+}

@@ -1,0 +1,93 @@
+/*
+ * A claim: one znode of this host in a lock's directory, or the wish for one, and its state.
+ *
+ *   state    | means                                         | event -> next state
+ *   (NONE)   | no struct                                     | wanted -> JOINING
+ *   JOINING  | create and list sent in one breath            | create answered -> WAITING; NONODE: make the directory,
+ *            |                                               |   both again; connection lost -> UNSURE
+ *   WAITING  | the znode stands, a list says who is before   | list: nobody conflicting -> HELD; list: znode gone -> NONE
+ *            |   (`listed`: it did, on this connection)      |   (join again); predecessor DELETED or NONODE: list again
+ *   HELD     | entitled: grants are made on it               | list: znode gone -> NONE, its grants are lost
+ *   UNSURE   | the create's outcome is unknown               | list: not there -> NONE; there: get -> ours -> WAITING
+ *   LEAVING  | nobody wants it; it is deleted                | delete answered OK or NONODE -> NONE
+ *
+ * LEAVING is for good: a claim that was let go is never adopted again, whatever its znode's fate. A connection lost
+ * keeps WAITING, HELD and LEAVING as they are; a list of the new connection says what became of the first two, and
+ * the delete is sent again. The first list shows all that the create of this claim preceded: answers come in order.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "core/contender.h"
+#include "core/event.h"
+#include "core/mode.h"
+
+struct broker;
+struct lock;
+struct operation;
+
+enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
+
+enum {
+	CLAIM_HANDOFFS_MAX = 1023, /* the token has ten bits for them */
+	CLAIM_NEXT_FROM = 768,     /* from here on the next znode is queued early */
+	CLAIM_JOIN_TRIES = 8,      /* NONODE that often in a row: something deletes as fast as we make */
+};
+
+struct claim {
+	struct lock *lock;
+	TAILQ_ENTRY(claim) link; /* lock->leaving */
+	enum claim_state state;
+	enum mode mode;
+	uint64_t number;        /* never used twice */
+	uint64_t nonce;         /* of its uuid */
+	uint64_t join_op;       /* the create: lists sent after it must show the znode */
+	uint64_t leave_op;      /* the delete under way; 0: none */
+	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
+	bool named;             /* the number is known */
+	bool listed;            /* WAITING: seen taken on this connection */
+	bool adopting;          /* UNSURE: found, its owner is being asked for */
+	bool own_watch;         /* HELD: its own znode is watched, on this connection */
+	uint8_t join_tries;
+	uint32_t seq;
+	int64_t czxid;
+	struct bytes pred;      /* WAITING and listed: the predecessor's name */
+	struct bytes pred_host; /* whose it is, as far as its data says */
+	size_t path_bytes;      /* charged against the session */
+	/* HELD: what was granted on it. */
+	bool granted;
+	enum mode granted_mode; /* of the last grant */
+	int64_t granted_ns;     /* when the first of the present grants was made */
+	int32_t handoffs;       /* n of the token */
+	int64_t contended;      /* hand-offs made while somebody waited, or might */
+	int64_t contended_ns;   /* since when */
+	int64_t idle_ns;        /* without grant since then */
+};
+
+const char *claim_state_word(enum claim_state state);
+/* A new claim, its create sent. NULL when a limit forbids it. */
+struct claim *claim_join(struct lock *lock, enum mode mode);
+/* Nobody wants it any more: moves it to lock->leaving and deletes its znode as soon as that can be done. */
+void claim_leave(struct claim *c);
+/* Its znode is gone, or goes with its session. Frees it. */
+void claim_free(struct claim *c);
+/* A znode of ours that nobody knew: to be deleted. */
+void claim_stray(struct lock *lock, struct slice name);
+/* Sends the delete of a LEAVING claim if it can be sent and is not under way. */
+void claim_send_delete(struct claim *c);
+/* The connection is gone: what was under way is unknown. */
+void claim_suspended(struct claim *c);
+/* Watches what the claim waits for. */
+void claim_watch_pred(struct claim *c);
+void claim_watch_own(struct claim *c);
+/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
+void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
+/* Asks what a create of unknown outcome left under `name`. */
+void claim_adopt(struct claim *c, struct slice name);
+/* LEAVING, its create of unknown outcome: this is what it left. */
+void claim_found(struct claim *c, struct slice name);
+/* Appends the path of the claim's znode. */
+void claim_path(const struct claim *c, struct bytes *out);

@@ -1,0 +1,453 @@
+#include "core/client.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+enum { CONNS_FIRST_SIZE = 64 };
+
+/* ---- users ---- */
+
+static struct user *user_enter(struct broker *b, uint32_t uid)
+{
+	uint64_t hash = map_hash(&b->users, &uid, sizeof(uid));
+	struct map_node *node = map_first(&b->users, hash);
+	struct user *user;
+
+	for (; node; node = map_next(node)) {
+		user = (struct user *)((char *)node - offsetof(struct user, node));
+		if (user->uid == uid) {
+			user->clients++;
+			return user;
+		}
+	}
+	user = mem_new(sizeof(*user));
+	user->uid = uid;
+	user->clients = 1;
+	map_add(&b->users, &user->node, hash);
+	return user;
+}
+
+static void user_leave(struct broker *b, struct user *user)
+{
+	if (--user->clients)
+		return;
+	assert(!user->requests && !user->grants);
+	map_remove(&b->users, &user->node);
+	mem_free(user);
+}
+
+/* ---- life ---- */
+
+static void reserve_conn(struct broker *b, uint32_t conn)
+{
+	size_t cap = b->conns_cap ? b->conns_cap : CONNS_FIRST_SIZE;
+
+	if (conn < b->conns_cap)
+		return;
+	while (cap <= conn)
+		cap *= 2;
+	b->conns = mem_resize(b->conns, cap * sizeof(struct client *));
+	memset(b->conns + b->conns_cap, 0, (cap - b->conns_cap) * sizeof(struct client *));
+	b->conns_cap = cap;
+}
+
+/* The peer chose its command's name: what would break a list of one line per client is not kept. */
+static void keep_printable(struct bytes *to, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
+}
+
+void client_connected(struct broker *b, const struct event *event)
+{
+	struct client *c = mem_new(sizeof(*c));
+
+	reserve_conn(b, event->conn);
+	assert(!b->conns[event->conn]);
+	b->conns[event->conn] = c;
+	c->broker = b;
+	c->conn = event->conn;
+	c->id = ++b->last_client;
+	c->pid = event->connected.pid;
+	c->uid = event->connected.uid;
+	c->gid = event->connected.gid;
+	c->version = 2;
+	c->last_command = COMMAND_COUNT;
+	c->connected_ns = b->now_ns;
+	c->events_timer.kind = TIMER_EVENTS;
+	keep_printable(&c->comm, event->connected.comm);
+	TAILQ_INIT(&c->grants);
+	TAILQ_INIT(&c->events);
+	c->user = user_enter(b, c->uid);
+	TAILQ_INSERT_TAIL(&b->clients, c, link);
+	b->client_count++;
+	b->stats.connections_total++;
+}
+
+static void event_free(struct client *c, struct client_event *e)
+{
+	TAILQ_REMOVE(&c->events, e, link);
+	c->event_count--;
+	if (e->type == CLIENT_EVENT_SESSION)
+		c->session_event = false;
+	bytes_free(&e->name);
+	mem_free(e);
+}
+
+static void drop_events(struct client *c)
+{
+	struct client_event *e;
+
+	while ((e = TAILQ_FIRST(&c->events)))
+		event_free(c, e);
+}
+
+void client_release_all(struct client *c)
+{
+	struct grant *g;
+
+	drop_events(c);
+	if (c->request)
+		request_end(c->request);
+	while ((g = TAILQ_FIRST(&c->grants)))
+		grant_end(g);
+	heap_unset(&c->broker->timers, &c->events_timer);
+	c->events_waiting = false;
+	c->told_jeopardy = false;
+}
+
+void client_gone(struct client *c)
+{
+	struct broker *b = c->broker;
+
+	client_release_all(c);
+	b->conns[c->conn] = NULL;
+	TAILQ_REMOVE(&b->clients, c, link);
+	b->client_count--;
+	user_leave(b, c->user);
+	bytes_free(&c->comm);
+	bytes_free(&c->name);
+	bytes_free(&c->lib_name);
+	bytes_free(&c->lib_version);
+	mem_free(c);
+}
+
+void client_half_closed(struct client *c)
+{
+	c->half_closed = true;
+	if (c->request && !c->request->expired)
+		request_expire(c->request);
+	if (c->events_waiting)
+		client_events_end(c);
+}
+
+struct client *client_by_id(struct broker *b, uint64_t id)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->clients, link)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
+
+bool client_may_ask(const struct client *c, const char **why)
+{
+	const struct broker_limits *limits = &c->broker->conf->limits;
+
+	if (c->grant_count >= limits->grants_per_client)
+		*why = "this client holds as many locks as it may (limits.grants_per_client)";
+	else if (c->user->grants >= limits->grants_per_uid)
+		*why = "this user holds as many locks as it may (limits.grants_per_uid)";
+	else if (c->user->requests >= limits->requests_per_uid)
+		*why = "this user waits for as many locks as it may (limits.requests_per_uid)";
+	else
+		return true;
+	return false;
+}
+
+/* ---- replies ---- */
+
+static struct bytes *arena(struct client *c)
+{
+	return &c->broker->out->arena;
+}
+
+size_t client_reply_begin(struct client *c)
+{
+	assert(c->asking);
+	return effects_begin(c->broker->out);
+}
+
+void client_reply_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->broker->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e = effects_add(out, EFFECT_REPLY);
+
+	e->conn = c->conn;
+	e->text = text;
+	c->asking = false;
+}
+
+void client_reply_integer(struct client *c, int64_t value)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_integer(arena(c), value);
+	client_reply_end(c, begin);
+}
+
+void client_reply_nil(struct client *c)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_nil(arena(c), c->version);
+	client_reply_end(c, begin);
+}
+
+void client_reply_status(struct client *c, const char *text)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_status(arena(c), text);
+	client_reply_end(c, begin);
+}
+
+void client_reply_error(struct client *c, enum error_code code, const char *sentence)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(arena(c), code, slice_of(sentence));
+	client_reply_end(c, begin);
+}
+
+/* ---- events ---- */
+
+static void write_session(struct client *c)
+{
+	struct broker *b = c->broker;
+
+	if (!c->told_jeopardy) {
+		resp_push(arena(c), 1, c->version);
+		resp_bulk(arena(c), SLICE("safe"));
+		return;
+	}
+	resp_push(arena(c), 2, c->version);
+	resp_bulk(arena(c), SLICE("jeopardy"));
+	resp_integer(arena(c), (session_safe_until(b) - b->now_ns) / 1000000);
+}
+
+static void write_lost(struct client *c, const struct grant *g)
+{
+	resp_push(arena(c), 3, c->version);
+	resp_bulk(arena(c), SLICE("lost"));
+	resp_bulk(arena(c), bytes_view(&g->lock->name));
+	resp_integer(arena(c), g->token);
+}
+
+static void write_revoke(struct client *c, struct slice name, int64_t token)
+{
+	resp_push(arena(c), 4, c->version);
+	resp_bulk(arena(c), SLICE("revoke"));
+	resp_bulk(arena(c), name);
+	resp_integer(arena(c), token);
+	resp_bulk(arena(c), SLICE("stopping"));
+}
+
+static void write_event(struct client *c, const struct client_event *e)
+{
+	switch (e->type) {
+	case CLIENT_EVENT_SESSION:
+		write_session(c);
+		break;
+	case CLIENT_EVENT_LOST:
+		write_lost(c, e->grant);
+		break;
+	case CLIENT_EVENT_REVOKE:
+		write_revoke(c, bytes_view(&e->name), e->token);
+		break;
+	}
+}
+
+static void push_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->broker->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e = effects_add(out, EFFECT_PUSH);
+
+	e->conn = c->conn;
+	e->text = text;
+}
+
+/* EVENTS waits and there is one: answers with the oldest. A loss that was told so is done with. */
+static void answer_events(struct client *c)
+{
+	struct client_event *e = TAILQ_FIRST(&c->events);
+	struct grant *g = e->grant;
+	size_t begin = client_reply_begin(c);
+
+	write_event(c, e);
+	client_reply_end(c, begin);
+	event_free(c, e);
+	if (g)
+		grant_end(g);
+	c->events_waiting = false;
+	heap_unset(&c->broker->timers, &c->events_timer);
+}
+
+static void close_full(struct client *c)
+{
+	struct effect *e;
+
+	if (c->closing)
+		return;
+	c->closing = true;
+	e = effects_add(c->broker->out, EFFECT_CLOSE);
+	e->conn = c->conn;
+}
+
+static struct client_event *add_event(struct client *c, enum client_event_type type)
+{
+	struct client_event *e = mem_new(sizeof(*e));
+
+	e->type = type;
+	TAILQ_INSERT_TAIL(&c->events, e, link);
+	if (++c->event_count > c->broker->conf->limits.events_per_client)
+		close_full(c);
+	return e;
+}
+
+static void wake_events(struct client *c)
+{
+	if (c->events_waiting)
+		answer_events(c);
+}
+
+static bool holds_something(const struct client *c)
+{
+	return c->grant_count > c->lost_count;
+}
+
+/* Nothing is in jeopardy any more: that it was is no news. */
+static void forget_jeopardy(struct client *c)
+{
+	struct client_event *e;
+
+	c->told_jeopardy = false;
+	if (!c->session_event)
+		return;
+	TAILQ_FOREACH(e, &c->events, link)
+		if (e->type == CLIENT_EVENT_SESSION)
+			break;
+	event_free(c, e);
+}
+
+void client_tell_lost(struct client *c, struct grant *g)
+{
+	if (!holds_something(c))
+		forget_jeopardy(c);
+	if (c->version == 3) {
+		size_t begin = effects_begin(c->broker->out);
+
+		write_lost(c, g);
+		push_end(c, begin);
+		return;
+	}
+	add_event(c, CLIENT_EVENT_LOST)->grant = g;
+	wake_events(c);
+}
+
+void client_tell_session(struct client *c)
+{
+	bool jeopardy = c->broker->session.state == SESSION_JEOPARDY;
+
+	if (jeopardy == c->told_jeopardy)
+		return;
+	if (jeopardy && !holds_something(c))
+		return;
+	c->told_jeopardy = jeopardy;
+	if (c->version == 3) {
+		size_t begin = effects_begin(c->broker->out);
+
+		write_session(c);
+		push_end(c, begin);
+		return;
+	}
+	if (!c->session_event) {
+		c->session_event = true;
+		add_event(c, CLIENT_EVENT_SESSION);
+	}
+	wake_events(c);
+}
+
+void client_tell_revoke(struct client *c, const struct grant *g)
+{
+	struct client_event *e;
+
+	if (c->version == 3) {
+		size_t begin = effects_begin(c->broker->out);
+
+		write_revoke(c, bytes_view(&g->lock->name), g->token);
+		push_end(c, begin);
+		return;
+	}
+	e = add_event(c, CLIENT_EVENT_REVOKE);
+	bytes_slice(&e->name, bytes_view(&g->lock->name));
+	e->token = g->token;
+	wake_events(c);
+}
+
+void client_lost_told(struct client *c, struct grant *g)
+{
+	struct client_event *e;
+
+	TAILQ_FOREACH(e, &c->events, link) {
+		if (e->grant == g) {
+			event_free(c, e);
+			break;
+		}
+	}
+	grant_end(g);
+}
+
+void client_events(struct client *c, int64_t wait_ns)
+{
+	if (c->version == 3) {
+		client_reply_error(c, ERROR_ERR, "events come as pushes on this connection (HELLO 3)");
+		return;
+	}
+	c->events_waiting = true;
+	if (!TAILQ_EMPTY(&c->events))
+		answer_events(c);
+	else if (wait_ns == 0 || c->half_closed)
+		client_events_end(c);
+	else if (wait_ns > 0)
+		heap_set(&c->broker->timers, &c->events_timer, c->broker->now_ns + wait_ns);
+}
+
+void client_events_end(struct client *c)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_nil_array(arena(c), c->version);
+	client_reply_end(c, begin);
+	c->events_waiting = false;
+	heap_unset(&c->broker->timers, &c->events_timer);
+}
+
+void client_speak(struct client *c, int version)
+{
+	struct client_event *e;
+
+	c->version = version;
+	while (version == 3 && (e = TAILQ_FIRST(&c->events))) {
+		size_t begin = effects_begin(c->broker->out);
+
+		write_event(c, e);
+		push_end(c, begin);
+		event_free(c, e);
+	}
+}

@@ -1,0 +1,99 @@
+/*
+ * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
+ *
+ * Events (lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait until EVENTS asks.
+ * jeopardy and safe coalesce to the latest.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/queue.h"
+#include "core/lock.h"
+#include "protocol/bytes.h"
+#include "protocol/commands.h"
+#include "protocol/errors.h"
+#include "protocol/resp.h"
+
+struct broker;
+struct event;
+
+enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE };
+
+/* Buffered for EVENTS. */
+struct client_event {
+	TAILQ_ENTRY(client_event) link;
+	enum client_event_type type;
+	struct grant *grant; /* LOST: answered from it, and telling it ends it */
+	struct bytes name;   /* REVOKE */
+	int64_t token;
+};
+
+TAILQ_HEAD(client_event_list, client_event);
+
+/* What all clients of one user id share. */
+struct user {
+	struct map_node node;
+	uint32_t uid;
+	size_t clients, requests, grants;
+};
+
+struct client {
+	struct broker *broker;
+	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
+	uint32_t conn;
+	uint64_t id;
+	uint32_t pid, uid, gid;
+	int version;              /* RESP 2 or 3 */
+	bool half_closed, closing;
+	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
+	bool asking;              /* a request is not answered yet */
+	struct user *user;
+	int64_t connected_ns;
+	struct bytes comm, name, lib_name, lib_version;
+	struct request *request;  /* the LOCK that waits */
+	struct grant_list grants; /* lost ones included */
+	size_t grant_count, lost_count;
+	struct client_event_list events;
+	size_t event_count;
+	bool session_event;       /* a SESSION event is queued */
+	bool told_jeopardy;
+	bool events_waiting;      /* EVENTS waits */
+	struct timer events_timer;
+};
+
+void client_connected(struct broker *b, const struct event *event);
+void client_half_closed(struct client *c);
+/* Releases everything and frees it. */
+void client_gone(struct client *c);
+/* Releases everything; the connection stays. */
+void client_release_all(struct client *c);
+/* NULL when there is none. */
+struct client *client_by_id(struct broker *b, uint64_t id);
+
+/* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
+size_t client_reply_begin(struct client *c);
+void client_reply_end(struct client *c, size_t begin);
+void client_reply_integer(struct client *c, int64_t value);
+void client_reply_nil(struct client *c);
+void client_reply_status(struct client *c, const char *text);
+void client_reply_error(struct client *c, enum error_code code, const char *sentence);
+
+/* The grant just became lost. */
+void client_tell_lost(struct client *c, struct grant *g);
+/* Jeopardy or safe, by the session's state. */
+void client_tell_session(struct client *c);
+void client_tell_revoke(struct client *c, const struct grant *g);
+/* A reply told that it was lost: forgets it and frees it. */
+void client_lost_told(struct client *c, struct grant *g);
+/* EVENTS: answers now or waits. wait_ns < 0: for ever. */
+void client_events(struct client *c, int64_t wait_ns);
+/* EVENTS ends with nil. */
+void client_events_end(struct client *c);
+/* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
+void client_speak(struct client *c, int version);
+/* False, and why, when a limit of the client or its user is reached. */
+bool client_may_ask(const struct client *c, const char **why);

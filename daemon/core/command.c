@@ -1,0 +1,259 @@
+#include "core/command.h"
+
+#include <assert.h>
+
+#include "core/redis.h"
+#include "core/state.h"
+#include "protocol/commands.h"
+#include "protocol/name.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000;
+/* A year: beyond it a wait is a mistake, and the arithmetic of instants stays far from its ends. */
+static const int64_t WAIT_MS_MAX = 365LL * 86400 * 1000;
+static const int64_t WAIT_FOREVER = -1;
+
+static void error(struct client *c, enum error_code code, const char *sentence)
+{
+	client_reply_error(c, code, sentence);
+}
+
+static bool valid_name(struct client *c, struct slice name)
+{
+	if (name_valid(name))
+		return true;
+	error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	return false;
+}
+
+/* [WAIT ms] at argv[at] and after, if anything is there. */
+static bool parse_wait(const struct request_words *w, enum command command, size_t at, int64_t *wait_ns)
+{
+	int64_t ms;
+
+	*wait_ns = WAIT_FOREVER;
+	if (w->argc == at)
+		return true;
+	if (w->argc != at + 2 || !slice_is(w->argv[at], "WAIT")) {
+		syntax_error(w->client, command);
+		return false;
+	}
+	if (!number_parse(w->argv[at + 1], &ms) || ms < 0 || ms > WAIT_MS_MAX) {
+		error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
+		return false;
+	}
+	*wait_ns = ms * NS_PER_MS;
+	return true;
+}
+
+/* [TOKEN t] at argv[2]. Without it *token is -1. */
+static bool parse_token(const struct request_words *w, enum command command, int64_t *token)
+{
+	*token = -1;
+	if (w->argc == 2)
+		return true;
+	if (w->argc != 4 || !slice_is(w->argv[2], "TOKEN")) {
+		syntax_error(w->client, command);
+		return false;
+	}
+	if (!number_parse(w->argv[3], token) || *token < 0) {
+		error(w->client, ERROR_ERR, "TOKEN takes the integer that LOCK answered");
+		return false;
+	}
+	return true;
+}
+
+/* ---- locks ---- */
+
+static void reenter(struct client *c, struct grant *g)
+{
+	if (g->lost) {
+		client_lost_told(c, g);
+		error(c, ERROR_LOST, "an earlier grant of this lock was lost; ask again");
+		return;
+	}
+	g->depth++;
+	c->broker->stats.reentries_total++;
+	client_reply_integer(c, g->token);
+}
+
+static void limit(struct client *c, const char *why)
+{
+	c->broker->stats.limits_total++;
+	error(c, ERROR_LIMIT, why);
+}
+
+static void do_lock(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct broker *b = c->broker;
+	struct lock *lock;
+	struct grant *g;
+	const char *why;
+	int64_t wait_ns;
+
+	if (!valid_name(c, w->argv[1]) || !parse_wait(w, COMMAND_LOCK, 2, &wait_ns))
+		return;
+	lock = lock_find(b, w->argv[1], false);
+	g = lock ? lock_grant_of(lock, c) : NULL;
+	if (g) {
+		reenter(c, g);
+		return;
+	}
+	if (b->stopping) {
+		error(c, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (!client_may_ask(c, &why)) {
+		limit(c, why);
+		return;
+	}
+	lock = lock_find(b, w->argv[1], true);
+	if (!lock)
+		limit(c, "this daemon knows as many locks as it may (limits.locks)");
+	else if (lock->request_count >= b->conf->limits.requests_per_lock)
+		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	else
+		lock_request(lock, c, MODE_EXCLUSIVE, c->half_closed ? 0 : wait_ns);
+}
+
+static struct grant *find_grant(struct client *c, struct slice name)
+{
+	struct lock *lock = lock_find(c->broker, name, false);
+
+	return lock ? lock_grant_of(lock, c) : NULL;
+}
+
+static void do_unlock(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct grant *g;
+	int64_t token, depth;
+
+	if (!valid_name(c, w->argv[1]) || !parse_token(w, COMMAND_UNLOCK, &token))
+		return;
+	g = find_grant(c, w->argv[1]);
+	if (!g) {
+		error(c, ERROR_NOTHELD, "this client does not hold that lock");
+		return;
+	}
+	if (token >= 0 && token != g->token) {
+		error(c, ERROR_LOST, "that token is another grant's; nothing was released");
+		return;
+	}
+	if (g->lost) {
+		client_lost_told(c, g);
+		error(c, ERROR_LOST, "the grant was lost before it was released");
+		return;
+	}
+	depth = --g->depth;
+	if (!depth) {
+		/* The next holder is told before this one: it has waited longer. */
+		grant_end(g);
+		broker_settle(c->broker);
+	}
+	client_reply_integer(c, depth);
+}
+
+static void do_valid(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct grant *g;
+	int64_t token, left_ms = 0;
+
+	if (!valid_name(c, w->argv[1]) || !parse_token(w, COMMAND_VALID, &token))
+		return;
+	g = find_grant(c, w->argv[1]);
+	if (g && !g->lost && (token < 0 || token == g->token)) {
+		int64_t until = session_safe_until(c->broker);
+
+		left_ms = until == INT64_MAX ? INT64_MAX / NS_PER_MS : (until - c->broker->now_ns) / NS_PER_MS;
+	}
+	client_reply_integer(c, left_ms < 0 ? 0 : left_ms);
+}
+
+static void do_events(const struct request_words *w)
+{
+	int64_t wait_ns;
+
+	if (parse_wait(w, COMMAND_EVENTS, 1, &wait_ns))
+		client_events(w->client, wait_ns);
+}
+
+/* ---- dispatch ---- */
+
+static void dispatch(enum command command, const struct request_words *w)
+{
+	switch (command) {
+	case COMMAND_LOCK:
+		do_lock(w);
+		break;
+	case COMMAND_UNLOCK:
+		do_unlock(w);
+		break;
+	case COMMAND_VALID:
+		do_valid(w);
+		break;
+	case COMMAND_HOLDERS:
+		if (valid_name(w->client, w->argv[1]))
+			info_holders(w->client, w->argv[1]);
+		break;
+	case COMMAND_QUEUE:
+		if (valid_name(w->client, w->argv[1]))
+			info_queue(w->client, w->argv[1]);
+		break;
+	case COMMAND_LOCKS:
+		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);
+		break;
+	case COMMAND_EVENTS:
+		do_events(w);
+		break;
+	case COMMAND_HELLO:
+		redis_hello(w);
+		break;
+	case COMMAND_PING:
+		redis_ping(w);
+		break;
+	case COMMAND_ECHO:
+		redis_echo(w);
+		break;
+	case COMMAND_SELECT:
+		redis_select(w);
+		break;
+	case COMMAND_INFO:
+		redis_info(w);
+		break;
+	case COMMAND_CLIENT:
+		redis_client(w);
+		break;
+	case COMMAND_COMMAND:
+		redis_command(w);
+		break;
+	case COMMAND_RESET:
+		redis_reset(w->client);
+		break;
+	case COMMAND_QUIT:
+		redis_quit(w->client);
+		break;
+	case COMMAND_COUNT:
+		assert(!"a command");
+	}
+}
+
+void command_handle(struct client *c, size_t argc, const struct slice *argv)
+{
+	struct request_words w = { c, argc, argv };
+	enum command command = command_find(argv[0]);
+	const struct command_spec *spec;
+
+	c->last_command = command;
+	if (command == COMMAND_COUNT) {
+		unknown_command(c, argv[0]);
+		return;
+	}
+	spec = &command_table[command];
+	if (argc < (size_t)spec->args_min || (spec->args_max >= 0 && argc > (size_t)spec->args_max))
+		usage_error(c, "wrong number of arguments for", command);
+	else
+		dispatch(command, &w);
+}

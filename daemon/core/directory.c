@@ -1,0 +1,476 @@
+#include "core/directory.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+static const char directory_data[] = "1\nkind=lock\nflavour=rw\n";
+
+static uint64_t send(struct lock *lock, enum effect_type type, struct operation op, struct slice data)
+{
+	struct operation_request r = {
+		.op = op,
+		.path = bytes_view(&lock->directory.path),
+		.data = data,
+		.create = ZK_CONTAINER,
+	};
+
+	r.op.lock = lock;
+	r.op.recovery = lock->recovering;
+	return operation_send(lock->broker, type, &r);
+}
+
+static void ask(struct lock *lock)
+{
+	lock->directory.state = DIRECTORY_ASKED;
+	send(lock, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET }, (struct slice){ 0 });
+}
+
+void directory_check(struct lock *lock)
+{
+	if (lock->directory.state == DIRECTORY_UNKNOWN || lock->directory.state == DIRECTORY_MISMATCH)
+		ask(lock);
+}
+
+void directory_make(struct lock *lock)
+{
+	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, SLICE(directory_data));
+	ask(lock);
+}
+
+void directory_list(struct lock *lock, bool watch)
+{
+	struct directory *d = &lock->directory;
+	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
+	uint64_t number = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+
+	if (watch) {
+		d->watch = DIRECTORY_WATCH_ASKED;
+		d->watch_op = number;
+	}
+}
+
+void directory_arm(struct lock *lock)
+{
+	if (lock->directory.watch == DIRECTORY_WATCH_NONE)
+		directory_list(lock, true);
+}
+
+static void fail_worn(struct lock *lock)
+{
+	lock->directory.worn_asked = false;
+	lock_fail_requests(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
+}
+
+void directory_wear(struct lock *lock)
+{
+	lock->directory.worn = true;
+	fail_worn(lock);
+}
+
+void directory_renew(struct lock *lock)
+{
+	if (lock->directory.worn_asked)
+		return;
+	lock->directory.worn_asked = true;
+	directory_list(lock, false);
+}
+
+void directory_recover(struct lock *lock)
+{
+	struct claim *c, *after;
+
+	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
+		claim_send_delete(c);
+	directory_list(lock, false);
+}
+
+void directory_forget_watch(struct lock *lock)
+{
+	lock->directory.watch = DIRECTORY_WATCH_NONE;
+	lock->directory.quiet = false;
+}
+
+static bool has_line(struct slice data, const char *line)
+{
+	const char *at = data.data;
+	size_t left = data.len, len = strlen(line);
+
+	while (left >= len) {
+		const char *end = memchr(at, '\n', left);
+		size_t this = end ? (size_t)(end - at) : left;
+
+		if (this == len && memcmp(at, line, len) == 0)
+			return true;
+		if (!end)
+			return false;
+		left -= this + 1;
+		at = end + 1;
+	}
+	return false;
+}
+
+static bool data_fits(struct slice data)
+{
+	if (data.len < 2 || memcmp(data.data, "1\n", 2) != 0)
+		return true;
+	return has_line(data, "kind=lock") && has_line(data, "flavour=rw");
+}
+
+static void get_answered(struct lock *lock, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	d->state = DIRECTORY_UNKNOWN;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		d->czxid = event->zk_answered.stat.czxid;
+		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->suspect = d->state == DIRECTORY_MISMATCH;
+		if (d->state == DIRECTORY_MISMATCH)
+			lock_fail_requests(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
+		break;
+	case ZK_NONODE:
+		d->suspect = false;
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		break;
+	}
+}
+
+static void make_answered(struct lock *lock, const struct event *event)
+{
+	if (event->zk_answered.code == ZK_NONODE)
+		session_make_parents(lock->broker);
+	else if (event->zk_answered.code == ZK_REFUSED)
+		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+}
+
+static void renewed(struct lock *lock)
+{
+	lock->directory.worn = lock->directory.worn_asked = false;
+	lock->directory.state = DIRECTORY_UNKNOWN;
+}
+
+static void end_answered(struct lock *lock, const struct event *event)
+{
+	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
+		renewed(lock);
+	else if (event->zk_answered.code == ZK_UNKNOWN)
+		lock->directory.worn_asked = false;
+	else
+		fail_worn(lock);
+}
+
+/* Deleting a directory somebody has just joined fails, and harms nobody. */
+static void examine_worn(struct lock *lock, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
+		renewed(lock);
+	else if (d->worn_asked && event->zk_answered.count == 0)
+		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (d->worn_asked)
+		fail_worn(lock);
+}
+
+/* The child that carries the claim's uuid, or its whole name when that is known. NULL: it is not there. */
+static const struct slice *find_own(const struct claim *c, const struct event *event)
+{
+	struct slice name = slice_of(c->name);
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		const struct slice *child = &event->zk_answered.children[i];
+
+		if (c->named && slice_eq(*child, name))
+			return child;
+		if (!c->named && child->len > CONTENDER_UUID_LEN && memcmp(child->data, c->name, CONTENDER_UUID_LEN) == 0)
+			return child;
+	}
+	return NULL;
+}
+
+/* The nearest one before `self` that keeps it from being entitled; false: none. */
+static bool find_pred(const struct claim *c, const struct event *event, struct contender *pred)
+{
+	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
+	bool found = false;
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
+			continue;
+		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
+			continue;
+		if (!found || contender_before(pred, &other))
+			*pred = other;
+		found = true;
+	}
+	return found;
+}
+
+static void vanished(struct claim *c)
+{
+	struct lock *lock = c->lock;
+	struct broker *b = lock->broker;
+	size_t begin = broker_log_begin(b);
+
+	b->stats.vanished_total++;
+	bytes_text(&b->out->arena, "somebody deleted our znode ");
+	claim_path(c, &b->out->arena);
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	if (c == lock->claim)
+		lock_lose_grants(lock);
+	claim_free(c);
+}
+
+static void examine_waiting(struct claim *c, const struct event *event)
+{
+	struct contender pred;
+
+	if (!find_pred(c, event, &pred)) {
+		c->state = CLAIM_HELD;
+		bytes_clear(&c->pred);
+		c->lock->broker->stats.claims_total++;
+		return;
+	}
+	c->listed = true;
+	if (slice_eq(bytes_view(&c->pred), pred.name))
+		return;
+	bytes_clear(&c->pred);
+	bytes_slice(&c->pred, pred.name);
+	claim_watch_pred(c);
+}
+
+/* What a list says about one of our claims. A list sent before the claim's create says nothing. */
+static void examine(struct claim *c, uint64_t number, bool fits, const struct event *event)
+{
+	const struct slice *own;
+
+	if (c->join_op > number)
+		return;
+	own = find_own(c, event);
+	switch (c->state) {
+	case CLAIM_JOINING:
+		break;
+	case CLAIM_UNSURE:
+		if (!own)
+			claim_free(c);
+		else if (!c->adopting)
+			claim_adopt(c, *own);
+		break;
+	case CLAIM_WAITING:
+		if (!own)
+			vanished(c);
+		else if (fits)
+			examine_waiting(c, event);
+		break;
+	case CLAIM_HELD:
+		if (!own)
+			vanished(c);
+		break;
+	case CLAIM_LEAVING:
+		if (c->named)
+			break;
+		if (!own) {
+			claim_free(c);
+			break;
+		}
+		claim_found(c, *own);
+		break;
+	}
+}
+
+static bool is_known(const struct lock *lock, struct slice child)
+{
+	const struct claim *c;
+
+	if (lock->claim && memcmp(child.data, lock->claim->name, CONTENDER_UUID_LEN) == 0)
+		return true;
+	if (lock->next && memcmp(child.data, lock->next->name, CONTENDER_UUID_LEN) == 0)
+		return true;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		if (memcmp(child.data, c->name, CONTENDER_UUID_LEN) == 0)
+			return true;
+	return false;
+}
+
+static void report_odd(struct lock *lock, struct slice child)
+{
+	struct broker *b = lock->broker;
+	size_t begin;
+
+	if (lock->directory.odd_reported)
+		return;
+	lock->directory.odd_reported = true;
+	begin = broker_log_begin(b);
+	bytes_text(&b->out->arena, "a child of no known kind in ");
+	bytes_slice(&b->out->arena, bytes_view(&lock->directory.path));
+	bytes_text(&b->out->arena, ": ");
+	bytes_slice(&b->out->arena, child);
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+/* Whether somebody of another session conflicts with `mode`; strays of ours are deleted, odd children reported. */
+static bool examine_others(struct lock *lock, enum mode mode, const struct event *event)
+{
+	bool somebody = false;
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		struct slice child = event->zk_answered.children[i];
+		struct contender other;
+
+		if (contender_of_session(child, lock->broker->session.id)) {
+			if (!is_known(lock, child))
+				claim_stray(lock, child);
+			continue;
+		}
+		if (!contender_parse(child, &other)) {
+			report_odd(lock, child);
+			continue;
+		}
+		if (!other.known)
+			report_odd(lock, child);
+		if (mode_conflicts(mode, other.mode))
+			somebody = true;
+	}
+	return somebody;
+}
+
+/* A list that came with the children watch tells whether somebody waits. */
+static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
+{
+	struct directory *d = &lock->directory;
+	struct claim *c = lock->claim;
+
+	if (d->watch != DIRECTORY_WATCH_ASKED || d->watch_op != number)
+		return;
+	d->watch = DIRECTORY_WATCH_ARMED;
+	d->quiet = !somebody;
+	if (!c || c->state != CLAIM_HELD)
+		return;
+	if (!somebody) {
+		c->contended = 0;
+		c->contended_ns = 0;
+	} else if (!c->own_watch) {
+		claim_watch_own(c);
+	}
+}
+
+static void listed(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+	struct claim *c, *after, *first = lock->claim, *next = lock->next;
+	bool gone = event->zk_answered.code == ZK_NONODE, somebody;
+
+	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
+	if (gone || d->czxid != event->zk_answered.stat.czxid)
+		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
+	if (d->worn)
+		examine_worn(lock, event);
+	if (next)
+		examine(next, number, d->state == DIRECTORY_FITS, event);
+	if (first)
+		examine(first, number, d->state == DIRECTORY_FITS, event);
+	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
+		examine(c, number, false, event);
+	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
+	examine_watch(lock, number, somebody);
+	if (!gone && d->state == DIRECTORY_UNKNOWN && lock->claim) {
+		directory_check(lock);
+		directory_list(lock, false);
+	}
+}
+
+static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
+{
+	struct broker *b = lock->broker;
+	enum zk_code code = event->zk_answered.code;
+
+	if (code != ZK_OK && code != ZK_NONODE) {
+		if (op->watch)
+			directory_forget_watch(lock);
+		lock->directory.worn_asked = false;
+		if (code == ZK_REFUSED)
+			lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
+		return;
+	}
+	if (!b->session.proving) {
+		broker_queue_recovery(lock);
+		return;
+	}
+	listed(lock, number, event);
+	if (op->watch && code == ZK_NONODE)
+		directory_forget_watch(lock);
+}
+
+void directory_answered(const struct operation *op, uint64_t number, const struct event *event)
+{
+	if (op->kind == OPERATION_DIR_GET)
+		get_answered(op->lock, event);
+	else if (op->kind == OPERATION_DIR_END)
+		end_answered(op->lock, event);
+	else if (op->kind == OPERATION_DIR_MAKE)
+		make_answered(op->lock, event);
+	else
+		list_answered(op->lock, number, op, event);
+}
+
+static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type, struct slice child)
+{
+	if (c->named && slice_eq(child, slice_of(c->name))) {
+		if (type == ZK_WATCH_DELETED)
+			directory_list(lock, false);
+		else if (c->own_watch)
+			claim_watch_own(c);
+	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
+		if (type == ZK_WATCH_DELETED) {
+			/* The list alone says who is first now, and whether our own znode still stands. */
+			bytes_clear(&c->pred);
+			directory_list(lock, false);
+		} else {
+			claim_watch_pred(c);
+		}
+	}
+}
+
+/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
+static void directory_changed(struct lock *lock)
+{
+	if (lock->directory.watch == DIRECTORY_WATCH_ARMED)
+		directory_forget_watch(lock);
+	lock_touch(lock);
+}
+
+void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
+{
+	struct lock *lock = lock_find_path(b, path);
+	const char *slash;
+	struct slice child;
+
+	if (!b->session.connected)
+		return;
+	if (lock) {
+		directory_changed(lock);
+		return;
+	}
+	slash = memrchr(path.data, '/', path.len);
+	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
+		return;
+	lock = lock_find_path(b, (struct slice){ path.data, (size_t)(slash - path.data) });
+	if (!lock)
+		return;
+	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
+	if (lock->next)
+		child_watched(lock, lock->next, type, child);
+	if (lock->claim)
+		child_watched(lock, lock->claim, type, child);
+	lock_touch(lock);
+}

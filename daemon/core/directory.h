@@ -1,0 +1,65 @@
+/*
+ * A lock's directory: its kind and flavour, its lists, and the children watch that "nobody waits" rests on.
+ *
+ *   watch  | means                                              | left by
+ *   NONE   | not known whether somebody waits                   | asked for -> ASKED
+ *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
+ *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
+ *
+ * Data: lines of text, the first the version ("1"), then "kind=lock" and "flavour=rw"; unknown lines are kept.
+ * Data that do not begin so (another library made the directory) say nothing, and are not touched.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/event.h"
+#include "protocol/bytes.h"
+
+struct broker;
+struct lock;
+struct operation;
+
+enum directory_state {
+	DIRECTORY_UNKNOWN,  /* its data was not read yet, or it was made anew */
+	DIRECTORY_ASKED,    /* being read */
+	DIRECTORY_FITS,
+	DIRECTORY_MISMATCH,
+};
+
+enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ASKED, DIRECTORY_WATCH_ARMED };
+
+struct directory {
+	enum directory_state state;
+	enum directory_watch watch;
+	bool quiet;        /* ARMED: no contender of another session conflicts with our claim */
+	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
+	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
+	bool worn_asked;   /* whether it is empty by now is being asked */
+	bool odd_reported; /* a child of no known kind was reported */
+	uint64_t watch_op; /* the list of ASKED and ARMED */
+	int64_t czxid;     /* of the directory whose data was read */
+	struct bytes path;
+};
+
+/* Reads the data if they are not known. */
+void directory_check(struct lock *lock);
+/* Creates the directory, then reads it (somebody may have been first). */
+void directory_make(struct lock *lock);
+/* Lists it; with `watch`, arms the children watch. */
+void directory_list(struct lock *lock, bool watch);
+/* Lists and arms the watch unless that is done or under way. */
+void directory_arm(struct lock *lock);
+/* Its numbers are too near the wrap: requests fail, nothing more is put into it. */
+void directory_wear(struct lock *lock);
+/* Worn, and wanted again: looks whether it can be made anew. */
+void directory_renew(struct lock *lock);
+/* Lists again as part of recovery. */
+void directory_recover(struct lock *lock);
+/* Somebody may wait: the watch fired, or was never answered. */
+void directory_forget_watch(struct lock *lock);
+/* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
+void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
+/* An event on a path: DELETED, CHANGED or CHILDREN of something that may be watched. */
+void directory_watched(struct broker *b, enum zk_watch type, struct slice path);

@@ -1,0 +1,67 @@
+/*
+ * What the broker wants done, in order. The caller owns the struct, carries the effects out after each
+ * broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the
+ * arena moves while it grows.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/bytes.h"
+
+enum effect_type {
+	EFFECT_REPLY,     /* the one answer to the request that `conn` asked */
+	EFFECT_PUSH,      /* out-of-band message to `conn`, never an answer (RESP3 only) */
+	EFFECT_CLOSE,     /* write what is queued for `conn`, then close it and say EVENT_CLIENT_GONE */
+	EFFECT_ZK_OPEN,   /* a new session: forget the old handle (never waits), then connect with no session id */
+	EFFECT_ZK_DROP,   /* drop the connection, keep the session, try the next server */
+	EFFECT_ZK_CREATE,
+	EFFECT_ZK_LIST,   /* get_children2 */
+	EFFECT_ZK_GET,
+	EFFECT_ZK_DELETE, /* any version */
+	EFFECT_ZK_SET,    /* any version */
+	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
+	EFFECT_LOG,       /* `text` is for the log, at `level` */
+	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
+};
+
+enum zk_create { ZK_PERSISTENT, ZK_CONTAINER, ZK_EPHEMERAL, ZK_EPHEMERAL_SEQUENTIAL };
+
+enum effect_level { EFFECT_LEVEL_ERROR, EFFECT_LEVEL_WARNING, EFFECT_LEVEL_INFO, EFFECT_LEVEL_DEBUG };
+
+struct span {
+	size_t at, len;
+};
+
+struct effect {
+	enum effect_type type;
+	uint32_t conn;      /* REPLY, PUSH, CLOSE */
+	uint64_t op;        /* ZK_*: comes back in the answer */
+	enum zk_create create; /* ZK_CREATE */
+	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
+	bool close_session; /* STOPPED */
+	enum effect_level level; /* LOG */
+	int64_t limit;      /* TOKENS */
+	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
+	struct span data;   /* ZK_CREATE, ZK_SET: the data */
+};
+
+struct effects {
+	struct effect *list;
+	size_t count, cap;
+	struct bytes arena;
+};
+
+static inline struct slice effects_slice(const struct effects *e, struct span s)
+{
+	return (struct slice){ e->arena.data + s.at, s.len };
+}
+
+/* Appends one effect and returns it, valid until the next is added. */
+struct effect *effects_add(struct effects *e, enum effect_type type);
+/* Brackets bytes written to e->arena. */
+size_t effects_begin(const struct effects *e);
+struct span effects_end(const struct effects *e, size_t begin);
+/* Forgets the effects and keeps the memory. */
+void effects_clear(struct effects *e);
+void effects_free(struct effects *e);

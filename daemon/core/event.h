@@ -1,0 +1,80 @@
+/*
+ * What can happen to the broker. One event at a time goes into broker_handle(); nothing in it is kept past the
+ * call. Instants are nanoseconds of one clock that goes on during suspend (CLOCK_BOOTTIME).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+/* How ZooKeeper answered an operation. The first five went through the quorum when the operation was a write. */
+enum zk_code {
+	ZK_OK,
+	ZK_NONODE,
+	ZK_NODEEXISTS,
+	ZK_NOTEMPTY,
+	ZK_BADVERSION,
+	ZK_REFUSED, /* any other definite error (ACL, bad arguments, ...): nothing was done */
+	ZK_UNKNOWN, /* connection loss and its kin: it may or may not have been done, or may still be */
+};
+
+enum zk_watch { ZK_WATCH_CREATED, ZK_WATCH_DELETED, ZK_WATCH_CHANGED, ZK_WATCH_CHILDREN };
+
+struct zk_stat {
+	int64_t czxid, mzxid, pzxid;
+	int64_t owner; /* the session of an ephemeral, else 0 */
+	int32_t version, cversion, children;
+};
+
+enum event_type {
+	EVENT_TIME,          /* nothing but time passed */
+	EVENT_CLIENT_CONNECTED,
+	EVENT_CLIENT_ASKED,  /* one request; the next only after its one EFFECT_REPLY */
+	EVENT_CLIENT_HALF_CLOSED, /* it will ask nothing more; what waits is cancelled */
+	EVENT_CLIENT_GONE,   /* the connection is closed: no effect may name it any more, its number is free */
+	EVENT_ZK_CONNECTED,  /* also after a reconnection; may come without a SUSPENDED before */
+	EVENT_ZK_SUSPENDED,  /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
+	EVENT_ZK_EXPIRED,    /* the server said so; the handle is dead, a new one is asked for by EFFECT_ZK_OPEN */
+	EVENT_ZK_ANSWERED,   /* exactly one per operation; in the order of sending within a connection */
+	EVENT_ZK_WATCH,      /* fires once per watch set; gone with the connection */
+	EVENT_TOKENS,        /* standalone: claim numbers below `limit` may be used, durably reserved */
+	EVENT_STOP,          /* SIGTERM, SIGINT */
+};
+
+struct event {
+	enum event_type type;
+	uint32_t conn; /* CLIENT_*: the adapter's number of the connection, small and dense, reused after GONE */
+	union {
+		struct {
+			uint32_t pid, uid, gid;
+			struct slice comm; /* command name of the peer, may be empty */
+		} connected;
+		struct {
+			size_t argc; /* at least 1 */
+			const struct slice *argv;
+		} asked;
+		struct {
+			int64_t session; /* never 0 */
+			int64_t timeout_ns; /* negotiated */
+			int64_t asked_ns; /* before the handshake was sent; the server's view of us is no older */
+			struct slice server; /* "address:port", for people */
+		} zk_connected;
+		struct {
+			uint64_t op;
+			enum zk_code code;
+			struct slice path; /* create: the full path made, sequence number included */
+			struct zk_stat stat; /* create, get, set: the znode's; list: the directory's */
+			struct slice data; /* get; REFUSED: a sentence */
+			size_t count; /* list */
+			const struct slice *children;
+		} zk_answered;
+		struct {
+			enum zk_watch type;
+			struct slice path;
+		} zk_watch;
+		struct {
+			int64_t limit;
+		} tokens;
+	};
+};

@@ -1,0 +1,319 @@
+#include "base/mem.h"
+#include "core/command.h"
+#include "core/state.h"
+#include "protocol/name.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+/* ---- INFO ---- */
+
+static void line_text(struct bytes *out, const char *key, struct slice value)
+{
+	bytes_text(out, key);
+	bytes_char(out, ':');
+	bytes_slice(out, value);
+	bytes_text(out, "\r\n");
+}
+
+static void line_int(struct bytes *out, const char *key, int64_t value)
+{
+	bytes_text(out, key);
+	bytes_char(out, ':');
+	bytes_int(out, value);
+	bytes_text(out, "\r\n");
+}
+
+static void info_server(const struct broker *b, struct bytes *out)
+{
+	/* Clients look for these two before they say anything else. */
+	line_text(out, "redis_version", SLICE("7.0.0"));
+	line_text(out, "redis_mode", SLICE("standalone"));
+	line_text(out, "lockbroker_version", slice_of(b->conf->version));
+	line_text(out, "mode", slice_of(b->conf->standalone ? "standalone" : "zookeeper"));
+	line_text(out, "host", slice_of(b->conf->host));
+	line_int(out, "process_id", b->conf->pid);
+	line_int(out, "uptime_in_seconds", (b->now_ns - b->started_ns) / (1000 * NS_PER_MS));
+	line_int(out, "loading", 0);
+	line_int(out, "stopping", b->stopping);
+}
+
+static void info_clients_section(const struct broker *b, struct bytes *out)
+{
+	line_int(out, "connected_clients", (int64_t)b->client_count);
+	line_int(out, "blocked_clients", (int64_t)b->request_count);
+	line_int(out, "users", (int64_t)b->users.count);
+}
+
+static void info_locks_section(const struct broker *b, struct bytes *out)
+{
+	line_int(out, "locks", (int64_t)(b->names.count - b->idle_count));
+	line_int(out, "grants", (int64_t)b->grant_count);
+	line_int(out, "requests", (int64_t)b->request_count);
+	line_int(out, "claims", (int64_t)b->claim_count);
+}
+
+static void info_session(const struct broker *b, struct bytes *out)
+{
+	const struct session *s = &b->session;
+	int64_t until = session_safe_until(b);
+	struct bytes id = { 0 };
+
+	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
+	if (b->conf->standalone)
+		return;
+	bytes_text(&id, "0x");
+	bytes_hex(&id, (uint64_t)s->id, 16);
+	line_text(out, "session_id", bytes_view(&id));
+	bytes_free(&id);
+	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
+	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
+	line_int(out, "announced", s->announced);
+	line_int(out, "stalled", s->stalled);
+}
+
+static void info_zookeeper(const struct broker *b, struct bytes *out)
+{
+	const struct session *s = &b->session;
+
+	if (b->conf->standalone)
+		return;
+	line_int(out, "connected", s->connected);
+	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	line_text(out, "root", slice_of(b->conf->root));
+	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
+	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+}
+
+static void info_limits(const struct broker *b, struct bytes *out)
+{
+	const struct broker_limits *l = &b->conf->limits;
+
+	line_int(out, "limit_clients", (int64_t)l->clients);
+	line_int(out, "limit_locks", (int64_t)l->locks);
+	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
+	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
+	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
+	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
+	line_int(out, "limit_events_per_client", (int64_t)l->events_per_client);
+	line_int(out, "limit_session_path_bytes", (int64_t)l->session_path_bytes);
+}
+
+static void info_stats(const struct broker *b, struct bytes *out)
+{
+#define X(name, text) line_int(out, #name, (int64_t)b->stats.name);
+	BROKER_STATS(X)
+#undef X
+}
+
+static const struct {
+	const char *name, *title;
+	void (*write)(const struct broker *b, struct bytes *out);
+} sections[] = {
+	{ "server", "# Server\r\n", info_server },
+	{ "clients", "# Clients\r\n", info_clients_section },
+	{ "locks", "# Locks\r\n", info_locks_section },
+	{ "session", "# Session\r\n", info_session },
+	{ "zookeeper", "# ZooKeeper\r\n", info_zookeeper },
+	{ "limits", "# Limits\r\n", info_limits },
+	{ "stats", "# Stats\r\n", info_stats },
+};
+
+static bool is_asked(const char *name, size_t count, const struct slice *asked)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slice_is(asked[i], name) || slice_is(asked[i], "all") || slice_is(asked[i], "default") ||
+		    slice_is(asked[i], "everything"))
+			return true;
+	return count == 0;
+}
+
+void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *asked)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		if (!is_asked(sections[i].name, count, asked))
+			continue;
+		if (out->len)
+			bytes_text(out, "\r\n");
+		bytes_text(out, sections[i].title);
+		sections[i].write(b, out);
+	}
+}
+
+/* ---- lists ---- */
+
+static struct bytes *arena(const struct client *c)
+{
+	return &c->broker->out->arena;
+}
+
+static void field_text(struct bytes *out, struct slice key, struct slice value)
+{
+	resp_bulk(out, key);
+	resp_bulk(out, value);
+}
+
+static void field_int(struct bytes *out, struct slice key, int64_t value)
+{
+	resp_bulk(out, key);
+	resp_integer(out, value);
+}
+
+static void fields_client(struct bytes *out, const struct client *c)
+{
+	field_int(out, SLICE("client"), (int64_t)c->id);
+	field_text(out, SLICE("name"), bytes_view(&c->name));
+	field_int(out, SLICE("pid"), c->pid);
+	field_int(out, SLICE("uid"), c->uid);
+	field_text(out, SLICE("command"), bytes_view(&c->comm));
+}
+
+static void holder_here(struct client *c, const struct grant *g)
+{
+	struct bytes *out = arena(c);
+
+	resp_map(out, 10, c->version);
+	field_text(out, SLICE("host"), slice_of(c->broker->conf->host));
+	fields_client(out, g->client);
+	field_text(out, SLICE("mode"), slice_of(mode_word(g->mode)));
+	field_int(out, SLICE("depth"), g->depth);
+	field_int(out, SLICE("token"), g->token);
+	field_int(out, SLICE("held_ms"), (c->broker->now_ns - g->granted_ns) / NS_PER_MS);
+}
+
+/* What this host waits behind, as far as it knows. */
+static void holder_elsewhere(struct client *c, const struct claim *claim)
+{
+	struct bytes *out = arena(c);
+
+	resp_map(out, 2, c->version);
+	field_text(out, SLICE("host"), bytes_view(&claim->pred_host));
+	field_text(out, SLICE("znode"), bytes_view(&claim->pred));
+}
+
+void info_holders(struct client *c, struct slice name)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+	const struct claim *claim = lock ? lock->claim : NULL;
+	bool elsewhere = claim && claim->state == CLAIM_WAITING && claim->pred.len;
+	size_t begin = client_reply_begin(c);
+	const struct grant *g;
+
+	resp_array(arena(c), (lock ? lock->grant_count : 0) + elsewhere);
+	if (lock)
+		TAILQ_FOREACH(g, &lock->grants, link)
+			holder_here(c, g);
+	if (elsewhere)
+		holder_elsewhere(c, claim);
+	client_reply_end(c, begin);
+}
+
+void info_queue(struct client *c, struct slice name)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+	size_t begin = client_reply_begin(c), position = 0;
+	struct bytes *out = arena(c);
+	const struct request *r;
+
+	resp_array(out, lock ? lock->request_count : 0);
+	if (lock)
+		TAILQ_FOREACH(r, &lock->requests, link) {
+			resp_map(out, 8, c->version);
+			fields_client(out, r->client);
+			field_text(out, SLICE("mode"), slice_of(mode_word(r->mode)));
+			field_int(out, SLICE("waited_ms"), (c->broker->now_ns - r->asked_ns) / NS_PER_MS);
+			field_int(out, SLICE("position"), (int64_t)++position);
+		}
+	client_reply_end(c, begin);
+}
+
+static const char *lock_state_word(const struct lock *lock)
+{
+	if (lock->broker->conf->standalone)
+		return "local";
+	if (lock->claim)
+		return claim_state_word(lock->claim->state);
+	return TAILQ_EMPTY(&lock->leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
+}
+
+static void write_lock(struct client *c, const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	struct bytes *out = arena(c);
+
+	resp_map(out, 5, c->version);
+	field_text(out, SLICE("name"), bytes_view(&lock->name));
+	field_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
+	field_int(out, SLICE("holders"), (int64_t)lock->grant_count);
+	field_int(out, SLICE("waiters"), (int64_t)lock->request_count);
+	field_int(out, SLICE("token"), g ? g->token : 0);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct bytes *x = &(*(const struct lock *const *)a)->name, *y = &(*(const struct lock *const *)b)->name;
+	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+void info_locks(struct client *c, const struct slice *pattern)
+{
+	const struct lock **shown = mem_new((c->broker->names.count + 1) * sizeof(*shown)), *lock;
+	size_t begin = client_reply_begin(c), count = 0;
+
+	TAILQ_FOREACH(lock, &c->broker->locks_used, link)
+		if (!pattern || name_matches(*pattern, bytes_view(&lock->name)))
+			shown[count++] = lock;
+	qsort(shown, count, sizeof(*shown), by_name);
+	resp_array(arena(c), count);
+	for (size_t i = 0; i < count; i++)
+		write_lock(c, shown[i]);
+	client_reply_end(c, begin);
+	mem_free(shown);
+}
+
+static void word(struct bytes *out, const char *key, struct slice value)
+{
+	bytes_text(out, key);
+	bytes_slice(out, value);
+}
+
+static void number(struct bytes *out, const char *key, int64_t value)
+{
+	bytes_text(out, key);
+	bytes_int(out, value);
+}
+
+static void write_client(struct bytes *out, const struct client *c)
+{
+	number(out, "id=", (int64_t)c->id);
+	word(out, " addr=unix name=", bytes_view(&c->name));
+	number(out, " pid=", c->pid);
+	number(out, " uid=", c->uid);
+	bytes_text(out, " cmd=");
+	if (c->last_command != COMMAND_COUNT)
+		command_word(out, c->last_command);
+	word(out, " comm=", bytes_view(&c->comm));
+	number(out, " resp=", c->version);
+	number(out, " held=", (int64_t)c->grant_count);
+	bytes_text(out, " waiting=");
+	if (c->request)
+		name_encode(bytes_view(&c->request->lock->name), out);
+	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
+	word(out, " lib-name=", bytes_view(&c->lib_name));
+	word(out, " lib-ver=", bytes_view(&c->lib_version));
+	bytes_text(out, "\n");
+}
+
+void info_clients(struct client *c)
+{
+	const struct client *other;
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	TAILQ_FOREACH(other, &c->broker->clients, link)
+		write_client(&text, other);
+	resp_bulk(arena(c), bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}

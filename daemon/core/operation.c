@@ -1,0 +1,196 @@
+#include "core/operation.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/state.h"
+
+enum { OPERATIONS_FIRST_SIZE = 64 };
+
+static struct operation *slot(struct operations *o, uint64_t number)
+{
+	return &o->ring[number & (o->cap - 1)];
+}
+
+static void grow(struct operations *o)
+{
+	size_t cap = o->cap ? o->cap * 2 : OPERATIONS_FIRST_SIZE;
+	struct operation *ring = mem_new(cap * sizeof(*ring));
+
+	for (uint64_t n = o->first; n < o->end; n++)
+		ring[n & (cap - 1)] = *slot(o, n);
+	mem_free(o->ring);
+	o->ring = ring;
+	o->cap = cap;
+}
+
+static bool is_write(enum effect_type type)
+{
+	return type == EFFECT_ZK_CREATE || type == EFFECT_ZK_SET || type == EFFECT_ZK_DELETE;
+}
+
+static void emit(struct broker *b, enum effect_type type, const struct operation_request *request, uint64_t number)
+{
+	struct effects *out = b->out;
+	size_t begin = effects_begin(out);
+	struct effect *e;
+	struct span path, data;
+
+	bytes_slice(&out->arena, request->path);
+	path = effects_end(out, begin);
+	begin = effects_begin(out);
+	bytes_slice(&out->arena, request->data);
+	data = effects_end(out, begin);
+	e = effects_add(out, type);
+	e->op = number;
+	e->create = request->create;
+	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
+		   request->op.kind == OPERATION_WATCH_OWN;
+	e->text = path;
+	e->data = data;
+}
+
+uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request)
+{
+	struct operations *o = &b->operations;
+	struct operation *op;
+	uint64_t number;
+
+	assert(b->session.connected);
+	if (!o->end)
+		o->first = o->end = 1;
+	if (o->end - o->first == o->cap)
+		grow(o);
+	number = o->end++;
+	op = slot(o, number);
+	*op = request->op;
+	op->done = false;
+	op->write = is_write(type);
+	op->sent_ns = b->now_ns;
+	if (op->lock)
+		op->lock->operations++;
+	if (op->recovery)
+		b->recovering++;
+	if (op->write) {
+		b->session.write_ns = b->now_ns;
+		b->stats.zk_writes_total++;
+	} else {
+		b->stats.zk_reads_total++;
+	}
+	emit(b, type, request, number);
+	return number;
+}
+
+const struct operation *operation_oldest(const struct broker *b)
+{
+	const struct operations *o = &b->operations;
+
+	return o->first == o->end ? NULL : &o->ring[o->first & (o->cap - 1)];
+}
+
+static struct claim *claim_of(const struct operation *op)
+{
+	struct claim *c;
+
+	if (!op->lock || !op->claim)
+		return NULL;
+	if (op->lock->claim && op->lock->claim->number == op->claim)
+		return op->lock->claim;
+	if (op->lock->next && op->lock->next->number == op->claim)
+		return op->lock->next;
+	TAILQ_FOREACH(c, &op->lock->leaving, link)
+		if (c->number == op->claim)
+			return c;
+	return NULL;
+}
+
+static void dispatch(struct broker *b, const struct operation *op, uint64_t number, const struct event *event)
+{
+	switch (op->kind) {
+	case OPERATION_PATH:
+	case OPERATION_BEAT:
+	case OPERATION_RIVAL:
+		session_answered(b, (int)op->kind, event);
+		break;
+	case OPERATION_DIR_MAKE:
+	case OPERATION_DIR_GET:
+	case OPERATION_DIR_END:
+	case OPERATION_LIST:
+		directory_answered(op, number, event);
+		break;
+	case OPERATION_JOIN:
+	case OPERATION_WATCH_PRED:
+	case OPERATION_WATCH_OWN:
+	case OPERATION_ADOPT:
+	case OPERATION_LEAVE:
+		claim_answered(claim_of(op), op, event);
+		break;
+	}
+}
+
+/* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
+static void finish(struct broker *b, uint64_t number, const struct event *event)
+{
+	struct operations *o = &b->operations;
+	struct operation op = *slot(o, number);
+
+	slot(o, number)->done = true;
+	while (o->first != o->end && slot(o, o->first)->done)
+		o->first++;
+	if (event->zk_answered.code == ZK_UNKNOWN)
+		b->stats.unknown_total++;
+	if (op.recovery)
+		b->recovering--;
+	dispatch(b, &op, number, event);
+	if (op.lock) {
+		op.lock->operations--;
+		lock_touch(op.lock);
+	}
+}
+
+/* The answers that went through the quorum, also when they are errors. */
+static bool proves(enum zk_code code)
+{
+	return code <= ZK_BADVERSION;
+}
+
+void operation_answered(struct broker *b, const struct event *event)
+{
+	struct operations *o = &b->operations;
+	uint64_t number = event->zk_answered.op;
+	const struct operation *op;
+
+	if (number < o->first || number >= o->end || slot(o, number)->done)
+		return;
+	op = slot(o, number);
+	if (op->write && proves(event->zk_answered.code))
+		session_proved(b, op->sent_ns);
+	if (event->zk_answered.code == ZK_UNKNOWN) {
+		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
+		effects_add(b->out, EFFECT_ZK_DROP);
+		session_suspended(b);
+		return;
+	}
+	finish(b, number, event);
+}
+
+void operation_fail_all(struct broker *b)
+{
+	struct operations *o = &b->operations;
+	uint64_t end = o->end;
+
+	while (o->first < end) {
+		struct event unknown = { .type = EVENT_ZK_ANSWERED };
+
+		unknown.zk_answered.op = o->first;
+		unknown.zk_answered.code = ZK_UNKNOWN;
+		finish(b, o->first, &unknown);
+	}
+	assert(o->first == o->end);
+}
+
+void operation_deinit(struct operations *o)
+{
+	mem_free(o->ring);
+	*o = (struct operations){ 0 };
+}

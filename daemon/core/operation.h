@@ -1,0 +1,65 @@
+/*
+ * Operations sent to ZooKeeper and not answered yet. They are answered in the order of sending within a
+ * connection, so they form a queue; an answer names its operation by a number that is never used twice.
+ * When the connection ends every open operation is of unknown outcome, at once and here: what the adapter
+ * still says about them later is dropped by its number.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/effect.h"
+#include "core/event.h"
+
+struct broker;
+struct lock;
+
+enum operation_kind {
+	OPERATION_PATH,     /* create a parent of everything */
+	OPERATION_BEAT,     /* create or set this host's own znode: the heartbeat */
+	OPERATION_RIVAL,    /* get it, somebody else made it */
+	OPERATION_DIR_MAKE, /* create a lock's directory */
+	OPERATION_DIR_GET,  /* get its data: kind and flavour */
+	OPERATION_JOIN,     /* create a claim's znode */
+	OPERATION_DIR_END,  /* delete it: its numbers ran out and it is empty */
+	OPERATION_LIST,     /* list a lock's directory */
+	OPERATION_WATCH_PRED, /* get-and-watch the predecessor a claim waits for */
+	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
+	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
+	OPERATION_LEAVE,    /* delete a claim's znode */
+};
+
+struct operation {
+	enum operation_kind kind;
+	bool write, done;
+	bool watch;    /* LIST: the children watch was asked for */
+	bool recovery; /* counts against the window of recovery */
+	struct lock *lock; /* kept alive by its operations */
+	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
+	int64_t sent_ns;
+};
+
+struct operations {
+	struct operation *ring;
+	size_t cap;          /* a power of two */
+	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
+};
+
+/* What is to be sent. The slices are copied. */
+struct operation_request {
+	struct operation op; /* kind, lock, claim, flags; the rest is filled in */
+	struct slice path, data;
+	enum zk_create create;
+};
+
+/* Sends it and returns its number. Only while connected. */
+uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
+/* The oldest open one, NULL when there is none. */
+const struct operation *operation_oldest(const struct broker *b);
+/* Dispatches an answer; one of an older life is dropped. */
+void operation_answered(struct broker *b, const struct event *event);
+/* The connection is gone: all that is open gets ZK_UNKNOWN. */
+void operation_fail_all(struct broker *b);
+void operation_deinit(struct operations *o);

@@ -1,0 +1,528 @@
+#include "core/session.h"
+
+#include <assert.h>
+
+#include "core/state.h"
+
+enum {
+	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
+	BEAT_PART = 8,
+	ANSWER_PART = 6,
+	SAFE_PART = 3,
+	STALL_PART = 3,
+	/* After this many ticks past T without a connection the server must have expired us. */
+	GIVE_UP_TICKS = 2,
+};
+
+static const int64_t JOIN_JITTER_NS = 200000000;
+
+static void update(struct broker *b);
+
+const char *session_state_word(enum session_state state)
+{
+	switch (state) {
+	case SESSION_NONE:
+		return "none";
+	case SESSION_SAFE:
+		return "safe";
+	case SESSION_JEOPARDY:
+		return "jeopardy";
+	case SESSION_LOST:
+		return "lost";
+	}
+	return "";
+}
+
+void session_init(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	s->timer.kind = TIMER_SESSION;
+	s->state = b->conf->standalone ? SESSION_SAFE : SESSION_NONE;
+	s->proven_ns = INT64_MIN;
+	s->stalled_until_ns = INT64_MIN;
+	s->timeout_ns = b->conf->session_timeout_ns;
+}
+
+void session_deinit(struct broker *b)
+{
+	heap_unset(&b->timers, &b->session.timer);
+	bytes_free(&b->session.server);
+}
+
+int64_t session_safe_until(const struct broker *b)
+{
+	const struct session *s = &b->session;
+
+	if (b->conf->standalone)
+		return INT64_MAX;
+	if (s->proven_ns == INT64_MIN || s->state == SESSION_LOST || s->state == SESSION_NONE)
+		return INT64_MIN;
+	return s->proven_ns + s->timeout_ns / 3 * 2;
+}
+
+bool session_grants(const struct broker *b)
+{
+	const struct session *s = &b->session;
+
+	if (b->conf->standalone)
+		return true;
+	if (s->stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
+		return false;
+	return b->now_ns + b->conf->grant_min_ns < session_safe_until(b);
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The next instant at which time alone changes something. Later writes and proofs only move it further away. */
+static void arm(struct broker *b)
+{
+	struct session *s = &b->session;
+	const struct operation *oldest = operation_oldest(b);
+	int64_t T = s->timeout_ns, due = b->now_ns + T / ANSWER_PART;
+
+	if (b->conf->standalone)
+		return;
+	if (s->connected) {
+		due = min64(due, s->write_ns + T / BEAT_PART);
+		if (oldest)
+			due = min64(due, oldest->sent_ns + T / ANSWER_PART);
+		if (s->stalled && s->stalled_until_ns > b->now_ns)
+			due = min64(due, s->stalled_until_ns);
+	}
+	if (s->state == SESSION_SAFE)
+		due = min64(due, s->proven_ns + T / SAFE_PART + 1);
+	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
+		due = min64(due, session_safe_until(b));
+	heap_set(&b->timers, &s->timer, due);
+}
+
+static void log_state(struct broker *b, enum effect_level level, const char *text)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(out, text);
+	bytes_text(out, " (session 0x");
+	bytes_hex(out, (uint64_t)b->session.id, 16);
+	bytes_text(out, ")");
+	broker_log_end(b, level, begin);
+}
+
+static void tell_holders(struct broker *b)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->clients, link)
+		client_tell_session(c);
+}
+
+static void lose_all(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
+		lock_lose(lock);
+		lock_touch(lock);
+	}
+}
+
+static void enter(struct broker *b, enum session_state state)
+{
+	struct session *s = &b->session;
+	enum session_state was = s->state;
+
+	if (was == state)
+		return;
+	s->state = state;
+	switch (state) {
+	case SESSION_NONE:
+		break;
+	case SESSION_SAFE:
+		log_state(b, EFFECT_LEVEL_INFO, was == SESSION_JEOPARDY ? "session safe again" : "session safe");
+		tell_holders(b);
+		break;
+	case SESSION_JEOPARDY:
+		b->stats.jeopardies_total++;
+		log_state(b, EFFECT_LEVEL_WARNING, "session in jeopardy: nothing proves that it lives");
+		tell_holders(b);
+		break;
+	case SESSION_LOST:
+		b->stats.sessions_lost_total++;
+		log_state(b, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
+		lose_all(b);
+		break;
+	}
+}
+
+static void update(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	if (b->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
+		return;
+	if (b->now_ns >= session_safe_until(b))
+		enter(b, SESSION_LOST);
+	else if (s->connected && b->now_ns - s->proven_ns <= s->timeout_ns / SAFE_PART)
+		enter(b, SESSION_SAFE);
+	else
+		enter(b, SESSION_JEOPARDY);
+}
+
+static void host_path(const struct broker *b, struct bytes *out)
+{
+	bytes_text(out, b->conf->root);
+	bytes_text(out, "/.hosts/");
+	bytes_text(out, b->conf->host);
+}
+
+static void host_data(const struct broker *b, struct bytes *out)
+{
+	bytes_text(out, "1\nhost=");
+	bytes_text(out, b->conf->host);
+	bytes_text(out, "\npid=");
+	bytes_int(out, b->conf->pid);
+	bytes_text(out, "\nversion=");
+	bytes_text(out, b->conf->version);
+	bytes_text(out, "\ntick_ms=");
+	bytes_int(out, b->conf->tick_ns / 1000000);
+	bytes_text(out, "\n");
+}
+
+static void send_path(struct broker *b, struct slice path)
+{
+	struct operation_request r = { .op.kind = OPERATION_PATH, .path = path, .create = ZK_PERSISTENT };
+
+	operation_send(b, EFFECT_ZK_CREATE, &r);
+}
+
+void session_make_parents(struct broker *b)
+{
+	struct bytes hosts = { 0 };
+	size_t root = strlen(b->conf->root);
+
+	bytes_text(&hosts, b->conf->root);
+	bytes_text(&hosts, "/.hosts");
+	for (size_t i = 1; i <= root; i++)
+		if (i == root || hosts.data[i] == '/')
+			send_path(b, (struct slice){ hosts.data, i });
+	send_path(b, bytes_view(&hosts));
+	bytes_free(&hosts);
+}
+
+static void beat(struct broker *b)
+{
+	struct bytes path = { 0 }, data = { 0 };
+	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
+
+	host_path(b, &path);
+	host_data(b, &data);
+	r.path = bytes_view(&path);
+	r.data = bytes_view(&data);
+	operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
+	b->stats.heartbeats_total++;
+	bytes_free(&path);
+	bytes_free(&data);
+}
+
+static void ask_rival(struct broker *b)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = { .op.kind = OPERATION_RIVAL };
+
+	host_path(b, &path);
+	r.path = bytes_view(&path);
+	operation_send(b, EFFECT_ZK_GET, &r);
+	bytes_free(&path);
+}
+
+static void beat_answered(struct broker *b, enum zk_code code)
+{
+	struct session *s = &b->session;
+
+	if (code == ZK_OK) {
+		s->announced = true;
+	} else if (code == ZK_NODEEXISTS) {
+		ask_rival(b);
+	} else if (code == ZK_NONODE) {
+		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
+		s->announced = false;
+		session_make_parents(b);
+	}
+}
+
+static void rival_answered(struct broker *b, const struct event *event)
+{
+	struct session *s = &b->session;
+	size_t begin;
+
+	if (event->zk_answered.code != ZK_OK)
+		return;
+	if (event->zk_answered.stat.owner == s->id) {
+		s->announced = true;
+		return;
+	}
+	if (s->rival_told)
+		return;
+	s->rival_told = true;
+	begin = broker_log_begin(b);
+	bytes_text(&b->out->arena, "another session announces this host's name \"");
+	bytes_text(&b->out->arena, b->conf->host);
+	bytes_text(&b->out->arena, "\": what an earlier daemon left and ZooKeeper has not expired yet, or a second one");
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+void session_answered(struct broker *b, int kind, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_REFUSED) {
+		size_t begin = broker_log_begin(b);
+
+		bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
+		bytes_slice(&b->out->arena, event->zk_answered.data);
+		broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
+	} else if (code != ZK_UNKNOWN && kind == OPERATION_BEAT) {
+		beat_answered(b, code);
+	} else if (kind == OPERATION_RIVAL) {
+		rival_answered(b, event);
+	}
+}
+
+static void suspend_lock(struct lock *lock)
+{
+	struct claim *c;
+
+	if (lock->claim)
+		claim_suspended(lock->claim);
+	if (lock->next)
+		claim_suspended(lock->next);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		claim_suspended(c);
+	directory_forget_watch(lock);
+	lock->recovering = false;
+	lock_touch(lock);
+}
+
+static void disconnect(struct broker *b)
+{
+	struct session *s = &b->session;
+	struct lock *lock;
+
+	s->connected = false;
+	s->proving = false;
+	s->contact_ns = b->now_ns;
+	b->stats.suspensions_total++;
+	operation_fail_all(b);
+	TAILQ_INIT(&b->recover);
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		suspend_lock(lock);
+}
+
+static void forget_claims(struct broker *b)
+{
+	struct lock *lock;
+	struct claim *c;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
+		while ((c = TAILQ_FIRST(&lock->leaving)))
+			claim_free(c);
+		if (lock->next)
+			claim_free(lock->next);
+		if (lock->claim)
+			claim_free(lock->claim);
+		lock_touch(lock);
+	}
+}
+
+/* The session is over, or as good as: nothing of it will be heard of again. */
+static void forget(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	if (s->connected)
+		disconnect(b);
+	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
+		enter(b, SESSION_LOST);
+	forget_claims(b);
+	s->id = 0;
+	s->proven_ns = INT64_MIN;
+	s->announced = s->rival_told = false;
+}
+
+void session_open(struct broker *b)
+{
+	forget(b);
+	b->session.contact_ns = b->now_ns;
+	effects_add(b->out, EFFECT_ZK_OPEN);
+	arm(b);
+}
+
+void session_expired(struct broker *b)
+{
+	if (!b->session.id)
+		return;
+	log_state(b, EFFECT_LEVEL_WARNING, "session expired by ZooKeeper");
+	session_open(b);
+}
+
+/* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
+static void jitter_joins(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
+		lock->join_after_ns = b->now_ns + random_below(&b->random, JOIN_JITTER_NS);
+		lock_touch(lock);
+	}
+}
+
+static void begin_session(struct broker *b, int64_t id)
+{
+	struct session *s = &b->session;
+
+	if (s->id)
+		forget(b);
+	if (b->stats.sessions_total++)
+		jitter_joins(b);
+	s->id = id;
+	enter(b, SESSION_NONE);
+}
+
+/* What the leader last heard of us may be old: only a write sent a tick from now proves anything. */
+static void distrust(struct broker *b)
+{
+	b->session.stalled = true;
+	b->session.stalled_until_ns = b->now_ns + b->conf->tick_ns;
+}
+
+static void queue_recovery(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
+		lock_touch(lock);
+		if (lock->claim_count)
+			broker_queue_recovery(lock);
+	}
+}
+
+void session_connected(struct broker *b, const struct event *event)
+{
+	struct session *s = &b->session;
+	int64_t id = event->zk_connected.session;
+	bool fresh = s->id != id;
+
+	session_suspended(b);
+	if (fresh)
+		begin_session(b, id);
+	s->timeout_ns = event->zk_connected.timeout_ns;
+	s->connected = true;
+	s->contact_ns = b->now_ns;
+	if (b->now_ns - event->zk_connected.asked_ns > s->timeout_ns / ANSWER_PART)
+		distrust(b);
+	bytes_clear(&s->server);
+	bytes_slice(&s->server, event->zk_connected.server);
+	log_state(b, EFFECT_LEVEL_INFO, fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	if (fresh)
+		session_make_parents(b);
+	/* This write comes before any list: a list is believed only behind an answered write of its connection. */
+	beat(b);
+	queue_recovery(b);
+	broker_recover(b);
+	update(b);
+	arm(b);
+}
+
+void session_suspended(struct broker *b)
+{
+	if (!b->session.connected)
+		return;
+	disconnect(b);
+	log_state(b, EFFECT_LEVEL_WARNING, "connection to ZooKeeper lost");
+	update(b);
+	arm(b);
+}
+
+static void touch_waiting(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (lock->request_count)
+			lock_touch(lock);
+}
+
+void session_proved(struct broker *b, int64_t sent_ns)
+{
+	struct session *s = &b->session;
+	bool granted = session_grants(b), proving = s->proving;
+
+	s->proving = true;
+	if (!proving)
+		broker_recover(b);
+	if (b->now_ns - sent_ns > s->timeout_ns / ANSWER_PART) {
+		b->stats.late_writes_total++;
+		return;
+	}
+	if (sent_ns < s->stalled_until_ns)
+		return;
+	s->stalled = false;
+	if (sent_ns > s->proven_ns)
+		s->proven_ns = sent_ns;
+	if (s->state == SESSION_NONE || s->state == SESSION_LOST) {
+		enter(b, SESSION_SAFE);
+		arm(b);
+	}
+	update(b);
+	if (!granted && session_grants(b))
+		touch_waiting(b);
+}
+
+void session_pass(struct broker *b, int64_t before_ns)
+{
+	struct session *s = &b->session;
+
+	if (b->conf->standalone)
+		return;
+	/* Also before there is a session: the answer to its handshake may have waited all that time. */
+	if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {
+		distrust(b);
+		b->stats.stalls_total++;
+		log_state(b, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
+		arm(b);
+	}
+	update(b);
+}
+
+static void tick_connected(struct broker *b)
+{
+	struct session *s = &b->session;
+	const struct operation *oldest = operation_oldest(b);
+
+	if (oldest && b->now_ns - oldest->sent_ns >= s->timeout_ns / ANSWER_PART) {
+		b->stats.drops_total++;
+		log_state(b, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
+		effects_add(b->out, EFFECT_ZK_DROP);
+		session_suspended(b);
+		return;
+	}
+	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
+		beat(b);
+}
+
+void session_tick(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	update(b);
+	if (s->connected)
+		tick_connected(b);
+	else if (s->id && b->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * b->conf->tick_ns)
+		session_open(b);
+	arm(b);
+}

@@ -1,0 +1,60 @@
+/* The broker's state: what the parts of the core share. Nothing outside the core includes it. */
+#pragma once
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/queue.h"
+#include "core/broker.h"
+#include "core/client.h"
+#include "core/lock.h"
+#include "core/operation.h"
+#include "core/random.h"
+#include "core/session.h"
+#include "core/stats.h"
+
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+
+TAILQ_HEAD(lock_list, lock);
+TAILQ_HEAD(client_list, client);
+
+struct broker {
+	const struct broker_conf *conf;
+	struct random random;
+	int64_t now_ns;      /* of the event being handled */
+	struct effects *out; /* where its effects go */
+	int64_t started_ns;
+	bool started, stopping, stopped;
+	struct heap timers;
+	struct timer stop_timer;
+
+	struct client **conns; /* by connection number */
+	size_t conns_cap, client_count;
+	uint64_t last_client;
+	struct client_list clients;
+	struct map users;
+
+	struct map names, paths; /* locks by name and by directory path */
+	struct lock_list locks_used, locks_idle, dirty, recover;
+	size_t idle_count;
+	size_t request_count, grant_count, claim_count; /* sums, for INFO and the checks */
+
+	struct session session;
+	struct operations operations;
+	size_t recovering;     /* recovery operations under way */
+	size_t path_bytes;     /* of all claims */
+	uint64_t last_claim, last_nonce;
+	int64_t token_next, token_limit; /* standalone: claim numbers */
+	bool token_asked;
+	struct stats stats;
+};
+
+/* Settles every touched lock, now. */
+void broker_settle(struct broker *b);
+/* A line for the log: the text is put together by the caller in the arena. */
+void broker_log(struct broker *b, enum effect_level level, const char *text);
+size_t broker_log_begin(struct broker *b);
+void broker_log_end(struct broker *b, enum effect_level level, size_t begin);
+/* Its directory is to be listed again before anything is believed of it. */
+void broker_queue_recovery(struct lock *lock);
+/* Sends what recovery still has to, as far as its window allows. */
+void broker_recover(struct broker *b);

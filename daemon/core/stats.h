@@ -1,0 +1,35 @@
+/* Everything the broker counts, one list: INFO shows it, the simulator reads it. */
+#pragma once
+
+#include <stdint.h>
+
+#define BROKER_STATS(X) \
+	X(requests_total, "commands answered or under way") \
+	X(connections_total, "clients that connected") \
+	X(grants_total, "grants made") \
+	X(reentries_total, "levels added to a grant") \
+	X(handoffs_total, "grants made on a claim that had served one before") \
+	X(claims_total, "claims that were held") \
+	X(timeouts_total, "waits that ran out") \
+	X(losses_total, "grants declared lost") \
+	X(jeopardies_total, "times the session came into jeopardy") \
+	X(sessions_total, "sessions made") \
+	X(sessions_lost_total, "sessions declared lost") \
+	X(suspensions_total, "connections to ZooKeeper that ended") \
+	X(drops_total, "connections to ZooKeeper dropped for silence") \
+	X(stalls_total, "times the loop stood still for too long") \
+	X(zk_writes_total, "create, delete and set operations sent") \
+	X(zk_reads_total, "list and get operations sent") \
+	X(heartbeats_total, "writes sent only to prove the session") \
+	X(late_writes_total, "writes answered too late to prove anything") \
+	X(unknown_total, "operations of unknown outcome") \
+	X(adopted_total, "claims found again after a lost reply") \
+	X(strays_total, "znodes of ours found that no claim knew, deleted") \
+	X(vanished_total, "znodes of ours that somebody else deleted") \
+	X(limits_total, "requests refused by a limit")
+
+struct stats {
+#define X(name, text) uint64_t name;
+	BROKER_STATS(X)
+#undef X
+};

@@ -1,0 +1,303 @@
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixture *fixture_new(bool standalone)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->conf = (struct broker_conf){
+		.standalone = standalone,
+		.root = "/lb",
+		.host = "alpha",
+		.version = "test",
+		.pid = 7,
+		.session_timeout_ns = 12000 * MS,
+		.tick_ns = 2000 * MS,
+		.handoff_max = 64,
+		.handoff_ns = 100 * MS,
+		.grant_min_ns = 1000 * MS,
+		.stop_timeout_ns = 5000 * MS,
+		.limits = { .clients = 64, .locks = 100, .requests_per_lock = 10, .requests_per_uid = 20,
+			    .grants_per_client = 5, .grants_per_uid = 50, .events_per_client = 8,
+			    .session_path_bytes = 10000 },
+	};
+	f->now_ns = 1000000 * MS;
+	return f;
+}
+
+void fixture_start(struct fixture *f)
+{
+	f->broker = broker_new(&f->conf, 42, f->now_ns);
+	fixture_event(f, &(struct event){ .type = EVENT_TIME });
+	if (f->conf.standalone) {
+		assert_true(f->tokens > 0);
+		fixture_event(f, &(struct event){ .type = EVENT_TOKENS, .tokens.limit = f->tokens });
+	}
+}
+
+void fixture_free(struct fixture *f)
+{
+	broker_check(f->broker);
+	broker_free(f->broker);
+	effects_free(&f->effects);
+	for (size_t i = 0; i < FIXTURE_CONNS; i++) {
+		bytes_free(&f->replies[i]);
+		bytes_free(&f->pushes[i]);
+	}
+	free(f);
+}
+
+static void copy(char *to, size_t size, struct slice from)
+{
+	assert_true(from.len < size);
+	if (from.len)
+		memcpy(to, from.data, from.len);
+	to[from.len] = '\0';
+}
+
+static void keep_op(struct fixture *f, const struct effect *e)
+{
+	struct fixture_op *op = &f->ops[f->end_op % FIXTURE_OPS];
+
+	assert_true(f->end_op - f->first_op < FIXTURE_OPS);
+	op->effect = *e;
+	copy(op->path, sizeof(op->path), effects_slice(&f->effects, e->text));
+	copy(op->data, sizeof(op->data), effects_slice(&f->effects, e->data));
+	f->end_op++;
+}
+
+static void carry_out(struct fixture *f, const struct effect *e)
+{
+	switch (e->type) {
+	case EFFECT_REPLY:
+		bytes_slice(&f->replies[e->conn], effects_slice(&f->effects, e->text));
+		break;
+	case EFFECT_PUSH:
+		bytes_slice(&f->pushes[e->conn], effects_slice(&f->effects, e->text));
+		break;
+	case EFFECT_CLOSE:
+		f->closed[e->conn]++;
+		break;
+	case EFFECT_ZK_OPEN:
+		f->opens++;
+		break;
+	case EFFECT_ZK_DROP:
+		f->drops++;
+		f->first_op = f->end_op;
+		break;
+	case EFFECT_ZK_CREATE:
+	case EFFECT_ZK_LIST:
+	case EFFECT_ZK_GET:
+	case EFFECT_ZK_DELETE:
+	case EFFECT_ZK_SET:
+		keep_op(f, e);
+		break;
+	case EFFECT_TOKENS:
+		f->tokens = e->limit;
+		break;
+	case EFFECT_LOG:
+		break;
+	case EFFECT_STOPPED:
+		f->stopped = e->close_session ? 2 : 1;
+		break;
+	}
+}
+
+void fixture_event(struct fixture *f, const struct event *event)
+{
+	broker_handle(f->broker, f->now_ns, event, &f->effects);
+	for (size_t i = 0; i < f->effects.count; i++)
+		carry_out(f, &f->effects.list[i]);
+	effects_clear(&f->effects);
+	broker_check(f->broker);
+}
+
+void fixture_pass(struct fixture *f, int64_t ms)
+{
+	int64_t end = f->now_ns + ms * MS, due;
+
+	while ((due = broker_deadline(f->broker)) <= end) {
+		f->now_ns = due > f->now_ns ? due : f->now_ns;
+		fixture_event(f, &(struct event){ .type = EVENT_TIME });
+	}
+	f->now_ns = end;
+	fixture_event(f, &(struct event){ .type = EVENT_TIME });
+}
+
+void fixture_connect(struct fixture *f, uint32_t conn)
+{
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
+
+	e.connected.pid = 100 + conn;
+	e.connected.uid = 1000;
+	e.connected.comm = SLICE("test");
+	fixture_event(f, &e);
+}
+
+void fixture_ask(struct fixture *f, uint32_t conn, const char *words)
+{
+	struct slice argv[16];
+	size_t argc = 0;
+
+	while (*words) {
+		size_t len = strcspn(words, " ");
+
+		assert_true(argc < 16);
+		argv[argc++] = (struct slice){ words, len };
+		words += len + (words[len] == ' ');
+	}
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_ASKED, .conn = conn,
+					  .asked = { .argc = argc, .argv = argv } });
+}
+
+void fixture_simple(struct fixture *f, enum event_type type, uint32_t conn)
+{
+	fixture_event(f, &(struct event){ .type = type, .conn = conn });
+}
+
+static void expect(struct bytes *got, const char *wanted)
+{
+	struct bytes shown = { 0 };
+
+	for (size_t i = 0; i < got->len; i++)
+		if (got->data[i] != '\r')
+			bytes_char(&shown, got->data[i] == '\n' ? ' ' : got->data[i]);
+	while (shown.len && shown.data[shown.len - 1] == ' ')
+		shown.len--;
+	bytes_char(&shown, '\0');
+	assert_string_equal(shown.data, wanted);
+	bytes_free(&shown);
+	bytes_clear(got);
+}
+
+void fixture_expect(struct fixture *f, uint32_t conn, const char *reply)
+{
+	expect(&f->replies[conn], reply);
+}
+
+void fixture_expect_push(struct fixture *f, uint32_t conn, const char *push)
+{
+	expect(&f->pushes[conn], push);
+}
+
+void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char *reply)
+{
+	fixture_ask(f, conn, words);
+	fixture_expect(f, conn, reply);
+}
+
+void fixture_zk_connected(struct fixture *f, int64_t session)
+{
+	struct event e = { .type = EVENT_ZK_CONNECTED };
+
+	e.zk_connected.session = session;
+	e.zk_connected.timeout_ns = f->conf.session_timeout_ns;
+	e.zk_connected.asked_ns = f->now_ns - f->handshake_ns;
+	e.zk_connected.server = SLICE("127.0.0.1:2181");
+	f->first_op = f->end_op;
+	fixture_event(f, &e);
+}
+
+static struct fixture_op *oldest(struct fixture *f)
+{
+	assert_true(f->first_op < f->end_op);
+	return &f->ops[f->first_op % FIXTURE_OPS];
+}
+
+const struct fixture_op *fixture_op(struct fixture *f, enum effect_type type, const char *path_end)
+{
+	struct fixture_op *op = oldest(f);
+	size_t len = strlen(op->path), end = strlen(path_end);
+
+	assert_int_equal(op->effect.type, type);
+	assert_true(len >= end);
+	assert_string_equal(op->path + len - end, path_end);
+	return op;
+}
+
+void fixture_no_op(struct fixture *f)
+{
+	assert_int_equal(f->first_op, f->end_op);
+}
+
+static void answer(struct fixture *f, struct event *e)
+{
+	e->type = EVENT_ZK_ANSWERED;
+	e->zk_answered.op = oldest(f)->effect.op;
+	f->first_op++;
+	fixture_event(f, e);
+}
+
+void fixture_answer(struct fixture *f, enum zk_code code)
+{
+	struct event e = { .zk_answered.code = code };
+
+	e.zk_answered.path = slice_of(oldest(f)->path);
+	answer(f, &e);
+}
+
+void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size)
+{
+	char path[300];
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	assert_int_equal(oldest(f)->effect.create, ZK_EPHEMERAL_SEQUENTIAL);
+	snprintf(path, sizeof(path), "%s%010u", oldest(f)->path, seq);
+	snprintf(name, size, "%s", strrchr(path, '/') + 1);
+	e.zk_answered.path = slice_of(path);
+	e.zk_answered.stat.czxid = czxid;
+	answer(f, &e);
+}
+
+void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data)
+{
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	e.zk_answered.stat.czxid = czxid;
+	e.zk_answered.stat.owner = owner;
+	e.zk_answered.data = slice_of(data);
+	answer(f, &e);
+}
+
+void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
+{
+	struct slice slices[8];
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	for (size_t i = 0; i < count; i++)
+		slices[i] = slice_of(children[i]);
+	e.zk_answered.stat.czxid = czxid;
+	e.zk_answered.count = count;
+	e.zk_answered.children = slices;
+	answer(f, &e);
+}
+
+void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_WATCH, .zk_watch = { type, slice_of(path) } });
+}
+
+void fixture_answer_session(struct fixture *f)
+{
+	while (f->first_op < f->end_op)
+		fixture_answer(f, ZK_OK);
+}
+
+void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
+		       size_t size)
+{
+	char words[128];
+	const char *children[1] = { name };
+
+	snprintf(words, sizeof(words), "LOCK %s", lock);
+	fixture_ask(f, conn, words);
+	if (oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, seq, czxid, name, size);
+	fixture_op(f, EFFECT_ZK_LIST, lock);
+	fixture_answer_list(f, 1, 1, children);
+}

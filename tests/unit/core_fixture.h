@@ -1,0 +1,70 @@
+/*
+ * Drives a broker by hand: events in, effects out, one virtual clock. Replies are kept per connection and compared
+ * as text; operations sent to ZooKeeper are kept in order, to be looked at and answered one by one.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "core/broker.h"
+
+enum { FIXTURE_CONNS = 64, FIXTURE_OPS = 256 };
+
+struct fixture_op {
+	struct effect effect;
+	char path[256], data[256];
+};
+
+struct fixture {
+	struct broker_conf conf;
+	struct broker *broker;
+	struct effects effects;
+	int64_t now_ns;
+	struct bytes replies[FIXTURE_CONNS], pushes[FIXTURE_CONNS];
+	int closed[FIXTURE_CONNS];
+	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
+	size_t first_op, end_op;
+	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
+	int64_t tokens;
+	int64_t handshake_ns; /* how long it takes */
+};
+
+#define MS INT64_C(1000000)
+
+/* A ZooKeeper fixture: T = 12 s, tick 2 s, linger off, handoff_max 64. */
+struct fixture *fixture_new(bool standalone);
+void fixture_start(struct fixture *f);
+void fixture_free(struct fixture *f);
+void fixture_event(struct fixture *f, const struct event *event);
+/* Time passes in steps of the broker's own deadlines. */
+void fixture_pass(struct fixture *f, int64_t ms);
+void fixture_connect(struct fixture *f, uint32_t conn);
+/* Words are split at spaces. */
+void fixture_ask(struct fixture *f, uint32_t conn, const char *words);
+void fixture_simple(struct fixture *f, enum event_type type, uint32_t conn);
+/* What conn got since the last call, replies and pushes; CR LF shown as a space. */
+void fixture_expect(struct fixture *f, uint32_t conn, const char *reply);
+void fixture_expect_push(struct fixture *f, uint32_t conn, const char *push);
+/* Asks and expects at once. */
+void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char *reply);
+
+/* ZooKeeper's side. */
+void fixture_zk_connected(struct fixture *f, int64_t session);
+/* The oldest open operation; fails the test when its type or the end of its path differ. */
+const struct fixture_op *fixture_op(struct fixture *f, enum effect_type type, const char *path_end);
+void fixture_no_op(struct fixture *f);
+void fixture_answer(struct fixture *f, enum zk_code code);
+/* Answers the oldest, a create: made with this number at the end and this czxid. */
+void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
+void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
+void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
+void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
+/* Answers writes with OK and everything of the session's start, until nothing is open. */
+void fixture_answer_session(struct fixture *f);
+/* LOCK up to HELD: dir get, create, list. Returns the znode's name. */
+void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
+		       size_t size);

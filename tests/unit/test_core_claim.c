@@ -1,0 +1,494 @@
+/* Tier 2: what a claim asks of ZooKeeper and makes of the answers. The rules' names stand in claim.h and lock.h. */
+#include <stdio.h>
+
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char fits[] = "1\nkind=lock\nflavour=rw\n";
+static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
+
+static int start(void **state, int64_t handoff_max, int64_t linger_ms)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.handoff_max = handoff_max;
+	f->conf.linger_ns = linger_ms * MS;
+	fixture_start(f);
+	assert_int_equal(f->opens, 1);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return start(state, 64, 0);
+}
+
+static int setup_strict(void **state)
+{
+	return start(state, 0, 0);
+}
+
+static int setup_linger(void **state)
+{
+	return start(state, 64, 100);
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* After a reconnection only the heartbeat is answered; what recovery asked stays open. */
+static void reconnect(struct fixture *f)
+{
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+}
+
+static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[] = { name };
+
+	fixture_ask(f, 0, "LOCK a/b");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a%2Fb");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	assert_memory_equal(name, "_c_1000abcd-ef01-8234-85", 24);
+	assert_int_equal(strlen(name), 3 + 36 + 1 + 8 + 10);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a%2Fb");
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a/b", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	/* The directory is known now: no read of its data. */
+	fixture_ask(f, 0, "LOCK a/b");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 80, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, ":81920");
+}
+
+static void a_new_directory_is_made_with_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[] = { name };
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list: of the create that failed */
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, fits);
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_directory_of_another_kind_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	/* The next one looks before it puts anything there. */
+	fixture_ask(f, 0, "LOCK a");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+	fixture_no_op(f);
+}
+
+static void wait_behind(struct fixture *f, char name[128])
+{
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	assert_true(fixture_op(f, EFFECT_ZK_GET, foreign_low)->effect.watch);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_no_op(f);
+	fixture_expect(f, 0, "");
+}
+
+static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	wait_behind(f, name);
+	fixture_say(f, 1, "HOLDERS a",
+		    "*1 *4 $4 host $4 beta $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
+	fixture_watch(f, ZK_WATCH_CHANGED, path);
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	fixture_answer_get(f, 70, 9, "");
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_expect(f, 0, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void nonode_from_the_watch_lists_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_waiter_whose_znode_was_deleted_joins_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	wait_behind(f, name);
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_expect(f, 0, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 10, 90, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
+	fixture_op(f, EFFECT_ZK_GET, foreign_high);
+}
+
+static void a_try_behind_another_host_is_nil_and_takes_its_znode_away(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	wait_behind(f, name);
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_no_op(f);
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 0);
+	fixture_expect(f, 0, "$-1");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_NONODE);
+	fixture_no_op(f);
+}
+
+static void a_try_without_connection_is_unavailable(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 0, "LOCK a WAIT 0",
+		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_say(f, 0, "LOCK a WAIT 50", "");
+	fixture_pass(f, 50);
+	fixture_expect(f, 0, "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+}
+
+static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":78849");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":78850");
+	fixture_no_op(f);
+}
+
+/* handoff_max = 0: the distributed lock goes before the local one, and next is queued before that. */
+static void the_strict_order_gives_back_and_queues_next_first(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128], path[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	fixture_answer_made(f, 10, 90, next, sizeof(next));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, foreign_high, next });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, foreign_high);
+	fixture_answer_get(f, 80, 9, "");
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_high);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":92160");
+}
+
+static void a_claim_lingers_until_somebody_else_comes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_pass(f, 99);
+	fixture_say(f, 1, "LOCK a", ":78849");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_no_op(f);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
+	fixture_op(f, EFFECT_ZK_GET, name); /* its own znode's watch; too late to matter */
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void an_idle_claim_ends_after_its_linger(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+}
+
+static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_pass(f, 1000);
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_say(f, 0, "VALID a", ":0");
+	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+}
+
+static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_znode_of_another_session_is_never_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+	reconnect(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_get(f, 77, SESSION + 1, "");
+	fixture_expect(f, 0, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void a_delete_of_unknown_outcome_is_sent_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_NONODE);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+}
+
+static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], stray[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	snprintf(stray, sizeof(stray), "%.24sffffffffffff-__WRIT__0000000001", name);
+	stray[26] = '-';
+	fixture_answer_list(f, 1, 2, (const char *[]){ stray, name });
+	fixture_op(f, EFFECT_ZK_GET, stray);
+	fixture_answer_get(f, 60, SESSION, "");
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+}
+
+static void hand_offs_run_out_into_the_next_znode(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.handoff_max = 100000;
+	f->conf.handoff_ns = 1000000 * MS;
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	for (int i = 0; i < 768; i++) {
+		fixture_ask(f, !(i & 1), "LOCK a");
+		fixture_ask(f, i & 1, "UNLOCK a");
+		if (i == 0)
+			fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	}
+	fixture_no_op(f);
+	bytes_clear(&f->replies[0]);
+	bytes_clear(&f->replies[1]);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_made(f, 6, 99, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ next, name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":79617");
+	fixture_no_op(f);
+}
+
+static void near_the_wrap_nobody_joins(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
+	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	/* The next request only looks; once the directory is empty it is made anew. */
+	fixture_ask(f, 0, "LOCK a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+}
+
+static void the_session_has_room_for_so_many_paths(void **state)
+{
+	struct fixture *f = *state;
+	char words[16];
+	int held = 0;
+
+	f->conf.limits.session_path_bytes = 3 * (5 + 64);
+	for (char c = 'a'; c < 'd'; c++, held++) {
+		char name[128], lock[2] = { c, 0 };
+
+		fixture_lock_held(f, (uint32_t)held, lock, 5, 77, name, sizeof(name));
+		bytes_clear(&f->replies[held]);
+	}
+	snprintf(words, sizeof(words), "LOCK d");
+	fixture_say(f, 3, words, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	fixture_no_op(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete),
+		TEST(a_new_directory_is_made_with_its_kind),
+		TEST(a_directory_of_another_kind_is_refused),
+		TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes),
+		TEST(nonode_from_the_watch_lists_again),
+		TEST(a_waiter_whose_znode_was_deleted_joins_again),
+		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),
+		TEST(a_try_without_connection_is_unavailable),
+		TEST(a_hand_off_asks_zookeeper_only_who_waits),
+		cmocka_unit_test_setup_teardown(the_strict_order_gives_back_and_queues_next_first, setup_strict, teardown),
+		cmocka_unit_test_setup_teardown(a_claim_lingers_until_somebody_else_comes, setup_linger, teardown),
+		cmocka_unit_test_setup_teardown(an_idle_claim_ends_after_its_linger, setup_linger, teardown),
+		TEST(a_held_znode_deleted_by_hand_is_told_as_lost),
+		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
+		TEST(a_znode_of_another_session_is_never_adopted),
+		TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted),
+		TEST(a_delete_of_unknown_outcome_is_sent_again),
+		TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it),
+		TEST(hand_offs_run_out_into_the_next_znode),
+		TEST(near_the_wrap_nobody_joins),
+		TEST(the_session_has_room_for_so_many_paths),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* Tier 1, in standalone mode: requests, grants, waits, losses of clients, limits. */
+#include "core_fixture.h"
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* Standalone claims are numbered from 1; the token is number << 10 | hand-offs. */
+static void grants_are_fifo_with_growing_tokens(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK a TOKEN 1025", ":0");
+	fixture_expect(f, 2, ":1026");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_say(f, 3, "LOCK a", ":2048");
+}
+
+static void reentry_keeps_the_token_and_counts_levels(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a WAIT 0", ":1024");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+}
+
+static void a_wrong_token_releases_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "UNLOCK a TOKEN 5", "-LOST that token is another grant's; nothing was released");
+	fixture_say(f, 0, "VALID a TOKEN 5", ":0");
+	fixture_say(f, 0, "VALID a TOKEN 1024", ":9223372036854");
+	fixture_say(f, 1, "VALID a", ":0");
+	fixture_say(f, 0, "UNLOCK a TOKEN 1024", ":0");
+}
+
+static void a_wait_ends_with_nil_and_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a WAIT 100", "");
+	fixture_pass(f, 99);
+	fixture_expect(f, 1, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 1, "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	fixture_say(f, 2, "LOCK a", ":2048");
+}
+
+static void a_lost_client_releases_what_it_held_and_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_say(f, 3, "LOCK b", "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_expect(f, 2, ":1025");
+	fixture_expect(f, 3, ":2049");
+	fixture_connect(f, 0);
+	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
+}
+
+static void a_half_closed_client_does_not_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 1);
+	fixture_expect(f, 1, "$-1");
+	fixture_say(f, 1, "LOCK a", "$-1");
+	fixture_say(f, 1, "LOCK b", ":2048");
+}
+
+static void reset_releases_and_forgets(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "HELLO 3 SETNAME worker", "%7 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 "
+		    "$4 mode $10 standalone $4 role $6 master $7 modules *0");
+	fixture_say(f, 0, "CLIENT GETNAME", "$6 worker");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 0, "RESET", "+RESET");
+	fixture_expect(f, 1, ":1025");
+	fixture_say(f, 0, "CLIENT GETNAME", "$-1");
+	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
+}
+
+static void unblock_ends_a_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 2, "EVENTS", "");
+	fixture_say(f, 0, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "$-1");
+	fixture_say(f, 0, "CLIENT UNBLOCK 3", ":1");
+	fixture_expect(f, 2, "*-1");
+	fixture_say(f, 0, "CLIENT UNBLOCK 3", ":0");
+	fixture_say(f, 0, "CLIENT UNBLOCK 99", ":0");
+}
+
+static void names_and_words_are_checked(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK .", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
+	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
+	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: LOCK name [WAIT ms]");
+	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: LOCK name [WAIT ms]");
+	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
+	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
+	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");
+	fixture_say(f, 0, "lock a wait 31536000000", ":1024");
+}
+
+static void limits_hold_at_and_one_past(void **state)
+{
+	struct fixture *f = *state;
+	char words[32] = "LOCK 0";
+
+	for (int i = 0; i < 5; i++, words[5]++) {
+		fixture_ask(f, 0, words);
+		assert_true(f->replies[0].data[0] == ':');
+		bytes_clear(&f->replies[0]);
+	}
+	fixture_say(f, 0, words, "-LIMIT this client holds as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, "UNLOCK 0", ":0");
+	fixture_ask(f, 0, words);
+	assert_true(f->replies[0].data[0] == ':');
+	bytes_clear(&f->replies[0]);
+	for (uint32_t conn = 10; conn < 20; conn++) {
+		fixture_connect(f, conn);
+		fixture_say(f, conn, "LOCK 1", "");
+	}
+	fixture_connect(f, 20);
+	fixture_say(f, 20, "LOCK 1",
+		    "-LIMIT as many clients wait for this lock as may (limits.requests_per_lock)");
+	fixture_say(f, 20, "LOCK z WAIT 0", ":7168");
+}
+
+static void a_stop_ends_waits_and_asks_holders(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "HELLO 3");
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_expect(f, 2, "-DRAINING the daemon is stopping");
+	fixture_expect_push(f, 0, ">4 $6 revoke $1 a :1024 $8 stopping");
+	fixture_say(f, 1, "EVENTS", "*4 $6 revoke $1 b :2048 $8 stopping");
+	fixture_say(f, 3, "LOCK c", "-DRAINING the daemon is stopping");
+	assert_int_equal(f->stopped, 0);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_int_equal(f->stopped, 0);
+	fixture_say(f, 1, "UNLOCK b", ":0");
+	assert_int_equal(f->stopped, 2);
+}
+
+static void a_stop_does_not_wait_for_ever(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_pass(f, 4999);
+	assert_int_equal(f->stopped, 0);
+	fixture_pass(f, 1);
+	assert_int_equal(f->stopped, 1);
+}
+
+static void holders_and_queue_are_shown(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_pass(f, 20);
+	fixture_say(f, 2, "HOLDERS a", "*1 *20 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
+		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :20");
+	fixture_say(f, 2, "QUEUE a", "*1 *16 $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 $7 command $4 test "
+		    "$4 mode $9 exclusive $9 waited_ms :20 $8 position :1");
+	fixture_say(f, 2, "LOCKS a*", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024");
+	fixture_say(f, 2, "LOCKS b*", "*0");
+	fixture_say(f, 2, "HOLDERS b", "*0");
+}
+
+static void tokens_are_used_only_once_reserved(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	(void)state;
+	f->broker = broker_new(&f->conf, 1, f->now_ns);
+	fixture_event(f, &(struct event){ .type = EVENT_TOKENS, .tokens.limit = 5000 });
+	fixture_simple(f, EVENT_TIME, 0);
+	assert_true(f->tokens > 5000);
+	fixture_connect(f, 0);
+	fixture_say(f, 0, "LOCK a", "");
+	fixture_event(f, &(struct event){ .type = EVENT_TOKENS, .tokens.limit = f->tokens });
+	fixture_expect(f, 0, ":5120000");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(grants_are_fifo_with_growing_tokens),
+		TEST(reentry_keeps_the_token_and_counts_levels),
+		TEST(a_wrong_token_releases_nothing),
+		TEST(a_wait_ends_with_nil_and_leaves_nothing),
+		TEST(a_lost_client_releases_what_it_held_and_waited_for),
+		TEST(a_half_closed_client_does_not_wait),
+		TEST(reset_releases_and_forgets),
+		TEST(unblock_ends_a_wait),
+		TEST(names_and_words_are_checked),
+		TEST(limits_hold_at_and_one_past),
+		TEST(a_stop_ends_waits_and_asks_holders),
+		TEST(a_stop_does_not_wait_for_ever),
+		TEST(holders_and_queue_are_shown),
+		cmocka_unit_test(tokens_are_used_only_once_reserved),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
