@@ -1,7 +1,6 @@
 /* A binary heap of timers, the earliest first. A timer is embedded in what it belongs to and knows its place. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,9 +26,4 @@ void heap_unset(struct heap *h, struct timer *t);
 static inline struct timer *heap_first(const struct heap *h)
 {
 	return h->count ? h->timers[1] : NULL;
-}
-
-static inline bool timer_is_set(const struct timer *t)
-{
-	return t->place != 0;
 }

@@ -2,13 +2,10 @@
 
 #include <assert.h>
 
+#include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
 #include "core/state.h"
-
-enum {
-	RECOVERY_WINDOW = 128,        /* operations of recovery under way at once: heartbeats queue behind them */
-};
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
 
@@ -26,7 +23,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks_used);
 	TAILQ_INIT(&b->locks_idle);
 	TAILQ_INIT(&b->dirty);
-	TAILQ_INIT(&b->recover);
+	TAILQ_INIT(&b->later);
+	TAILQ_INIT(&b->closing);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
@@ -105,23 +103,45 @@ void broker_settle(struct broker *b)
 	}
 }
 
-void broker_queue_recovery(struct lock *lock)
+void broker_later(struct lock *lock)
 {
-	if (lock->recovering)
+	if (lock->later)
 		return;
-	lock->recovering = true;
-	TAILQ_INSERT_TAIL(&lock->broker->recover, lock, recover_link);
+	lock->later = true;
+	TAILQ_INSERT_TAIL(&lock->broker->later, lock, later_link);
 }
 
-void broker_recover(struct broker *b)
+void broker_not_later(struct lock *lock)
+{
+	if (!lock->later)
+		return;
+	lock->later = false;
+	TAILQ_REMOVE(&lock->broker->later, lock, later_link);
+}
+
+/* Recovery, and joins that found the window full, in order; not before this connection is known to prove. */
+static void send_later(struct broker *b)
 {
 	struct lock *lock;
 
-	while (b->session.connected && b->recovering < RECOVERY_WINDOW && (lock = TAILQ_FIRST(&b->recover))) {
-		directory_recover(lock);
-		TAILQ_REMOVE(&b->recover, lock, recover_link);
-		lock->recovering = false;
+	while (b->session.proving && !operation_window_full(b) && (lock = TAILQ_FIRST(&b->later))) {
+		broker_not_later(lock);
+		if (lock->claim_count)
+			directory_recover(lock);
 		lock_touch(lock);
+		broker_settle(b);
+	}
+}
+
+/* Their buffers are full, or they asked for it: nothing is granted any more to a connection that is being closed. */
+static void close_clients(struct broker *b)
+{
+	struct client *c;
+
+	while ((c = TAILQ_FIRST(&b->closing))) {
+		TAILQ_REMOVE(&b->closing, c, closing_link);
+		client_release_all(c);
+		effects_add(b->out, EFFECT_CLOSE)->conn = c->conn;
 	}
 }
 
@@ -178,23 +198,13 @@ static void stop(struct broker *b)
 	heap_set(&b->timers, &b->stop_timer, b->now_ns + b->conf->stop_timeout_ns);
 }
 
-static void stopped(struct broker *b, bool nothing_held)
+static void stopped(struct broker *b, bool close_session)
 {
 	if (b->stopped)
 		return;
 	b->stopped = true;
 	heap_unset(&b->timers, &b->stop_timer);
-	effects_add(b->out, EFFECT_STOPPED)->close_session = nothing_held;
-}
-
-static bool nothing_held(const struct broker *b)
-{
-	const struct lock *lock;
-
-	TAILQ_FOREACH(lock, &b->locks_used, link)
-		if (lock->grant_count)
-			return false;
-	return true;
+	effects_add(b->out, EFFECT_STOPPED)->close_session = close_session;
 }
 
 /* ---- events ---- */
@@ -265,13 +275,13 @@ static void fire(struct broker *b, struct timer *t)
 		session_tick(b);
 		break;
 	case TIMER_LOCK:
-		lock_tick((struct lock *)((char *)t - offsetof(struct lock, timer)));
+		lock_touch(container_of(t, struct lock, timer));
 		break;
 	case TIMER_REQUEST:
-		request_expire((struct request *)((char *)t - offsetof(struct request, timer)));
+		request_expire(container_of(t, struct request, timer));
 		break;
 	case TIMER_EVENTS:
-		client_events_end((struct client *)((char *)t - offsetof(struct client, events_timer)));
+		client_events_end(container_of(t, struct client, events_timer));
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
@@ -311,9 +321,12 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	dispatch(b, event);
 	if (b->started)
 		ask_tokens(b);
-	broker_recover(b);
+	close_clients(b);
 	broker_settle(b);
-	if (b->stopping && nothing_held(b))
+	send_later(b);
+	close_clients(b);
+	broker_settle(b);
+	if (b->stopping && b->grant_count == b->lost_count)
 		stopped(b, true);
 	b->out = NULL;
 }
@@ -334,7 +347,7 @@ int64_t broker_safe_until(const struct broker *b)
 
 /* ---- for tests ---- */
 
-static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *claims)
+static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, size_t *claims)
 {
 	const struct request *r;
 	const struct grant *g;
@@ -366,6 +379,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
+	*lost += n_lost;
 	*claims += n_claims;
 }
 
@@ -374,26 +388,29 @@ void broker_check(const struct broker *b)
 	const struct lock *lock;
 	const struct client *c;
 	const struct grant *g;
-	size_t requests = 0, grants = 0, claims = 0, clients = 0, waiting = 0, held = 0;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
 	TAILQ_FOREACH(lock, &b->locks_used, link)
-		check_lock(lock, &requests, &grants, &claims);
+		check_lock(lock, &requests, &grants, &lost, &claims);
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
 		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
 	TAILQ_FOREACH(c, &b->clients, link) {
-		size_t n = 0;
+		size_t n = 0, n_lost = 0;
 
-		TAILQ_FOREACH(g, &c->grants, client_link)
+		TAILQ_FOREACH(g, &c->grants, client_link) {
 			n++;
-		assert(n == c->grant_count && b->conns[c->conn] == c);
+			n_lost += g->lost;
+		}
+		assert(n == c->grant_count && n_lost == c->lost_count);
+		assert(b->conns[c->conn] == c);
 		clients++;
 		held += n;
 		waiting += c->request != NULL;
 	}
 	assert(clients == b->client_count);
 	assert(requests == b->request_count && requests == waiting);
-	assert(grants == b->grant_count && grants == held);
+	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
 	assert(claims == b->claim_count && (claims || !b->path_bytes));
 }
 

@@ -29,7 +29,9 @@ struct broker_conf {
 	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
 	const char *host;         /* this host's name among the hosts */
 	const char *version;
+	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
+	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */
 	int64_t linger_ns;        /* 0: off */

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/record.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -43,7 +44,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 {
 	struct bytes path = { 0 };
 	struct operation_request r = {
-		.op = { .kind = kind, .lock = c->lock, .claim = c->number, .recovery = c->lock->recovering },
+		.op = { .kind = kind, .lock = c->lock, .claim = c->number },
 		.data = data,
 		.create = ZK_EPHEMERAL_SEQUENTIAL,
 	};
@@ -65,9 +66,8 @@ static void send_join(struct claim *c)
 	c->nonce = ++b->last_nonce;
 	contender_name(&name, b->session.id, c->nonce, c->mode);
 	set_name(c, bytes_view(&name));
-	bytes_text(&data, "1\nhost=");
-	bytes_text(&data, b->conf->host);
-	bytes_text(&data, "\n");
+	record_begin(&data);
+	record_text(&data, "host", b->conf->host);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	directory_list(c->lock, false);
 	bytes_free(&name);
@@ -144,6 +144,7 @@ void claim_free(struct claim *c)
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	bytes_free(&c->pred_host);
+	bytes_free(&c->holder);
 	mem_free(c);
 	lock_touch(lock);
 }
@@ -194,10 +195,11 @@ void claim_found(struct claim *c, struct slice name)
 
 void claim_suspended(struct claim *c)
 {
-	c->listed = c->adopting = c->own_watch = false;
+	c->listed = c->adopting = c->own_watch = c->pred_watch = false;
 	c->leave_op = 0;
 	bytes_clear(&c->pred);
 	bytes_clear(&c->pred_host);
+	bytes_clear(&c->holder);
 }
 
 void claim_watch_pred(struct claim *c)
@@ -207,6 +209,9 @@ void claim_watch_pred(struct claim *c)
 		.op = { .kind = OPERATION_WATCH_PRED, .lock = c->lock, .claim = c->number },
 	};
 
+	if (!c->pred.len || c->pred_watch)
+		return;
+	c->pred_watch = true;
 	bytes_slice(&path, bytes_view(&c->lock->directory.path));
 	bytes_char(&path, '/');
 	bytes_slice(&path, bytes_view(&c->pred));
@@ -241,7 +246,7 @@ static void refused(struct claim *c, const char *what, struct slice sentence)
 	bytes_text(&b->out->arena, ": ");
 	bytes_slice(&b->out->arena, sentence);
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	c->lock->join_after_ns = b->now_ns + REFUSED_PAUSE_NS;
+	lock_pause(c->lock, REFUSED_PAUSE_NS);
 }
 
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
@@ -277,6 +282,17 @@ static void joined(struct claim *c, const struct event *event)
 	}
 }
 
+/* There will be no znode. What waits hears of it, unless it waits for another claim. */
+static void give_up(struct claim *c, const char *why)
+{
+	struct lock *lock = c->lock;
+	bool first = c == lock->claim;
+
+	claim_free(c);
+	if (first)
+		request_fail_all(lock, ERROR_UNAVAILABLE, why);
+}
+
 static void join_again(struct claim *c)
 {
 	struct lock *lock = c->lock;
@@ -284,8 +300,7 @@ static void join_again(struct claim *c)
 	if (c->state == CLAIM_LEAVING) {
 		claim_free(c);
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
-		claim_free(c);
-		lock_fail_requests(lock, ERROR_UNAVAILABLE, "the lock's directory cannot be made");
+		give_up(c, "the lock's directory cannot be made");
 	} else {
 		directory_make(lock);
 		send_join(c);
@@ -294,8 +309,6 @@ static void join_again(struct claim *c)
 
 static void join_answered(struct claim *c, const struct event *event)
 {
-	struct lock *lock = c->lock;
-
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		joined(c, event);
@@ -312,34 +325,35 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
 		refused(c, "create", event->zk_answered.data);
-		claim_free(c);
-		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to create the znode");
+		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
 }
 
 static void pred_answered(struct claim *c, const struct event *event)
 {
-	static const char key[] = "host=";
-	struct slice data = event->zk_answered.data;
-	const char *at, *end;
-
 	if (c->state != CLAIM_WAITING)
 		return;
-	if (event->zk_answered.code == ZK_NONODE) {
-		bytes_clear(&c->pred);
-		directory_list(c->lock, false);
-		return;
-	}
 	bytes_clear(&c->pred_host);
-	if (event->zk_answered.code != ZK_OK || data.len < 2 || memcmp(data.data, "1\n", 2) != 0)
-		return;
-	at = memmem(data.data, data.len, key, sizeof(key) - 1);
-	if (!at)
-		return;
-	at += sizeof(key) - 1;
-	end = memchr(at, '\n', (size_t)(data.data + data.len - at));
-	bytes_append(&c->pred_host, at, (size_t)((end ? end : data.data + data.len) - at));
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		bytes_slice(&c->pred_host, record_get(event->zk_answered.data, "host"));
+		break;
+	case ZK_NONODE:
+		directory_pred_gone(c);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
+		c->pred_watch = false;
+		c->lock->relist = true;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		break;
+	}
 }
 
 /* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */

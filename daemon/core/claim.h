@@ -50,12 +50,14 @@ struct claim {
 	bool named;             /* the number is known */
 	bool listed;            /* WAITING: seen taken on this connection */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
-	bool own_watch;         /* HELD: its own znode is watched, on this connection */
+	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
+	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
 	uint8_t join_tries;
 	uint32_t seq;
 	int64_t czxid;
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
 	struct bytes pred_host; /* whose it is, as far as its data says */
+	struct bytes holder;    /* WAITING and listed: the first of all that conflict */
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted;
@@ -80,7 +82,7 @@ void claim_stray(struct lock *lock, struct slice name);
 void claim_send_delete(struct claim *c);
 /* The connection is gone: what was under way is unknown. */
 void claim_suspended(struct claim *c);
-/* Watches what the claim waits for. */
+/* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */

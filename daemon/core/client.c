@@ -7,37 +7,6 @@
 
 enum { CONNS_FIRST_SIZE = 64 };
 
-/* ---- users ---- */
-
-static struct user *user_enter(struct broker *b, uint32_t uid)
-{
-	uint64_t hash = map_hash(&b->users, &uid, sizeof(uid));
-	struct map_node *node = map_first(&b->users, hash);
-	struct user *user;
-
-	for (; node; node = map_next(node)) {
-		user = (struct user *)((char *)node - offsetof(struct user, node));
-		if (user->uid == uid) {
-			user->clients++;
-			return user;
-		}
-	}
-	user = mem_new(sizeof(*user));
-	user->uid = uid;
-	user->clients = 1;
-	map_add(&b->users, &user->node, hash);
-	return user;
-}
-
-static void user_leave(struct broker *b, struct user *user)
-{
-	if (--user->clients)
-		return;
-	assert(!user->requests && !user->grants);
-	map_remove(&b->users, &user->node);
-	mem_free(user);
-}
-
 /* ---- life ---- */
 
 static void reserve_conn(struct broker *b, uint32_t conn)
@@ -72,7 +41,6 @@ void client_connected(struct broker *b, const struct event *event)
 	c->id = ++b->last_client;
 	c->pid = event->connected.pid;
 	c->uid = event->connected.uid;
-	c->gid = event->connected.gid;
 	c->version = 2;
 	c->last_command = COMMAND_COUNT;
 	c->connected_ns = b->now_ns;
@@ -89,7 +57,8 @@ void client_connected(struct broker *b, const struct event *event)
 static void event_free(struct client *c, struct client_event *e)
 {
 	TAILQ_REMOVE(&c->events, e, link);
-	c->event_count--;
+	if (e->type != CLIENT_EVENT_LOST)
+		c->event_count--;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
 	bytes_free(&e->name);
@@ -157,10 +126,10 @@ bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->broker->conf->limits;
 
-	if (c->grant_count >= limits->grants_per_client)
+	if (c->grant_count - c->lost_count >= limits->grants_per_client)
 		*why = "this client holds as many locks as it may (limits.grants_per_client)";
-	else if (c->user->grants >= limits->grants_per_uid)
-		*why = "this user holds as many locks as it may (limits.grants_per_uid)";
+	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
+		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
 	else if (c->user->requests >= limits->requests_per_uid)
 		*why = "this user waits for as many locks as it may (limits.requests_per_uid)";
 	else
@@ -170,7 +139,7 @@ bool client_may_ask(const struct client *c, const char **why)
 
 /* ---- replies ---- */
 
-static struct bytes *arena(struct client *c)
+struct bytes *client_out(struct client *c)
 {
 	return &c->broker->out->arena;
 }
@@ -196,7 +165,7 @@ void client_reply_integer(struct client *c, int64_t value)
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_integer(arena(c), value);
+	resp_integer(client_out(c), value);
 	client_reply_end(c, begin);
 }
 
@@ -204,7 +173,7 @@ void client_reply_nil(struct client *c)
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_nil(arena(c), c->version);
+	resp_nil(client_out(c), c->version);
 	client_reply_end(c, begin);
 }
 
@@ -212,7 +181,7 @@ void client_reply_status(struct client *c, const char *text)
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_status(arena(c), text);
+	resp_status(client_out(c), text);
 	client_reply_end(c, begin);
 }
 
@@ -220,7 +189,7 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_error(arena(c), code, slice_of(sentence));
+	resp_error(client_out(c), code, slice_of(sentence));
 	client_reply_end(c, begin);
 }
 
@@ -231,30 +200,30 @@ static void write_session(struct client *c)
 	struct broker *b = c->broker;
 
 	if (!c->told_jeopardy) {
-		resp_push(arena(c), 1, c->version);
-		resp_bulk(arena(c), SLICE("safe"));
+		resp_push(client_out(c), 1, c->version);
+		resp_bulk(client_out(c), SLICE("safe"));
 		return;
 	}
-	resp_push(arena(c), 2, c->version);
-	resp_bulk(arena(c), SLICE("jeopardy"));
-	resp_integer(arena(c), (session_safe_until(b) - b->now_ns) / 1000000);
+	resp_push(client_out(c), 2, c->version);
+	resp_bulk(client_out(c), SLICE("jeopardy"));
+	resp_integer(client_out(c), (session_safe_until(b) - b->now_ns) / 1000000);
 }
 
 static void write_lost(struct client *c, const struct grant *g)
 {
-	resp_push(arena(c), 3, c->version);
-	resp_bulk(arena(c), SLICE("lost"));
-	resp_bulk(arena(c), bytes_view(&g->lock->name));
-	resp_integer(arena(c), g->token);
+	resp_push(client_out(c), 3, c->version);
+	resp_bulk(client_out(c), SLICE("lost"));
+	resp_bulk(client_out(c), bytes_view(&g->lock->name));
+	resp_integer(client_out(c), g->token);
 }
 
 static void write_revoke(struct client *c, struct slice name, int64_t token)
 {
-	resp_push(arena(c), 4, c->version);
-	resp_bulk(arena(c), SLICE("revoke"));
-	resp_bulk(arena(c), name);
-	resp_integer(arena(c), token);
-	resp_bulk(arena(c), SLICE("stopping"));
+	resp_push(client_out(c), 4, c->version);
+	resp_bulk(client_out(c), SLICE("revoke"));
+	resp_bulk(client_out(c), name);
+	resp_integer(client_out(c), token);
+	resp_bulk(client_out(c), SLICE("stopping"));
 }
 
 static void write_event(struct client *c, const struct client_event *e)
@@ -298,15 +267,12 @@ static void answer_events(struct client *c)
 	heap_unset(&c->broker->timers, &c->events_timer);
 }
 
-static void close_full(struct client *c)
+void client_close(struct client *c)
 {
-	struct effect *e;
-
 	if (c->closing)
 		return;
 	c->closing = true;
-	e = effects_add(c->broker->out, EFFECT_CLOSE);
-	e->conn = c->conn;
+	TAILQ_INSERT_TAIL(&c->broker->closing, c, closing_link);
 }
 
 static struct client_event *add_event(struct client *c, enum client_event_type type)
@@ -315,14 +281,14 @@ static struct client_event *add_event(struct client *c, enum client_event_type t
 
 	e->type = type;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
-	if (++c->event_count > c->broker->conf->limits.events_per_client)
-		close_full(c);
+	if (type != CLIENT_EVENT_LOST && ++c->event_count > c->broker->conf->limits.events_per_client)
+		client_close(c);
 	return e;
 }
 
 static void wake_events(struct client *c)
 {
-	if (c->events_waiting)
+	if (c->events_waiting && !c->closing)
 		answer_events(c);
 }
 
@@ -331,12 +297,11 @@ static bool holds_something(const struct client *c)
 	return c->grant_count > c->lost_count;
 }
 
-/* Nothing is in jeopardy any more: that it was is no news. */
-static void forget_jeopardy(struct client *c)
+/* Only the latest counts. */
+static void drop_session_event(struct client *c)
 {
 	struct client_event *e;
 
-	c->told_jeopardy = false;
 	if (!c->session_event)
 		return;
 	TAILQ_FOREACH(e, &c->events, link)
@@ -345,10 +310,19 @@ static void forget_jeopardy(struct client *c)
 	event_free(c, e);
 }
 
+void client_released(struct client *c)
+{
+	if (holds_something(c))
+		return;
+	c->told_jeopardy = false;
+	drop_session_event(c);
+}
+
 void client_tell_lost(struct client *c, struct grant *g)
 {
-	if (!holds_something(c))
-		forget_jeopardy(c);
+	client_released(c);
+	if (c->lost_count > c->broker->conf->limits.grants_per_client)
+		client_close(c);
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->broker->out);
 
@@ -376,10 +350,9 @@ void client_tell_session(struct client *c)
 		push_end(c, begin);
 		return;
 	}
-	if (!c->session_event) {
-		c->session_event = true;
-		add_event(c, CLIENT_EVENT_SESSION);
-	}
+	drop_session_event(c);
+	c->session_event = true;
+	add_event(c, CLIENT_EVENT_SESSION);
 	wake_events(c);
 }
 
@@ -432,7 +405,7 @@ void client_events_end(struct client *c)
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_nil_array(arena(c), c->version);
+	resp_nil_array(client_out(c), c->version);
 	client_reply_end(c, begin);
 	c->events_waiting = false;
 	heap_unset(&c->broker->timers, &c->events_timer);

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "base/heap.h"
-#include "base/map.h"
 #include "base/queue.h"
 #include "core/lock.h"
+#include "core/user.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 #include "protocol/errors.h"
@@ -34,21 +34,16 @@ struct client_event {
 
 TAILQ_HEAD(client_event_list, client_event);
 
-/* What all clients of one user id share. */
-struct user {
-	struct map_node node;
-	uint32_t uid;
-	size_t clients, requests, grants;
-};
-
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
+	TAILQ_ENTRY(client) closing_link; /* broker->closing */
 	uint32_t conn;
 	uint64_t id;
-	uint32_t pid, uid, gid;
+	uint32_t pid, uid;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed, closing;
+	bool half_closed;
+	bool closing;             /* nothing is said to it any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
 	struct user *user;
@@ -58,7 +53,7 @@ struct client {
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;
-	size_t event_count;
+	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy;
 	bool events_waiting;      /* EVENTS waits */
@@ -69,11 +64,17 @@ void client_connected(struct broker *b, const struct event *event);
 void client_half_closed(struct client *c);
 /* Releases everything and frees it. */
 void client_gone(struct client *c);
+/* Ends the connection: before this event ends it holds nothing, then it is closed. */
+void client_close(struct client *c);
+/* It let go of a grant: when it holds nothing any more it is in no jeopardy. */
+void client_released(struct client *c);
 /* Releases everything; the connection stays. */
 void client_release_all(struct client *c);
 /* NULL when there is none. */
 struct client *client_by_id(struct broker *b, uint64_t id);
 
+/* Where replies are written. */
+struct bytes *client_out(struct client *c);
 /* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
 size_t client_reply_begin(struct client *c);
 void client_reply_end(struct client *c, size_t begin);

@@ -1,4 +1,5 @@
 #include "core/command.h"
+#include "core/info.h"
 
 #include <assert.h>
 
@@ -13,16 +14,11 @@ static const int64_t NS_PER_MS = 1000000;
 static const int64_t WAIT_MS_MAX = 365LL * 86400 * 1000;
 static const int64_t WAIT_FOREVER = -1;
 
-static void error(struct client *c, enum error_code code, const char *sentence)
-{
-	client_reply_error(c, code, sentence);
-}
-
 static bool valid_name(struct client *c, struct slice name)
 {
 	if (name_valid(name))
 		return true;
-	error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	client_reply_error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
 	return false;
 }
 
@@ -39,7 +35,7 @@ static bool parse_wait(const struct request_words *w, enum command command, size
 		return false;
 	}
 	if (!number_parse(w->argv[at + 1], &ms) || ms < 0 || ms > WAIT_MS_MAX) {
-		error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
+		client_reply_error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
 		return false;
 	}
 	*wait_ns = ms * NS_PER_MS;
@@ -57,7 +53,7 @@ static bool parse_token(const struct request_words *w, enum command command, int
 		return false;
 	}
 	if (!number_parse(w->argv[3], token) || *token < 0) {
-		error(w->client, ERROR_ERR, "TOKEN takes the integer that LOCK answered");
+		client_reply_error(w->client, ERROR_ERR, "TOKEN takes the integer that LOCK answered");
 		return false;
 	}
 	return true;
@@ -69,7 +65,7 @@ static void reenter(struct client *c, struct grant *g)
 {
 	if (g->lost) {
 		client_lost_told(c, g);
-		error(c, ERROR_LOST, "an earlier grant of this lock was lost; ask again");
+		client_reply_error(c, ERROR_LOST, "an earlier grant of this lock was lost; ask again");
 		return;
 	}
 	g->depth++;
@@ -80,7 +76,7 @@ static void reenter(struct client *c, struct grant *g)
 static void limit(struct client *c, const char *why)
 {
 	c->broker->stats.limits_total++;
-	error(c, ERROR_LIMIT, why);
+	client_reply_error(c, ERROR_LIMIT, why);
 }
 
 static void do_lock(const struct request_words *w)
@@ -95,13 +91,13 @@ static void do_lock(const struct request_words *w)
 	if (!valid_name(c, w->argv[1]) || !parse_wait(w, COMMAND_LOCK, 2, &wait_ns))
 		return;
 	lock = lock_find(b, w->argv[1], false);
-	g = lock ? lock_grant_of(lock, c) : NULL;
+	g = lock ? grant_find(lock, c) : NULL;
 	if (g) {
 		reenter(c, g);
 		return;
 	}
 	if (b->stopping) {
-		error(c, ERROR_DRAINING, "the daemon is stopping");
+		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	if (!client_may_ask(c, &why)) {
@@ -114,14 +110,14 @@ static void do_lock(const struct request_words *w)
 	else if (lock->request_count >= b->conf->limits.requests_per_lock)
 		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	else
-		lock_request(lock, c, MODE_EXCLUSIVE, c->half_closed ? 0 : wait_ns);
+		request_new(lock, c, MODE_EXCLUSIVE, c->half_closed ? 0 : wait_ns);
 }
 
 static struct grant *find_grant(struct client *c, struct slice name)
 {
 	struct lock *lock = lock_find(c->broker, name, false);
 
-	return lock ? lock_grant_of(lock, c) : NULL;
+	return lock ? grant_find(lock, c) : NULL;
 }
 
 static void do_unlock(const struct request_words *w)
@@ -134,16 +130,16 @@ static void do_unlock(const struct request_words *w)
 		return;
 	g = find_grant(c, w->argv[1]);
 	if (!g) {
-		error(c, ERROR_NOTHELD, "this client does not hold that lock");
+		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
 		return;
 	}
 	if (token >= 0 && token != g->token) {
-		error(c, ERROR_LOST, "that token is another grant's; nothing was released");
+		client_reply_error(c, ERROR_LOST, "that token is another grant's; nothing was released");
 		return;
 	}
 	if (g->lost) {
 		client_lost_told(c, g);
-		error(c, ERROR_LOST, "the grant was lost before it was released");
+		client_reply_error(c, ERROR_LOST, "the grant was lost before it was released");
 		return;
 	}
 	depth = --g->depth;

@@ -21,7 +21,7 @@ static bool parse_seq(struct slice child, uint32_t *seq, size_t *len)
 	*len = CONTENDER_DIGITS;
 	*seq = (uint32_t)value;
 	/* "-lock--2147483648": the sign of a wrapped number follows the tag, which itself may end in a dash. */
-	if (child.data[at - 1] == '-' && value >= (uint64_t)INT32_MAX - 0xffffffu && at >= 2 &&
+	if (child.data[at - 1] == '-' && value >= 1u << 30 && at >= 2 &&
 	    (child.data[at - 2] == '_' || child.data[at - 2] == '-')) {
 		*len = CONTENDER_DIGITS + 1;
 		*seq = (uint32_t)-(int64_t)value;

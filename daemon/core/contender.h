@@ -15,6 +15,7 @@
 
 enum {
 	CONTENDER_UUID_LEN = 3 + 36,          /* with the "_c_" before it */
+	CONTENDER_TAG_LEN = 1 + 8,            /* "-__WRIT__" */
 	CONTENDER_DIGITS = 10,
 	CONTENDER_NAME_MAX = 64,              /* of ours, with the NUL */
 };

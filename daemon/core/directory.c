@@ -3,9 +3,11 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/record.h"
 #include "core/state.h"
 
-static const char directory_data[] = "1\nkind=lock\nflavour=rw\n";
+/* A list or a read that ZooKeeper refused is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 static uint64_t send(struct lock *lock, enum effect_type type, struct operation op, struct slice data)
 {
@@ -17,7 +19,6 @@ static uint64_t send(struct lock *lock, enum effect_type type, struct operation 
 	};
 
 	r.op.lock = lock;
-	r.op.recovery = lock->recovering;
 	return operation_send(lock->broker, type, &r);
 }
 
@@ -35,7 +36,13 @@ void directory_check(struct lock *lock)
 
 void directory_make(struct lock *lock)
 {
-	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, SLICE(directory_data));
+	struct bytes data = { 0 };
+
+	record_begin(&data);
+	record_text(&data, "kind", "lock");
+	record_text(&data, "flavour", "rw");
+	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
+	bytes_free(&data);
 	ask(lock);
 }
 
@@ -60,7 +67,7 @@ void directory_arm(struct lock *lock)
 static void fail_worn(struct lock *lock)
 {
 	lock->directory.worn_asked = false;
-	lock_fail_requests(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
+	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
 }
 
 void directory_wear(struct lock *lock)
@@ -75,6 +82,19 @@ void directory_renew(struct lock *lock)
 		return;
 	lock->directory.worn_asked = true;
 	directory_list(lock, false);
+}
+
+void directory_list_anew(struct lock *lock)
+{
+	directory_check(lock);
+	directory_list(lock, false);
+}
+
+void directory_pred_gone(struct claim *c)
+{
+	bytes_clear(&c->pred);
+	c->pred_watch = false;
+	directory_list(c->lock, false);
 }
 
 void directory_recover(struct lock *lock)
@@ -92,30 +112,11 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool has_line(struct slice data, const char *line)
-{
-	const char *at = data.data;
-	size_t left = data.len, len = strlen(line);
-
-	while (left >= len) {
-		const char *end = memchr(at, '\n', left);
-		size_t this = end ? (size_t)(end - at) : left;
-
-		if (this == len && memcmp(at, line, len) == 0)
-			return true;
-		if (!end)
-			return false;
-		left -= this + 1;
-		at = end + 1;
-	}
-	return false;
-}
-
 static bool data_fits(struct slice data)
 {
-	if (data.len < 2 || memcmp(data.data, "1\n", 2) != 0)
+	if (!record_is_ours(data))
 		return true;
-	return has_line(data, "kind=lock") && has_line(data, "flavour=rw");
+	return slice_eq(record_get(data, "kind"), SLICE("lock")) && slice_eq(record_get(data, "flavour"), SLICE("rw"));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -129,7 +130,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
-			lock_fail_requests(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
+			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
 		break;
 	case ZK_NONODE:
 		d->suspect = false;
@@ -140,7 +141,8 @@ static void get_answered(struct lock *lock, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		lock_pause(lock, REFUSED_PAUSE_NS);
+		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
 		break;
 	}
 }
@@ -150,7 +152,7 @@ static void make_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_NONODE)
 		session_make_parents(lock->broker);
 	else if (event->zk_answered.code == ZK_REFUSED)
-		lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
 static void renewed(struct lock *lock)
@@ -182,38 +184,53 @@ static void examine_worn(struct lock *lock, const struct event *event)
 		fail_worn(lock);
 }
 
-/* The child that carries the claim's uuid, or its whole name when that is known. NULL: it is not there. */
+/* Before its number is known: the name we asked for and a number behind it, nothing else. */
+static bool carries_name(struct slice child, const struct claim *c)
+{
+	size_t len = CONTENDER_UUID_LEN + CONTENDER_TAG_LEN;
+	struct contender parsed;
+
+	return child.len >= len + CONTENDER_DIGITS && child.len <= len + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, len) == 0 && contender_parse(child, &parsed);
+}
+
+static bool is_own(struct slice child, const struct claim *c)
+{
+	return c->named ? slice_eq(child, slice_of(c->name)) : carries_name(child, c);
+}
+
+/* NULL: it is not there. */
 static const struct slice *find_own(const struct claim *c, const struct event *event)
 {
-	struct slice name = slice_of(c->name);
-
-	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		const struct slice *child = &event->zk_answered.children[i];
-
-		if (c->named && slice_eq(*child, name))
-			return child;
-		if (!c->named && child->len > CONTENDER_UUID_LEN && memcmp(child->data, c->name, CONTENDER_UUID_LEN) == 0)
-			return child;
-	}
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (is_own(event->zk_answered.children[i], c))
+			return &event->zk_answered.children[i];
 	return NULL;
 }
 
-/* The nearest one before `self` that keeps it from being entitled; false: none. */
-static bool find_pred(const struct claim *c, const struct event *event, struct contender *pred)
+struct ahead {
+	bool any;
+	struct contender nearest, first;
+};
+
+/* Those before the claim that keep it from being entitled. */
+static struct ahead find_ahead(const struct claim *c, const struct event *event)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
-	bool found = false;
+	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
 			continue;
 		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
 			continue;
-		if (!found || contender_before(pred, &other))
-			*pred = other;
-		found = true;
+		if (!ahead.any || contender_before(&ahead.nearest, &other))
+			ahead.nearest = other;
+		if (!ahead.any || contender_before(&other, &ahead.first))
+			ahead.first = other;
+		ahead.any = true;
 	}
-	return found;
+	return ahead;
 }
 
 static void vanished(struct claim *c)
@@ -227,26 +244,29 @@ static void vanished(struct claim *c)
 	claim_path(c, &b->out->arena);
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 	if (c == lock->claim)
-		lock_lose_grants(lock);
+		grant_lose_all(lock);
 	claim_free(c);
 }
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct contender pred;
+	struct ahead ahead = find_ahead(c, event);
 
-	if (!find_pred(c, event, &pred)) {
+	bytes_clear(&c->holder);
+	if (!ahead.any) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
 	c->listed = true;
-	if (slice_eq(bytes_view(&c->pred), pred.name))
+	bytes_slice(&c->holder, ahead.first.name);
+	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_slice(&c->pred, pred.name);
-	claim_watch_pred(c);
+	bytes_clear(&c->pred_host);
+	bytes_slice(&c->pred, ahead.nearest.name);
+	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
@@ -292,12 +312,10 @@ static bool is_known(const struct lock *lock, struct slice child)
 {
 	const struct claim *c;
 
-	if (lock->claim && memcmp(child.data, lock->claim->name, CONTENDER_UUID_LEN) == 0)
-		return true;
-	if (lock->next && memcmp(child.data, lock->next->name, CONTENDER_UUID_LEN) == 0)
+	if ((lock->claim && is_own(child, lock->claim)) || (lock->next && is_own(child, lock->next)))
 		return true;
 	TAILQ_FOREACH(c, &lock->leaving, link)
-		if (memcmp(child.data, c->name, CONTENDER_UUID_LEN) == 0)
+		if (is_own(child, c))
 			return true;
 	return false;
 }
@@ -383,10 +401,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
 	examine_watch(lock, number, somebody);
-	if (!gone && d->state == DIRECTORY_UNKNOWN && lock->claim) {
-		directory_check(lock);
-		directory_list(lock, false);
-	}
+	if (!gone && d->state == DIRECTORY_UNKNOWN && lock->claim)
+		lock->relist = true;
 }
 
 static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
@@ -398,12 +414,16 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 		if (op->watch)
 			directory_forget_watch(lock);
 		lock->directory.worn_asked = false;
-		if (code == ZK_REFUSED)
-			lock_fail_requests(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
+		if (code == ZK_REFUSED) {
+			lock_pause(lock, REFUSED_PAUSE_NS);
+			request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
+		}
 		return;
 	}
 	if (!b->session.proving) {
-		broker_queue_recovery(lock);
+		directory_forget_watch(lock);
+		lock->directory.worn_asked = false;
+		broker_later(lock);
 		return;
 	}
 	listed(lock, number, event);
@@ -431,13 +451,10 @@ static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type
 		else if (c->own_watch)
 			claim_watch_own(c);
 	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
-		if (type == ZK_WATCH_DELETED) {
-			/* The list alone says who is first now, and whether our own znode still stands. */
-			bytes_clear(&c->pred);
-			directory_list(lock, false);
-		} else {
-			claim_watch_pred(c);
-		}
+		if (type == ZK_WATCH_DELETED)
+			directory_pred_gone(c);
+		else
+			c->pred_watch = false; /* used up; settling the lock sets it again */
 	}
 }
 

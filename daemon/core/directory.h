@@ -6,8 +6,7 @@
  *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
  *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
  *
- * Data: lines of text, the first the version ("1"), then "kind=lock" and "flavour=rw"; unknown lines are kept.
- * Data that do not begin so (another library made the directory) say nothing, and are not touched.
+ * Data (record.h): kind=lock, flavour=rw. What another library made says nothing about either, and is not touched.
  */
 #pragma once
 
@@ -18,6 +17,7 @@
 #include "protocol/bytes.h"
 
 struct broker;
+struct claim;
 struct lock;
 struct operation;
 
@@ -55,6 +55,10 @@ void directory_arm(struct lock *lock);
 void directory_wear(struct lock *lock);
 /* Worn, and wanted again: looks whether it can be made anew. */
 void directory_renew(struct lock *lock);
+/* Reads its data again if they are not known, and lists it. */
+void directory_list_anew(struct lock *lock);
+/* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
+void directory_pred_gone(struct claim *c);
 /* Lists again as part of recovery. */
 void directory_recover(struct lock *lock);
 /* Somebody may wait: the watch fired, or was never answered. */

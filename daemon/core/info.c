@@ -1,3 +1,5 @@
+#include "core/info.h"
+
 #include "base/mem.h"
 #include "core/command.h"
 #include "core/state.h"
@@ -141,11 +143,6 @@ void info_write(struct broker *b, struct bytes *out, size_t count, const struct 
 
 /* ---- lists ---- */
 
-static struct bytes *arena(const struct client *c)
-{
-	return &c->broker->out->arena;
-}
-
 static void field_text(struct bytes *out, struct slice key, struct slice value)
 {
 	resp_bulk(out, key);
@@ -169,7 +166,7 @@ static void fields_client(struct bytes *out, const struct client *c)
 
 static void holder_here(struct client *c, const struct grant *g)
 {
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 
 	resp_map(out, 10, c->version);
 	field_text(out, SLICE("host"), slice_of(c->broker->conf->host));
@@ -180,25 +177,27 @@ static void holder_here(struct client *c, const struct grant *g)
 	field_int(out, SLICE("held_ms"), (c->broker->now_ns - g->granted_ns) / NS_PER_MS);
 }
 
-/* What this host waits behind, as far as it knows. */
+/* Whose znode it is is known of the one that this host watches. */
 static void holder_elsewhere(struct client *c, const struct claim *claim)
 {
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 
 	resp_map(out, 2, c->version);
-	field_text(out, SLICE("host"), bytes_view(&claim->pred_host));
-	field_text(out, SLICE("znode"), bytes_view(&claim->pred));
+	bool next = slice_eq(bytes_view(&claim->pred), bytes_view(&claim->holder));
+
+	field_text(out, SLICE("host"), next ? bytes_view(&claim->pred_host) : SLICE(""));
+	field_text(out, SLICE("znode"), bytes_view(&claim->holder));
 }
 
 void info_holders(struct client *c, struct slice name)
 {
 	const struct lock *lock = lock_find(c->broker, name, false);
 	const struct claim *claim = lock ? lock->claim : NULL;
-	bool elsewhere = claim && claim->state == CLAIM_WAITING && claim->pred.len;
+	bool elsewhere = claim && claim->state == CLAIM_WAITING && claim->listed;
 	size_t begin = client_reply_begin(c);
 	const struct grant *g;
 
-	resp_array(arena(c), (lock ? lock->grant_count : 0) + elsewhere);
+	resp_array(client_out(c), (lock ? lock->grant_count : 0) + elsewhere);
 	if (lock)
 		TAILQ_FOREACH(g, &lock->grants, link)
 			holder_here(c, g);
@@ -211,7 +210,7 @@ void info_queue(struct client *c, struct slice name)
 {
 	const struct lock *lock = lock_find(c->broker, name, false);
 	size_t begin = client_reply_begin(c), position = 0;
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 	const struct request *r;
 
 	resp_array(out, lock ? lock->request_count : 0);
@@ -238,7 +237,7 @@ static const char *lock_state_word(const struct lock *lock)
 static void write_lock(struct client *c, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 
 	resp_map(out, 5, c->version);
 	field_text(out, SLICE("name"), bytes_view(&lock->name));
@@ -265,7 +264,7 @@ void info_locks(struct client *c, const struct slice *pattern)
 		if (!pattern || name_matches(*pattern, bytes_view(&lock->name)))
 			shown[count++] = lock;
 	qsort(shown, count, sizeof(*shown), by_name);
-	resp_array(arena(c), count);
+	resp_array(client_out(c), count);
 	for (size_t i = 0; i < count; i++)
 		write_lock(c, shown[i]);
 	client_reply_end(c, begin);
@@ -313,7 +312,7 @@ void info_clients(struct client *c)
 
 	TAILQ_FOREACH(other, &c->broker->clients, link)
 		write_client(&text, other);
-	resp_bulk(arena(c), bytes_view(&text));
+	resp_bulk(client_out(c), bytes_view(&text));
 	client_reply_end(c, begin);
 	bytes_free(&text);
 }

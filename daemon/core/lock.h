@@ -24,48 +24,22 @@
 #include "base/queue.h"
 #include "core/claim.h"
 #include "core/directory.h"
+#include "core/grant.h"
 #include "core/mode.h"
-#include "protocol/errors.h"
+#include "core/request.h"
 
 struct broker;
-struct client;
 
 enum { LOCK_ZNODES_MAX = 2 };
 
-/* A client waiting for a lock: its LOCK is not answered yet. */
-struct request {
-	struct client *client;
-	struct lock *lock;
-	TAILQ_ENTRY(request) link; /* lock->requests, in order of asking */
-	enum mode mode;
-	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
-	int64_t asked_ns;
-	struct timer timer;   /* the wait; once expired, how long the answer may still take */
-};
-
-/* A client holding a lock; `lost` ones remain until the client was told. */
-struct grant {
-	struct client *client;
-	struct lock *lock;
-	TAILQ_ENTRY(grant) link;        /* lock->grants or lock->lost */
-	TAILQ_ENTRY(grant) client_link; /* client->grants */
-	enum mode mode;
-	bool lost;
-	int64_t depth; /* levels, at least 1 */
-	int64_t token;
-	int64_t granted_ns;
-};
-
-TAILQ_HEAD(request_list, request);
-TAILQ_HEAD(grant_list, grant);
 TAILQ_HEAD(claim_list, claim);
 
 struct lock {
 	struct broker *broker;
 	struct map_node name_node, path_node;
 	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
-	TAILQ_ENTRY(lock) dirty_link, recover_link;
-	bool idle, dirty, recovering;
+	TAILQ_ENTRY(lock) dirty_link, later_link;
+	bool idle, dirty, later;
 	struct bytes name;
 	struct request_list requests;
 	struct grant_list grants, lost;
@@ -75,7 +49,8 @@ struct lock {
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
 	struct timer timer;             /* the next instant at which time alone changes something */
-	int64_t join_after_ns;          /* jitter under a new session, pause after a refusal */
+	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
+	bool relist;                    /* after the pause the directory is to be listed */
 };
 
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
@@ -87,25 +62,7 @@ void lock_settle(struct lock *lock);
 /* Frees or parks it if nothing refers to it. */
 void lock_rest(struct lock *lock);
 void lock_free(struct lock *lock);
-/* When lock->timer is due. */
-void lock_tick(struct lock *lock);
-/* The client's grant, lost ones included; NULL. */
-struct grant *lock_grant_of(const struct lock *lock, const struct client *client);
-/* Queues a request. wait_ns < 0: for ever; 0: a try. */
-void lock_request(struct lock *lock, struct client *client, enum mode mode, int64_t wait_ns);
-/* The wait ran out, or is to end: nil as soon as the lock is known to be taken. */
-void request_expire(struct request *r);
-/* Ends it without a reply. */
-void request_end(struct request *r);
-/* Ends it with an error reply. */
-void request_fail(struct request *r, enum error_code code, const char *sentence);
-/* The same for all of the lock. */
-void lock_fail_requests(struct lock *lock, enum error_code code, const char *sentence);
-/* Lets go of all levels. */
-void grant_end(struct grant *g);
-/* Every grant of the lock is void: its holders are told. */
-void lock_lose_grants(struct lock *lock);
-/* The session is lost: the grants are, and the claims that were held are let go. */
+/* Asks nothing of ZooKeeper for that long. */
+void lock_pause(struct lock *lock, int64_t pause_ns);
+/* The session is lost: its grants are, and the claims that were held are let go. */
 void lock_lose(struct lock *lock);
-/* Somebody of another session may want it: for HOLDERS, WHY and the hand-off rule. */
-bool lock_contended(const struct lock *lock);

@@ -5,7 +5,13 @@
 #include "base/mem.h"
 #include "core/state.h"
 
-enum { OPERATIONS_FIRST_SIZE = 64 };
+enum {
+	OPERATIONS_FIRST_SIZE = 64,
+	OPERATIONS_WINDOW = 256, /* heartbeats queue behind what is open */
+};
+
+/* An answer of unknown outcome on a living connection: the same would happen again at once. */
+static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 
 static struct operation *slot(struct operations *o, uint64_t number)
 {
@@ -69,16 +75,21 @@ uint64_t operation_send(struct broker *b, enum effect_type type, const struct op
 	op->sent_ns = b->now_ns;
 	if (op->lock)
 		op->lock->operations++;
-	if (op->recovery)
-		b->recovering++;
 	if (op->write) {
 		b->session.write_ns = b->now_ns;
+		op->seen_ns = b->session.seen_ns;
+		op->older_ns = session_older_answer(b);
 		b->stats.zk_writes_total++;
 	} else {
 		b->stats.zk_reads_total++;
 	}
 	emit(b, type, request, number);
 	return number;
+}
+
+bool operation_window_full(const struct broker *b)
+{
+	return b->operations.end - b->operations.first >= OPERATIONS_WINDOW;
 }
 
 const struct operation *operation_oldest(const struct broker *b)
@@ -110,7 +121,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
 	case OPERATION_RIVAL:
-		session_answered(b, (int)op->kind, event);
+		session_answered(b, op->kind, event);
 		break;
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:
@@ -139,8 +150,6 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 		o->first++;
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->stats.unknown_total++;
-	if (op.recovery)
-		b->recovering--;
 	dispatch(b, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;
@@ -164,9 +173,13 @@ void operation_answered(struct broker *b, const struct event *event)
 		return;
 	op = slot(o, number);
 	if (op->write && proves(event->zk_answered.code))
-		session_proved(b, op->sent_ns);
+		session_proved(b, op);
+	else if (op->write)
+		session_refused(b, op);
 	if (event->zk_answered.code == ZK_UNKNOWN) {
 		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
+		if (op->lock)
+			lock_pause(op->lock, UNKNOWN_PAUSE_NS);
 		effects_add(b->out, EFFECT_ZK_DROP);
 		session_suspended(b);
 		return;

@@ -35,10 +35,11 @@ struct operation {
 	enum operation_kind kind;
 	bool write, done;
 	bool watch;    /* LIST: the children watch was asked for */
-	bool recovery; /* counts against the window of recovery */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
 	int64_t sent_ns;
+	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
+	int64_t seen_ns, older_ns;
 };
 
 struct operations {
@@ -56,6 +57,8 @@ struct operation_request {
 
 /* Sends it and returns its number. Only while connected. */
 uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
+/* So many are open that what can wait should. */
+bool operation_window_full(const struct broker *b);
 /* The oldest open one, NULL when there is none. */
 const struct operation *operation_oldest(const struct broker *b);
 /* Dispatches an answer; one of an older life is dropped. */

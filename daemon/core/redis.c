@@ -1,18 +1,9 @@
 #include "core/redis.h"
 
 #include "core/command.h"
+#include "core/info.h"
 #include "core/state.h"
 #include "protocol/number.h"
-
-static struct bytes *arena(const struct client *c)
-{
-	return &c->broker->out->arena;
-}
-
-static void error(struct client *c, enum error_code code, const char *sentence)
-{
-	client_reply_error(c, code, sentence);
-}
 
 void command_word(struct bytes *out, enum command command)
 {
@@ -31,7 +22,7 @@ void usage_error(struct client *c, const char *what, enum command command)
 	command_word(&text, command);
 	bytes_text(&text, "' command; ");
 	bytes_text(&text, command_table[command].summary);
-	resp_error(arena(c), ERROR_ERR, bytes_view(&text));
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
 	client_reply_end(c, begin);
 	bytes_free(&text);
 }
@@ -50,7 +41,7 @@ void unknown_command(struct client *c, struct slice word)
 	for (size_t i = 0; i < word.len && i < 64; i++)
 		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
 	bytes_text(&text, "'");
-	resp_error(arena(c), ERROR_ERR, bytes_view(&text));
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
 	client_reply_end(c, begin);
 	bytes_free(&text);
 }
@@ -80,14 +71,14 @@ static bool set_label(struct client *c, struct bytes *to, struct slice value)
 		set(to, value);
 		return true;
 	}
-	error(c, ERROR_ERR, "names are at most 64 printable ASCII characters without spaces");
+	client_reply_error(c, ERROR_ERR, "names are at most 64 printable ASCII characters without spaces");
 	return false;
 }
 
 static void hello_reply(struct client *c)
 {
 	size_t begin = client_reply_begin(c);
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 
 	resp_map(out, 7, c->version);
 	resp_bulk(out, SLICE("server"));
@@ -115,7 +106,7 @@ void redis_hello(const struct request_words *w)
 	size_t at = 1;
 
 	if (w->argc > 1 && (!number_parse(w->argv[at++], &version) || version < 2 || version > 3)) {
-		error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
+		client_reply_error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
 		return;
 	}
 	while (at < w->argc) {
@@ -140,7 +131,7 @@ static void reply_bulk(struct client *c, struct slice text)
 {
 	size_t begin = client_reply_begin(c);
 
-	resp_bulk(arena(c), text);
+	resp_bulk(client_out(c), text);
 	client_reply_end(c, begin);
 }
 
@@ -162,7 +153,7 @@ void redis_select(const struct request_words *w)
 	if (slice_is(w->argv[1], "0"))
 		client_reply_status(w->client, "OK");
 	else
-		error(w->client, ERROR_ERR, "there is one namespace only: SELECT 0");
+		client_reply_error(w->client, ERROR_ERR, "there is one namespace only: SELECT 0");
 }
 
 void redis_info(const struct request_words *w)
@@ -180,7 +171,7 @@ static void client_unblock(const struct request_words *w)
 	int64_t id, done = 1;
 
 	if (w->argc != 3 || !number_parse(w->argv[2], &id) || id < 1) {
-		error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
+		client_reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
 		return;
 	}
 	other = client_by_id(c->broker, (uint64_t)id);
@@ -205,7 +196,7 @@ static void client_setinfo(const struct request_words *w)
 	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
 		to = &c->lib_version;
 	if (!to)
-		error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME or LIB-VER and a value");
+		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME or LIB-VER and a value");
 	else if (set_label(c, to, w->argv[3]))
 		client_reply_status(c, "OK");
 }
@@ -279,7 +270,7 @@ static void write_command(struct bytes *out, enum command command)
 static void command_docs(const struct request_words *w)
 {
 	struct client *c = w->client;
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 	size_t begin = client_reply_begin(c), count = 0;
 
 	for (size_t i = 2; i < w->argc; i++)
@@ -301,7 +292,7 @@ static void command_docs(const struct request_words *w)
 static void command_info(const struct request_words *w)
 {
 	struct client *c = w->client;
-	struct bytes *out = arena(c);
+	struct bytes *out = client_out(c);
 	size_t begin = client_reply_begin(c);
 	bool all = w->argc <= 2;
 
@@ -340,10 +331,6 @@ void redis_reset(struct client *c)
 
 void redis_quit(struct client *c)
 {
-	struct effect *e;
-
 	client_reply_status(c, "OK");
-	c->closing = true;
-	e = effects_add(c->broker->out, EFFECT_CLOSE);
-	e->conn = c->conn;
+	client_close(c);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/record.h"
 #include "core/state.h"
 
 enum {
@@ -39,7 +40,7 @@ void session_init(struct broker *b)
 
 	s->timer.kind = TIMER_SESSION;
 	s->state = b->conf->standalone ? SESSION_SAFE : SESSION_NONE;
-	s->proven_ns = INT64_MIN;
+	s->safe_until_ns = INT64_MIN;
 	s->stalled_until_ns = INT64_MIN;
 	s->timeout_ns = b->conf->session_timeout_ns;
 }
@@ -56,9 +57,7 @@ int64_t session_safe_until(const struct broker *b)
 
 	if (b->conf->standalone)
 		return INT64_MAX;
-	if (s->proven_ns == INT64_MIN || s->state == SESSION_LOST || s->state == SESSION_NONE)
-		return INT64_MIN;
-	return s->proven_ns + s->timeout_ns / 3 * 2;
+	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->safe_until_ns : INT64_MIN;
 }
 
 bool session_grants(const struct broker *b)
@@ -94,9 +93,9 @@ static void arm(struct broker *b)
 			due = min64(due, s->stalled_until_ns);
 	}
 	if (s->state == SESSION_SAFE)
-		due = min64(due, s->proven_ns + T / SAFE_PART + 1);
+		due = min64(due, s->safe_until_ns - T / SAFE_PART + 1);
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
-		due = min64(due, session_safe_until(b));
+		due = min64(due, s->safe_until_ns);
 	heap_set(&b->timers, &s->timer, due);
 }
 
@@ -164,9 +163,9 @@ static void update(struct broker *b)
 
 	if (b->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
 		return;
-	if (b->now_ns >= session_safe_until(b))
+	if (b->now_ns >= s->safe_until_ns)
 		enter(b, SESSION_LOST);
-	else if (s->connected && b->now_ns - s->proven_ns <= s->timeout_ns / SAFE_PART)
+	else if (s->connected && s->safe_until_ns - b->now_ns >= s->timeout_ns / SAFE_PART)
 		enter(b, SESSION_SAFE);
 	else
 		enter(b, SESSION_JEOPARDY);
@@ -181,15 +180,13 @@ static void host_path(const struct broker *b, struct bytes *out)
 
 static void host_data(const struct broker *b, struct bytes *out)
 {
-	bytes_text(out, "1\nhost=");
-	bytes_text(out, b->conf->host);
-	bytes_text(out, "\npid=");
-	bytes_int(out, b->conf->pid);
-	bytes_text(out, "\nversion=");
-	bytes_text(out, b->conf->version);
-	bytes_text(out, "\ntick_ms=");
-	bytes_int(out, b->conf->tick_ns / 1000000);
-	bytes_text(out, "\n");
+	record_begin(out);
+	record_text(out, "host", b->conf->host);
+	record_int(out, "pid", b->conf->pid);
+	record_text(out, "boot_id", b->conf->boot_id);
+	record_int(out, "started", b->conf->started_s);
+	record_text(out, "version", b->conf->version);
+	record_int(out, "tick_ms", b->conf->tick_ns / 1000000);
 }
 
 static void send_path(struct broker *b, struct slice path)
@@ -223,6 +220,7 @@ static void beat(struct broker *b)
 	r.path = bytes_view(&path);
 	r.data = bytes_view(&data);
 	operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
+	b->session.beat_ns = b->now_ns;
 	b->stats.heartbeats_total++;
 	bytes_free(&path);
 	bytes_free(&data);
@@ -275,21 +273,25 @@ static void rival_answered(struct broker *b, const struct event *event)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
-void session_answered(struct broker *b, int kind, const struct event *event)
+static void log_refusal(struct broker *b, struct slice sentence)
+{
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
+	bytes_slice(&b->out->arena, sentence);
+	broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
+}
+
+void session_answered(struct broker *b, enum operation_kind kind, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code == ZK_REFUSED) {
-		size_t begin = broker_log_begin(b);
-
-		bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
-		bytes_slice(&b->out->arena, event->zk_answered.data);
-		broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
-	} else if (code != ZK_UNKNOWN && kind == OPERATION_BEAT) {
+	if (code == ZK_REFUSED)
+		log_refusal(b, event->zk_answered.data);
+	else if (kind == OPERATION_BEAT)
 		beat_answered(b, code);
-	} else if (kind == OPERATION_RIVAL) {
+	else if (kind == OPERATION_RIVAL)
 		rival_answered(b, event);
-	}
 }
 
 static void suspend_lock(struct lock *lock)
@@ -303,7 +305,7 @@ static void suspend_lock(struct lock *lock)
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_suspended(c);
 	directory_forget_watch(lock);
-	lock->recovering = false;
+	broker_not_later(lock);
 	lock_touch(lock);
 }
 
@@ -317,7 +319,6 @@ static void disconnect(struct broker *b)
 	s->contact_ns = b->now_ns;
 	b->stats.suspensions_total++;
 	operation_fail_all(b);
-	TAILQ_INIT(&b->recover);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
 }
@@ -349,7 +350,7 @@ static void forget(struct broker *b)
 		enter(b, SESSION_LOST);
 	forget_claims(b);
 	s->id = 0;
-	s->proven_ns = INT64_MIN;
+	s->safe_until_ns = INT64_MIN;
 	s->announced = s->rival_told = false;
 }
 
@@ -375,8 +376,7 @@ static void jitter_joins(struct broker *b)
 	struct lock *lock;
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
-		lock->join_after_ns = b->now_ns + random_below(&b->random, JOIN_JITTER_NS);
-		lock_touch(lock);
+		lock_pause(lock, random_below(&b->random, JOIN_JITTER_NS));
 	}
 }
 
@@ -386,17 +386,39 @@ static void begin_session(struct broker *b, int64_t id)
 
 	if (s->id)
 		forget(b);
-	if (b->stats.sessions_total++)
+	if (s->had_one)
 		jitter_joins(b);
+	s->had_one = true;
+	b->stats.sessions_total++;
 	s->id = id;
 	enter(b, SESSION_NONE);
 }
 
-/* What the leader last heard of us may be old: only a write sent a tick from now proves anything. */
-static void distrust(struct broker *b)
+static void forget_answers(struct session *s)
 {
-	b->session.stalled = true;
-	b->session.stalled_until_ns = b->now_ns + b->conf->tick_ns;
+	for (size_t i = 0; i < SESSION_ANSWERS; i++)
+		s->answers_ns[i] = INT64_MIN;
+}
+
+/* They are told apart by an eighth of a tick: what lies between serves no better. */
+static void note_answer(struct broker *b)
+{
+	int64_t *answers = b->session.answers_ns;
+
+	if (answers[0] != INT64_MIN && b->now_ns - answers[0] < b->conf->tick_ns / SESSION_ANSWERS)
+		return;
+	memmove(answers + 1, answers, (SESSION_ANSWERS - 1) * sizeof(*answers));
+	answers[0] = b->now_ns;
+}
+
+int64_t session_older_answer(const struct broker *b)
+{
+	const int64_t *answers = b->session.answers_ns;
+
+	for (size_t i = 0; i < SESSION_ANSWERS; i++)
+		if (answers[i] != INT64_MIN && answers[i] <= b->now_ns - b->conf->tick_ns / 2)
+			return answers[i];
+	return INT64_MIN;
 }
 
 static void queue_recovery(struct broker *b)
@@ -406,7 +428,7 @@ static void queue_recovery(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
 		if (lock->claim_count)
-			broker_queue_recovery(lock);
+			broker_later(lock);
 	}
 }
 
@@ -422,17 +444,16 @@ void session_connected(struct broker *b, const struct event *event)
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
 	s->contact_ns = b->now_ns;
-	if (b->now_ns - event->zk_connected.asked_ns > s->timeout_ns / ANSWER_PART)
-		distrust(b);
+	s->seen_ns = event->zk_connected.asked_ns;
+	forget_answers(s);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
 	log_state(b, EFFECT_LEVEL_INFO, fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
 	if (fresh)
 		session_make_parents(b);
-	/* This write comes before any list: a list is believed only behind an answered write of its connection. */
+	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
 	beat(b);
 	queue_recovery(b);
-	broker_recover(b);
 	update(b);
 	arm(b);
 }
@@ -456,30 +477,48 @@ static void touch_waiting(struct broker *b)
 			lock_touch(lock);
 }
 
-void session_proved(struct broker *b, int64_t sent_ns)
+static void prove(struct broker *b, const struct operation *op)
 {
 	struct session *s = &b->session;
-	bool granted = session_grants(b), proving = s->proving;
+	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns);
 
-	s->proving = true;
-	if (!proving)
-		broker_recover(b);
-	if (b->now_ns - sent_ns > s->timeout_ns / ANSWER_PART) {
-		b->stats.late_writes_total++;
-		return;
-	}
-	if (sent_ns < s->stalled_until_ns)
-		return;
 	s->stalled = false;
-	if (sent_ns > s->proven_ns)
-		s->proven_ns = sent_ns;
-	if (s->state == SESSION_NONE || s->state == SESSION_LOST) {
+	if (until > s->safe_until_ns)
+		s->safe_until_ns = until;
+	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > b->now_ns) {
 		enter(b, SESSION_SAFE);
 		arm(b);
 	}
 	update(b);
+}
+
+void session_proved(struct broker *b, const struct operation *op)
+{
+	struct session *s = &b->session;
+	bool granted = session_grants(b);
+
+	s->proving = true;
+	if (op->sent_ns > s->beat_ns)
+		s->beat_ns = op->sent_ns;
+	note_answer(b);
+	if (op->older_ns > s->seen_ns)
+		s->seen_ns = op->older_ns;
+	if (b->now_ns - op->sent_ns > s->timeout_ns / ANSWER_PART)
+		b->stats.late_writes_total++;
+	else if (op->sent_ns >= s->stalled_until_ns)
+		prove(b, op);
 	if (!granted && session_grants(b))
 		touch_waiting(b);
+}
+
+void session_refused(struct broker *b, const struct operation *op)
+{
+	struct session *s = &b->session;
+
+	if (s->write_ns > op->sent_ns)
+		return;
+	s->write_ns = s->beat_ns;
+	arm(b);
 }
 
 void session_pass(struct broker *b, int64_t before_ns)
@@ -490,7 +529,8 @@ void session_pass(struct broker *b, int64_t before_ns)
 		return;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
 	if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {
-		distrust(b);
+		s->stalled = true;
+		s->stalled_until_ns = b->now_ns + b->conf->tick_ns;
 		b->stats.stalls_total++;
 		log_state(b, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
 		arm(b);

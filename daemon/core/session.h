@@ -1,21 +1,27 @@
 /*
  * The host's ZooKeeper session and what is proven about it.
  *
- *   t_k        = send time of the latest write answered within T/6 (taken before the call)
- *   safe_until = t_k + 2/3 T
- *
- *   state     | means                                        | left by
- *   NONE      | nothing proven yet (no session, or a new one) | first proof -> SAFE
- *   SAFE      | connected and now - t_k <= T/3                | disconnected or older -> JEOPARDY
+ *   state     | means                                          | left by
+ *   NONE      | nothing proven yet (no session, or a new one)  | proof -> SAFE
+ *   SAFE      | connected and safe_until at least T/3 away     | disconnected or nearer -> JEOPARDY
  *   JEOPARDY  | otherwise, while now < safe_until              | proof -> SAFE; now >= safe_until, expired -> LOST
- *   LOST      | every grant is void                           | a proof of the same session -> SAFE; new session -> NONE
+ *   LOST      | every grant is void                            | proof of the same session -> SAFE; new one -> NONE
  *
- * Why 2/3 T is enough. The ensemble expires a session no earlier than T after the last touch its leader saw;
- * touches are relayed up to half a tick late, and T >= 5 ticks. An answered write went through the leader after
- * t_k, but does not touch the session there by itself; that the writes before and after it were answered within
- * T/6, and came at most T/6 apart, bounds how old the leader's last touch can be. So the heartbeat goes on while
- * idle, a late answer proves nothing, a silent server is dropped, and after a standstill (or a handshake that took
- * longer than T/6) nothing is believed until a write sent one tick later was answered.
+ * Only an answered write proves anything: it went through the leader. Each one, sent at t (taken before the call),
+ * answered within T/6 and, after a standstill, sent at least a tick later, moves
+ *
+ *     safe_until = max(safe_until, min(t + 2/3 T, seen + T))
+ *
+ * The leader expires a session no earlier than T after the last touch it saw, and `seen` is an instant at or after
+ * which it did see one, if this write is answered. A write through a follower is no touch: the follower hands its
+ * touches on in the answers to the leader's pings, every half tick. But both links keep their order. Let the answer
+ * of a write reach us at `a`; the follower has our touch by then. A ping leaves the leader within half a tick. A
+ * second write, sent half a tick after `a`, is answered behind that ping, so the follower has answered the ping
+ * before. A third write, sent after that, reaches the leader behind the answer to the ping: the leader has seen us at
+ * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself.
+ *
+ * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts. A silent server is
+ * dropped after T/6, so that another one can prove what this one does not.
  */
 #pragma once
 
@@ -24,9 +30,12 @@
 
 #include "base/heap.h"
 #include "core/event.h"
+#include "core/operation.h"
 #include "protocol/bytes.h"
 
 struct broker;
+
+enum { SESSION_ANSWERS = 8 };
 
 enum session_state { SESSION_NONE, SESSION_SAFE, SESSION_JEOPARDY, SESSION_LOST };
 
@@ -35,12 +44,16 @@ struct session {
 	bool connected;
 	bool proving;    /* a write of this connection was answered: what it lists can be believed */
 	bool announced;  /* the host's own znode is ours */
+	bool had_one;    /* this is not the first */
 	bool rival_told; /* somebody else's was reported */
 	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
 	int64_t timeout_ns; /* T, negotiated */
-	int64_t proven_ns;  /* t_k; INT64_MIN: none */
-	int64_t write_ns;   /* the last write sent */
+	int64_t safe_until_ns; /* INT64_MIN: nothing proven */
+	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
+	int64_t answers_ns[SESSION_ANSWERS]; /* when writes were answered, on this connection; the latest first */
+	int64_t write_ns;   /* the last write sent that may still prove something, or did */
+	int64_t beat_ns;    /* the last one that did, or a heartbeat */
 	int64_t stalled_until_ns; /* a write sent before proves nothing */
 	int64_t contact_ns; /* last connected, or since when a new session is asked for */
 	struct bytes server;
@@ -55,10 +68,14 @@ void session_open(struct broker *b);
 void session_connected(struct broker *b, const struct event *event);
 void session_suspended(struct broker *b);
 void session_expired(struct broker *b);
-/* A write sent at `sent_ns` was answered now. */
-void session_proved(struct broker *b, int64_t sent_ns);
+/* The latest instant at least half a tick ago at which a write was answered; INT64_MIN: none. */
+int64_t session_older_answer(const struct broker *b);
+/* A write was answered now. */
+void session_proved(struct broker *b, const struct operation *op);
+/* A write was answered without having gone through the leader: it was no heartbeat. */
+void session_refused(struct broker *b, const struct operation *op);
 /* The answer of PATH, BEAT and RIVAL operations. */
-void session_answered(struct broker *b, int kind, const struct event *event);
+void session_answered(struct broker *b, enum operation_kind kind, const struct event *event);
 /* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
 void session_pass(struct broker *b, int64_t before_ns);
 /* Heartbeat, silent server, giving up a dead handle. When session.timer is due. */

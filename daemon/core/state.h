@@ -30,17 +30,16 @@ struct broker {
 	struct client **conns; /* by connection number */
 	size_t conns_cap, client_count;
 	uint64_t last_client;
-	struct client_list clients;
+	struct client_list clients, closing;
 	struct map users;
 
 	struct map names, paths; /* locks by name and by directory path */
-	struct lock_list locks_used, locks_idle, dirty, recover;
+	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
-	size_t request_count, grant_count, claim_count; /* sums, for INFO and the checks */
+	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
 
 	struct session session;
 	struct operations operations;
-	size_t recovering;     /* recovery operations under way */
 	size_t path_bytes;     /* of all claims */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
@@ -54,7 +53,6 @@ void broker_settle(struct broker *b);
 void broker_log(struct broker *b, enum effect_level level, const char *text);
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);
-/* Its directory is to be listed again before anything is believed of it. */
-void broker_queue_recovery(struct lock *lock);
-/* Sends what recovery still has to, as far as its window allows. */
-void broker_recover(struct broker *b);
+/* It has operations to send, or its directory to be listed, as soon as the window has room. */
+void broker_later(struct lock *lock);
+void broker_not_later(struct lock *lock);

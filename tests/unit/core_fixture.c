@@ -13,6 +13,7 @@ struct fixture *fixture_new(bool standalone)
 		.root = "/lb",
 		.host = "alpha",
 		.version = "test",
+		.boot_id = "boot",
 		.pid = 7,
 		.session_timeout_ns = 12000 * MS,
 		.tick_ns = 2000 * MS,

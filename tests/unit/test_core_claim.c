@@ -46,13 +46,19 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* The connection was dropped by the broker itself. */
+static void reconnect_here(struct fixture *f)
+{
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+}
+
 /* After a reconnection only the heartbeat is answered; what recovery asked stays open. */
 static void reconnect(struct fixture *f)
 {
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	reconnect_here(f);
 }
 
 static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
@@ -387,9 +393,11 @@ static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state
 	snprintf(stray, sizeof(stray), "%.24sffffffffffff-__WRIT__0000000001", name);
 	stray[26] = '-';
 	fixture_answer_list(f, 1, 2, (const char *[]){ stray, name });
-	fixture_op(f, EFFECT_ZK_GET, stray);
-	fixture_answer_get(f, 60, SESSION, "");
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, stray);
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
 static void hand_offs_run_out_into_the_next_znode(void **state)
@@ -418,6 +426,181 @@ static void hand_offs_run_out_into_the_next_znode(void **state)
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, ":79617");
 	fixture_no_op(f);
+}
+
+static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 999);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer(f, ZK_UNKNOWN);
+	assert_int_equal(f->drops, 1);
+	reconnect_here(f);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
+		fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+static void nothing_is_listed_while_the_heartbeat_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+static void waiters_outlive_a_full_session_at_a_give_back(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.handoff_max = 0;
+	f->conf.limits.session_path_bytes = 5 + 64;
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+static void hand_offs_go_on_without_a_connection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.handoff_max = 1;
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_ask(f, 3, "LOCK a");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_pass(f, 300);
+	fixture_expect(f, 1, ":78849");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_pass(f, 300);
+	fixture_expect(f, 2, ":78850");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_expect(f, 3, ":78851");
+}
+
+static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
+{
+	struct fixture *f = *state;
+	char prefix[128], name[160], copy[200], copy2[200];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	snprintf(prefix, sizeof(prefix), "%s", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+	snprintf(name, sizeof(name), "%s0000000005", prefix);
+	snprintf(copy, sizeof(copy), "%s0000000005-saved-by-an-operator-0000000001", prefix);
+	snprintf(copy2, sizeof(copy2), "%s", prefix);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 3, (const char *[]){ copy, copy2, name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+}
+
+static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 1, "");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, ":78848");
+}
+
+static void a_try_leaves_no_watch_on_the_holder(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_expect(f, 0, "$-1");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void the_holder_is_the_first_not_the_one_before_us(void **state)
+{
+	struct fixture *f = *state;
+	static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ between, name, foreign_low });
+	fixture_op(f, EFFECT_ZK_GET, between);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_say(f, 1, "HOLDERS a",
+		    "*1 *4 $4 host $0  $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
 }
 
 static void near_the_wrap_nobody_joins(void **state)
@@ -485,6 +668,16 @@ int main(void)
 		TEST(a_delete_of_unknown_outcome_is_sent_again),
 		TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it),
 		TEST(hand_offs_run_out_into_the_next_znode),
+		TEST(a_predecessor_that_cannot_be_read_is_looked_for_again),
+		TEST(an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again),
+		TEST(a_refused_watch_list_is_not_asked_for_at_once_again),
+		TEST(nothing_is_listed_while_the_heartbeat_is_refused),
+		TEST(waiters_outlive_a_full_session_at_a_give_back),
+		TEST(hand_offs_go_on_without_a_connection),
+		TEST(a_copy_of_our_name_is_not_taken_for_ours),
+		TEST(a_cancelled_create_that_is_refused_fails_nobody_else),
+		TEST(a_try_leaves_no_watch_on_the_holder),
+		TEST(the_holder_is_the_first_not_the_one_before_us),
 		TEST(near_the_wrap_nobody_joins),
 		TEST(the_session_has_room_for_so_many_paths),
 #undef TEST

@@ -173,6 +173,31 @@ static void limits_hold_at_and_one_past(void **state)
 	fixture_say(f, 20, "LOCK z WAIT 0", ":7168");
 }
 
+static void waiting_counts_against_what_a_user_may_hold(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.grants_per_uid = 2;
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 2, "LOCK b",
+		    "-LIMIT this user holds and waits for as many locks as it may (limits.grants_per_uid)");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_say(f, 2, "LOCK b", ":2048");
+	fixture_connect(f, 1);
+}
+
+static void a_connection_that_is_being_closed_holds_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 0, "QUIT", "+OK");
+	fixture_expect(f, 1, ":1025");
+	assert_int_equal(f->closed[0], 1);
+}
+
 static void a_stop_ends_waits_and_asks_holders(void **state)
 {
 	struct fixture *f = *state;
@@ -252,6 +277,8 @@ int main(void)
 		TEST(unblock_ends_a_wait),
 		TEST(names_and_words_are_checked),
 		TEST(limits_hold_at_and_one_past),
+		TEST(waiting_counts_against_what_a_user_may_hold),
+		TEST(a_connection_that_is_being_closed_holds_nothing),
 		TEST(a_stop_ends_waits_and_asks_holders),
 		TEST(a_stop_does_not_wait_for_ever),
 		TEST(holders_and_queue_are_shown),

@@ -1,0 +1,217 @@
+#include "base/conf_value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+enum {
+	PATH_BYTES_MAX = 107, /* what fits into a socket address */
+	ROOT_BYTES_MAX = 150,
+	WORD_BYTES_MAX = 100,
+};
+
+/* What the file format cannot carry is no value anywhere: what is printed can be read back. */
+static bool is_plain(const char *value)
+{
+	size_t i, len = strlen(value);
+
+	for (i = 0; i < len; i++)
+		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f || value[i] == ';')
+			return false;
+	return len == 0 || (!isspace((unsigned char)value[0]) && !isspace((unsigned char)value[len - 1]));
+}
+
+static bool parse_number(const struct conf_key *key, const char *value, int base, int64_t *ret)
+{
+	intmax_t number;
+	char *end;
+
+	if (!isdigit((unsigned char)value[0]))
+		return false;
+	errno = 0;
+	number = strtoimax(value, &end, base);
+	if (errno || *end || number < key->min || number > key->max)
+		return false;
+	*ret = number;
+	return true;
+}
+
+static bool parse_level(const char *value, int64_t *ret)
+{
+	int level;
+
+	for (level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
+		if (strcmp(value, log_level_word((enum log_level)level)) == 0) {
+			*ret = level;
+			return true;
+		}
+	return false;
+}
+
+static bool is_path(const char *value)
+{
+	size_t len = strlen(value);
+
+	return len >= 2 && len <= PATH_BYTES_MAX && value[0] == '/' && value[len - 1] != '/' && is_plain(value);
+}
+
+static bool is_port(const char *text, size_t len)
+{
+	long port = 0;
+	size_t i;
+
+	for (i = 0; i < len && i < 6; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			return false;
+		port = port * 10 + (text[i] - '0');
+	}
+	return len >= 1 && len <= 5 && port >= 1 && port <= 65535;
+}
+
+/* host:port or [address]:port */
+static bool is_server(const char *text, size_t len)
+{
+	static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
+	static const char address_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%";
+	size_t host;
+
+	if (len > 0 && text[0] == '[') {
+		host = strspn(text + 1, address_chars) + 1;
+		if (host < 3 || host >= len || text[host] != ']')
+			return false;
+		host++;
+	} else {
+		host = strspn(text, host_chars);
+	}
+	return host > 0 && host + 1 < len && text[host] == ':' && is_port(text + host + 1, len - host - 1);
+}
+
+/* Empty is for standalone. Blanks around the commas are allowed. */
+static bool is_servers(const char *value)
+{
+	const char *p = value, *end;
+	size_t len;
+
+	if (!*value)
+		return true;
+	for (;;) {
+		p += strspn(p, " \t");
+		end = p + strcspn(p, ",");
+		len = (size_t)(end - p);
+		while (len > 0 && isspace((unsigned char)p[len - 1]))
+			len--;
+		/* A comma at the end of a line announces that the list goes on in the next one. */
+		if (len == 0 && !*end && p > value)
+			return true;
+		if (!is_server(p, len))
+			return false;
+		if (!*end)
+			return true;
+		p = end + 1;
+	}
+}
+
+static bool is_component(const char *text, size_t len)
+{
+	size_t i;
+
+	if (len == 0 || (len == 1 && text[0] == '.') || (len == 2 && text[0] == '.' && text[1] == '.'))
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("._-%@+=:", text[i]))
+			return false;
+	return true;
+}
+
+static bool is_root(const char *value)
+{
+	const char *p = value;
+	size_t len;
+
+	if (strlen(value) > ROOT_BYTES_MAX || strcmp(value, "/zookeeper") == 0 ||
+	    strncmp(value, "/zookeeper/", 11) == 0)
+		return false;
+	do {
+		if (*p++ != '/')
+			return false;
+		len = strcspn(p, "/");
+		if (!is_component(p, len))
+			return false;
+		p += len;
+	} while (*p);
+	return true;
+}
+
+static bool is_word(const char *value, bool dot_first)
+{
+	size_t i, len = strlen(value);
+
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)value[i]) && !strchr("._-", value[i]))
+			return false;
+	return len <= WORD_BYTES_MAX && (dot_first || value[0] != '.');
+}
+
+bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *ret_number)
+{
+	switch (key->type) {
+	case CONF_NUMBER:
+		return parse_number(key, value, 10, ret_number);
+	case CONF_OCTAL:
+		return parse_number(key, value, 8, ret_number);
+	case CONF_LEVEL:
+		return parse_level(value, ret_number);
+	case CONF_PATH:
+		return is_path(value);
+	case CONF_GROUP:
+		return is_word(value, true);
+	case CONF_SERVERS:
+		return is_servers(value);
+	case CONF_ROOT:
+		return is_root(value);
+	case CONF_HOST:
+		return is_word(value, false);
+	}
+	return false;
+}
+
+void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MAX])
+{
+	switch (key->type) {
+	case CONF_NUMBER:
+		snprintf(allowed, CONF_ALLOWED_MAX, "a number from %" PRId64 " to %" PRId64, key->min, key->max);
+		break;
+	case CONF_OCTAL:
+		snprintf(allowed, CONF_ALLOWED_MAX, "an octal number from %" PRIo64 " to %04" PRIo64,
+			 (uint64_t)key->min, (uint64_t)key->max);
+		break;
+	case CONF_LEVEL:
+		snprintf(allowed, CONF_ALLOWED_MAX, "error, warning, info or debug");
+		break;
+	case CONF_PATH:
+		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, no slash at its end",
+			 PATH_BYTES_MAX);
+		break;
+	case CONF_GROUP:
+		snprintf(allowed, CONF_ALLOWED_MAX, "a group's name or number, or empty");
+		break;
+	case CONF_SERVERS:
+		snprintf(allowed, CONF_ALLOWED_MAX, "host:port, separated by commas, IPv6 addresses in brackets");
+		break;
+	case CONF_ROOT:
+		snprintf(
+			allowed, CONF_ALLOWED_MAX,
+			"an absolute znode path of at most %d bytes, not \"/\", not below /zookeeper, no slash at its end",
+			ROOT_BYTES_MAX);
+		break;
+	case CONF_HOST:
+		snprintf(allowed, CONF_ALLOWED_MAX,
+			 "at most %d letters, digits, dots, hyphens or underscores, no dot first", WORD_BYTES_MAX);
+		break;
+	}
+}

@@ -1,0 +1,6 @@
+/* From a member that is embedded in a struct to the struct. */
+#pragma once
+
+#include <stddef.h>
+
+#define container_of(member_ptr, type, member) ((type *)((char *)(member_ptr) - offsetof(type, member)))

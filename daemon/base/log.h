@@ -1,0 +1,38 @@
+/*
+ * The log: one line per message on stderr, written by one write(2) so that threads do not mix. Control characters
+ * become '?': whatever a peer put into a message, it stays one line. The level and the form are the only state and
+ * are set once, before threads exist.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+enum log_form {
+	LOG_FORM_PLAIN,   /* "warning: text" */
+	LOG_FORM_JOURNAL, /* "<4>text", as sd-daemon(3) has it */
+	LOG_FORM_HUMAN,   /* "2030-01-31 12:00:00.000 warning: text" */
+};
+
+/* Lets through a few lines of a kind in a while and counts the rest. Zero-initialised is valid. */
+struct log_rate {
+	int64_t since_ns;
+	unsigned int lines, left_out;
+};
+
+void log_setup(enum log_level level, enum log_form form);
+/* JOURNAL when stderr is the journal (JOURNAL_STREAM is set), else PLAIN. */
+enum log_form log_form_detect(void);
+enum log_level log_level(void);
+const char *log_level_word(enum log_level level);
+
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As log_line; says how many lines were left out when the next one passes. */
+void log_rated(struct log_rate *rate, enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)

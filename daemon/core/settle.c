@@ -1,0 +1,313 @@
+#include "core/lock.h"
+
+#include "core/state.h"
+
+/* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
+static const int64_t WATCH_AFTER_NS = 1000000000;
+
+/* Whether something may be asked of ZooKeeper for this lock now. */
+static bool may_send(const struct lock *lock)
+{
+	return lock->broker->session.connected && lock->broker->now_ns >= lock->pause_until_ns;
+}
+
+void lock_lose(struct lock *lock)
+{
+	grant_lose_all(lock);
+	if (lock->next && lock->next->state == CLAIM_HELD)
+		claim_leave(lock->next);
+	if (lock->claim && lock->claim->state == CLAIM_HELD)
+		claim_leave(lock->claim);
+}
+
+static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+
+	return g && mode_conflicts(g->mode, mode);
+}
+
+static bool nobody_waits(const struct lock *lock)
+{
+	return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;
+}
+
+/*
+ * Until the watch has answered, a hand-off counts as if somebody waited. Without a connection nothing could be given
+ * back; the znode is ours until safe_until, and hand-offs go on.
+ */
+static bool may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
+{
+	const struct broker *b = lock->broker;
+
+	if (!c->granted)
+		return true;
+	if (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))
+		return false;
+	if (!b->session.connected || nobody_waits(lock))
+		return true;
+	if (c->contended >= b->conf->handoff_max)
+		return false;
+	return c->contended == 0 || b->now_ns - c->contended_ns < b->conf->handoff_ns;
+}
+
+static void count_hand_off(const struct lock *lock, struct claim *c, enum mode mode)
+{
+	struct broker *b = lock->broker;
+
+	b->stats.handoffs_total++;
+	if (mode_conflicts(c->granted_mode, mode))
+		c->handoffs++;
+	if (!b->session.connected || nobody_waits(lock))
+		return;
+	if (c->contended++ == 0)
+		c->contended_ns = b->now_ns;
+}
+
+static void grant_request(struct lock *lock, struct claim *c, struct request *r)
+{
+	struct client *client = r->client;
+	enum mode mode = r->mode;
+
+	if (c->granted)
+		count_hand_off(lock, c, mode);
+	c->granted = true;
+	c->granted_mode = mode;
+	c->idle_ns = 0;
+	if (lock->grant_count == 0)
+		c->granted_ns = lock->broker->now_ns;
+	request_end(r);
+	grant_new(lock, client, mode, (c->czxid << 10) | c->handoffs);
+	client_reply_integer(client, (c->czxid << 10) | c->handoffs);
+	client_tell_session(client);
+}
+
+static void serve(struct lock *lock)
+{
+	struct broker *b = lock->broker;
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&lock->requests))) {
+		struct claim *c = lock->claim;
+
+		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, r->mode) || !session_grants(b))
+			return;
+		if (conflicts_with_grants(lock, r->mode) || !may_hand_off(lock, c, r->mode))
+			return;
+		grant_request(lock, c, r);
+	}
+}
+
+/* By a client of this host, or by another host as far as this connection has shown. */
+static bool is_taken(const struct lock *lock)
+{
+	const struct claim *c = lock->claim;
+
+	return lock->grant_count || (c && c->state == CLAIM_WAITING && c->listed);
+}
+
+static void end_expired(struct lock *lock)
+{
+	struct broker *b = lock->broker;
+	bool taken = is_taken(lock);
+	struct request *r, *after;
+
+	if (!lock->expired_count || (!taken && (b->session.connected || b->conf->standalone)))
+		return;
+	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
+		struct client *client = r->client;
+
+		if (!r->expired)
+			continue;
+		b->stats.timeouts_total++;
+		if (!taken) {
+			request_fail(r, ERROR_UNAVAILABLE, "not connected to ZooKeeper: nobody knows whether the lock is taken");
+			continue;
+		}
+		request_end(r);
+		client_reply_nil(client);
+	}
+}
+
+static bool may_join(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+
+	if (b->stopping || lock->claim_count >= LOCK_ZNODES_MAX)
+		return false;
+	if (b->conf->standalone)
+		return b->token_next < b->token_limit;
+	/* A directory of another kind is read again before anything is put into it. */
+	if (lock->directory.worn || (lock->directory.suspect && lock->directory.state != DIRECTORY_FITS))
+		return false;
+	return may_send(lock);
+}
+
+static void queue_next(struct lock *lock)
+{
+	if (!lock->next && !lock->broker->conf->standalone && may_join(lock))
+		lock->next = claim_join(lock, TAILQ_FIRST(&lock->requests)->mode);
+}
+
+static void leave_both(struct lock *lock)
+{
+	if (lock->next)
+		claim_leave(lock->next);
+	claim_leave(lock->claim);
+}
+
+static bool may_linger(const struct lock *lock, const struct claim *c)
+{
+	const struct broker *b = lock->broker;
+
+	if (b->stopping || b->conf->standalone || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
+		return false;
+	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet)
+		return false;
+	return b->now_ns < c->idle_ns + b->conf->linger_ns;
+}
+
+/* A held claim nobody holds a grant on. True when the claims changed. */
+static bool give_back_held(struct lock *lock, struct claim *c)
+{
+	if (lock->request_count) {
+		/* Only a proof is missing: it will serve when that comes. */
+		if (!session_grants(lock->broker))
+			return false;
+		queue_next(lock);
+		claim_leave(c);
+		return true;
+	}
+	if (!c->idle_ns)
+		c->idle_ns = lock->broker->now_ns;
+	if (may_linger(lock, c))
+		return false;
+	leave_both(lock);
+	return true;
+}
+
+static bool give_back(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+	bool wanted = lock->request_count > 0;
+
+	if (!c)
+		return false;
+	if (c->state != CLAIM_HELD) {
+		if (wanted)
+			return false;
+		leave_both(lock);
+		return true;
+	}
+	if (!lock->grant_count)
+		return give_back_held(lock, c);
+	/* Near the end of its tokens a busy claim keeps its next, or every hand-off would make a new one. */
+	if (lock->next && !wanted && c->handoffs < CLAIM_NEXT_FROM)
+		claim_leave(lock->next);
+	return false;
+}
+
+/* Room that this lock's own leaving claims will free is waited for. */
+static void join_first(struct lock *lock, enum mode mode)
+{
+	/* What a reconnection has to find out comes first. */
+	if (lock->later || !may_join(lock))
+		return;
+	if (operation_window_full(lock->broker)) {
+		broker_later(lock);
+		return;
+	}
+	lock->claim = claim_join(lock, mode);
+	if (!lock->claim && !lock->claim_count)
+		request_fail_all(lock, ERROR_LIMIT, "this host's session has as many znodes as ZooKeeper can take");
+}
+
+static void join(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+	struct request *head = TAILQ_FIRST(&lock->requests);
+
+	if (!head)
+		return;
+	if (lock->directory.suspect && may_send(lock))
+		directory_check(lock);
+	if (lock->directory.worn && may_send(lock))
+		directory_renew(lock);
+	if (!c) {
+		join_first(lock, head->mode);
+	} else if (c->state == CLAIM_HELD && (!mode_covers(c->mode, head->mode) || c->handoffs >= CLAIM_NEXT_FROM)) {
+		queue_next(lock);
+	}
+}
+
+/* Whether anybody waits matters once there was a hand-off, while lingering, and for a grant of some age. */
+static bool wants_watch(const struct lock *lock, const struct claim *c)
+{
+	if (!lock->grant_count || c->contended || c->handoffs)
+		return true;
+	return lock->broker->now_ns - c->granted_ns >= WATCH_AFTER_NS;
+}
+
+static void watch(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+
+	if (lock->next)
+		claim_watch_pred(lock->next);
+	if (!c)
+		return;
+	if (c->state == CLAIM_WAITING)
+		claim_watch_pred(c);
+	else if (c->state == CLAIM_HELD && !c->own_watch && wants_watch(lock, c))
+		directory_arm(lock);
+}
+
+/* What a pause held back; what a reconnection has to send again waits for its turn. */
+static void ask_again(struct lock *lock)
+{
+	struct claim *c;
+
+	if (lock->later)
+		return;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		claim_send_delete(c);
+	if (lock->relist) {
+		lock->relist = false;
+		if (lock->claim_count)
+			directory_list_anew(lock);
+	}
+}
+
+/* Only sets timers earlier: lock_tick looks again, and a pair of LOCK and UNLOCK need not move anything. */
+static void set_timer(struct lock *lock)
+{
+	struct broker *b = lock->broker;
+	const struct claim *c = lock->claim;
+
+	if (b->conf->standalone)
+		return;
+	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count))
+		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
+	if (!c || c->state != CLAIM_HELD)
+		return;
+	if (!lock->grant_count && !lock->request_count)
+		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
+	else if (lock->grant_count && b->session.connected && !c->own_watch && !wants_watch(lock, c))
+		heap_set_by(&b->timers, &lock->timer, c->granted_ns + WATCH_AFTER_NS);
+}
+
+void lock_settle(struct lock *lock)
+{
+	do {
+		serve(lock);
+		end_expired(lock);
+	} while (give_back(lock));
+	join(lock);
+	serve(lock); /* standalone: what joined is held */
+	end_expired(lock);
+	if (may_send(lock) && lock->broker->session.proving) {
+		ask_again(lock);
+		watch(lock);
+	}
+	set_timer(lock);
+}

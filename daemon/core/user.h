@@ -1,0 +1,20 @@
+/* A user of the host: what all clients of one user id share, for the limits. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+
+struct broker;
+
+struct user {
+	struct map_node node;
+	uint32_t uid;
+	size_t clients, requests, grants; /* grants: without lost ones */
+};
+
+/* One client more. The struct lives as long as it has clients. */
+struct user *user_enter(struct broker *b, uint32_t uid);
+/* One client less; it neither waits nor holds. */
+void user_leave(struct broker *b, struct user *user);
