@@ -1,0 +1,358 @@
+#include "io/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "io/watch.h"
+
+/* A peer that takes nothing for so long is not waited for while its connection closes. */
+#define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+
+static void conn_set_ready(struct conn *c)
+{
+	if (c->is_ready)
+		return;
+	c->is_ready = true;
+	TAILQ_INSERT_TAIL(&c->env->ready, c, ready);
+}
+
+static void conn_set_dirty(struct conn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
+}
+
+static size_t conn_unwritten(const struct conn *c)
+{
+	return c->out.len - c->written;
+}
+
+static bool conn_may_parse(const struct conn *c)
+{
+	return !c->waiting && !c->closing && !c->dead && conn_unwritten(c) < c->env->output_bytes / 2;
+}
+
+/*
+ * What the input event should wait for. A half-closed peer is reported again and again by a level-triggered
+ * event; when there is nothing to read from it, only the edge of its final hang-up is of interest.
+ */
+static enum conn_watch conn_wants(const struct conn *c)
+{
+	if (c->dead || c->closing)
+		return CONN_WATCH_NONE;
+	if (conn_may_parse(c) && !c->eof && c->in.len <= c->env->request_bytes)
+		return CONN_WATCH_READ;
+	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
+}
+
+static void conn_watch(struct conn *c, enum conn_watch watch)
+{
+	static const unsigned int flags[] = {
+		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
+		[CONN_WATCH_HANGUP] = WATCH_HANGUP | WATCH_KEEP,
+		[CONN_WATCH_EDGE] = WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+	};
+
+	if (c->watch == watch)
+		return;
+	c->watch = watch;
+	if (watch == CONN_WATCH_NONE)
+		watch_clear(c->input);
+	else
+		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
+}
+
+/* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
+static void conn_rewatch(struct conn *c)
+{
+	enum conn_watch wants = conn_wants(c);
+
+	if (wants == CONN_WATCH_HANGUP && c->watch == CONN_WATCH_READ)
+		return;
+	conn_watch(c, wants);
+}
+
+void conn_free(struct conn *c)
+{
+	watch_free(c->input);
+	watch_free(c->output);
+	if (c->is_ready)
+		TAILQ_REMOVE(&c->env->ready, c, ready);
+	if (c->is_dirty)
+		TAILQ_REMOVE(&c->env->dirty, c, dirty);
+	resp_reader_deinit(&c->reader);
+	bytes_free(&c->in);
+	bytes_free(&c->out);
+	close(c->fd);
+	mem_free(c);
+}
+
+static void conn_die(struct conn *c)
+{
+	c->dead = true;
+	conn_watch(c, CONN_WATCH_NONE);
+	watch_clear(c->output);
+	conn_set_dirty(c);
+}
+
+void conn_reply(struct conn *c, struct slice text)
+{
+	if (c->dead || c->closing)
+		return;
+	bytes_slice(&c->out, text);
+	conn_set_dirty(c);
+	if (!c->waiting)
+		return;
+	c->waiting = false;
+	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
+		conn_set_ready(c);
+}
+
+void conn_push(struct conn *c, struct slice text)
+{
+	if (c->dead || c->closing)
+		return;
+	c->pushed += text.len;
+	if (c->pushed > c->env->output_bytes) {
+		log_rated(&c->env->rate_overflow, LOG_LEVEL_WARNING,
+			  "a client was closed: more to tell it than limits.output_bytes = %zu", c->env->output_bytes);
+		conn_die(c);
+		return;
+	}
+	bytes_slice(&c->out, text);
+	conn_set_dirty(c);
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->dead || c->closing)
+		return;
+	c->closing = true;
+	conn_watch(c, CONN_WATCH_NONE);
+	conn_set_dirty(c);
+}
+
+static void conn_broken(struct conn *c)
+{
+	struct bytes sentence = { 0 };
+
+	bytes_text(&sentence, "Protocol error: ");
+	bytes_text(&sentence, c->reader.error);
+	resp_error(&c->out, ERROR_ERR, bytes_view(&sentence));
+	bytes_free(&sentence);
+	conn_close(c);
+}
+
+static void conn_ask(struct conn *c)
+{
+	const struct event event = {
+		.type = EVENT_CLIENT_ASKED,
+		.conn = c->number,
+		.asked = { .argc = c->reader.argc, .argv = c->reader.argv },
+	};
+
+	c->waiting = c->asking = true;
+	loop_event(c->env->loop, &event);
+	c->asking = false;
+}
+
+/* Returns how many bytes were used; *ret_more when a turn's share was used up before the input. */
+static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
+{
+	size_t total = 0, used;
+	int left = CONN_REQUESTS_PER_TURN;
+
+	while (conn_may_parse(c) && total < input.len) {
+		struct slice rest = { input.data + total, input.len - total };
+
+		if (left-- == 0) {
+			*ret_more = true;
+			break;
+		}
+		switch (resp_read_request(&c->reader, rest, &used)) {
+		case RESP_MORE:
+			return total;
+		case RESP_BROKEN:
+			conn_broken(c);
+			return input.len;
+		case RESP_DONE:
+			total += used;
+			if (c->reader.argc > 0)
+				conn_ask(c);
+			break;
+		}
+	}
+	return total;
+}
+
+static void conn_tell_half(struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_HALF_CLOSED, .conn = c->number };
+
+	loop_event(c->env->loop, &event);
+}
+
+/* Keeps what is left of `input`, which is c->in or was just read. */
+static void conn_keep(struct conn *c, struct slice input, size_t used)
+{
+	size_t left = input.len - used;
+
+	if (c->in.len > 0 && used > 0)
+		memmove(c->in.data, c->in.data + used, left);
+	else if (c->in.len == 0 && left > 0)
+		bytes_append(&c->in, input.data + used, left);
+	c->in.len = left;
+	if (left > 0)
+		return;
+	bytes_free(&c->in);
+	/* An idle connection does not keep the words of a large request. */
+	if (c->reader.argv_cap > 16) {
+		resp_reader_deinit(&c->reader);
+		resp_reader_init(&c->reader, c->env->request_args, c->env->request_bytes);
+	}
+}
+
+static void conn_consume(struct conn *c, struct slice input)
+{
+	bool more = false;
+	size_t used = conn_parse(c, input, &more);
+
+	conn_keep(c, input, c->closing || c->dead ? input.len : used);
+	if (c->half && c->waiting)
+		conn_tell_half(c); /* its answer makes the connection ready again */
+	if (more)
+		conn_set_ready(c);
+	/* Not waiting and not held back by its output: all whole requests are answered. */
+	else if (c->eof && conn_may_parse(c) && !c->is_ready)
+		conn_close(c);
+	conn_rewatch(c);
+}
+
+void conn_continue(struct conn *c)
+{
+	if (c->dead || c->closing)
+		return;
+	conn_consume(c, bytes_view(&c->in));
+}
+
+static void conn_read(struct conn *c)
+{
+	ssize_t len = recv(c->fd, c->env->scratch, CONN_READ_BYTES, 0);
+
+	if (len < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			conn_die(c);
+		return;
+	}
+	if (len == 0)
+		c->half = c->eof = true;
+	if (c->in.len > 0 || len == 0) {
+		bytes_append(&c->in, c->env->scratch, (size_t)len);
+		conn_consume(c, bytes_view(&c->in));
+	} else {
+		conn_consume(c, (struct slice){ c->env->scratch, (size_t)len });
+	}
+}
+
+/* A peer that closed altogether, as opposed to one that will only send no more. */
+static bool conn_hung_up(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void conn_input(void *arg, int fd, unsigned int what)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	if (what & WATCH_HANGUP) {
+		if (conn_hung_up(c)) {
+			conn_die(c);
+			return;
+		}
+		c->half = true;
+		if (c->waiting)
+			conn_tell_half(c);
+	}
+	if (c->dead || c->closing)
+		return;
+	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ)
+		conn_read(c);
+	else
+		conn_watch(c, conn_wants(c));
+}
+
+static void conn_output(void *arg, int fd, unsigned int what)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	if (what & WATCH_TIMEOUT)
+		conn_die(c);
+	else
+		conn_flush(c);
+}
+
+static void conn_written(struct conn *c)
+{
+	bytes_free(&c->out);
+	c->written = 0;
+	c->pushed = 0;
+	if (c->closing) {
+		conn_die(c);
+		return;
+	}
+	conn_rewatch(c);
+}
+
+void conn_flush(struct conn *c)
+{
+	bool held = !conn_may_parse(c);
+	ssize_t sent;
+
+	if (c->dead)
+		return;
+	if (conn_unwritten(c) == 0) {
+		conn_written(c);
+		return;
+	}
+	sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+		return;
+	}
+	if (sent > 0)
+		c->written += (size_t)sent;
+	if (conn_unwritten(c) == 0)
+		conn_written(c);
+	else
+		watch_set(c->output, c->fd, WATCH_WRITE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+	/* What was held back by unread output goes on. */
+	if (held && conn_may_parse(c))
+		conn_set_ready(c);
+}
+
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
+{
+	struct conn *c = mem_new(sizeof(*c));
+
+	c->env = env;
+	c->fd = fd;
+	c->number = number;
+	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
+	c->input = watch_new(loop_base(env->loop), conn_input, c);
+	c->output = watch_new(loop_base(env->loop), conn_output, c);
+	conn_watch(c, CONN_WATCH_READ);
+	return c;
+}

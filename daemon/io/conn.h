@@ -1,0 +1,70 @@
+/*
+ * One connection.
+ *
+ *     state     meaning                                  reads  leaves by
+ *     open      asks; its next request may be parsed      yes   a request without its reply -> waiting
+ *     waiting   one request waits for its one reply       no    the reply -> open
+ *     half      the peer will send no more: what it sent  yes   everything answered -> closing
+ *               is answered, what waits is cancelled
+ *     closing   only what is queued is written            no    written, or 5 s without progress -> dead
+ *     dead      to be freed when the turn settles         no    EVENT_CLIENT_GONE
+ *
+ * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once,
+ * whatever of its input is unread. While too much output is unread nothing more is parsed.
+ *
+ * Buffers are this connection's only while there is something in them: an idle one costs its struct.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/log.h"
+#include "protocol/bytes.h"
+#include "protocol/resp.h"
+
+struct loop;
+struct watch;
+
+enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536 };
+
+/* What the connections of a server share. */
+struct conn_env {
+	struct loop *loop;
+	size_t request_bytes, request_args, output_bytes;
+	struct log_rate rate_overflow;
+	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
+	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */
+	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write, or dead: to be settled */
+};
+
+enum conn_watch { CONN_WATCH_NONE, CONN_WATCH_READ, CONN_WATCH_HANGUP, CONN_WATCH_EDGE };
+
+struct conn {
+	struct conn_env *env;
+	int fd;
+	uint32_t number;
+	struct watch *input, *output;
+	enum conn_watch watch; /* what `input` waits for */
+	struct resp_reader reader;
+	struct bytes in, out;
+	size_t written; /* bytes of `out` */
+	size_t pushed;  /* bytes of pushes since `out` was last empty */
+	bool waiting, half, eof, closing, dead;
+	bool asking; /* the broker is being asked: its reply makes nobody ready */
+	bool is_ready, is_dirty;
+	TAILQ_ENTRY(conn) ready, dirty;
+};
+
+/* Takes over `fd`. */
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
+void conn_free(struct conn *c);
+
+void conn_reply(struct conn *c, struct slice text);
+void conn_push(struct conn *c, struct slice text);
+void conn_close(struct conn *c);
+/* Parses what is buffered, up to a turn's share. */
+void conn_continue(struct conn *c);
+/* Writes what is queued. */
+void conn_flush(struct conn *c);

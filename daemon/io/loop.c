@@ -1,0 +1,223 @@
+#include "io/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/notify.h"
+#include "io/server.h"
+#include "io/tokens.h"
+#include "io/watch.h"
+#include "io/zookeeper.h"
+
+struct loop {
+	struct watch_base *base;
+	struct broker *broker;
+	struct effects effects;
+	struct loop_adapters to;
+	/* libevent's timers stand still during suspend; this one does not. */
+	int timer_fd;
+	struct watch *timer;
+	int64_t armed_ns; /* INT64_MAX: not armed */
+	int64_t now_ns;
+	uint64_t events; /* handled so far */
+	bool handling, hurry, stopped, close_session;
+};
+
+static void loop_timer(void *arg, int fd, unsigned int what)
+{
+	const struct event event = { .type = EVENT_TIME };
+	struct loop *l = arg;
+	uint64_t count;
+	ssize_t got = read(fd, &count, sizeof(count));
+
+	(void)got;
+	(void)what;
+	l->armed_ns = INT64_MAX;
+	loop_event(l, &event);
+}
+
+static int loop_init(struct loop *l)
+{
+	l->base = watch_base_new();
+	if (!l->base)
+		return -ENOSYS;
+	l->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->timer_fd < 0)
+		return -errno;
+	l->timer = watch_new(l->base, loop_timer, l);
+	watch_set(l->timer, l->timer_fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	return 0;
+}
+
+int loop_new(struct loop **ret_loop, const struct broker_conf *conf, uint64_t seed)
+{
+	struct loop *l = mem_new(sizeof(*l));
+	int rc;
+
+	l->timer_fd = -1;
+	l->armed_ns = INT64_MAX;
+	rc = loop_init(l);
+	if (rc < 0) {
+		loop_free(l);
+		return rc;
+	}
+	l->broker = broker_new(conf, seed, loop_now(l));
+	*ret_loop = l;
+	return 0;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	broker_free(l->broker);
+	effects_free(&l->effects);
+	watch_free(l->timer);
+	if (l->timer_fd >= 0)
+		close(l->timer_fd);
+	watch_base_free(l->base);
+	mem_free(l);
+}
+
+struct watch_base *loop_base(const struct loop *l)
+{
+	return l->base;
+}
+
+void loop_attach(struct loop *l, const struct loop_adapters *adapters)
+{
+	l->to = *adapters;
+}
+
+int64_t loop_now(struct loop *l)
+{
+	int64_t now_ns = clock_now_ns();
+
+	if (now_ns > l->now_ns)
+		l->now_ns = now_ns;
+	return l->now_ns;
+}
+
+void loop_hurry(struct loop *l)
+{
+	l->hurry = true;
+}
+
+static void loop_log(struct loop *l, const struct effect *effect)
+{
+	static const enum log_level levels[] = {
+		[EFFECT_LEVEL_ERROR] = LOG_LEVEL_ERROR,
+		[EFFECT_LEVEL_WARNING] = LOG_LEVEL_WARNING,
+		[EFFECT_LEVEL_INFO] = LOG_LEVEL_INFO,
+		[EFFECT_LEVEL_DEBUG] = LOG_LEVEL_DEBUG,
+	};
+	struct slice text = effects_slice(&l->effects, effect->text);
+
+	log_line(levels[effect->level], "%.*s", (int)text.len, text.data);
+	if (effect->level != EFFECT_LEVEL_DEBUG)
+		notify_status(l->to.notify, text.data, (int)text.len);
+}
+
+static void loop_carry_out(struct loop *l, const struct effect *effect)
+{
+	struct slice text = effects_slice(&l->effects, effect->text);
+
+	switch (effect->type) {
+	case EFFECT_REPLY:
+		server_reply(l->to.server, effect->conn, text);
+		break;
+	case EFFECT_PUSH:
+		server_push(l->to.server, effect->conn, text);
+		break;
+	case EFFECT_CLOSE:
+		server_close(l->to.server, effect->conn);
+		break;
+	case EFFECT_ZK_OPEN:
+		zookeeper_open(l->to.zookeeper);
+		break;
+	case EFFECT_ZK_DROP:
+		zookeeper_drop(l->to.zookeeper);
+		break;
+	case EFFECT_ZK_CREATE:
+	case EFFECT_ZK_LIST:
+	case EFFECT_ZK_GET:
+	case EFFECT_ZK_DELETE:
+	case EFFECT_ZK_SET:
+		zookeeper_send(l->to.zookeeper, effect, text, effects_slice(&l->effects, effect->data));
+		break;
+	case EFFECT_TOKENS:
+		tokens_reserve(l->to.tokens, effect->limit);
+		break;
+	case EFFECT_LOG:
+		loop_log(l, effect);
+		break;
+	case EFFECT_STOPPED:
+		l->stopped = true;
+		l->close_session = effect->close_session;
+		break;
+	}
+}
+
+void loop_event(struct loop *l, const struct event *event)
+{
+	size_t i;
+
+	assert(!l->handling);
+	l->handling = true;
+	l->events++;
+	broker_handle(l->broker, loop_now(l), event, &l->effects);
+	for (i = 0; i < l->effects.count; i++)
+		loop_carry_out(l, &l->effects.list[i]);
+	effects_clear(&l->effects);
+	l->handling = false;
+}
+
+/* An earlier timer than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
+static void loop_arm(struct loop *l)
+{
+	int64_t deadline_ns = broker_deadline(l->broker);
+	struct itimerspec at = { 0 };
+	int rc;
+
+	if (deadline_ns >= l->armed_ns)
+		return;
+	/* Zero would disarm it. */
+	at.it_value.tv_sec = (time_t)(deadline_ns > 0 ? deadline_ns / CLOCK_NS_PER_S : 0);
+	at.it_value.tv_nsec = (long)(deadline_ns > 0 ? deadline_ns % CLOCK_NS_PER_S : 1);
+	rc = timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	assert(rc == 0);
+	l->armed_ns = deadline_ns;
+}
+
+/* Goes on until nothing that was settled led to another event. */
+static void loop_settle(struct loop *l)
+{
+	uint64_t before;
+
+	do {
+		before = l->events;
+		server_settle(l->to.server);
+		if (l->to.zookeeper)
+			zookeeper_settle(l->to.zookeeper);
+	} while (l->events != before);
+	loop_arm(l);
+}
+
+bool loop_run(struct loop *l)
+{
+	loop_settle(l);
+	while (!l->stopped) {
+		bool wait = !l->hurry;
+
+		l->hurry = false;
+		watch_base_turn(l->base, wait);
+		server_continue(l->to.server);
+		loop_settle(l);
+	}
+	return l->close_session;
+}

@@ -1,0 +1,48 @@
+/*
+ * The loop owns the watches' base, the broker and the clock. One turn:
+ *
+ *     libevent says what is ready; an adapter that got something calls loop_event(): the clock is read (after
+ *     the data were), the broker consumes the event, its effects are carried out in order, at once
+ *     -> settle: written, closed and freed in one place; ZooKeeper's socket armed again
+ *     -> the timer is set for broker_deadline()
+ *
+ * Carrying out an effect never calls loop_event(): what it leads to (a write that failed, an operation that could
+ * not be sent) is remembered by the adapter and told when the turn settles. Therefore nothing re-enters the broker.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/broker.h"
+
+struct loop;
+struct notify;
+struct server;
+struct tokens;
+struct watch_base;
+struct zookeeper;
+
+/* What carries out the effects. All must outlive loop_run(); zookeeper or tokens is NULL. */
+struct loop_adapters {
+	struct server *server;
+	struct zookeeper *zookeeper;
+	struct tokens *tokens;
+	const struct notify *notify;
+};
+
+/* 0 or -errno. `conf` and what it points to must outlive the loop. */
+int loop_new(struct loop **ret_loop, const struct broker_conf *conf, uint64_t seed);
+/* Takes NULL. */
+void loop_free(struct loop *l);
+struct watch_base *loop_base(const struct loop *l);
+void loop_attach(struct loop *l, const struct loop_adapters *adapters);
+
+/* The instant for the next event; never goes back. */
+int64_t loop_now(struct loop *l);
+void loop_event(struct loop *l, const struct event *event);
+/* Something is left to do: the next turn does not wait. */
+void loop_hurry(struct loop *l);
+
+/* Turns until the broker has stopped. True: nothing is held, the session may end at once. */
+bool loop_run(struct loop *l);

@@ -1,0 +1,238 @@
+#include "io/server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/conn.h"
+#include "io/loop.h"
+#include "io/watch.h"
+
+enum {
+	SERVER_ACCEPTS_PER_TURN = 64,
+	SERVER_COMM_MAX = 32,
+};
+#define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
+
+struct server {
+	struct loop *loop;
+	size_t clients_max;
+	struct conn_env env;
+	int listening;
+	struct watch *accepting, *pause;
+	struct conn **conns; /* by number */
+	uint32_t *free_numbers;
+	size_t conns_cap, free_count, count;
+	struct log_rate rate_full, rate_accept;
+};
+
+static struct conn *server_conn(const struct server *s, uint32_t number)
+{
+	assert(number < s->conns_cap && s->conns[number]);
+	return s->conns[number];
+}
+
+/* The numbers are handed out again last in, first out. */
+static void server_grow(struct server *s)
+{
+	size_t cap = s->conns_cap ? 2 * s->conns_cap : 64, i;
+
+	s->conns = mem_resize(s->conns, cap * sizeof(*s->conns));
+	s->free_numbers = mem_resize(s->free_numbers, cap * sizeof(*s->free_numbers));
+	for (i = cap; i > s->conns_cap; i--) {
+		s->conns[i - 1] = NULL;
+		s->free_numbers[s->free_count++] = (uint32_t)(i - 1);
+	}
+	s->conns_cap = cap;
+}
+
+static struct slice read_comm(pid_t pid, char comm[SERVER_COMM_MAX])
+{
+	char path[32];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return (struct slice){ comm, 0 };
+	len = read(fd, comm, SERVER_COMM_MAX);
+	close(fd);
+	while (len > 0 && comm[len - 1] == '\n')
+		len--;
+	return (struct slice){ comm, len > 0 ? (size_t)len : 0 };
+}
+
+static void server_welcome(struct server *s, int fd)
+{
+	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	struct event event = { .type = EVENT_CLIENT_CONNECTED };
+	socklen_t len = sizeof(cred);
+	char comm[SERVER_COMM_MAX];
+	uint32_t number;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		log_rated(&s->rate_accept, LOG_LEVEL_WARNING, "a client without credentials: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	if (s->free_count == 0)
+		server_grow(s);
+	number = s->free_numbers[--s->free_count];
+	s->conns[number] = conn_new(&s->env, fd, number);
+	s->count++;
+	event.conn = number;
+	event.connected.pid = (uint32_t)cred.pid;
+	event.connected.uid = cred.uid;
+	event.connected.gid = cred.gid;
+	event.connected.comm = read_comm(cred.pid, comm);
+	loop_event(s->loop, &event);
+}
+
+static void server_refuse(struct server *s, int fd)
+{
+	static const char text[] = "-LIMIT too many clients\r\n";
+	ssize_t sent = send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	(void)sent;
+	close(fd);
+	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "a client was turned away: limits.clients = %zu", s->clients_max);
+}
+
+static void server_pause(struct server *s, int error)
+{
+	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "clients cannot be accepted: %s", strerror(error));
+	watch_clear(s->accepting);
+	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
+}
+
+static void server_resume(void *arg, int fd, unsigned int what)
+{
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+}
+
+static void server_accept(void *arg, int listening, unsigned int what)
+{
+	struct server *s = arg;
+	int fd, i;
+
+	(void)what;
+	for (i = 0; i < SERVER_ACCEPTS_PER_TURN; i++) {
+		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			if (s->count < s->clients_max)
+				server_welcome(s, fd);
+			else
+				server_refuse(s, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			server_pause(s, errno);
+		if (errno != EINTR && errno != ECONNABORTED)
+			break;
+	}
+}
+
+struct server *server_new(struct loop *loop, int fd, const struct server_conf *conf)
+{
+	struct server *s = mem_new(sizeof(*s));
+
+	s->loop = loop;
+	s->clients_max = conf->clients;
+	s->env.loop = loop;
+	s->env.request_bytes = conf->request_bytes;
+	s->env.request_args = conf->request_args;
+	s->env.output_bytes = conf->output_bytes;
+	s->env.scratch = mem_new(CONN_READ_BYTES);
+	TAILQ_INIT(&s->env.ready);
+	TAILQ_INIT(&s->env.dirty);
+	s->accepting = watch_new(loop_base(loop), server_accept, s);
+	s->pause = watch_new(loop_base(loop), server_resume, s);
+	s->listening = fd;
+	watch_set(s->accepting, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	return s;
+}
+
+void server_free(struct server *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->conns_cap; i++)
+		if (s->conns[i])
+			conn_free(s->conns[i]);
+	watch_free(s->accepting);
+	watch_free(s->pause);
+	mem_free(s->conns);
+	mem_free(s->free_numbers);
+	mem_free(s->env.scratch);
+	mem_free(s);
+}
+
+void server_reply(struct server *s, uint32_t number, struct slice text)
+{
+	conn_reply(server_conn(s, number), text);
+}
+
+void server_push(struct server *s, uint32_t number, struct slice text)
+{
+	conn_push(server_conn(s, number), text);
+}
+
+void server_close(struct server *s, uint32_t number)
+{
+	conn_close(server_conn(s, number));
+}
+
+/* Only those that are ready now: who gets ready meanwhile has the next turn. */
+void server_continue(struct server *s)
+{
+	struct conn *last = TAILQ_LAST(&s->env.ready, conn_ready), *c;
+
+	while (last) {
+		c = TAILQ_FIRST(&s->env.ready);
+		TAILQ_REMOVE(&s->env.ready, c, ready);
+		c->is_ready = false;
+		conn_continue(c);
+		if (c == last)
+			break;
+	}
+}
+
+static void server_bury(struct server *s, struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
+
+	loop_event(s->loop, &event);
+	s->conns[c->number] = NULL;
+	s->free_numbers[s->free_count++] = c->number;
+	s->count--;
+	conn_free(c);
+}
+
+void server_settle(struct server *s)
+{
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&s->env.dirty))) {
+		TAILQ_REMOVE(&s->env.dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+		if (c->dead)
+			server_bury(s, c);
+	}
+	if (!TAILQ_EMPTY(&s->env.ready))
+		loop_hurry(s->loop);
+}

@@ -1,0 +1,37 @@
+/*
+ * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes what it
+ * answers. Numbers are small and dense; one is free again when EVENT_CLIENT_GONE has been told.
+ *
+ * One past limits.clients gets "-LIMIT too many clients" and is closed; the broker never hears of it. When
+ * descriptors run out, accepting pauses for a moment.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+struct loop;
+
+struct server_conf {
+	size_t clients, request_bytes, request_args;
+	/* From half of it on no more requests of that client are read; pushes past it close the connection. */
+	size_t output_bytes;
+};
+
+struct server;
+
+/* Accepts from `fd`, which stays the caller's. */
+struct server *server_new(struct loop *loop, int fd, const struct server_conf *conf);
+/* Closes every connection; the broker is told nothing. Takes NULL. */
+void server_free(struct server *s);
+
+/* Effects. A connection that is closing ignores them. */
+void server_reply(struct server *s, uint32_t number, struct slice text);
+void server_push(struct server *s, uint32_t number, struct slice text);
+void server_close(struct server *s, uint32_t number);
+
+/* Once a turn: goes on with the clients that had more requests than one turn serves, or were just answered. */
+void server_continue(struct server *s);
+/* Writes what was answered, tells who is gone and frees them. */
+void server_settle(struct server *s);

@@ -1,0 +1,25 @@
+/*
+ * Standalone: the file <rundir>/tokens holds the number below which claim numbers may have been used, so that no
+ * fencing token ever repeats. A reservation is on the disk before the broker is told. The file is one line of
+ * digits; anything else is an error, because a guess could repeat a token.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "io/worker.h"
+
+struct tokens;
+
+/*
+ * Makes `rundir` if it is missing, takes <rundir>/tokens.lock (-EBUSY: another daemon has it) and reads the file
+ * (missing: 0; -EBADMSG: garbled). -errno otherwise.
+ */
+int tokens_open(struct tokens **ret_tokens, const char *rundir, int64_t *ret_limit);
+/* From here on tokens_reserve() may be called; `reserved` is called on the loop. */
+void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
+		  void (*reserved)(void *arg, int64_t limit), void *arg);
+/* Writes the file in the worker; tries again every second until it succeeds. */
+void tokens_reserve(struct tokens *t, int64_t limit);
+/* After the worker has stopped. Takes NULL. */
+void tokens_free(struct tokens *t);

@@ -1,0 +1,40 @@
+/*
+ * What wakes the loop: a descriptor that is ready, or time that has passed. The seam to libevent, whose `struct
+ * event` is another than the broker's: no other file includes its headers.
+ *
+ * A watch is set and cleared; one that fires is clear again unless WATCH_KEEP. It must be cleared before its
+ * descriptor is closed. Running out of memory for one ends the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	WATCH_READ = 1,
+	WATCH_WRITE = 2,
+	WATCH_HANGUP = 4,   /* the peer will send no more (or is gone) */
+	WATCH_EDGE = 8,     /* told when it changes, not for as long as it is so */
+	WATCH_KEEP = 16,    /* stays set when it fires */
+	WATCH_TIMEOUT = 32, /* only told: the time has passed */
+};
+
+#define WATCH_NO_TIMEOUT INT64_C(-1)
+
+struct watch;
+struct watch_base;
+
+/* NULL when the kernel lacks what is needed. */
+struct watch_base *watch_base_new(void);
+/* Its watches must be gone. Takes NULL. */
+void watch_base_free(struct watch_base *base);
+/* Calls what is ready; with `wait` waits until something is. */
+void watch_base_turn(struct watch_base *base, bool wait);
+
+struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg);
+/* Takes NULL. Not from within its own call. */
+void watch_free(struct watch *w);
+/* Replaces what it was set to. `fd` -1 with no flags: only time. `timeout_ns` may be WATCH_NO_TIMEOUT. */
+void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns);
+void watch_clear(struct watch *w);
+bool watch_is_set(const struct watch *w);

@@ -1,0 +1,161 @@
+#include "io/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/watch.h"
+
+STAILQ_HEAD(work_list, work);
+
+struct worker {
+	pthread_t thread;
+	pthread_mutex_t mutex; /* guards the lists and the flags */
+	pthread_cond_t wake, idle;
+	struct work_list todo, finished;
+	bool busy, stopping;
+	int fd; /* eventfd: something is finished */
+	struct watch *watch;
+};
+
+static void *worker_thread(void *arg)
+{
+	struct worker *w = arg;
+	const uint64_t one = 1;
+	struct work *work;
+	ssize_t written;
+
+	pthread_mutex_lock(&w->mutex);
+	for (;;) {
+		while (!w->stopping && STAILQ_EMPTY(&w->todo))
+			pthread_cond_wait(&w->wake, &w->mutex);
+		work = STAILQ_FIRST(&w->todo);
+		if (!work)
+			break;
+		STAILQ_REMOVE_HEAD(&w->todo, entry);
+		w->busy = true;
+		pthread_mutex_unlock(&w->mutex);
+		work->run(work);
+		pthread_mutex_lock(&w->mutex);
+		w->busy = false;
+		STAILQ_INSERT_TAIL(&w->finished, work, entry);
+		written = write(w->fd, &one, sizeof(one));
+		(void)written; /* it fails only when the count is full, and then the loop is awake */
+		pthread_cond_signal(&w->idle);
+	}
+	pthread_mutex_unlock(&w->mutex);
+	return NULL;
+}
+
+static void worker_finished(void *arg, int fd, unsigned int what)
+{
+	struct worker *w = arg;
+	struct work_list finished = STAILQ_HEAD_INITIALIZER(finished);
+	struct work *work;
+	uint64_t count;
+	ssize_t got = read(fd, &count, sizeof(count));
+
+	(void)got;
+	(void)what;
+	pthread_mutex_lock(&w->mutex);
+	STAILQ_CONCAT(&finished, &w->finished);
+	pthread_mutex_unlock(&w->mutex);
+	while ((work = STAILQ_FIRST(&finished))) {
+		STAILQ_REMOVE_HEAD(&finished, entry);
+		work->done(work);
+	}
+}
+
+static int worker_start(struct worker *w)
+{
+	sigset_t all, old;
+	int rc;
+
+	/* Signals are the loop's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&w->thread, NULL, worker_thread, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -rc;
+}
+
+static void worker_free(struct worker *w)
+{
+	watch_free(w->watch);
+	if (w->fd >= 0)
+		close(w->fd);
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->idle);
+	pthread_mutex_destroy(&w->mutex);
+	mem_free(w);
+}
+
+int worker_new(struct worker **ret_worker, struct watch_base *base)
+{
+	struct worker *w = mem_new(sizeof(*w));
+	pthread_condattr_t attr;
+	int rc;
+
+	STAILQ_INIT(&w->todo);
+	STAILQ_INIT(&w->finished);
+	pthread_mutex_init(&w->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, NULL);
+	pthread_cond_init(&w->idle, &attr);
+	pthread_condattr_destroy(&attr);
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = w->fd < 0 ? -errno : 0;
+	if (rc == 0) {
+		w->watch = watch_new(base, worker_finished, w);
+		watch_set(w->watch, w->fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+		rc = worker_start(w);
+	}
+	if (rc < 0) {
+		worker_free(w);
+		return rc;
+	}
+	*ret_worker = w;
+	return 0;
+}
+
+void worker_add(struct worker *w, struct work *work)
+{
+	pthread_mutex_lock(&w->mutex);
+	assert(!w->stopping);
+	STAILQ_INSERT_TAIL(&w->todo, work, entry);
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+int worker_stop(struct worker *w, int64_t timeout_ns)
+{
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(timeout_ns / CLOCK_NS_PER_S);
+	until.tv_nsec += (long)(timeout_ns % CLOCK_NS_PER_S);
+	if (until.tv_nsec >= CLOCK_NS_PER_S) {
+		until.tv_sec++;
+		until.tv_nsec -= CLOCK_NS_PER_S;
+	}
+	pthread_mutex_lock(&w->mutex);
+	w->stopping = true;
+	pthread_cond_signal(&w->wake);
+	while (rc == 0 && (w->busy || !STAILQ_EMPTY(&w->todo)))
+		rc = pthread_cond_timedwait(&w->idle, &w->mutex, &until);
+	pthread_mutex_unlock(&w->mutex);
+	if (rc)
+		return -rc;
+	pthread_join(w->thread, NULL);
+	worker_free(w);
+	return 0;
+}

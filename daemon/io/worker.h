@@ -1,0 +1,27 @@
+/*
+ * One thread for what blocks: name resolution, fsync, the farewell to ZooKeeper. Jobs run one after the other;
+ * `run` is called in the thread and touches nothing but its job, `done` afterwards on the loop. The job belongs
+ * to the worker between worker_add() and `done`.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct work {
+	void (*run)(struct work *work);
+	void (*done)(struct work *work);
+	STAILQ_ENTRY(work) entry;
+};
+
+struct watch_base;
+struct worker;
+
+/* 0 or -errno. */
+int worker_new(struct worker **ret_worker, struct watch_base *base);
+void worker_add(struct worker *w, struct work *work);
+/*
+ * Waits for the jobs, at most so long, and frees the worker; `done` is not called any more. -ETIMEDOUT when a job
+ * did not end: the thread and its job are left to the end of the process.
+ */
+int worker_stop(struct worker *w, int64_t timeout_ns);

@@ -1,0 +1,485 @@
+#include "io/zk_handle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <zookeeper/zookeeper.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/watch.h"
+#include "io/zk_handshake.h"
+#include "io/zk_ops.h"
+#include "io/zk_paths.h"
+
+enum {
+	PACKETS_PER_TURN = 64,
+	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
+	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
+	SERVER_NAME_MAX = 136,
+};
+
+struct zk_handle {
+	struct zk_handle_conf conf;
+	struct zk_handle_owner owner;
+	struct watch *watch;
+	zhandle_t *zh; /* NULL: idle */
+	char *servers;
+	size_t server_count;
+	char last_server[SERVER_NAME_MAX]; /* tried last; survives the library's handle */
+	int fd;                            /* the library's socket; -1: it has none */
+	int64_t attempt_ns;                /* when it began to connect to that server */
+	int timeout_ms;                    /* negotiated, or asked for */
+	bool connected, dead, dirty, detached;
+	bool waited; /* for the rest of a reply to the handshake */
+	struct log_rate rate_bogus;
+	char refused[320]; /* a sentence: to be forgotten when the turn settles */
+	struct zk_ops ops;
+	struct zk_paths paths;
+};
+
+/* The library's log has no context, and it logs from the thread that ends a session, too. */
+static void handle_log(const char *message)
+{
+	static _Thread_local struct log_rate rate;
+	const char *text = strstr(message, "@");
+	bool bad = strstr(message, ":ZOO_ERROR@") || strstr(message, ":ZOO_WARN@");
+
+	text = text ? strstr(text, ": ") : NULL;
+	text = text ? text + 2 : message;
+	if (bad)
+		log_rated(&rate, LOG_LEVEL_WARNING, "ZooKeeper client: %s", text);
+	else
+		log_debug("ZooKeeper client: %s", text);
+}
+
+static void handle_off_loop(struct zk_handle *h)
+{
+	watch_clear(h->watch);
+	h->dirty = true;
+}
+
+static void handle_tell(struct zk_handle *h, struct event *event)
+{
+	h->owner.event(h->owner.arg, event);
+}
+
+/* Not a socket that the library has closed without a word: its number may be a client's by now. */
+static void handle_shutdown(struct zk_handle *h)
+{
+	if (h->zh && h->fd >= 0 && zoo_state(h->zh) != ZOO_NOTCONNECTED_STATE)
+		shutdown(h->fd, SHUT_RDWR);
+}
+
+static void handle_unwatch(void *arg, const char *path)
+{
+	struct zk_handle *h = arg;
+
+	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
+}
+
+static void handle_suspended(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_SUSPENDED };
+
+	if (!h->connected)
+		return;
+	h->connected = false;
+	zk_paths_clear(&h->paths, handle_unwatch, h);
+	handle_tell(h, &event);
+}
+
+/* The library would live by any number it is given. */
+static bool handle_believes(struct zk_handle *h, int state)
+{
+	int timeout_ms = zoo_recv_timeout(h->zh);
+
+	if (timeout_ms < h->conf.timeout_min_ms || timeout_ms > h->conf.timeout_max_ms)
+		snprintf(h->refused, sizeof(h->refused),
+			 "%s gave a session timeout of %d ms (asked for %d, usable are %d to %d): its tickTime, "
+			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
+			 h->last_server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
+			 h->conf.timeout_max_ms);
+	else if (zoo_client_id(h->zh)->client_id == 0)
+		snprintf(h->refused, sizeof(h->refused), "%s gave no session", h->last_server);
+	else if (state != ZOO_CONNECTED_STATE)
+		snprintf(h->refused, sizeof(h->refused), "%s is read-only", h->last_server);
+	return h->refused[0] == '\0';
+}
+
+static void handle_session(struct zk_handle *h, int state)
+{
+	struct event event = { .type = EVENT_ZK_EXPIRED };
+
+	if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) {
+		handle_suspended(h);
+		if (!handle_believes(h, state))
+			return;
+		h->connected = true;
+		h->timeout_ms = zoo_recv_timeout(h->zh);
+		event.type = EVENT_ZK_CONNECTED;
+		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
+		event.zk_connected.timeout_ns = h->timeout_ms * CLOCK_NS_PER_MS;
+		event.zk_connected.asked_ns = h->attempt_ns;
+		event.zk_connected.server = slice_of(h->last_server);
+		handle_tell(h, &event);
+	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
+		h->fd = -1;
+		handle_suspended(h);
+		h->dead = true;
+		handle_tell(h, &event);
+	} else {
+		h->fd = -1; /* it is closed before the library says so */
+		handle_suspended(h);
+	}
+}
+
+/* The one watcher, with the one context: session events go to every different one, in quadratic time. */
+static void handle_watcher(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+	struct zk_handle *h = context;
+	struct event event = { .type = EVENT_ZK_WATCH };
+
+	if (zh != h->zh || h->detached)
+		return;
+	if (type == ZOO_SESSION_EVENT) {
+		handle_session(h, state);
+		return;
+	}
+	if (!h->connected)
+		return;
+	if (type == ZOO_CREATED_EVENT)
+		event.zk_watch.type = ZK_WATCH_CREATED;
+	else if (type == ZOO_DELETED_EVENT)
+		event.zk_watch.type = ZK_WATCH_DELETED;
+	else if (type == ZOO_CHANGED_EVENT)
+		event.zk_watch.type = ZK_WATCH_CHANGED;
+	else if (type == ZOO_CHILD_EVENT)
+		event.zk_watch.type = ZK_WATCH_CHILDREN;
+	else
+		return;
+	event.zk_watch.path = slice_of(path);
+	zk_paths_remove(&h->paths, path,
+			type == ZOO_CHILD_EVENT     ? ZK_PATH_CHILDREN
+			: type == ZOO_CHANGED_EVENT ? ZK_PATH_DATA
+						    : ZK_PATH_DATA | ZK_PATH_CHILDREN);
+	handle_tell(h, &event);
+}
+
+static int handle_init(struct zk_handle *h, const clientid_t *id)
+{
+	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_WARN);
+	errno = 0;
+	h->zh = zookeeper_init2(h->servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
+				handle_log);
+	if (!h->zh)
+		return errno ? -errno : -EINVAL;
+	/* The addresses are numbers and come from elsewhere: never look them up again. */
+	zoo_set_servers_resolution_delay(h->zh, -1);
+	h->fd = -1;
+	h->connected = h->dead = false;
+	h->timeout_ms = h->conf.timeout_ms;
+	h->refused[0] = '\0';
+	h->dirty = true;
+	return 0;
+}
+
+/*
+ * Frees the library's handle without ending the session: with the socket shut down the library cannot say farewell,
+ * and so does not wait for the answer to it. Its pending completions are called and find nobody.
+ */
+static void handle_discard(struct zk_handle *h)
+{
+	zhandle_t *zh = h->zh;
+	uint64_t id;
+
+	handle_off_loop(h);
+	while (zk_ops_abandon(&h->ops, &id))
+		;
+	zk_paths_clear(&h->paths, NULL, NULL);
+	handle_shutdown(h);
+	h->zh = NULL;
+	h->fd = -1;
+	zookeeper_close(zh);
+}
+
+/* Answers what is open, in order. */
+static void handle_answer_unknown(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_ANSWERED, .zk_answered = { .code = ZK_UNKNOWN } };
+	uint64_t id;
+
+	while (zk_ops_abandon(&h->ops, &id)) {
+		event.zk_answered.op = id;
+		handle_tell(h, &event);
+	}
+}
+
+/* A call that sent has closed the socket. What it kept unsent must not reach the next server. */
+static void handle_reattach(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_EXPIRED };
+	clientid_t id = *zoo_client_id(h->zh);
+
+	log_debug("the connection to ZooKeeper broke while sending");
+	h->fd = -1;
+	handle_suspended(h);
+	handle_answer_unknown(h);
+	handle_discard(h);
+	if (handle_init(h, &id) == 0)
+		return;
+	h->dead = true;
+	handle_tell(h, &event);
+}
+
+/* What the library does at the next interest() is to take the server after the current one. */
+static void handle_turn_back(struct zk_handle *h)
+{
+	size_t i;
+
+	for (i = 0; h->last_server[0] && i < h->server_count; i++) {
+		if (strcmp(zoo_get_current_server(h->zh), h->last_server) == 0)
+			return;
+		zoo_cycle_next_server(h->zh);
+	}
+}
+
+/* How long the present handshake may still take. */
+static int64_t handle_patience_ns(const struct zk_handle *h)
+{
+	int64_t patience_ms = h->timeout_ms / 6 > PATIENCE_MIN_MS ? h->timeout_ms / 6 : PATIENCE_MIN_MS;
+
+	return h->attempt_ns + patience_ms * CLOCK_NS_PER_MS - clock_now_ns();
+}
+
+static void handle_arm(struct zk_handle *h)
+{
+	struct timeval tv = { .tv_sec = 1 };
+	int64_t timeout_ns, patience_ns;
+	int fd = -1, interest = 0, rc;
+
+	watch_clear(h->watch);
+	if (h->fd < 0)
+		handle_turn_back(h);
+	rc = zookeeper_interest(h->zh, &fd, &interest, &tv);
+	if (is_unrecoverable(h->zh) && !h->dead)
+		handle_session(h, ZOO_EXPIRED_SESSION_STATE);
+	if (h->dead)
+		return;
+	/* The descriptor of a failed call is closed already. */
+	if (rc != ZOK) {
+		h->fd = -1;
+		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
+		return;
+	}
+	if (h->fd < 0 && fd >= 0) {
+		h->attempt_ns = clock_now_ns();
+		h->waited = false;
+		snprintf(h->last_server, sizeof(h->last_server), "%s", zoo_get_current_server(h->zh));
+	}
+	h->fd = fd;
+	timeout_ns = tv.tv_sec * CLOCK_NS_PER_S + tv.tv_usec * INT64_C(1000);
+	patience_ns = handle_patience_ns(h);
+	if (fd >= 0 && !h->connected && patience_ns < timeout_ns)
+		timeout_ns = patience_ns > 0 ? patience_ns : 0;
+	watch_set(h->watch, fd,
+		  fd < 0 ? 0
+			 : (interest & ZOOKEEPER_READ ? WATCH_READ : 0) |
+				   (interest & ZOOKEEPER_WRITE ? WATCH_WRITE : 0),
+		  timeout_ns);
+}
+
+static void handle_process(struct zk_handle *h, unsigned int what)
+{
+	int events = (what & WATCH_READ ? ZOOKEEPER_READ : 0) | (what & WATCH_WRITE ? ZOOKEEPER_WRITE : 0);
+	int packets = 0, rc;
+
+	do {
+		rc = zookeeper_process(h->zh, events);
+		events = ZOOKEEPER_READ;
+	} while (rc == ZOK && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
+	if (rc != ZOK && rc != ZNOTHING)
+		h->fd = -1;
+}
+
+/* False: there is nothing the library should read. */
+static bool handle_looks(struct zk_handle *h, unsigned int *what)
+{
+	switch (zk_handshake_look(h->fd, &h->waited)) {
+	case ZK_HANDSHAKE_READ:
+		return true;
+	case ZK_HANDSHAKE_MORE:
+		*what &= ~(unsigned int)WATCH_READ;
+		return *what & WATCH_WRITE;
+	case ZK_HANDSHAKE_BOGUS:
+		log_rated(&h->rate_bogus, LOG_LEVEL_ERROR, "%s is no ZooKeeper server", h->last_server);
+		zk_handshake_reject(h->fd);
+		return false;
+	}
+	return false;
+}
+
+static void handle_fired(void *arg, int fd, unsigned int what)
+{
+	struct zk_handle *h = arg;
+
+	h->dirty = true;
+	if ((what & WATCH_READ) && !h->connected && !handle_looks(h, &what))
+		return;
+	if (what & (WATCH_READ | WATCH_WRITE)) {
+		handle_process(h, what);
+	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
+		log_debug("%s does not answer the handshake", h->last_server);
+		zk_handshake_reject(h->fd);
+		h->attempt_ns = clock_now_ns();
+	}
+}
+
+/* The answer to an operation. */
+static void handle_answered(void *arg, struct event *event)
+{
+	struct zk_handle *h = arg;
+
+	/* Unknown although connected (session moved, a server that gave up): only a new connection makes it known. */
+	if (event->zk_answered.code == ZK_UNKNOWN && h->connected)
+		zk_handle_drop(h);
+	handle_tell(h, event);
+}
+
+struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,
+				const struct zk_handle_owner *owner)
+{
+	struct zk_handle *h = mem_new(sizeof(*h));
+
+	h->conf = *conf;
+	h->owner = *owner;
+	h->watch = watch_new(base, handle_fired, h);
+	h->fd = -1;
+	zk_ops_init(&h->ops, &h->paths, handle_answered, h);
+	zk_paths_init(&h->paths);
+	return h;
+}
+
+void zk_handle_free(struct zk_handle *h)
+{
+	if (!h)
+		return;
+	assert(!h->zh);
+	watch_free(h->watch);
+	zk_paths_deinit(&h->paths);
+	zk_ops_deinit(&h->ops);
+	free(h->servers);
+	mem_free(h);
+}
+
+static void handle_note_servers(struct zk_handle *h, const char *servers)
+{
+	const char *p;
+
+	free(h->servers);
+	h->servers = strdup(servers);
+	if (!h->servers)
+		abort();
+	h->server_count = 1;
+	for (p = servers; *p; p++)
+		h->server_count += *p == ',';
+}
+
+int zk_handle_connect(struct zk_handle *h, const char *servers)
+{
+	assert(!h->zh);
+	handle_note_servers(h, servers);
+	return handle_init(h, NULL);
+}
+
+void zk_handle_forget(struct zk_handle *h)
+{
+	if (!h->zh)
+		return;
+	handle_suspended(h);
+	handle_answer_unknown(h);
+	handle_discard(h);
+}
+
+bool zk_handle_connected(const struct zk_handle *h)
+{
+	return h->connected;
+}
+
+enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data)
+{
+	enum zk_code code;
+
+	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+		return ZK_UNKNOWN;
+	handle_off_loop(h);
+	code = zk_ops_send(&h->ops, effect, path, data, &(struct zk_ops_client){ h->zh, handle_watcher, h });
+	/* Nothing on this connection would make it known. */
+	if (code == ZK_UNKNOWN)
+		zk_handle_drop(h);
+	return code;
+}
+
+void zk_handle_drop(struct zk_handle *h)
+{
+	handle_shutdown(h);
+}
+
+void zk_handle_set_servers(struct zk_handle *h, const char *servers)
+{
+	int rc;
+
+	if (!h->zh || h->dead || h->connected)
+		return;
+	handle_off_loop(h);
+	handle_note_servers(h, servers);
+	rc = zoo_set_servers(h->zh, servers);
+	if (rc != ZOK)
+		log_warning("ZooKeeper client: the new addresses were not taken: %s", zerror(rc));
+	/* It closes a socket that leads to a server which is no more. */
+	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
+		h->fd = -1;
+}
+
+void zk_handle_settle(struct zk_handle *h)
+{
+	if (h->zh && h->refused[0]) {
+		char sentence[sizeof(h->refused)];
+
+		memcpy(sentence, h->refused, sizeof(sentence));
+		zk_handle_forget(h);
+		h->refused[0] = '\0';
+		h->owner.refused(h->owner.arg, sentence);
+	}
+	while (h->zh && !h->dead && h->dirty && !h->refused[0]) {
+		if (h->connected && zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+			handle_reattach(h);
+		h->dirty = false;
+		if (h->zh && !h->dead)
+			handle_arm(h);
+	}
+}
+
+void zk_handle_detach(struct zk_handle *h)
+{
+	uint64_t id;
+
+	h->detached = true;
+	h->connected = false;
+	watch_clear(h->watch);
+	while (zk_ops_abandon(&h->ops, &id))
+		;
+}
+
+void zk_handle_end(struct zk_handle *h)
+{
+	assert(h->detached);
+	if (h->zh)
+		zookeeper_close(h->zh);
+	h->zh = NULL;
+	h->fd = -1;
+}

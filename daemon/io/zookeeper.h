@@ -1,0 +1,33 @@
+/*
+ * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker what came of them. Decides
+ * when to open a session (with a back-off, in no hurry against a server that lies), looks up names in the worker,
+ * again while no server can be reached, and answers what cannot be sent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/effect.h"
+
+struct loop;
+struct worker;
+struct zookeeper;
+
+struct zookeeper_conf {
+	const char *servers; /* as in the configuration; must outlive the adapter */
+	int timeout_ms, tick_ms;
+};
+
+struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf);
+/* After the worker has stopped. Takes NULL. */
+void zookeeper_free(struct zookeeper *z);
+
+/* Effects. */
+void zookeeper_open(struct zookeeper *z);
+void zookeeper_drop(struct zookeeper *z);
+void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct slice path, struct slice data);
+
+void zookeeper_settle(struct zookeeper *z);
+/* At the end: no more events. `close_session`: the worker ends the session; else it is left to its timeout. */
+void zookeeper_stop(struct zookeeper *z, bool close_session);

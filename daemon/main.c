@@ -1,0 +1,395 @@
+/* lockbrokerd: the command line and the configuration in, the parts wired together, the loop, the exit status. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/conf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/listen.h"
+#include "io/loop.h"
+#include "io/notify.h"
+#include "io/server.h"
+#include "io/tokens.h"
+#include "io/watch.h"
+#include "io/worker.h"
+#include "io/zookeeper.h"
+
+#define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
+#define FAREWELL_NS (2 * CLOCK_NS_PER_S) /* for the worker to end: the session's last words, a look-up under way */
+
+enum {
+	EXIT_USAGE = 2, /* also for a configuration that cannot be used: starting again will not help */
+	SPARE_FDS = 64,
+};
+
+struct options {
+	const char *file;
+	bool standalone, foreground, print_config;
+};
+
+struct daemon {
+	struct conf conf;
+	struct broker_conf broker;
+	char boot_id[64];
+	struct listener listener;
+	struct notify notify;
+	struct loop *loop;
+	struct worker *worker;
+	struct server *server;
+	struct zookeeper *zookeeper;
+	struct tokens *tokens;
+	struct watch *signals;
+	int signal_fd;
+	bool stopping;
+};
+
+static const char help[] =
+	"Usage: lockbrokerd [OPTION]...\n"
+	"Locks for the processes of this host, over a Unix socket; between hosts by one ZooKeeper session.\n"
+	"\n"
+	"  -c, --config FILE              read FILE (" CONF_FILE " if it exists)\n"
+	"  -o, --option SECTION.KEY=VALUE set a key, whatever the file says; may be given again\n"
+	"      --standalone               locks for this host alone, without ZooKeeper\n"
+	"      --foreground               for people: the log has the time in every line\n"
+	"                                 (the daemon never goes into the background by itself)\n"
+	"      --print-config             print the configuration as it would be used, and end\n"
+	"      --version                  print the version, and end\n"
+	"  -h, --help                     print this, and end\n"
+	"\n"
+	"SIGTERM and SIGINT end it once holders have let go or daemon.stop_timeout_ms has passed; a second one ends\n"
+	"it at once. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration.\n";
+
+static int usage_error(const char *sentence)
+{
+	fprintf(stderr, "lockbrokerd: %s\n", sentence);
+	return EXIT_USAGE;
+}
+
+/* The file first, whatever the order of the options. -1: go on; else the exit status. */
+static int read_config(struct conf *conf, const struct options *options, char *const *overrides, int count)
+{
+	char error[CONF_ERROR_MAX];
+	int rc = 0, i;
+
+	if (options->file)
+		rc = conf_read(conf, options->file, error);
+	else if (access(CONF_FILE, F_OK) == 0)
+		rc = conf_read(conf, CONF_FILE, error);
+	for (i = 0; rc == 0 && i < count; i++)
+		rc = conf_override(conf, overrides[i], error);
+	if (rc == 0)
+		rc = conf_finish(conf, options->standalone, error);
+	if (rc < 0)
+		return usage_error(error);
+	if (!options->print_config)
+		return -1;
+	conf_print(conf, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* -1: go on; else the exit status. */
+static int parse_options(int argc, char **argv, struct options *options, struct conf *conf)
+{
+	static const struct option names[] = {
+		{ "config", required_argument, NULL, 'c' }, { "option", required_argument, NULL, 'o' },
+		{ "standalone", no_argument, NULL, 's' },   { "foreground", no_argument, NULL, 'f' },
+		{ "print-config", no_argument, NULL, 'p' }, { "version", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },         { 0 },
+	};
+	char **overrides = mem_new((size_t)argc * sizeof(*overrides) + 1);
+	int count = 0, status = -1, c;
+
+	while (status < 0 && (c = getopt_long(argc, argv, "c:o:h", names, NULL)) >= 0) {
+		switch (c) {
+		case 'c':
+			options->file = optarg;
+			break;
+		case 'o':
+			overrides[count++] = optarg;
+			break;
+		case 's':
+			options->standalone = true;
+			break;
+		case 'f':
+			options->foreground = true;
+			break;
+		case 'p':
+			options->print_config = true;
+			break;
+		case 'v':
+			puts("lockbrokerd " LOCKBROKER_VERSION);
+			status = EXIT_SUCCESS;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			status = EXIT_SUCCESS;
+			break;
+		default:
+			status = usage_error("try --help");
+			break;
+		}
+	}
+	if (status < 0 && optind < argc)
+		status = usage_error("only options are expected: try --help");
+	if (status < 0)
+		status = read_config(conf, options, overrides, count);
+	mem_free(overrides);
+	return status;
+}
+
+/* Tells this boot of the host from others; "unknown" where the kernel does not say. */
+static void read_boot_id(char *boot_id, size_t size)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(boot_id, size, "unknown");
+	if (f && fgets(boot_id, (int)size, f))
+		boot_id[strcspn(boot_id, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static void fill_broker_conf(struct broker_conf *b, const struct conf *c, const char *boot_id, bool standalone)
+{
+	*b = (struct broker_conf){
+		.standalone = standalone,
+		.root = c->root,
+		.host = c->host,
+		.version = LOCKBROKER_VERSION,
+		.boot_id = boot_id,
+		.started_s = time(NULL),
+		.pid = (uint32_t)getpid(),
+		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
+		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,
+		.linger_ns = c->linger_ms * CLOCK_NS_PER_MS,
+		.handoff_max = c->handoff_max,
+		.handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS,
+		.grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS,
+		.stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS,
+		.limits = {
+			.clients = (size_t)c->clients,
+			.locks = (size_t)c->locks,
+			.requests_per_lock = (size_t)c->requests_per_lock,
+			.requests_per_uid = (size_t)c->requests_per_uid,
+			.grants_per_client = (size_t)c->grants_per_client,
+			.grants_per_uid = (size_t)c->grants_per_uid,
+			.events_per_client = (size_t)c->events_per_client,
+			.session_path_bytes = (size_t)c->session_path_bytes,
+		},
+	};
+}
+
+/*
+ * Clients are turned away before descriptors run out: without one for itself the daemon could not get back to
+ * ZooKeeper.
+ */
+static void fit_clients(int64_t *clients)
+{
+	struct rlimit limit;
+	int64_t fit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		log_warning("the limit of open files cannot be raised: %s", strerror(errno));
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)*clients + SPARE_FDS)
+		return;
+	fit = limit.rlim_cur > 2 * SPARE_FDS ? (int64_t)limit.rlim_cur - SPARE_FDS : (int64_t)limit.rlim_cur / 2;
+	log_warning("limits.clients = %" PRId64 " needs more open files than the %llu this process may have: "
+		    "%" PRId64 " are served",
+		    *clients, (unsigned long long)limit.rlim_cur, fit);
+	*clients = fit;
+}
+
+static void daemon_signal(void *arg, int fd, unsigned int what)
+{
+	const struct event event = { .type = EVENT_STOP };
+	struct signalfd_siginfo info;
+	struct daemon *d = arg;
+
+	(void)what;
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (d->stopping) {
+		log_warning("a second %s: ending at once", strsignal((int)info.ssi_signo));
+		_exit(EXIT_FAILURE);
+	}
+	log_info("%s: stopping", strsignal((int)info.ssi_signo));
+	d->stopping = true;
+	notify_send(&d->notify, "STOPPING=1");
+	loop_event(d->loop, &event);
+}
+
+static int catch_signals(struct daemon *d)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (d->signal_fd < 0)
+		return -errno;
+	d->signals = watch_new(loop_base(d->loop), daemon_signal, d);
+	watch_set(d->signals, d->signal_fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	return 0;
+}
+
+static void tokens_reserved(void *arg, int64_t limit)
+{
+	const struct event event = { .type = EVENT_TOKENS, .tokens = { .limit = limit } };
+	struct daemon *d = arg;
+
+	loop_event(d->loop, &event);
+}
+
+static int start_listening(struct daemon *d)
+{
+	char error[LISTEN_ERROR_MAX];
+	int rc = listen_passed(&d->listener, error);
+
+	if (rc == 0)
+		rc = listen_open(&d->listener, d->conf.socket, (mode_t)d->conf.socket_mode, d->conf.socket_group,
+				 error);
+	if (rc < 0)
+		log_error("%s", error);
+	return rc;
+}
+
+/* The number below which tokens may have been given out; negative: cannot be known. */
+static int64_t open_tokens(struct daemon *d)
+{
+	int64_t limit;
+	int rc = tokens_open(&d->tokens, d->conf.rundir, &limit);
+
+	if (rc == -EBUSY)
+		log_error("another standalone lockbrokerd uses daemon.rundir = %s", d->conf.rundir);
+	else if (rc == -EBADMSG)
+		log_error(
+			"%s/tokens is not one line of digits: tokens given out before cannot be known; restore it, or "
+			"remove it if no resource remembers them",
+			d->conf.rundir);
+	else if (rc < 0)
+		log_error("%s/tokens: %s", d->conf.rundir, strerror(-rc));
+	return rc < 0 ? rc : limit;
+}
+
+static int start_parts(struct daemon *d)
+{
+	const struct zookeeper_conf zookeeper_conf = {
+		.servers = d->conf.servers,
+		.timeout_ms = (int)d->conf.session_timeout_ms,
+		.tick_ms = (int)d->conf.tick_ms,
+	};
+	const struct server_conf server_conf = {
+		.clients = (size_t)d->conf.clients,
+		.request_bytes = (size_t)d->conf.request_bytes,
+		.request_args = (size_t)d->conf.request_args,
+		.output_bytes = (size_t)d->conf.output_bytes,
+	};
+	uint64_t seed;
+	int rc;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -errno;
+	srandom((unsigned int)seed);
+	rc = loop_new(&d->loop, &d->broker, seed);
+	if (rc == 0)
+		rc = catch_signals(d);
+	if (rc == 0)
+		rc = worker_new(&d->worker, loop_base(d->loop));
+	if (rc < 0)
+		return rc;
+	d->server = server_new(d->loop, d->listener.fd, &server_conf);
+	if (d->broker.standalone)
+		tokens_start(d->tokens, loop_base(d->loop), d->worker, tokens_reserved, d);
+	else
+		d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
+	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify });
+	return 0;
+}
+
+/* What was made, in reverse. When the worker hangs its memory is left to the end of the process. */
+static void stop_parts(struct daemon *d, bool close_session)
+{
+	if (d->zookeeper)
+		zookeeper_stop(d->zookeeper, close_session);
+	listen_close(&d->listener);
+	server_free(d->server);
+	notify_close(&d->notify);
+	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)
+		_exit(EXIT_SUCCESS);
+	zookeeper_free(d->zookeeper);
+	tokens_free(d->tokens);
+	watch_free(d->signals);
+	if (d->signal_fd >= 0)
+		close(d->signal_fd);
+	loop_free(d->loop);
+}
+
+static int run(struct daemon *d, int64_t tokens_limit)
+{
+	const struct event begin = { .type = EVENT_TIME };
+	bool close_session;
+	int rc = start_parts(d);
+
+	if (rc < 0) {
+		log_error("the daemon cannot start: %s", strerror(-rc));
+		stop_parts(d, false);
+		return EXIT_FAILURE;
+	}
+	if (d->broker.standalone)
+		tokens_reserved(d, tokens_limit);
+	loop_event(d->loop, &begin);
+	log_info("lockbrokerd " LOCKBROKER_VERSION " serves %s as host %s%s",
+		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
+		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
+	notify_send(&d->notify, "READY=1");
+	close_session = loop_run(d->loop);
+	stop_parts(d, close_session);
+	log_info("stopped");
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .signal_fd = -1 };
+	struct options options = { 0 };
+	int64_t tokens_limit = 0;
+	int status;
+
+	conf_init(&d.conf);
+	status = parse_options(argc, argv, &options, &d.conf);
+	if (status < 0) {
+		log_setup((enum log_level)d.conf.log_level, options.foreground ? LOG_FORM_HUMAN : log_form_detect());
+		fit_clients(&d.conf.clients);
+		read_boot_id(d.boot_id, sizeof(d.boot_id));
+		fill_broker_conf(&d.broker, &d.conf, d.boot_id, options.standalone);
+		status = EXIT_FAILURE;
+		if (notify_open(&d.notify) < 0)
+			log_warning("NOTIFY_SOCKET cannot be used");
+		if (mkdir(d.conf.rundir, 0755) < 0 && errno != EEXIST)
+			log_error("daemon.rundir = %s: %s", d.conf.rundir, strerror(errno));
+		else if ((options.standalone && (tokens_limit = open_tokens(&d)) < 0) || start_listening(&d) < 0)
+			stop_parts(&d, false);
+		else
+			status = run(&d, tokens_limit);
+	}
+	conf_free(&d.conf);
+	return status;
+}
