@@ -20,6 +20,7 @@
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/notify.h"
+#include "io/pidfile.h"
 #include "io/server.h"
 #include "io/tokens.h"
 #include "io/watch.h"
@@ -43,6 +44,7 @@ struct daemon {
 	struct conf conf;
 	struct broker_conf broker;
 	char boot_id[64];
+	int pid_fd; /* locked while the daemon runs */
 	struct listener listener;
 	struct notify notify;
 	struct loop *loop;
@@ -275,18 +277,31 @@ static int start_listening(struct daemon *d)
 static int64_t open_tokens(struct daemon *d)
 {
 	int64_t limit;
-	int rc = tokens_open(&d->tokens, d->conf.rundir, &limit);
+	int rc = tokens_open(&d->tokens, d->conf.statedir, &limit);
 
 	if (rc == -EBUSY)
-		log_error("another standalone lockbrokerd uses daemon.rundir = %s", d->conf.rundir);
+		log_error("another standalone lockbrokerd uses daemon.statedir = %s", d->conf.statedir);
 	else if (rc == -EBADMSG)
 		log_error(
 			"%s/tokens is not one line of digits: tokens given out before cannot be known; restore it, or "
 			"remove it if no resource remembers them",
-			d->conf.rundir);
+			d->conf.statedir);
 	else if (rc < 0)
-		log_error("%s/tokens: %s", d->conf.rundir, strerror(-rc));
+		log_error("%s/tokens: %s", d->conf.statedir, strerror(-rc));
 	return rc < 0 ? rc : limit;
+}
+
+static int open_rundir(struct daemon *d)
+{
+	pid_t other = 0;
+	int rc = pidfile_open(d->conf.rundir, &other);
+
+	if (rc == -EBUSY)
+		log_error("another lockbrokerd (pid %ld) has daemon.rundir = %s", (long)other, d->conf.rundir);
+	else if (rc < 0)
+		log_error("daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));
+	d->pid_fd = rc;
+	return rc;
 }
 
 static int start_parts(struct daemon *d)
@@ -340,6 +355,8 @@ static void stop_parts(struct daemon *d, bool close_session)
 	if (d->signal_fd >= 0)
 		close(d->signal_fd);
 	loop_free(d->loop);
+	if (d->pid_fd >= 0)
+		close(d->pid_fd);
 }
 
 static int run(struct daemon *d, int64_t tokens_limit)
@@ -368,7 +385,7 @@ static int run(struct daemon *d, int64_t tokens_limit)
 
 int main(int argc, char **argv)
 {
-	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .signal_fd = -1 };
+	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .signal_fd = -1, .pid_fd = -1 };
 	struct options options = { 0 };
 	int64_t tokens_limit = 0;
 	int status;
@@ -383,9 +400,8 @@ int main(int argc, char **argv)
 		status = EXIT_FAILURE;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");
-		if (mkdir(d.conf.rundir, 0755) < 0 && errno != EEXIST)
-			log_error("daemon.rundir = %s: %s", d.conf.rundir, strerror(errno));
-		else if ((options.standalone && (tokens_limit = open_tokens(&d)) < 0) || start_listening(&d) < 0)
+		if (open_rundir(&d) < 0 || (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
+		    start_listening(&d) < 0)
 			stop_parts(&d, false);
 		else
 			status = run(&d, tokens_limit);

@@ -14,7 +14,7 @@
 
 struct conf {
 	/* [daemon] */
-	char *socket, *socket_group, *rundir;
+	char *socket, *socket_group, *rundir, *statedir;
 	int64_t socket_mode, log_level, stop_timeout_ms;
 	/* [zookeeper] */
 	char *servers, *root, *host;

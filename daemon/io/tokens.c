@@ -99,11 +99,11 @@ static int write_file(int dir_fd, int64_t limit)
 	return rc;
 }
 
-static int open_dir(struct tokens *t, const char *rundir)
+static int open_dir(struct tokens *t, const char *statedir)
 {
-	if (mkdir(rundir, 0755) < 0 && errno != EEXIST)
+	if (mkdir(statedir, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	t->dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	t->dir_fd = open(statedir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->dir_fd < 0)
 		return -errno;
 	t->lock_fd = openat(t->dir_fd, "tokens.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -114,13 +114,13 @@ static int open_dir(struct tokens *t, const char *rundir)
 	return 0;
 }
 
-int tokens_open(struct tokens **ret_tokens, const char *rundir, int64_t *ret_limit)
+int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_limit)
 {
 	struct tokens *t = mem_new(sizeof(*t));
 	int rc;
 
 	t->dir_fd = t->lock_fd = -1;
-	rc = open_dir(t, rundir);
+	rc = open_dir(t, statedir);
 	if (rc == 0)
 		rc = read_file(t->dir_fd, ret_limit);
 	if (rc < 0) {

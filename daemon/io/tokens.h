@@ -1,5 +1,5 @@
 /*
- * Standalone: the file <rundir>/tokens holds the number below which claim numbers may have been used, so that no
+ * Standalone: the file <statedir>/tokens holds the number below which claim numbers may have been used, so that no
  * fencing token ever repeats. A reservation is on the disk before the broker is told. The file is one line of
  * digits; anything else is an error, because a guess could repeat a token.
  */
@@ -12,10 +12,10 @@
 struct tokens;
 
 /*
- * Makes `rundir` if it is missing, takes <rundir>/tokens.lock (-EBUSY: another daemon has it) and reads the file
+ * Makes `statedir` if it is missing, takes <statedir>/tokens.lock (-EBUSY: another daemon has it) and reads the file
  * (missing: 0; -EBADMSG: garbled). -errno otherwise.
  */
-int tokens_open(struct tokens **ret_tokens, const char *rundir, int64_t *ret_limit);
+int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_limit);
 /* From here on tokens_reserve() may be called; `reserved` is called on the loop. */
 void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
 		  void (*reserved)(void *arg, int64_t limit), void *arg);

@@ -1,0 +1,66 @@
+#include "io/pidfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PID_TEXT_MAX = 32 };
+
+static pid_t read_pid(int fd)
+{
+	char text[PID_TEXT_MAX];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static int write_pid(int fd)
+{
+	char text[PID_TEXT_MAX];
+	int len = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int open_locked(int dir_fd, pid_t *ret_pid)
+{
+	int fd = openat(dir_fd, "lockbrokerd.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		rc = write_pid(fd);
+		if (rc == 0)
+			return fd;
+	} else {
+		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		*ret_pid = read_pid(fd);
+	}
+	close(fd);
+	return rc;
+}
+
+int pidfile_open(const char *rundir, pid_t *ret_pid)
+{
+	int dir_fd, rc;
+
+	if (mkdir(rundir, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return -errno;
+	errno = 0;
+	rc = open_locked(dir_fd, ret_pid);
+	close(dir_fd);
+	return rc;
+}
