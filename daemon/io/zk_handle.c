@@ -2,10 +2,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
 #include "base/clock.h"
@@ -21,6 +24,7 @@ enum {
 	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
 	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
 	SERVER_NAME_MAX = 136,
+	FAREWELL_MS = 1500,
 };
 
 struct zk_handle {
@@ -475,11 +479,31 @@ void zk_handle_detach(struct zk_handle *h)
 		;
 }
 
+/* Until the server has closed its side, or for as long as a farewell may take. */
+static void await_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char rest[512];
+
+	while (poll(&p, 1, FAREWELL_MS) == 1 && read(fd, rest, sizeof(rest)) > 0)
+		;
+}
+
+/*
+ * The library closes the socket as soon as it has read anything. What it left unread would make the kernel reset the
+ * connection, and the server forget the farewell: so the socket stays open until the server is done with it.
+ */
 void zk_handle_end(struct zk_handle *h)
 {
+	int fd = h->fd >= 0 ? fcntl(h->fd, F_DUPFD_CLOEXEC, 0) : -1;
+
 	assert(h->detached);
 	if (h->zh)
 		zookeeper_close(h->zh);
+	if (fd >= 0) {
+		await_end(fd);
+		close(fd);
+	}
 	h->zh = NULL;
 	h->fd = -1;
 }
