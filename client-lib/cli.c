@@ -1,0 +1,356 @@
+/* The lockbroker command: what it can do besides running a command under a lock, which is cli_lock.c. */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COLUMNS_MAX = 24 };
+
+static const char help[] =
+	"Usage: lockbroker [-S SOCKET] lock [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
+	"       lockbroker [-S SOCKET] who NAME\n"
+	"       lockbroker [-S SOCKET] ping\n"
+	"       lockbroker [-S SOCKET] info [SECTION]\n"
+	"\n"
+	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
+	"           -n      do not wait: exit with 75 when it is taken\n"
+	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
+	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
+	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
+	"  who    who holds the lock NAME, and who waits for it on this host\n"
+	"  ping   is the broker there?\n"
+	"  info   state and counters\n"
+	"\n"
+	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
+	"  --help, --version\n"
+	"\n"
+	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, 75 not acquired,\n"
+	"126 CMD cannot be run, 127 CMD not found. More in lockbroker(1).\n";
+
+/* ---- what both files use ---- */
+
+static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+static void say(const char *format, va_list args)
+{
+	fputs("lockbroker: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void cli_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+int cli_usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	fputs("Try `lockbroker --help`.\n", stderr);
+	return CLI_USAGE;
+}
+
+int cli_exit_of(enum lb_result result)
+{
+	switch (result) {
+	case LB_OK:
+		return CLI_OK;
+	case LB_TAKEN:
+	case LB_NONE:
+		return CLI_TAKEN;
+	case LB_BADNAME:
+	case LB_REFUSED:
+	case LB_MISMATCH:
+		return CLI_USAGE;
+	case LB_LOST:
+	case LB_NOTHELD:
+	case LB_DEADLOCK:
+	case LB_LIMIT:
+	case LB_DENIED:
+	case LB_UNAVAILABLE:
+	case LB_DRAINING:
+	case LB_CONNECTION:
+		break;
+	}
+	return CLI_UNAVAILABLE;
+}
+
+/* ---- tables ---- */
+
+struct table {
+	const struct lb_reply *rows;
+	size_t columns;
+	int widths[COLUMNS_MAX];
+};
+
+/* What another process calls itself must not steer the terminal of who looks. */
+static int print_text(FILE *out, const char *text, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
+	}
+	return (int)len;
+}
+
+static int print_value(FILE *out, const struct lb_reply *value)
+{
+	const char *text;
+	size_t len;
+
+	switch (lb_reply_type(value)) {
+	case LB_REPLY_TEXT:
+		text = lb_reply_text(value, &len);
+		return len > 0 ? print_text(out, text, len) : fprintf(out, "-");
+	case LB_REPLY_INTEGER:
+		return fprintf(out, "%lld", (long long)lb_reply_integer(value));
+	case LB_REPLY_NIL:
+	case LB_REPLY_ARRAY:
+	case LB_REPLY_MAP:
+		break;
+	}
+	return fprintf(out, "-");
+}
+
+static void table_measure(struct table *t, const struct lb_reply *row, FILE *nowhere)
+{
+	size_t i, len;
+
+	for (i = 0; i < t->columns; i++) {
+		lb_reply_text(lb_reply_key(t->rows, i), &len);
+		t->widths[i] = MAX(t->widths[i], (int)len);
+		t->widths[i] = MAX(t->widths[i], print_value(nowhere, lb_reply_item(row, i)));
+	}
+}
+
+static void print_head(const struct table *t)
+{
+	size_t i, k, len;
+
+	for (i = 0; i < t->columns; i++) {
+		const char *key = lb_reply_text(lb_reply_key(t->rows, i), &len);
+
+		for (k = 0; k < len; k++)
+			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' : key[k]);
+		printf("%*s", i + 1 < t->columns ? t->widths[i] - (int)len + 2 : 0, "");
+	}
+	putchar('\n');
+}
+
+static void print_row(const struct table *t, const struct lb_reply *row)
+{
+	size_t i;
+
+	for (i = 0; i < t->columns; i++) {
+		int width = print_value(stdout, lb_reply_item(row, i));
+
+		printf("%*s", i + 1 < t->columns ? t->widths[i] - width + 2 : 0, "");
+	}
+	putchar('\n');
+}
+
+/* An array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
+static int print_table(const struct lb_reply *reply)
+{
+	struct table t = { .rows = lb_reply_item(reply, 0) };
+	size_t i, count = lb_reply_count(reply);
+	const struct lb_reply *row;
+	FILE *nowhere;
+
+	if (lb_reply_type(t.rows) != LB_REPLY_MAP)
+		return CLI_OK;
+	nowhere = fopen("/dev/null", "we");
+	if (!nowhere) {
+		cli_say("Cannot open /dev/null: %s.", strerror(errno));
+		return CLI_OSERR;
+	}
+	t.columns = MIN(lb_reply_count(t.rows), (size_t)COLUMNS_MAX);
+	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
+		table_measure(&t, row, nowhere);
+	fclose(nowhere);
+	print_head(&t);
+	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
+		print_row(&t, row);
+	return CLI_OK;
+}
+
+/* ---- commands ---- */
+
+static int failed(struct lb *lb, enum lb_result r)
+{
+	cli_say("%s", lb_error(lb));
+	return cli_exit_of(r);
+}
+
+static int ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
+{
+	const char *words[] = { command, argument };
+	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
+
+	return r == LB_OK ? CLI_OK : failed(lb, r);
+}
+
+static int run_ls(struct lb *lb, const char *pattern)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "LOCKS", pattern, &reply);
+
+	return status == CLI_OK ? print_table(reply) : status;
+}
+
+static int run_who(struct lb *lb, const char *name)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "HOLDERS", name, &reply);
+
+	if (status != CLI_OK)
+		return status;
+	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
+	status = print_table(reply);
+	if (status == CLI_OK)
+		status = ask(lb, "QUEUE", name, &reply);
+	if (status != CLI_OK)
+		return status;
+	printf(lb_reply_count(reply) > 0 ? "\nwaiting on this host:\n" : "\nwaiting on this host: none\n");
+	return print_table(reply);
+}
+
+static int run_ping(struct lb *lb, const char *none)
+{
+	struct timespec a, b;
+	int status;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	status = ask(lb, "PING", NULL, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	if (status == CLI_OK)
+		printf("PONG (%.3f ms)\n", (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	return status;
+}
+
+static int run_info(struct lb *lb, const char *section)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "INFO", section, &reply);
+	const char *text;
+	size_t len;
+
+	if (status != CLI_OK)
+		return status;
+	text = lb_reply_text(reply, &len);
+	for (; len > 0; text++, len--) {
+		if (*text != '\r')
+			putchar(*text);
+	}
+	return CLI_OK;
+}
+
+static const struct {
+	const char *word;
+	int args_min, args_max;
+	int (*run)(struct lb *lb, const char *argument);
+} commands[] = {
+	{ "ls", 0, 1, run_ls },
+	{ "who", 1, 1, run_who },
+	{ "ping", 0, 0, run_ping },
+	{ "info", 0, 1, run_info },
+};
+
+static int with_broker(const char *socket, int (*run)(struct lb *, const char *), const char *argument)
+{
+	struct lb *lb;
+	enum lb_result r = lb_open(socket, &lb);
+	int status = r == LB_OK ? run(lb, argument) : failed(lb, r);
+
+	lb_close(lb);
+	if (fflush(stdout) == EOF || ferror(stdout)) {
+		cli_say("Cannot write the output: %s.", strerror(errno));
+		return CLI_OSERR;
+	}
+	return status;
+}
+
+static int dispatch(const char *socket, int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 1)
+		return cli_usage("What shall be done? lock, ls, who, ping or info.");
+	if (strcmp(argv[0], "lock") == 0)
+		return cli_lock(socket, argc, argv);
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[0], commands[i].word) != 0)
+			continue;
+		if (argc - 1 < commands[i].args_min)
+			return cli_usage("%s wants a NAME.", argv[0]);
+		if (argc - 1 > commands[i].args_max)
+			return cli_usage("%s: too many arguments.", argv[0]);
+		return with_broker(socket, commands[i].run, argv[1]);
+	}
+	return cli_usage("There is no command \"%s\".", argv[0]);
+}
+
+/* A descriptor below 3 that was closed would be taken by the socket, and the command would write into it. */
+static int open_standard(void)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
+		if (fcntl(fd, F_SETFD, 0) < 0)
+			return -errno;
+	}
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "socket", required_argument, NULL, 'S' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *socket = NULL;
+	int c;
+
+	if (open_standard() < 0)
+		return CLI_OSERR;
+	while ((c = getopt_long(argc, argv, "+S:Vh", options, NULL)) != -1) {
+		switch (c) {
+		case 'S':
+			socket = optarg;
+			break;
+		case 'V':
+			puts("lockbroker " LOCKBROKER_VERSION);
+			return CLI_OK;
+		case 'h':
+			fputs(help, stdout);
+			return CLI_OK;
+		case '?':
+			return cli_usage("The options are not understood.");
+		}
+	}
+	return dispatch(socket, argc - optind, argv + optind);
+}

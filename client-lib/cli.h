@@ -1,0 +1,26 @@
+/* What the files of the lockbroker command share. */
+#pragma once
+
+#include "lockbroker.h"
+
+/* As sysexits(3) and flock(1) have them; a command that was run gives its own. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_USAGE = 64,
+	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper */
+	CLI_OSERR = 71,
+	CLI_TAKEN = 75,
+	CLI_CANNOT_RUN = 126,
+	CLI_NOT_FOUND = 127,
+	CLI_SIGNAL = 128,
+};
+
+/* "lockbroker: <sentence>" on the standard error output. */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says the sentence and points to --help; returns CLI_USAGE. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The exit status that belongs to a failure. */
+int cli_exit_of(enum lb_result result);
+
+/* `lockbroker lock`: argv[0] is "lock". Returns the exit status. */
+int cli_lock(const char *socket, int argc, char **argv);

@@ -1,0 +1,328 @@
+/*
+ * lockbroker lock: run a command while holding a lock.
+ *
+ * The connection is the owner of the lock, and the command inherits its descriptor: the lock is held until the last
+ * of the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
+ *
+ *     take the lock -> fork, exec -> watch: signals are forwarded, events of the connection are heeded
+ *                                    LOST or connection gone -> TERM, grace, KILL
+ *                                    command ended -> its exit status
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
+#define GRACE_MS 3000
+#define SECONDS_MAX 1e9
+
+struct lock_job {
+	struct lb *lb;
+	const char *name;
+	char **command;
+	int64_t wait_ms, grace_ms;
+	int64_t token;
+	sigset_t inherited; /* signal mask, for the command */
+	int signals;        /* signalfd */
+	pid_t child;
+	bool lost;
+	int64_t kill_at_ms; /* INT64_MAX: not set */
+};
+
+static const int forwarded[] = {
+	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+	SIGPIPE, SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- what was asked for ---- */
+
+static int parse_seconds(const char *text, int64_t *ret_ms)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0))
+		return -EINVAL;
+	*ret_ms = (int64_t)((seconds > SECONDS_MAX ? SECONDS_MAX : seconds) * 1000 + 0.999);
+	return 0;
+}
+
+static int parse_options(struct lock_job *job, int argc, char **argv)
+{
+	int c;
+
+	/* 0 makes getopt forget the command line it is in the middle of. */
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt(argc, argv, "+:nw:k:")) != -1) {
+		switch (c) {
+		case 'n':
+			job->wait_ms = 0;
+			break;
+		case 'w':
+			if (parse_seconds(optarg, &job->wait_ms) < 0)
+				return cli_usage("-w wants seconds, not \"%s\".", optarg);
+			break;
+		case 'k':
+			if (parse_seconds(optarg, &job->grace_ms) < 0)
+				return cli_usage("-k wants seconds, not \"%s\".", optarg);
+			break;
+		case ':':
+			return cli_usage("-%c wants a number of seconds.", optopt);
+		case '?':
+			return cli_usage("lock has no option -%c.", optopt);
+		}
+	}
+	job->name = argv[optind];
+	if (!job->name)
+		return cli_usage("lock wants a NAME.");
+	job->command = argv + optind + 1;
+	if (*job->command && strcmp(*job->command, "--") == 0)
+		job->command++;
+	if (!*job->command)
+		return cli_usage("lock wants a command to run: lock %s -- CMD [ARG...].", job->name);
+	return CLI_OK;
+}
+
+/* ---- the command ---- */
+
+static int export(const struct lock_job *job)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", (long long)job->token);
+	if (setenv("LOCKBROKER_TOKEN", number, 1) < 0 || setenv("LOCKBROKER_NAME", job->name, 1) < 0)
+		return -errno;
+	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
+	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
+}
+
+static void become(struct lock_job *job) __attribute__((noreturn));
+static void become(struct lock_job *job)
+{
+	int error = 0;
+
+	if (fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
+		error = errno;
+	else if (export(job) < 0)
+		error = ENOMEM;
+	if (!error) {
+		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
+		execvp(job->command[0], job->command);
+		error = errno;
+	}
+	cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
+	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
+}
+
+/* From here on a signal is a thing to be read, not an end that would leave the command alone. */
+static int catch_signals(struct lock_job *job)
+{
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		sigaddset(&set, forwarded[i]);
+	/* Who started us may have ignored it, and then nobody could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
+	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
+		return -errno;
+	job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return job->signals < 0 ? -errno : 0;
+}
+
+static int start(struct lock_job *job)
+{
+	int r = catch_signals(job);
+
+	if (r < 0)
+		return r;
+	job->child = fork();
+	if (job->child < 0)
+		return -errno;
+	if (job->child == 0)
+		become(job);
+	return 0;
+}
+
+/* ---- while it runs ---- */
+
+static void lost(struct lock_job *job, const char *why)
+{
+	if (job->lost)
+		return;
+	job->lost = true;
+	cli_say("The lock %s is lost: %s Ending %s.", job->name, why, job->command[0]);
+	kill(job->child, SIGTERM);
+	job->kill_at_ms = now_ms() + job->grace_ms;
+}
+
+static void heed_event(struct lock_job *job, const struct lb_event *event)
+{
+	switch (event->type) {
+	case LB_EVENT_LOST:
+		if (strcmp(event->name, job->name) == 0)
+			lost(job, "the broker says so.");
+		break;
+	case LB_EVENT_JEOPARDY:
+		cli_say("ZooKeeper is out of reach; the lock %s is safe for %.1f s more.", job->name,
+			(double)event->ms / 1e3);
+		break;
+	case LB_EVENT_SAFE:
+		cli_say("ZooKeeper is back; the lock %s is safe.", job->name);
+		break;
+	case LB_EVENT_REVOKE:
+		cli_say("The lock %s is asked back: %s.", event->name, event->reason);
+		break;
+	case LB_EVENT_OTHER:
+		break;
+	}
+}
+
+static void heed_events(struct lock_job *job)
+{
+	struct lb_event event;
+	enum lb_result r;
+
+	while ((r = lb_event(job->lb, 0, &event)) == LB_OK)
+		heed_event(job, &event);
+	if (r != LB_NONE)
+		lost(job, lb_error(job->lb));
+}
+
+/* What the terminal sends goes to the whole foreground group: the command has it already. */
+static bool from_terminal(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_KERNEL && (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT ||
+					       info->ssi_signo == SIGHUP || info->ssi_signo == SIGWINCH);
+}
+
+static void forward_signals(struct lock_job *job)
+{
+	struct signalfd_siginfo info;
+
+	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD && !from_terminal(&info))
+			kill(job->child, (int)info.ssi_signo);
+	}
+}
+
+static bool ended(struct lock_job *job, int *ret_exit)
+{
+	int status;
+	pid_t pid = waitpid(job->child, &status, WNOHANG);
+
+	if (pid != job->child)
+		return false;
+	*ret_exit = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	return true;
+}
+
+static int poll_timeout(const struct lock_job *job)
+{
+	int64_t left = job->kill_at_ms - now_ms();
+
+	if (job->kill_at_ms == INT64_MAX)
+		return -1;
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static void kill_if_due(struct lock_job *job)
+{
+	if (now_ms() < job->kill_at_ms)
+		return;
+	cli_say("%s did not end within %.1f s: killing it.", job->command[0], (double)job->grace_ms / 1e3);
+	kill(job->child, SIGKILL);
+	job->kill_at_ms = INT64_MAX;
+}
+
+static int watch(struct lock_job *job)
+{
+	int status;
+
+	for (;;) {
+		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
+				      { .fd = lb_fd(job->lb), .events = POLLIN } };
+
+		/* The command's end is looked for before the loss that its end may bring. */
+		forward_signals(job);
+		if (ended(job, &status))
+			return status;
+		if (!job->lost)
+			heed_events(job);
+		kill_if_due(job);
+		poll(p, job->lost ? 1 : 2, poll_timeout(job));
+	}
+}
+
+/* ---- all of it ---- */
+
+/* So that who looks sees more than "lockbroker". The broker refuses names it does not like, and that is all right. */
+static void introduce(struct lock_job *job)
+{
+	const char *slash = strrchr(job->command[0], '/');
+	const char *words[] = { "CLIENT", "SETNAME", slash ? slash + 1 : job->command[0] };
+
+	lb_command(job->lb, 3, words, NULL);
+}
+
+static int take_and_run(struct lock_job *job)
+{
+	enum lb_result r;
+	int status;
+
+	introduce(job);
+	r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	if (r != LB_OK) {
+		cli_say("%s", lb_error(job->lb));
+		return cli_exit_of(r);
+	}
+	status = start(job);
+	if (status < 0) {
+		cli_say("Cannot start %s: %s.", job->command[0], strerror(-status));
+		return CLI_OSERR;
+	}
+	return watch(job);
+}
+
+int cli_lock(const char *socket, int argc, char **argv)
+{
+	struct lock_job job = { .wait_ms = -1, .grace_ms = GRACE_MS, .kill_at_ms = INT64_MAX, .signals = -1 };
+	int status = parse_options(&job, argc, argv);
+	enum lb_result r;
+
+	if (status != CLI_OK)
+		return status;
+	r = lb_open(socket, &job.lb);
+	if (r == LB_OK) {
+		status = take_and_run(&job);
+	} else {
+		cli_say("%s", lb_error(job.lb));
+		status = cli_exit_of(r);
+	}
+	if (job.signals >= 0)
+		close(job.signals);
+	lb_close(job.lb);
+	return status;
+}

@@ -1,0 +1,166 @@
+/*
+ * liblockbroker: locks that are exclusive among the processes of a host and among hosts, through the lockbrokerd
+ * of this host.
+ *
+ * A handle is one connection, and the connection is the owner of what is locked through it: as a thread is for a
+ * mutex. When the connection ends, because of lb_close(), exit, exec or a crash, everything it held is free.
+ *
+ *     struct lb *lb;
+ *     int64_t token;
+ *
+ *     if (lb_open(NULL, &lb) == LB_OK && lb_lock(lb, "orders/42", &token) == LB_OK) {
+ *             ... the work; hand `token` to the resource, so that it can refuse older ones ...
+ *             lb_unlock(lb, "orders/42");
+ *     } else {
+ *             fprintf(stderr, "%s\n", lb_error(lb));
+ *     }
+ *     lb_close(lb);
+ *
+ * Threads: a handle is not thread-safe; give each thread its own, which is also what makes them exclude each other.
+ * fork: parent and child must not both use a handle. The child's copy of the descriptor keeps the connection, and
+ * so the locks, alive until both are closed; lb_close() in the child closes the copy only and says nothing to the
+ * broker. exec: the descriptor is close-on-exec; who wants a program to inherit the locks clears that flag on
+ * lb_fd() (the lockbroker command does).
+ * Signals: calls go on after a signal handler has returned, and never raise SIGPIPE.
+ * Times are milliseconds. Strings are NUL-terminated UTF-8. Running out of memory ends the process (abort); what
+ * the library keeps is bounded.
+ */
+#ifndef LOCKBROKER_H
+#define LOCKBROKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lb;
+struct lb_reply;
+
+enum lb_result {
+	LB_OK = 0,
+	LB_TAKEN,       /* not granted in time: somebody else holds the lock */
+	LB_LOST,        /* the grant is void: the session was lost or somebody deleted its znode */
+	LB_NOTHELD,     /* this handle does not hold that lock */
+	LB_DEADLOCK,    /* granting this could never happen */
+	LB_BADNAME,     /* not a lock name: 1..512 bytes of UTF-8, no control characters, not "." or ".." */
+	LB_LIMIT,       /* a limit of the daemon is reached */
+	LB_DENIED,      /* not allowed for this user */
+	LB_MISMATCH,    /* the lock is of another kind */
+	LB_UNAVAILABLE, /* the daemon is there but cannot ask ZooKeeper now, so whether it is taken is not known */
+	LB_DRAINING,    /* the daemon is stopping */
+	LB_REFUSED,     /* the daemon did not accept the request for another reason */
+	LB_NONE,        /* lb_event(): nothing happened in time */
+	LB_CONNECTION,  /* no daemon, or the connection broke or was silent for too long: everything held is void */
+};
+
+/*
+ * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or if that is unset or empty,
+ * /run/lockbroker/lockbroker.sock. *ret is always set, to a handle that the caller must lb_close(): on failure it
+ * knows only its lb_error(). Returns LB_OK; LB_CONNECTION when there is no daemon, it may not be reached by this
+ * user, or it did not answer within 10 s; LB_LIMIT when it has too many clients; LB_DRAINING; LB_REFUSED.
+ */
+enum lb_result lb_open(const char *path, struct lb **ret);
+
+/* Closes the connection, which releases everything, and frees the handle. Takes NULL. Keeps errno. */
+void lb_close(struct lb *lb);
+
+/*
+ * Takes the lock, waiting as long as it takes: for other holders, and for ZooKeeper to be reachable. Who holds it
+ * already gets it again at once, with the same token; each lb_lock() wants its lb_unlock(). *ret_token (may be
+ * NULL) is the fencing token: larger than that of every earlier grant of this lock on any host. Returns LB_OK or an
+ * error, and then *ret_token is untouched. LB_LOST once, if an earlier grant of it was lost and neither lb_lock() nor
+ * lb_unlock() has said so (an event does not count: it may not have been read): whatever was done under it must be
+ * looked at before going on; the next call waits as usual.
+ */
+enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token);
+
+/*
+ * lb_lock() that gives up after `timeout_ms` with LB_TAKEN when somebody else holds the lock, with LB_UNAVAILABLE
+ * when that could not be known; nothing stays queued. 0 does not wait at all; negative means no bound; more than a
+ * year is taken as a year. A daemon that does not answer by `timeout_ms` plus the patience of lb_set_patience() costs
+ * the connection: LB_CONNECTION.
+ */
+enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
+
+/* lb_lock_timeout() with 0: takes the lock if it is free at this moment, else LB_TAKEN or LB_UNAVAILABLE. */
+enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
+
+/*
+ * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it
+ * since is in doubt; it is not held any more. LB_NOTHELD: there was nothing to release. Never waits for ZooKeeper.
+ */
+enum lb_result lb_unlock(struct lb *lb, const char *name);
+
+/*
+ * Sets *ret_ms to how long this handle's grant is still proven to be safe, counted from before the answer was sent;
+ * 0 when it holds no such lock or the proof has run out. While all is well the figure stays between half and two
+ * thirds of the session timeout; in standalone mode, where nothing can be lost, it is a large constant.
+ */
+enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
+
+/*
+ * What the broker tells without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is out
+ * of reach; grants stay safe for `ms` from now unless SAFE comes before. SAFE: no danger any more. REVOKE: somebody
+ * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. OTHER: something a newer daemon
+ * tells; to be ignored.
+ */
+enum lb_event_type { LB_EVENT_LOST, LB_EVENT_JEOPARDY, LB_EVENT_SAFE, LB_EVENT_REVOKE, LB_EVENT_OTHER };
+
+struct lb_event {
+	enum lb_event_type type;
+	const char *name;   /* LOST, REVOKE: the lock; until the next call with this handle. Else "" */
+	const char *reason; /* REVOKE: why, "stopping" when the daemon is to end; as long as `name`. Else "" */
+	int64_t token;      /* LOST, REVOKE: that of the grant. Else 0 */
+	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
+};
+
+/*
+ * The next event, waiting for it up to `timeout_ms` (0: not at all, negative: without bound). LB_NONE when there was
+ * none; LB_CONNECTION when the connection is gone, which is the loss of everything held. Events that arrive during
+ * other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then call this
+ * with 0 until it says LB_NONE; before the first poll too, for an event may have been read already.
+ */
+enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret);
+
+/*
+ * Asks anything that PROTOCOL.md knows and that answers at once: {"HOLDERS", "orders/42"}. *ret (may be NULL) is
+ * the reply, valid until the next call with this handle. Error replies become results as for all calls, and *ret
+ * is untouched. Not for commands that wait: the answer must come within the patience, else LB_CONNECTION.
+ */
+enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
+
+/* Looking at a reply. Every accessor takes NULL and any type, and answers with nothing for what is not there. */
+enum lb_reply_type { LB_REPLY_NIL, LB_REPLY_TEXT, LB_REPLY_INTEGER, LB_REPLY_ARRAY, LB_REPLY_MAP };
+
+enum lb_reply_type lb_reply_type(const struct lb_reply *reply);
+/* The bytes of a TEXT, not NUL-terminated, and their number in *ret_len (may be NULL); "" for all else. */
+const char *lb_reply_text(const struct lb_reply *reply, size_t *ret_len);
+/* The number of an INTEGER; 0 for all else. */
+int64_t lb_reply_integer(const struct lb_reply *reply);
+/* Items of an ARRAY, pairs of a MAP; 0 for all else. */
+size_t lb_reply_count(const struct lb_reply *reply);
+/* The i-th item of an ARRAY, the value of the i-th pair of a MAP; NULL when there is none. */
+const struct lb_reply *lb_reply_item(const struct lb_reply *reply, size_t i);
+/* The key of the i-th pair of a MAP; NULL when there is none. */
+const struct lb_reply *lb_reply_key(const struct lb_reply *map, size_t i);
+/* The item after this one of an ARRAY, faster than counting anew; there must be one. */
+const struct lb_reply *lb_reply_next(const struct lb_reply *item);
+/* The value of that key in a MAP; NULL when there is none. */
+const struct lb_reply *lb_reply_field(const struct lb_reply *map, const char *key);
+
+/* The socket, to poll or to be inherited; -1 when the connection is closed. It stays the library's: do not close. */
+int lb_fd(const struct lb *lb);
+
+/* How long an answer that should come at once is waited for; 10,000 at first. At least 1. */
+void lb_set_patience(struct lb *lb, int64_t ms);
+
+/* What the last failure was: always a sentence, until the next call with this handle. */
+const char *lb_error(const struct lb *lb);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
