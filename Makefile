@@ -1,0 +1,319 @@
+# lockbroker. `make help` lists what can be asked for.
+#
+#   BUILD=dir           where results go (build)
+#   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
+#   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
+#   WERROR=1            warnings are errors
+#   SAN=address,undefined   sanitizers (use a BUILD of its own)
+#   V=1                 show the commands
+
+VERSION = 0.1.0
+SONAME = liblockbroker.so.0
+
+BUILD ?= build
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+CFLAGS ?= -O2 -g
+LDFLAGS ?=
+WERROR ?=
+SAN ?=
+OBJCOPY ?= objcopy
+V ?=
+SEEDS ?= 300
+SEED ?=
+STANDALONE ?=
+MUTANT_SECONDS ?=
+PYTHON = /usr/bin/python3
+
+# ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
+
+PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c
+# Knows nothing of locks and nothing of the system: the core may use it.
+BASE_PURE = map.c heap.c
+BASE = log.c conf.c conf_value.c clock.c
+CORE = effect.c broker.c user.c client.c command.c redis.c lock.c request.c grant.c settle.c claim.c directory.c contender.c operation.c session.c \
+	record.c info.c
+IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
+	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c tokens.c
+CLIENT = lockbroker.c reply.c
+CLI = cli.c cli_lock.c
+
+# Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
+UNIT_PURE = test_resp.c test_name.c test_commands.c
+UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c
+UNIT_CORE_FIXTURE = core_fixture.c
+UNIT_BASE = test_conf.c
+FUZZ = fuzz_resp.c
+SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+	fakezk_handle.c fakezk_server.c fakezk_tree.c
+# Unit tests of the simulator's own parts: all of them but its main program.
+SIM_UNIT = test_fakezk.c
+SIM_MAIN = sim.c
+
+# ---- flags ----
+
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+MAKEFLAGS += --no-print-directory
+
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith \
+	-Wundef -Wvla -Wformat=2 -Wwrite-strings -Wcast-align -Wno-unused-parameter
+# Silent narrowing, and a default that hides a missing case, are bugs in the product and noise in a test.
+WARN_PRODUCT = -Wconversion -Wno-sign-conversion -Wswitch-enum
+# Glibc warns when asked to fortify what is not optimized.
+OPTIMIZED = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
+ifeq ($(SAN),)
+HARDEN = -fstack-protector-strong -fstack-clash-protection \
+	$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+else
+# Two warnings of gcc see what is not there when sanitizers rewrite the code.
+HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-stringop-overflow \
+	-Wno-maybe-uninitialized
+endif
+REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKER_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
+	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
+LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-needed
+COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS)
+LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS)
+
+DAEMON_LIBS = -lzookeeper_st -levent_core -linih
+
+# ---- files ----
+
+OBJ = $(BUILD)/obj
+PIC = $(BUILD)/pic
+TESTS = $(BUILD)/tests
+
+objects = $(addprefix $(OBJ)/$(1)/,$(2:.c=.o))
+
+PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
+BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
+BASE_O = $(call objects,daemon/base,$(BASE))
+CORE_O = $(call objects,daemon/core,$(CORE))
+IO_O = $(call objects,daemon/io,$(IO))
+MAIN_O = $(OBJ)/daemon/main.o
+CLIENT_O = $(call objects,client-lib,$(CLIENT))
+CLI_O = $(call objects,client-lib,$(CLI))
+SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
+SIM_O = $(call objects,tests/sim,$(SIM))
+SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
+SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
+UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
+UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
+UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
+FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
+
+# A later archive may use nothing of an earlier one.
+A_CORE = $(BUILD)/libcore.a
+A_PROTOCOL = $(BUILD)/libprotocol.a
+A_BASE_PURE = $(BUILD)/libbase_pure.a
+A_BASE = $(BUILD)/libbase.a
+A_IO = $(BUILD)/libio.a
+PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
+
+DAEMON = $(BUILD)/lockbrokerd
+COMMAND = $(BUILD)/lockbroker
+SHARED = $(BUILD)/$(SONAME)
+STATIC = $(BUILD)/liblockbroker.a
+SIM_BIN = $(BUILD)/sim
+
+.PHONY: all help deps check unit sim mutants system demo bench lint layers packaging format install uninstall clean tests
+.DEFAULT_GOAL = all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+all: $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+
+help: ## this list
+	@sed -n 's/^#   //p' Makefile
+	@echo
+	@sed -n 's/^\([a-z][a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
+		do printf '  make %-10s %s\n' "$$t" "$$d"; done
+
+deps: ## install what is missing on Debian 12 (quick when nothing is)
+	@sh tests/deps.sh
+
+# ---- rules ----
+
+Q = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
+# Objects are made again when the flags change.
+FLAGS = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
+$(BUILD)/.flags: force
+	@mkdir -p $(BUILD)
+	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" > $@
+$(BUILD)/.flags: export FLAGS_NOW = $(FLAGS)
+.PHONY: force
+force:
+
+$(OBJ)/tests/%.o: tests/%.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE) -fPIE -c $< -o $@
+
+$(OBJ)/%.o: %.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIE -c $< -o $@
+
+$(PIC)/%.o: %.c $(BUILD)/.flags
+	@mkdir -p $(@D)
+	$(call say,CC,'$< (shared)')
+	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIC -c $< -o $@
+
+$(A_CORE): $(CORE_O)
+$(A_PROTOCOL): $(PROTOCOL_O)
+$(A_BASE_PURE): $(BASE_PURE_O)
+$(A_BASE): $(BASE_O)
+$(A_IO): $(IO_O)
+$(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE) $(A_BASE) $(A_IO):
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(MAIN_O) $(A_IO) $(A_CORE) $(A_PROTOCOL) $(A_BASE) $(A_BASE_PURE) $(DAEMON_LIBS)
+
+$(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^
+
+# Both libraries show lb_ names only.
+$(SHARED): $(SHARED_O)
+	$(call say,LINK,$@)
+	$(Q)printf '{ global: lb_*; local: *; };\n' > $(BUILD)/lockbroker.map
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/lockbroker.map $(LINK_REQUIRED) \
+		$(LDFLAGS) -o $@ $^
+	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
+
+$(STATIC): $(SHARED_O)
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(LD) -r -o $(BUILD)/lockbroker_static.o $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='lb_*' $(BUILD)/lockbroker_static.o
+	$(Q)$(AR) rcs $@ $(BUILD)/lockbroker_static.o
+
+# ---- tests ----
+
+$(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(PURE) -lcmocka
+
+FIXTURE_O = $(call objects,tests/unit,$(UNIT_CORE_FIXTURE))
+$(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(FIXTURE_O) $(PURE) -lcmocka
+
+$(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) -lcmocka -linih
+
+# Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
+$(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^
+
+$(SIM_UNIT_BIN): $(TESTS)/%: $(OBJ)/tests/sim/%.o $(SIM_PARTS_O) $(PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(SIM_PARTS_O) $(PURE) -lcmocka
+
+$(SIM_BIN): $(SIM_O) $(PURE)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(SIM_O) $(PURE)
+
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+
+tests: $(UNIT_BIN) $(SIM_BIN) ## build the tests
+
+unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
+	@sh tests/unit/run.sh $^
+
+sim: $(SIM_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
+	$(SIM_BIN) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+# MUTANT_SECONDS= is for all of them together; what lives longer then is reported, not failed.
+mutants: ## break the rules one by one; the simulator must notice each
+	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) \
+		$(if $(MUTANT_SECONDS),--seconds $(MUTANT_SECONDS))
+
+PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
+
+system: all ## real daemons, a real ZooKeeper, Redis's own clients
+	@$(PYTEST) -n $(shell nproc) tests/system
+
+# Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
+check: ## all tests, plain and with sanitizers (installs what is missing first)
+	@$(MAKE) deps
+	@$(MAKE) all tests
+	@for step in layers unit packaging sim mutants system; do echo "== $$step"; $(MAKE) $$step MUTANT_SECONDS=20 || exit 1; done
+	@$(MAKE) BUILD=$(BUILD)/san SAN=address,undefined all tests
+	@for step in unit sim system; do echo "== $$step, sanitized"; \
+		$(MAKE) BUILD=$(BUILD)/san SAN=address,undefined $$step || exit 1; done
+	@echo "== all checks passed"
+
+demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
+	@$(MAKE) deps
+	@$(MAKE) all
+	@$(PYTHON) -B tests/demo/demo.py --build $(BUILD) $(if $(STANDALONE),--standalone)
+
+bench: all ## a few numbers
+	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD)
+
+layers: $(PURE) ## nothing in the pure parts may name more than memory and string functions
+	@$(if $(SAN),echo 'layers: skipped under sanitizers',sh tests/layers.sh $(PURE))
+
+packaging: all ## install below a private directory, use what is there, uninstall: nothing may be left
+	@MAKE='$(MAKE)' sh tests/packaging.sh '$(BUILD)' '$(CC)'
+
+lint: all tests layers ## format, static analysis, layers, house rules
+	@BUILD='$(BUILD)' sh tests/lint.sh
+
+FORMATTED = $(shell find protocol daemon client-lib tests -name '*.[ch]' | sort)
+format: ## clang-format in place
+	clang-format -i $(FORMATTED)
+
+# ---- install ----
+
+D = $(DESTDIR)$(PREFIX)
+MAN = $(wildcard client-lib/man/*.[1358])
+UNITS = $(wildcard systemd/*.service systemd/*.socket)
+CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
+man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+
+install: all ## install below DESTDIR/PREFIX; an existing configuration file is kept
+	install -d $(D)/sbin $(D)/bin $(D)/lib/pkgconfig $(D)/include $(D)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)
+	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
+	install -m 755 $(COMMAND) $(D)/bin/lockbroker
+	install -m 644 $(SHARED) $(D)/lib/$(SONAME)
+	ln -sf $(SONAME) $(D)/lib/liblockbroker.so
+	install -m 644 $(STATIC) $(D)/lib/liblockbroker.a
+	install -m 644 client-lib/lockbroker.h $(D)/include/lockbroker.h
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+		'Name: lockbroker' 'Description: client of lockbrokerd, the lock broker of a host' 'Version: $(VERSION)' \
+		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(D)/lib/pkgconfig/lockbroker.pc
+	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
+	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd|\1$(PREFIX)/sbin/lockbrokerd|' \
+		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(D)/lib/systemd/system/$${u##*/} && \
+		chmod 644 $(D)/lib/systemd/system/$${u##*/} || exit 1; done
+	test -e $(CONF) || install -m 644 conf/lockbroker.conf $(CONF)
+
+uninstall: ## remove what install put there (a configuration file that was edited stays)
+	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/lib/$(SONAME) $(D)/lib/liblockbroker.so \
+		$(D)/lib/liblockbroker.a $(D)/include/lockbroker.h $(D)/lib/pkgconfig/lockbroker.pc \
+		$(foreach m,$(MAN),$(call man_target,$(m))) \
+		$(addprefix $(D)/lib/systemd/system/,$(notdir $(UNITS)))
+	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
+
+clean: ## remove BUILD
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

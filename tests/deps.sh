@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs the Debian packages that building, testing and the demo need. Does nothing, quickly, when all are there.
+set -u
+
+packages="
+gcc libc6-dev make binutils
+libzookeeper-st-dev libevent-dev libinih-dev
+libcmocka-dev
+zookeeper default-jre-headless
+python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
+"
+# With a word of argument: for `make lint` as well.
+lint_packages="clang-format clang-tidy cppcheck systemd"
+
+fail()
+{
+	echo "make deps: $*" >&2
+	exit 1
+}
+
+case "${1-}" in
+lint) packages="$packages $lint_packages" ;;
+"") ;;
+*) fail "unknown set of packages: $1 (lint, or nothing)" ;;
+esac
+
+missing_packages()
+{
+	# shellcheck disable=SC2086
+	dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages 2>/dev/null |
+		sed -n 's/ installed$//p' | sort -u >"$known"
+	for package in $packages; do
+		grep -qxF "$package" "$known" || printf '%s ' "$package"
+	done
+}
+
+by_hand="please install by hand (names of Debian 12):"
+
+command -v dpkg-query >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1 ||
+	fail "this is not Debian; $by_hand" $packages
+
+known=$(mktemp) || fail "no room for a temporary file"
+trap 'rm -f "$known"' EXIT
+missing=$(missing_packages)
+[ -z "$missing" ] && exit 0
+
+[ "$(id -u)" = 0 ] || fail "not root; run once as root:  apt-get install -y $missing"
+. /etc/os-release
+[ "${ID-}" = debian ] || echo "make deps: written for Debian 12; trying on ${PRETTY_NAME-this system}" >&2
+
+echo "make deps: installing $missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get -q update || fail "apt-get update failed; is there a network?"
+# shellcheck disable=SC2086
+apt-get -q install -y --no-install-recommends $missing || fail "apt-get could not install: $missing"
+missing=$(missing_packages)
+[ -z "$missing" ] || fail "still missing after installing: $missing"

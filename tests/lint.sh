@@ -1,0 +1,70 @@
+#!/bin/sh
+# What a compiler does not see: house rules of layout and length, then the static analyzers. Every finding is shown
+# before it fails. Wants to be called from the project's directory by `make lint`, after the layers were checked.
+set -u
+
+status=0
+found()
+{
+	[ -z "$2" ] && return
+	echo "lint: $1:" >&2
+	printf '%s\n' "$2" >&2
+	status=1
+}
+
+c_files=$(find protocol daemon client-lib tests -name '*.[ch]' | sort)
+sources=$(find protocol daemon client-lib -name '*.c' ! -path '*/examples/*' | sort)
+scripts=$(find tests client-lib .ci -name '*.sh' -o -path .ci/run | sort)
+python=$(find tests client-lib -name '*.py' | sort)
+text=$(find . \( -name .git -o -name build -o -name __pycache__ \) -prune -o -type f -print | sort)
+
+echo "lint: layout"
+found "space at the end of a line" "$(grep -nE '[[:blank:]]+$' $c_files $scripts $python Makefile)"
+found "indented by spaces" "$(grep -nE '^    ' $c_files | grep -vE '^[^:]*:[0-9]+: +\*')"
+# 120 is the measure; a tab counts as four, and nobody has to break a sentence for a letter or two.
+found "much longer than 120 columns" "$(for file in $c_files $scripts; do
+	expand -t 4 "$file" | awk -v file="$file" 'length > 125 { print file ":" NR ": " length " columns" }'; done)"
+# Assembled here, so that this file does not find itself.
+found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX""ME|XX""X" $text)"
+
+echo "lint: length"
+# The public header is written for its readers, and for any compiler.
+headers=$(printf '%s\n' $c_files | grep '\.h$' | grep -vx client-lib/lockbroker.h)
+found "a header over 100 lines" "$(wc -l $(printf '%s\n' $headers | grep -v '^tests/') |
+	awk '$2 != "total" && $1 > 100')"
+found "a header without #pragma once" "$(grep -L '^#pragma once' $headers)"
+found "a function over 70 lines" "$(awk 'FNR == 1 { begin = 0 } /^\{/ { begin = FNR }
+	/^\}/ { if (begin && FNR - begin > 70) print FILENAME ":" begin ": " FNR - begin " lines"; begin = 0 }' \
+	$(printf '%s\n' $c_files | grep '\.c$'))"
+
+echo "lint: scripts"
+for script in $scripts; do
+	case $(head -n 1 "$script") in *bash*) shell=bash ;; *) shell=sh ;; esac
+	found "no valid script" "$($shell -n "$script" 2>&1)"
+done
+found "no valid Python" "$(for file in $python; do
+	/usr/bin/python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" 2>&1; done)"
+
+need()
+{
+	command -v "$1" >/dev/null 2>&1 && return
+	found "not installed: sh tests/deps.sh lint" "$1"
+	return 1
+}
+
+includes="-I. -Idaemon -D_GNU_SOURCE -DLOCKBROKER_VERSION=\"0\" -DLOCKBROKER_SYSCONFDIR=\"/etc\""
+jobs=$(nproc)
+if need cppcheck; then
+	echo "lint: cppcheck"
+	# It reads no system headers, and cannot guess what the macros of this one stand for.
+	queue=$(echo '#include <sys/queue.h>' | cc -E -H -x c - 2>&1 >/dev/null | sed -n 's/^\. //p' | head -n 1)
+	cppcheck -q -j "$jobs" --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 \
+		--suppress=missingIncludeSystem --suppress=unknownMacro --include="$queue" $includes $sources || status=1
+fi
+if need clang-tidy; then
+	echo "lint: clang-tidy"
+	printf '%s\n' $sources | xargs -P "$jobs" -I{} clang-tidy --quiet {} -- -std=gnu11 $includes 2>/dev/null || status=1
+fi
+
+[ $status = 0 ] && echo "lint: nothing found"
+exit $status
