@@ -1,0 +1,139 @@
+"""Fixtures. One ZooKeeper server serves the whole run, whatever the number of workers; every test has a root of its
+own below it, and daemons of its own that must end well and without a complaint of a sanitizer."""
+
+import os
+import secrets
+import signal
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import harness  # noqa: E402
+
+
+TEST_SECONDS_MAX = 120
+
+
+class Shared:
+    """The server of the run, as a test sees it: its port is all that crosses to the workers."""
+
+    tick_ms = 2000
+    ask = harness.Zookeeper.ask
+    sessions = harness.Zookeeper.sessions
+
+    def __init__(self, port):
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        config.lockbroker_sweeper = harness.begin_run()
+        config.lockbroker_zookeeper = harness.Zookeeper()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["lockbroker_port"] = node.config.lockbroker_zookeeper.port
+
+
+def pytest_unconfigure(config):
+    server = getattr(config, "lockbroker_zookeeper", None)
+    if server:
+        server.end()
+
+
+@pytest.fixture(autouse=True)
+def no_hang():
+    """A test that waits for what does not come ends as a failed one."""
+
+    def give_up(*_):
+        raise AssertionError(f"still waiting after {TEST_SECONDS_MAX} s")
+
+    previous = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(TEST_SECONDS_MAX)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture(scope="session")
+def zk(request):
+    config = request.config
+    if hasattr(config, "lockbroker_zookeeper"):
+        yield Shared(config.lockbroker_zookeeper.port)
+    elif "lockbroker_port" in config.workerinput:
+        yield Shared(config.workerinput["lockbroker_port"])
+    else:  # the run was started from a directory above, and its controller does not know this file
+        server = harness.Zookeeper()
+        yield Shared(server.port)
+        server.end()
+
+
+@pytest.fixture
+def own_zk():
+    """Makes private servers, for tests that hurt them or count what they do."""
+    servers = []
+
+    def make(**options):
+        servers.append(harness.Zookeeper(**options))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.end()
+
+
+@pytest.fixture
+def root():
+    return f"/t{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def daemons():
+    """Makes daemons; they end with the test, and must end well."""
+    made = []
+
+    def make(*args, **options):
+        made.append(harness.Daemon(*args, **options, wait=False))
+        made[-1].start()
+        return made[-1]
+
+    make.list = made
+    yield make
+    wrong = [complaint for complaint in (d.end() for d in made) if complaint]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.fixture
+def clients(daemons):
+    """Connects; all connections are closed before the daemons end."""
+    made = []
+
+    def connect(daemon, version=3):
+        made.append(daemon.client(version))
+        return made[-1]
+
+    yield connect
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def standalone(daemons):
+    return daemons()
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def broker(request, daemons, root):
+    """A daemon of either kind: what is true of both is tested on both."""
+    if request.param == "standalone":
+        return daemons()
+    return daemons(request.getfixturevalue("zk"), root)
+
+
+@pytest.fixture
+def two_hosts(daemons, zk, root):
+    return daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")

@@ -1,0 +1,416 @@
+"""Real servers, real daemons and a small client, for the system tests, the demo and the benchmark.
+
+Everything lives in a directory of its own, uses free ports of the loopback interface, and dies with the process that
+started it, however that one ends (setpriv --pdeathsig).
+"""
+
+import collections
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+PATIENCE = 30  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
+
+# T = 3 s on a server with a tick of 0.5 s: jeopardy 1 s and loss 2 s after the last proof, proofs 0.5 s apart.
+FAST_TICK_MS = 500
+FAST = {"zookeeper__session_timeout_ms": 3000, "locks__grant_min_ms": 300}
+
+JARS = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar"
+COMPLAINTS = re.compile(r"Sanitizer|runtime error:|[Aa]ssertion")
+
+
+def build_dir():
+    return os.path.abspath(os.environ.get("LOCKBROKER_BUILD", os.path.join(SOURCE, "build")))
+
+
+def program(name):
+    return os.path.join(build_dir(), name)
+
+
+def sanitizer_options():
+    """What a program must be compiled with to be linked with this build."""
+    with open(program("liblockbroker.so.0"), "rb") as f:
+        data = f.read()
+    found = [name for name, mark in (("address", b"__asan_"), ("undefined", b"__ubsan_")) if mark in data]
+    return [f"-fsanitize={','.join(found)}"] if found else []
+
+
+def fast_tmp(prefix):
+    """A new directory, in memory where that can be had; below that of begin_run()."""
+    shared_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("LOCKBROKER_RUN", shared_memory))
+
+
+SWEEP = 'cat >/dev/null; for i in 1 2 3 4 5; do rm -rf "$0" 2>/dev/null && exit; sleep 1; done'
+
+
+def begin_run():
+    """All directories of this process and those it starts go with it, even if it is killed: a process that reads from
+    a pipe learns of that. Keep what is returned until then."""
+    os.environ["LOCKBROKER_RUN"] = fast_tmp("lockbroker-run.")
+    return subprocess.Popen(["sh", "-c", SWEEP, os.environ["LOCKBROKER_RUN"]], stdin=subprocess.PIPE,
+                            start_new_session=True)
+
+
+def spawn(argv, **options):
+    """A process that does not outlive this one, and that ignores no signal because somebody here does."""
+    return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "env", "--default-signal", *argv], **options)
+
+
+def wait_until(condition, what, patience=PATIENCE):
+    """For what tells nobody when it happens. Returns the first true value."""
+    end = time.monotonic() + patience
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"gave up waiting for {what}"
+        time.sleep(0.01)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class NoZookeeper:
+    """An address where nobody serves, for daemons that must do without."""
+
+    address = "127.0.0.1:1"
+    tick_ms = 2000
+
+
+class Zookeeper:
+    """One private server. It may be killed, started again on its data, stopped (SIGSTOP) and let go on."""
+
+    def __init__(self, tick_ms=2000, jvm=()):
+        self.jvm = jvm
+        self.dir = fast_tmp("lockbroker-zk.")
+        self.tick_ms = tick_ms
+        self.port = None
+        self.process = None
+        self.start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def _spawn(self):
+        with open(os.path.join(self.dir, "zoo.cfg"), "w") as f:
+            f.write(
+                f"tickTime={self.tick_ms}\ndataDir={self.dir}/data\nclientPort={self.port}\n"
+                "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n"
+                "4lw.commands.whitelist=*\n"
+            )
+        with open(os.path.join(self.dir, "log"), "a") as log:
+            self.process = spawn(
+                ["java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+                 "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
+                 *self.jvm, "-cp", JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.dir}/zoo.cfg"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _serves(self):
+        """True when our server answers on the port: another one there has another dataDir."""
+        try:
+            return f"dataDir={self.dir}/" in self.ask("conf", 0.3) and "Mode:" in self.ask("srvr", 0.3)
+        except OSError:
+            return False
+
+    def start(self):
+        for _ in range(10):
+            if self.port is None:
+                self.port = free_port()
+            self._spawn()
+            wait_until(lambda: self._serves() or self.process.poll() is not None, "the ZooKeeper server")
+            if self.process.poll() is None:
+                return
+            self.port = None  # somebody else took it meanwhile
+        raise RuntimeError(f"no ZooKeeper server: see {self.dir}/log")
+
+    def ask(self, word, patience=PATIENCE):
+        """A four-letter word's answer. A server that is only starting may take the question and never answer."""
+        with socket.create_connection(("127.0.0.1", self.port), patience) as s:
+            s.sendall(word.encode())
+            chunks = []
+            while True:
+                data = s.recv(65536)
+                if not data:
+                    return b"".join(chunks).decode(errors="replace")
+                chunks.append(data)
+
+    def zxid(self):
+        return int(re.search(r"Zxid: (0x[0-9a-f]+)", self.ask("srvr")).group(1), 16)
+
+    def sessions(self):
+        """session id -> ephemeral paths, of the sessions that have any."""
+        found, paths = {}, None
+        for line in self.ask("dump").splitlines():
+            if re.fullmatch(r"0x[0-9a-f]+:", line):
+                paths = found.setdefault(line[:-1], [])
+            elif line.startswith("\t") and paths is not None:
+                paths.append(line.strip())
+            else:
+                paths = None
+        return found
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Daemon:
+    """One lockbrokerd with a socket and a directory of its own. When it has started it serves, with a session that is
+    safe unless there is no ZooKeeper to be had."""
+
+    def __init__(self, zookeeper=None, root="/t", host=None, wait=True, argv=(), env=None, limits=None, **conf):
+        self.dir = fast_tmp("lockbroker.")
+        self.socket = os.path.join(self.dir, "socket")
+        self.log_path = os.path.join(self.dir, "log")
+        self.host = host or os.path.basename(self.dir)
+        self.expected_exit = 0
+        self.options = {"daemon.socket": self.socket, "daemon.rundir": self.dir, "daemon.statedir": self.dir,
+                        "daemon.stop_timeout_ms": 1000}
+        if zookeeper:
+            self.options |= {"zookeeper.servers": zookeeper.address, "zookeeper.root": root,
+                             "zookeeper.host": self.host, "zookeeper.tick_ms": zookeeper.tick_ms}
+        self.options |= {k.replace("__", "."): v for k, v in conf.items()}
+        self.options |= {f"limits.{k}": v for k, v in (limits or {}).items()}
+        self.standalone = zookeeper is None
+        self.has_session = zookeeper not in (None, NoZookeeper)
+        self.argv = argv
+        self.env = env or {}
+        self.notify = None
+        self.process = None
+        if wait:
+            self.start()
+
+    def command(self):
+        return [program("lockbrokerd"), "--foreground", *(["--standalone"] if self.standalone else []),
+                *[w for k, v in self.options.items() for w in ("-o", f"{k}={v}")], *self.argv]
+
+    def spawn(self, **options):
+        path = os.path.join(self.dir, "notify")
+        if os.path.exists(path):
+            os.unlink(path)
+        if self.notify:
+            self.notify.close()
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind(path)
+        self.notify.settimeout(PATIENCE)
+        self.stopping = False
+        with open(self.log_path, "a") as log:
+            self.process = spawn(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                 env=os.environ | {"NOTIFY_SOCKET": path} | self.env, **options)
+
+    def start(self, **options):
+        self.spawn(**options)
+        self.wait_ready()
+
+    def notified(self, patience):
+        self.notify.settimeout(patience)
+        try:
+            return self.notify.recv(4096).decode().splitlines()
+        except TimeoutError:
+            return []
+
+    def wait_ready(self):
+        end = time.monotonic() + PATIENCE
+        while "READY=1" not in self.notified(0.2):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"lockbrokerd did not get ready ({self.process.poll()}):\n{self.log()}")
+        if self.has_session:
+            wait_until(lambda: self.info("session")["session_state"] == "safe", "the session")
+
+    def log(self):
+        with open(self.log_path, errors="replace") as f:
+            return f.read()
+
+    def client(self, version=3):
+        return Client(self.socket, version)
+
+    def info(self, *sections):
+        with self.client(2) as c:
+            return parse_info(c.call("INFO", *sections))
+
+    def signal(self, number):
+        self.stopping |= number in (signal.SIGTERM, signal.SIGINT)
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def terminate(self):
+        """SIGTERM, unless it was told to stop already (a second signal would make it end at once), and the status."""
+        if not self.stopping:
+            self.signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+    def end(self):
+        """Ends the daemon; returns what is wrong with how it lived and died, or None."""
+        status = None
+        if self.process and self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            try:
+                status = self.terminate()
+            except subprocess.TimeoutExpired:
+                self.kill()
+                status = "nothing: it did not end by itself"
+        log = self.log() if os.path.exists(self.log_path) else ""
+        if self.notify:
+            self.notify.close()
+        shutil.rmtree(self.dir, ignore_errors=True)
+        if COMPLAINTS.search(log):
+            return f"lockbrokerd complained:\n{log[-8000:]}"
+        if status not in (None, self.expected_exit):
+            return f"lockbrokerd ended with {status}:\n{log[-8000:]}"
+        return None
+
+
+def parse_info(text):
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
+
+
+class Error(str):
+    """An error reply, the dash taken off. `code` is its first word."""
+
+    @property
+    def code(self):
+        return self.split(" ", 1)[0]
+
+
+class Closed(Exception):
+    """The daemon closed the connection."""
+
+
+class Client:
+    """RESP over the socket. call() gives replies as Python values; pushes go to `pushes`."""
+
+    def __init__(self, path, version=3, patience=PATIENCE):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(patience)
+        self.socket.connect(path)
+        self.buffer = b""
+        self.pushes = collections.deque()
+        if version == 3:
+            self.hello = self.call("HELLO", "3")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def fileno(self):
+        return self.socket.fileno()
+
+    def close(self):
+        self.socket.close()
+
+    def send_raw(self, data):
+        self.socket.sendall(data)
+
+    def send(self, *words):
+        self.send_raw(encode(*words))
+
+    def call(self, *words):
+        self.send(*words)
+        return self.reply()
+
+    def quiet(self, seconds=0.15):
+        """True when nothing is to be read for that long. For showing that something does NOT happen."""
+        return not self.buffer and not select.select([self.socket], [], [], seconds)[0]
+
+    def reply(self):
+        while True:
+            kind, value = self._value()
+            if kind != b">":
+                return value
+            self.pushes.append(value)
+
+    def push(self):
+        """The next push; a reply instead is an error."""
+        if self.pushes:
+            return self.pushes.popleft()
+        kind, value = self._value()
+        assert kind == b">", f"a reply where a push was expected: {value!r}"
+        return value
+
+    def ended(self):
+        """True when the daemon closed the connection, after reading what is left."""
+        try:
+            while True:
+                self._fill()
+        except Closed:
+            return True
+        except TimeoutError:
+            return False
+
+    def _fill(self):
+        try:
+            data = self.socket.recv(65536)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise Closed
+        self.buffer += data
+
+    def _line(self):
+        while b"\r\n" not in self.buffer:
+            self._fill()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def _bytes(self, count):
+        while len(self.buffer) < count + 2:
+            self._fill()
+        data, end, self.buffer = self.buffer[:count], self.buffer[count:count + 2], self.buffer[count + 2:]
+        assert end == b"\r\n"
+        return data.decode(errors="surrogateescape")
+
+    def _value(self):
+        line = self._line()
+        kind, rest = line[:1], line[1:].decode(errors="surrogateescape")
+        if kind == b"+":
+            return kind, rest
+        if kind == b"-":
+            return kind, Error(rest)
+        if kind == b":":
+            return kind, int(rest)
+        if kind == b"_":
+            return kind, None
+        if kind == b"#":
+            return kind, rest == "t"
+        if kind == b",":
+            return kind, float(rest)
+        count = int(rest)
+        if count < 0:
+            return kind, None
+        if kind in b"$=":
+            return kind, self._bytes(count)
+        if kind in b"*>~":
+            return kind, [self._value()[1] for _ in range(count)]
+        assert kind == b"%", f"not RESP: {line!r}"
+        return kind, {self._value()[1]: self._value()[1] for _ in range(count)}
+
+
+def encode(*words):
+    words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)

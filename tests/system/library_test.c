@@ -1,0 +1,166 @@
+/*
+ * Carries out, through the library, what the test says line by line on the standard input, and prints what came of
+ * it. A line is a verb and its words; handles are numbered from 0. Built and driven by test_library.py.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <lockbroker.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { HANDLES = 4, WORDS = 8 };
+
+static const char *const results[] = {
+	"OK",     "TAKEN",    "LOST",        "NOTHELD",  "DEADLOCK", "BADNAME", "LIMIT",
+	"DENIED", "MISMATCH", "UNAVAILABLE", "DRAINING", "REFUSED",  "NONE",    "CONNECTION",
+};
+
+static struct lb *handles[HANDLES];
+static int64_t number; /* what a call gave, 0 when it gives none */
+
+/* The handle by its place: lb_open() fills it while the arguments are evaluated. */
+static void tell(struct lb *const *lb, enum lb_result r)
+{
+	if (r == LB_OK)
+		printf("OK %" PRId64 "\n", number);
+	else
+		printf("%s %s\n", results[r], lb_error(*lb));
+}
+
+static void print_reply(const struct lb_reply *reply)
+{
+	const char *text;
+	size_t i, len;
+
+	switch (lb_reply_type(reply)) {
+	case LB_REPLY_NIL:
+		printf("nil");
+		break;
+	case LB_REPLY_INTEGER:
+		printf("%" PRId64, lb_reply_integer(reply));
+		break;
+	case LB_REPLY_TEXT:
+		text = lb_reply_text(reply, &len);
+		printf("'%.*s'", (int)len, text);
+		break;
+	case LB_REPLY_ARRAY:
+		printf("[");
+		for (i = 0; i < lb_reply_count(reply); i++) {
+			print_reply(lb_reply_item(reply, i));
+			printf(" ");
+		}
+		printf("]");
+		break;
+	case LB_REPLY_MAP:
+		printf("{");
+		for (i = 0; i < lb_reply_count(reply); i++) {
+			print_reply(lb_reply_key(reply, i));
+			printf(":");
+			print_reply(lb_reply_item(reply, i));
+			printf(" ");
+		}
+		printf("}");
+		break;
+	}
+}
+
+static void command(struct lb *lb, int argc, char **argv)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, argc, (const char *const *)argv, &reply);
+
+	if (r == LB_OK) {
+		print_reply(reply);
+		printf("\n");
+	} else {
+		tell(&lb, r);
+	}
+}
+
+static void event(struct lb *lb, int64_t timeout_ms)
+{
+	static const char *const types[] = { "LOST", "JEOPARDY", "SAFE", "REVOKE", "OTHER" };
+	struct lb_event e;
+	enum lb_result r = lb_event(lb, timeout_ms, &e);
+
+	if (r == LB_OK)
+		printf("%s %s %" PRId64 " %" PRId64 " %s\n", types[e.type], e.name, e.token, e.ms, e.reason);
+	else
+		tell(&lb, r);
+}
+
+static void nothing(int which)
+{
+}
+
+/* From now on a signal comes every few milliseconds and interrupts whatever waits. */
+static void interrupt(void)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	struct itimerval often = { { 0, 5000 }, { 0, 5000 } };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void carry_out(int argc, char **argv)
+{
+	struct lb **lb = &handles[argc > 1 ? atoi(argv[1]) : 0];
+
+	number = 0;
+	if (strcmp(argv[0], "open") == 0)
+		tell(lb, lb_open(argc > 2 ? argv[2] : NULL, lb));
+	else if (strcmp(argv[0], "close") == 0)
+		lb_close(*lb), puts("OK"), *lb = NULL;
+	else if (strcmp(argv[0], "lock") == 0)
+		tell(lb, lb_lock(*lb, argv[2], &number));
+	else if (strcmp(argv[0], "timeout") == 0)
+		tell(lb, lb_lock_timeout(*lb, argv[2], atoll(argv[3]), &number));
+	else if (strcmp(argv[0], "try") == 0)
+		tell(lb, lb_try(*lb, argv[2], NULL));
+	else if (strcmp(argv[0], "unlock") == 0)
+		tell(lb, lb_unlock(*lb, argv[2]));
+	else if (strcmp(argv[0], "valid") == 0)
+		tell(lb, lb_valid(*lb, argv[2], &number));
+	else if (strcmp(argv[0], "event") == 0)
+		event(*lb, atoll(argv[2]));
+	else if (strcmp(argv[0], "command") == 0)
+		command(*lb, argc - 2, argv + 2);
+	else if (strcmp(argv[0], "patience") == 0)
+		lb_set_patience(*lb, atoll(argv[2])), puts("OK");
+	else if (strcmp(argv[0], "fd") == 0)
+		printf("%d\n", lb_fd(*lb));
+	else if (strcmp(argv[0], "error") == 0)
+		puts(lb_error(*lb));
+	else if (strcmp(argv[0], "interrupt") == 0)
+		interrupt(), puts("OK");
+}
+
+int main(void)
+{
+	char line[2048], *argv[WORDS + 1];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (;;) {
+		int argc = 0;
+		char *word;
+
+		/* An interrupted read is an error to stdio, not an end. */
+		errno = 0;
+		if (!fgets(line, sizeof(line), stdin)) {
+			if (errno != EINTR)
+				return 0;
+			clearerr(stdin);
+			continue;
+		}
+		for (word = strtok(line, " \n"); word && argc < WORDS; word = strtok(NULL, " \n"))
+			argv[argc++] = word;
+		argv[argc] = NULL;
+		if (argc > 0)
+			carry_out(argc, argv);
+	}
+}

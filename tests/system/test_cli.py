@@ -1,0 +1,290 @@
+"""The lockbroker command, as shells use it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+
+
+def command(daemon, *argv):
+    return [harness.program("lockbroker"), "-S", daemon.socket if daemon else "/nonexistent/socket", *map(str, argv)]
+
+
+def run(daemon, *argv, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(command(daemon, *argv), capture_output=True, text=True, timeout=harness.PATIENCE, **options)
+
+
+def start(daemon, *argv):
+    """The command in the background; its standard output is a pipe."""
+    return harness.spawn(command(daemon, *argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+
+
+READY = ["sh", "-c", 'echo $$; exec "$@"', "sh"]  # says its pid once it runs
+
+
+def started(daemon, *argv, name="a", options=()):
+    p = start(daemon, "lock", *options, name, "--", *READY, *argv)
+    return p, int(p.stdout.readline())
+
+
+def test_the_commands_exit_status_is_ours(broker):
+    for status in (0, 1, 7, 75, 255):
+        assert run(broker, "lock", "a", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+def test_a_signals_end_is_128_plus_its_number(broker):
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGUSR1):
+        assert run(broker, "lock", "a", "--", "sh", "-c", f"kill -{int(number)} $$").returncode == 128 + number
+
+
+def test_the_command_gets_its_arguments_environment_and_input_untouched(broker):
+    done = run(broker, "lock", "orders/42", "--", "printf", "%s|", "two words", "$HOME", "*")
+    assert done.stdout == "two words|$HOME|*|"
+    done = run(broker, "lock", "orders/42", "--", "sh", "-c", 'echo "$LOCKBROKER_NAME $LOCKBROKER_TOKEN"')
+    assert re.fullmatch(r"orders/42 \d+\n", done.stdout)
+    done = run(broker, "lock", "a", "--", "cat", stdin=None, input="through")
+    assert (done.stdout, done.stderr) == ("through", "")
+
+
+def test_it_waits_for_the_lock_and_runs_then(broker, clients):
+    c = clients(broker)
+    c.call("LOCK", "a")
+    p = start(broker, "lock", "a", "--", "echo", "run")
+    harness.wait_until(lambda: len(c.call("QUEUE", "a")) == 1, "the command to wait")
+    assert p.poll() is None
+    c.call("UNLOCK", "a")
+    assert p.communicate(timeout=harness.PATIENCE)[0] == "run\n"
+    assert p.returncode == 0
+
+
+def test_not_acquired_is_75(broker, clients):
+    clients(broker).call("LOCK", "a")
+    done = run(broker, "lock", "-n", "a", "--", "echo", "run")
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "a" in done.stderr
+    began = time.monotonic()
+    assert run(broker, "lock", "-w", "0.25", "a", "--", "echo", "run").returncode == 75
+    assert 0.25 <= time.monotonic() - began < 5
+    assert run(broker, "lock", "-w", "0", "a", "--", "echo", "run").returncode == 75
+
+
+def test_no_broker_is_69(tmp_path):
+    done = run(None, "lock", "a", "--", "echo", "run")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert "/nonexistent/socket" in done.stderr
+    for words in (["ls"], ["who", "a"], ["ping"], ["info"]):
+        assert run(None, *words).returncode == 69
+    stale = tmp_path / "stale"
+    with harness.socket.socket(harness.socket.AF_UNIX) as s:
+        s.bind(str(stale))
+    assert subprocess.run([harness.program("lockbroker"), "-S", str(stale), "ping"]).returncode == 69
+
+
+def test_no_zookeeper_is_69(daemons, root):
+    d = daemons(harness.NoZookeeper, root)
+    for options in (["-n"], ["-w", "0.2"]):
+        done = run(d, "lock", *options, "a", "--", "echo", "run")
+        assert (done.returncode, done.stdout) == (69, "")
+        assert done.stderr.startswith("lockbroker: ")
+
+
+@pytest.mark.parametrize("argv", [
+    [], ["nonsense"], ["lock"], ["lock", "a"], ["lock", "a", "--"], ["lock", "-w"],
+    ["lock", "-w", "soon", "a", "--", "true"], ["lock", "-w", "-1", "a", "--", "true"],
+    ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-x", "a", "--", "true"],
+    ["who"], ["who", "a", "b"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"], ["--nonsense"],
+])
+def test_wrong_usage_is_64(argv):
+    done = run(None, *argv)
+    assert done.returncode == 64
+    assert "--help" in done.stderr and done.stdout == ""
+
+
+def test_a_bad_name_is_64(standalone):
+    for name in ("", "..", "x" * 513, "a\nb"):
+        assert run(standalone, "lock", name, "--", "true").returncode == 64
+
+
+def test_exec_failures(standalone, tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_text("no program")
+    done = run(standalone, "lock", "a", "--", str(plain))
+    assert done.returncode == 126 and str(plain) in done.stderr
+    done = run(standalone, "lock", "a", "--", "no-such-command")
+    assert done.returncode == 127 and "no-such-command" in done.stderr
+    assert run(standalone, "lock", "-n", "a", "--", "true").returncode == 0
+
+
+def test_back_to_back_commands_find_the_lock_free(broker):
+    for _ in range(20):
+        assert run(broker, "lock", "-n", "a", "--", "true").returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+                                    signal.SIGUSR2, signal.SIGALRM, signal.SIGWINCH])
+def test_signals_are_forwarded(standalone, number):
+    name = number.name[3:]
+    p = start(standalone, "lock", "a", "--", "sh", "-c", f"trap 'echo {name}; exit 9' {name}; echo ready; "
+              "while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    p.send_signal(number)
+    assert p.stdout.readline() == f"{name}\n"
+    assert p.wait(harness.PATIENCE) == 9
+
+
+def test_a_signal_while_waiting_ends_it_and_its_request(broker, clients):
+    c = clients(broker)
+    c.call("LOCK", "a")
+    p = start(broker, "lock", "a", "--", "echo", "run")
+    harness.wait_until(lambda: len(c.call("QUEUE", "a")) == 1, "the command to wait")
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    harness.wait_until(lambda: c.call("QUEUE", "a") == [], "the request to go")
+
+
+def test_the_lock_follows_the_command(broker, clients):
+    """Killing the lockbroker process does not free the lock under the command, which goes on."""
+    c = clients(broker)
+    p, child = started(broker, "sleep", "60")
+    p.kill()
+    p.wait()
+    assert c.call("LOCK", "a", "WAIT", 100) is None
+    os.kill(child, signal.SIGKILL)
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_the_descriptor_may_be_given_up_by_a_background_process(standalone, clients):
+    c = clients(standalone)
+    keeps = run(standalone, "lock", "a", "--", "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
+    assert keeps.returncode == 0
+    assert c.call("LOCK", "a", "WAIT", 50) is None
+    os.kill(int(keeps.stdout), signal.SIGKILL)
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+    c.call("UNLOCK", "a")
+    closes = run(standalone, "lock", "a", "--", "bash", "-c",
+                 "exec {LOCKBROKER_FD}>&-; sleep 60 >/dev/null 2>&1 & echo $!")
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+    os.kill(int(closes.stdout), signal.SIGKILL)
+
+
+def test_ignored_signals_and_dead_children_of_the_caller_do_not_matter(standalone):
+    done = subprocess.run([sys.executable, "-c", """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+""", *command(standalone, "lock", "a", "--", "sh", "-c", "exit 5")], timeout=harness.PATIENCE)
+    assert done.returncode == 5
+
+
+def test_closed_standard_descriptors_do_not_matter(standalone):
+    line = " ".join(command(standalone, "lock", "a", "--", "sh", "-c", "'exit 6'"))
+    assert subprocess.run(["sh", "-c", f"exec {line} <&- >&- 2>&-"], timeout=harness.PATIENCE).returncode == 6
+
+
+def test_a_lost_broker_ends_the_command(standalone):
+    p, _ = started(standalone, "sleep", "60")
+    standalone.kill()
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    assert p.returncode == 128 + signal.SIGTERM
+    assert "lost" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalone):
+    p = start(standalone, "lock", "-k", "0.3", "a", "--", "sh", "-c",
+              "trap '' TERM; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    standalone.kill()
+    began = time.monotonic()
+    p.stdout.close()
+    err = p.stderr.read()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGKILL
+    assert 0.2 < time.monotonic() - began < 10
+    assert "killing" in err
+
+
+def test_a_lost_session_ends_the_command(own_zk, daemons):
+    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
+    d = daemons(zk, **harness.FAST)
+    p, _ = started(d, "sleep", "60")
+    zk.signal(signal.SIGSTOP)
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    zk.signal(signal.SIGCONT)
+    assert p.returncode == 128 + signal.SIGTERM
+    assert "out of reach" in err and "lost" in err
+
+
+def test_commands_under_one_lock_lose_no_increments(two_hosts, tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0\n")
+    step = f"read n < {counter}; echo $((n + 1)) > {counter}"
+    many = [start(two_hosts[i % 2], "lock", "a", "--", "sh", "-c", step) for i in range(40)]
+    for p in many:
+        assert p.communicate(timeout=harness.PATIENCE) == ("", "")
+        assert p.returncode == 0
+    assert counter.read_text() == "40\n"
+
+
+# ---- looking ----
+
+
+def test_ls(broker, clients):
+    assert run(broker, "ls").stdout == ""
+    c = clients(broker)
+    c.call("LOCK", "orders/42")
+    c.call("LOCK", "other")
+    lines = run(broker, "ls").stdout.splitlines()
+    assert "NAME" in lines[0].split()
+    assert {w for line in lines[1:] for w in line.split() if w in ("orders/42", "other")} == {"orders/42", "other"}
+    assert "other" not in run(broker, "ls", "orders/*").stdout
+
+
+def test_who(broker, clients):
+    a, b = clients(broker), clients(broker)
+    token = a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    harness.wait_until(lambda: len(a.call("QUEUE", "a")) == 1, "the request to be queued")
+    text = run(broker, "who", "a").stdout
+    holders, waiting = text.split("waiting on this host:")
+    assert str(token) in holders and str(os.getpid()) in holders
+    assert str(os.getpid()) in waiting
+    text = run(broker, "who", "nobody").stdout
+    assert "holders: none" in text and "waiting on this host: none" in text
+
+
+def test_who_sees_the_command(broker):
+    p, _ = started(broker, "sleep", "60")
+    assert re.search(r" sh .*\blockbroker\b", run(broker, "who", "a").stdout)
+    p.terminate()
+    p.wait()
+
+
+def test_ping_info_version_help(broker):
+    assert run(broker, "ping").stdout.startswith("PONG")
+    text = run(broker, "info").stdout
+    assert "redis_version:" in text and "\r" not in text
+    assert run(None, "--version").stdout.startswith("lockbroker ")
+    text = run(None, "--help")
+    assert text.returncode == 0
+    for word in ("lock", "ls", "who", "ping", "info"):
+        assert word in text.stdout
+
+
+def test_the_socket_comes_from_the_environment_too(standalone):
+    done = subprocess.run([harness.program("lockbroker"), "ping"], capture_output=True, text=True,
+                          env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, timeout=harness.PATIENCE)
+    assert done.stdout.startswith("PONG")
+
+
+def test_output_that_cannot_be_written_is_an_error(standalone):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command(standalone, "info"), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 71 and done.stderr

@@ -1,0 +1,331 @@
+"""The daemon as a program: options, configuration, socket file, signals, systemd."""
+
+import array
+import grp
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+
+SYSTEMD = os.path.join(harness.SOURCE, "systemd")
+
+
+def run(*argv, **options):
+    return subprocess.run([harness.program("lockbrokerd"), *argv], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, **options)
+
+
+def private(path):
+    return "-o", f"daemon.rundir={path}", "-o", f"daemon.statedir={path}"
+
+
+def test_version_and_help():
+    assert re.search(r"\d+\.\d+\.\d+", run("--version").stdout)
+    text = run("--help")
+    assert text.returncode == 0
+    for word in ("--standalone", "--foreground", "--print-config", "-c", "-o"):
+        assert word in text.stdout
+
+
+# ---- configuration ----
+
+
+@pytest.mark.parametrize("text, line, what", [
+    ("[daemon]\nsocket = /x\nsockte = /y\n", 3, "sockte"),
+    ("[locks]\n[nonsense]\nkey = 1\n", 2, "nonsense"),
+    ("[locks]\n\nlinger_ms = many\n", 3, "linger_ms"),
+    ("[locks]\nlinger_ms = -1\n", 2, "linger_ms"),
+    ("[locks]\nlinger_ms = 99999999999999999999\n", 2, "linger_ms"),
+    ("[zookeeper]\nroot = /\n", 2, "root"),
+    ("[zookeeper]\nroot = relative\n", 2, "root"),
+    ("[daemon]\nsocket_mode = 999\n", 2, "socket_mode"),
+    ("[daemon]\nlog_level = loud\n", 2, "log_level"),
+    ("[daemon\nsocket = /x\n", 1, ""),
+])
+def test_a_wrong_line_is_named_before_anything_starts(tmp_path, text, line, what):
+    conf = tmp_path / "lockbroker.conf"
+    conf.write_text(text)
+    done = run("-c", str(conf), "--standalone", "--foreground", *private(tmp_path))
+    assert done.returncode not in (0, None) and done.returncode > 0
+    assert f"{conf}:{line}" in done.stderr
+    assert what in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["lockbroker.conf"]
+
+
+@pytest.mark.parametrize("option", ["daemon.nonsense=1", "nonsense", "locks.linger_ms=x", "=", "locks.=1", "locks"])
+def test_a_wrong_option_is_named(option):
+    done = run("--standalone", "--print-config", "-o", option)
+    assert done.returncode > 0
+    assert option.split("=")[0] in done.stderr
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    done = run("-c", str(tmp_path / "none"), "--standalone", "--print-config")
+    assert done.returncode > 0 and str(tmp_path / "none") in done.stderr
+
+
+def test_print_config_round_trip(tmp_path):
+    first = run("--print-config", "-c", "/dev/null", "-o", "locks.linger_ms=123", "-o", f"daemon.socket={tmp_path}/s")
+    assert first.returncode == 0, first.stderr
+    assert re.search(r"^linger_ms *= *123$", first.stdout, re.M)
+    conf = tmp_path / "conf"
+    conf.write_text(first.stdout)
+    second = run("--print-config", "-c", str(conf))
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == first.stdout
+
+
+def test_the_sample_configuration_is_the_default():
+    sample = run("--print-config", "-c", os.path.join(harness.SOURCE, "conf", "lockbroker.conf"))
+    assert sample.returncode == 0, sample.stderr
+    assert sample.stdout == run("--print-config", "-c", "/dev/null").stdout
+
+
+def test_the_manual_has_every_key_with_its_default():
+    with open(os.path.join(harness.SOURCE, "client-lib", "man", "lockbroker.conf.5")) as f:
+        manual = dict(re.findall(r'^\.BR (\w+) " \(default ([^;)]*)', f.read().replace("\\-", "-"), re.M))
+    printed = dict(re.findall(r"^(\w+) *= *(.*)$", run("--print-config", "-c", "/dev/null").stdout, re.M))
+    printed["host"] = ""  # the host's own name
+    assert manual == {key: value or "empty" for key, value in printed.items()}
+
+
+def test_a_session_shorter_than_five_ticks_is_refused(tmp_path):
+    done = run("--print-config", "-o", "zookeeper.session_timeout_ms=4000", "-o", "zookeeper.tick_ms=2000")
+    assert done.returncode > 0
+    assert "session_timeout_ms" in done.stderr and "tick_ms" in done.stderr
+
+
+# ---- the socket ----
+
+
+def test_socket_mode_from_the_first_instant(daemons):
+    for mode in ("0600", "0660", "0666"):
+        d = daemons(daemon__socket_mode=mode)
+        assert stat.S_IMODE(os.stat(d.socket).st_mode) == int(mode, 8)
+
+
+def test_socket_group(daemons):
+    name = "daemon"
+    d = daemons(daemon__socket_group=name)
+    assert os.stat(d.socket).st_gid == grp.getgrnam(name).gr_gid
+
+
+def test_an_unknown_group_is_an_error(tmp_path):
+    done = run("--standalone", "--foreground", "-o", f"daemon.socket={tmp_path}/s", *private(tmp_path),
+               "-o", "daemon.socket_group=nosuchgroup")
+    assert done.returncode > 0 and "nosuchgroup" in done.stderr
+
+
+def test_a_stale_socket_is_replaced(daemons, clients):
+    d = daemons()
+    d.kill()
+    assert os.path.exists(d.socket)
+    d.start()
+    assert clients(d).call("PING") == "PONG"
+
+
+def test_a_second_daemon_in_one_directory_is_refused(daemons, clients, tmp_path):
+    d = daemons()
+    done = run("--standalone", "--foreground", "-o", f"daemon.socket={tmp_path}/s", "-o", f"daemon.rundir={d.dir}",
+               "-o", f"daemon.statedir={tmp_path}")
+    assert done.returncode > 0 and f"another lockbrokerd (pid {d.process.pid})" in done.stderr
+    d.kill()
+    d.start()
+    assert clients(d).call("PING") == "PONG"
+
+
+def test_a_live_socket_is_refused_and_left_alone(daemons, clients, tmp_path):
+    d = daemons()
+    c = clients(d)
+    c.call("LOCK", "a")
+    done = run("--standalone", "--foreground", "-o", f"daemon.socket={d.socket}", *private(tmp_path))
+    assert done.returncode > 0
+    assert "another lockbrokerd is serving" in done.stderr and d.socket in done.stderr
+    assert c.call("VALID", "a") > 0
+    assert clients(d).call("PING") == "PONG"
+
+
+def test_what_is_no_socket_is_left_alone(tmp_path):
+    path = tmp_path / "s"
+    path.write_text("precious")
+    done = run("--standalone", "--foreground", "-o", f"daemon.socket={path}", *private(tmp_path))
+    assert done.returncode > 0 and str(path) in done.stderr
+    assert path.read_text() == "precious"
+
+
+# ---- signals ----
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_with_zero(broker, number):
+    broker.signal(number)
+    assert broker.process.wait(harness.PATIENCE) == 0
+    assert not os.path.exists(broker.socket)
+
+
+def test_sigterm_tells_holders_and_waits_for_them(broker, clients):
+    a, b = clients(broker), clients(broker)
+    token = a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    harness.wait_until(lambda: len(a.call("QUEUE", "a")) == 1, "the request to be queued")
+    broker.signal(signal.SIGTERM)
+    assert b.reply().code == "DRAINING"
+    assert a.push() == ["revoke", "a", token, "stopping"]
+    assert a.call("LOCK", "c").code == "DRAINING"
+    assert a.call("UNLOCK", "a") == 0
+    assert broker.process.wait(harness.PATIENCE) == 0
+
+
+def test_sigterm_without_holders_is_quick(daemons, zk, root):
+    d = daemons(zk, root, daemon__stop_timeout_ms=20000)
+    with d.client() as c:
+        c.call("LOCK", "a")
+        c.call("UNLOCK", "a")
+        began = time.monotonic()
+        assert d.terminate() == 0
+        assert time.monotonic() - began < 10
+
+
+def test_sigterm_waits_no_longer_than_it_was_told(daemons, clients):
+    d = daemons(daemon__stop_timeout_ms=300)
+    a = clients(d)
+    a.call("LOCK", "a")
+    began = time.monotonic()
+    assert d.terminate() == 0
+    assert 0.2 < time.monotonic() - began < 10
+    assert a.ended()
+
+
+def test_a_second_sigterm_ends_it_at_once(daemons, clients):
+    d = daemons(daemon__stop_timeout_ms=60000)
+    a = clients(d)
+    a.call("LOCK", "a")
+    d.signal(signal.SIGTERM)
+    assert a.push()[0] == "revoke"
+    d.signal(signal.SIGTERM)
+    assert d.process.wait(harness.PATIENCE) == 1
+
+
+def test_sigpipe_and_sighup_do_not_end_it(standalone, clients):
+    standalone.signal(signal.SIGPIPE)
+    assert clients(standalone).call("PING") == "PONG"
+
+
+def test_without_zookeeper_it_serves_and_says_so(daemons, clients, root):
+    d = daemons(harness.NoZookeeper, root)
+    c = clients(d)
+    assert c.call("PING") == "PONG"
+    assert c.call("LOCK", "a", "WAIT", 0).code == "UNAVAILABLE"
+    assert c.call("LOCK", "a", "WAIT", 100).code == "UNAVAILABLE"
+    c.send("LOCK", "a")
+    assert c.quiet(0.3)
+
+
+def test_standalone_is_visible_and_keeps_tokens_growing_over_restarts(daemons, clients):
+    d = daemons()
+    assert "standalone" in d.log()
+    first = clients(d).call("LOCK", "a")
+    for kill in (True, False):
+        d.kill() if kill else d.terminate()
+        d.start()
+        c = clients(d)
+        second = c.call("LOCK", "a")
+        assert second > first
+        first = second
+        c.close()
+
+
+# ---- systemd ----
+
+
+def test_notify_ready_and_stopping(daemons):
+    d = daemons()
+    d.terminate()
+    lines = []
+    while "STOPPING=1" not in lines:
+        more = d.notified(1)
+        assert more, f"no STOPPING=1, only {lines}"
+        lines += more
+
+
+ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_socket_activation(daemons):
+    """As systemd does it: descriptor 3 listens already, LISTEN_FDS=1, LISTEN_PID is the daemon's."""
+    d = harness.Daemon(wait=False)
+    daemons.list.append(d)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.path.join(d.dir, "activated"))
+    listener.listen()
+    early = socket.socket(socket.AF_UNIX)
+    early.connect(listener.getsockname())
+    early.sendall(b"PING\r\n")
+    command = d.command
+    d.command = lambda: [sys.executable, "-c", ACTIVATE, str(listener.fileno()), *command()]
+    d.start(pass_fds=[listener.fileno()])
+    early.settimeout(harness.PATIENCE)
+    assert early.recv(100) == b"+PONG\r\n"
+    assert not os.path.exists(d.socket)
+    with harness.Client(listener.getsockname()) as c:
+        assert isinstance(c.call("LOCK", "a"), int)
+    assert d.terminate() == 0
+    assert os.path.exists(listener.getsockname()), "the socket is systemd's"
+    early.close()
+    listener.close()
+
+
+def test_descriptors_meant_for_another_process_are_left_alone(daemons):
+    d = daemons(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
+    with d.client() as c:
+        assert c.call("PING") == "PONG"
+
+
+@pytest.mark.skipif(not harness.shutil.which("systemd-analyze"), reason="no systemd-analyze here")
+def test_units_are_sound(tmp_path):
+    """Verified as installed: the program must be where the unit says."""
+    units = [f for f in os.listdir(SYSTEMD) if f.endswith((".service", ".socket"))]
+    assert {"lockbrokerd.service", "lockbrokerd.socket"} <= set(units)
+    for name in units:
+        with open(os.path.join(SYSTEMD, name)) as f:
+            text = re.sub(r"^(Exec\w*=)\S*/lockbrokerd", rf"\1{harness.program('lockbrokerd')}", f.read(), flags=re.M)
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, tmp_path.iterdir())],
+                          capture_output=True, text=True, env=os.environ | {"SYSTEMD_LOG_LEVEL": "warning"})
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path) not in done.stderr
+
+
+def test_descriptors_are_not_inherited(standalone, clients):
+    clients(standalone)
+    pid = standalone.process.pid
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        if int(fd) > 2:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as f:
+                flags = int(next(line.split()[1] for line in f if line.startswith("flags:")), 8)
+            assert flags & os.O_CLOEXEC, os.readlink(f"/proc/{pid}/fd/{fd}")
+
+
+def test_peer_credentials_are_not_forgeable(standalone, clients):
+    """Ancillary data of a client is no way in: descriptors it sends are closed, the request goes on."""
+    c = clients(standalone)
+    before = len(os.listdir(f"/proc/{standalone.process.pid}/fd"))
+    r, w = os.pipe()
+    c.socket.sendmsg([harness.encode("PING")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r, w]))])
+    assert c.reply() == "PONG"
+    assert len(os.listdir(f"/proc/{standalone.process.pid}/fd")) == before
+    os.close(r)
+    os.close(w)

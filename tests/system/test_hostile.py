@@ -1,0 +1,378 @@
+"""Hostile and clumsy clients: one clear error, a closed connection where the stream cannot be trusted any more,
+everybody else undisturbed, memory bounded."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+
+
+def resident_kb(daemon):
+    """0 under a sanitizer, which keeps what was freed."""
+    if harness.sanitizer_options():
+        return 0
+    with open(f"/proc/{daemon.process.pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+def descriptors(daemon):
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+BROKEN = {
+    "negative array": b"*-5\r\n",
+    "huge array": b"*1000000000\r\n",
+    "array over 64 bits": b"*99999999999999999999\r\n",
+    "array of words": b"*two\r\n",
+    "negative bulk": b"*1\r\n$-1\r\n",
+    "huge bulk": b"*1\r\n$2000000000\r\n",
+    "bulk over 64 bits": b"*1\r\n$99999999999999999999\r\n",
+    "bulk without length": b"*1\r\n$\r\n",
+    "not a bulk": b"*1\r\n:5\r\n",
+    "bulk longer than said": b"*1\r\n$4\r\nPINGPONG\r\n",
+    "endless line": b"x" * 2000000,
+    "endless length line": b"*" + b"1" * 2000000,
+    "unbalanced quotes": b"PING \"abc\r\n",
+}
+
+
+@pytest.mark.parametrize("junk", BROKEN.values(), ids=BROKEN.keys())
+def test_what_is_no_request_gets_one_error_and_the_end(standalone, clients, junk):
+    other = clients(standalone)
+    other.call("LOCK", "a")
+    c = clients(standalone, 2)
+    try:
+        c.send_raw(junk)
+    except ConnectionError:
+        pass  # it did not read all of it, rightly
+    answer = c.reply()
+    assert isinstance(answer, harness.Error) and answer.code == "ERR"
+    assert c.ended()
+    assert c.buffer == b""
+    assert other.call("VALID", "a") > 0
+
+
+def test_random_bytes_disturb_nobody(standalone, clients):
+    rng = random.Random(2)
+    other = clients(standalone)
+    other.call("LOCK", "a")
+    for _ in range(100):
+        with standalone.client(2) as c:
+            alphabet = rng.choice([bytes(range(256)), b"*$:\r\n0123456789-", b"*1\r\n$4PINGLOCK "])
+            try:
+                c.send_raw(bytes(rng.choices(alphabet, k=rng.randrange(1, 3000))))
+                c.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            assert c.ended()
+    assert other.call("UNLOCK", "a") == 0
+    assert len(other.call("CLIENT", "LIST").splitlines()) == 1
+
+
+@pytest.mark.parametrize("part", [b"*", b"*2\r\n$4\r\nLO", b"LOCK a",
+                                  b"*2\r\n$4\r\nLOCK\r\n$1\r\na", b"*1\r\n$4\r\nPING\r"])
+def test_half_a_request_waits_and_goes_with_its_client(standalone, clients, part):
+    c = clients(standalone, 2)
+    c.send_raw(part)
+    assert c.quiet()
+    c.close()
+    other = clients(standalone)
+    harness.wait_until(lambda: len(other.call("CLIENT", "LIST").splitlines()) == 1, "the client to be gone")
+    assert other.call("LOCKS") == []
+
+
+def test_a_request_may_come_byte_by_byte(standalone, clients):
+    c = clients(standalone, 2)
+    for byte in harness.encode("PING", "slowly") + b"PING again\r\n":
+        c.send_raw(bytes([byte]))
+    assert c.reply() == "slowly"
+    assert c.reply() == "again"
+
+
+def test_unknown_commands_and_wrong_words_are_errors_and_no_more(standalone, clients):
+    c = clients(standalone)
+    for words in (["NONSENSE"], ["GET", "x"], ["\x00\xff"], ["x" * 10000], ["LOCK"], ["LOCK", "a", "b"],
+                  ["LOCK", "a", "WAIT"], ["LOCK", "a", "WAIT", "soon"], ["LOCK", "a", "WAIT", "-1"],
+                  ["LOCK", "a", "WAIT", "9" * 30], ["LOCK", "a", "WAIT", "1", "WAIT", "2"], ["UNLOCK"],
+                  ["UNLOCK", "a", "TOKEN", "x"], ["VALID", "a", "TOKEN"], ["SELECT", "1"], ["SELECT", "x"],
+                  ["CLIENT"], ["CLIENT", "NONSENSE"], ["CLIENT", "UNBLOCK", "x"], ["EVENTS", "WAIT"],
+                  ["PING", "a", "b"], ["ECHO"], ["EVENTS"], ["QUIT", "now"]):
+        answer = c.call(*words)
+        assert isinstance(answer, harness.Error) and answer.code == "ERR", words
+        assert " " in answer and len(answer) < 1000
+    assert c.call("HELLO", "4").code == "NOPROTO"
+    assert c.call("PING") == "PONG"
+
+
+def test_an_error_stays_one_line_whatever_was_sent(standalone, clients):
+    c = clients(standalone, 2)
+    assert c.call("bad\r\n+OK\r\n$-1\r\n").code == "ERR"
+    assert c.call("PING") == "PONG"
+
+
+def test_a_client_that_never_reads_is_dropped_and_memory_stays_bounded(standalone, clients):
+    other = clients(standalone)
+    before = resident_kb(standalone)
+    with standalone.client(2) as c:
+        c.socket.settimeout(0.5)
+        sent = 0
+        try:
+            while sent < 400 * 1024 * 1024:
+                sent += c.socket.send(harness.encode("ECHO", "x" * 4000) * 16)
+        except TimeoutError:
+            pass  # the daemon stopped reading: as good
+        except ConnectionError:
+            pass
+        else:
+            raise AssertionError("the daemon took all of it")
+        assert other.call("PING") == "PONG"
+        grown = resident_kb(standalone) - before
+        assert grown < 64 * 1024, f"{grown} kB"
+    assert other.call("PING") == "PONG"
+
+
+def test_thousands_of_idle_connections(daemons):
+    d = daemons()
+    before = descriptors(d)
+    many = [socket.socket(socket.AF_UNIX) for _ in range(3000)]
+    try:
+        for s in many:
+            s.connect(d.socket)
+        with d.client() as c:
+            assert len(c.call("CLIENT", "LIST").splitlines()) == 3001
+            assert isinstance(c.call("LOCK", "a"), int)
+        assert resident_kb(d) < 400 * 1024
+    finally:
+        for s in many:
+            s.close()
+    with d.client() as c:
+        harness.wait_until(lambda: len(c.call("CLIENT", "LIST").splitlines()) == 1, "all to be gone")
+    harness.wait_until(lambda: descriptors(d) <= before, "the descriptors to be closed")
+
+
+# ---- limits: at each and one past it ----
+
+
+def test_limit_of_clients(daemons):
+    d = daemons(limits={"clients": 3})
+    three = [d.client() for _ in range(3)]
+    fourth = d.client(2)
+    answer = fourth.reply()
+    assert answer.code == "LIMIT"
+    assert fourth.ended()
+    assert [c.call("PING") for c in three] == ["PONG"] * 3
+    three.pop().close()
+
+    def accepted():
+        with d.client(2) as c:
+            try:
+                return c.call("PING") == "PONG"
+            except (harness.Closed, ConnectionError):
+                return False
+
+    harness.wait_until(accepted, "a place to be free")
+    for c in [*three, fourth]:
+        c.close()
+
+
+def test_limit_of_locks(daemons, clients):
+    d = daemons(limits={"locks": 3}, locks__linger_ms=0)
+    c = clients(d)
+    for name in "abc":
+        assert isinstance(c.call("LOCK", name), int)
+    assert c.call("LOCK", "d").code == "LIMIT"
+    assert c.call("UNLOCK", "a") == 0
+    assert isinstance(c.call("LOCK", "d"), int)
+
+
+def test_limit_of_requests_per_lock(daemons, clients):
+    d = daemons(limits={"requests_per_lock": 2})
+    holder, a, b, one_more = (clients(d) for _ in range(4))
+    holder.call("LOCK", "a")
+    a.send("LOCK", "a")
+    b.send("LOCK", "a")
+    harness.wait_until(lambda: len(holder.call("QUEUE", "a")) == 2, "both to be queued")
+    assert one_more.call("LOCK", "a").code == "LIMIT"
+    holder.call("UNLOCK", "a")
+    assert isinstance(a.reply(), int)
+
+
+def test_limit_of_requests_per_uid(daemons, clients):
+    d = daemons(limits={"requests_per_uid": 2})
+    holder, a, b, one_more = (clients(d) for _ in range(4))
+    holder.call("LOCK", "a")
+    holder.call("LOCK", "b")
+    a.send("LOCK", "a")
+    b.send("LOCK", "b")
+    harness.wait_until(lambda: len(holder.call("QUEUE", "a")) + len(holder.call("QUEUE", "b")) == 2, "the queue")
+    assert one_more.call("LOCK", "a").code == "LIMIT"
+    assert one_more.call("LOCK", "a").code == "LIMIT"
+
+
+@pytest.mark.parametrize("which", ["grants_per_client", "grants_per_uid"])
+def test_limit_of_grants(daemons, clients, which):
+    d = daemons(limits={which: 3})
+    c = clients(d)
+    for name in "abc":
+        assert isinstance(c.call("LOCK", name), int)
+    assert c.call("LOCK", "d").code == "LIMIT"
+    assert isinstance(c.call("LOCK", "a"), int), "re-entry is no further grant"
+    if which == "grants_per_client":
+        assert isinstance(clients(d).call("LOCK", "d"), int), "another client has its own"
+    c.call("UNLOCK", "b")
+    assert isinstance(c.call("LOCK", "e"), int)
+
+
+def test_limit_of_words_and_bytes_of_a_request(daemons, clients):
+    d = daemons(limits={"request_args": 8, "request_bytes": 2000})
+    c = clients(d)
+    assert "redis_version" in c.call("INFO", *["server"] * 7)
+    frame = len(harness.encode("ECHO", "x" * 1000)) - 1000
+    assert c.call("ECHO", "x" * (2000 - frame)) == "x" * (2000 - frame)
+    c.send("INFO", *["server"] * 8)
+    assert c.reply().code == "ERR" and c.ended()
+    c = clients(d)
+    c.send("ECHO", "x" * (2001 - frame))
+    assert c.reply().code == "ERR" and c.ended()
+    c = clients(d, 2)
+    c.send_raw(b"ECHO " + b"x" * 2000 + b"\r\n")
+    assert c.reply().code == "ERR" and c.ended()
+
+
+def ask_without_reading(c):
+    """Until the daemon takes no more; returns how many whole answers of 2000 bytes are due."""
+    request = harness.encode("ECHO", "x" * 2000)
+    c.socket.setblocking(False)
+    sent = 0
+    while harness.select.select([], [c.socket], [], 0.5)[1]:
+        sent += c.socket.send(request[sent % len(request):] + request * 100)
+        assert sent < 10000000
+    c.socket.settimeout(harness.PATIENCE)
+    return sent // len(request)
+
+
+def test_limit_of_unread_answers(daemons, clients):
+    """Who does not read is not listened to either, and goes on when he reads."""
+    d = daemons(limits={"output_bytes": 4096})
+    other, c = clients(d), clients(d, 2)
+    due = ask_without_reading(c)
+    assert other.call("PING") == "PONG"
+    for _ in range(due):
+        assert c.reply() == "x" * 2000
+
+
+def test_limits_of_events_that_are_not_read(daemons, clients):
+    """One more than is kept, or bytes more than may be pending, end a connection. A daemon that stops tells every
+    holder of every lock."""
+    d = daemons(limits={"events_per_client": 3, "output_bytes": 4096})
+    two_at, two_past, three_at, three_past = clients(d, 2), clients(d, 2), clients(d), clients(d)
+    for c, which, count in ((two_at, "two_at", 3), (two_past, "two_past", 4), (three_at, "x" * 400, 8),
+                            (three_past, "y" * 400, 12)):
+        for i in range(count):
+            assert isinstance(c.call("LOCK", f"{which}{i}"), int)
+    ask_without_reading(three_past)
+    d.signal(signal.SIGTERM)
+    assert [two_at.call("EVENTS")[0] for _ in range(3)] == ["revoke"] * 3
+    assert [three_at.push()[0] for _ in range(8)] == ["revoke"] * 8
+    assert two_past.ended() and two_past.buffer == b""
+    assert three_past.ended() and b"revoke" not in three_past.buffer
+
+
+def test_limit_of_the_sessions_paths(daemons, zk, root, clients):
+    """What protects the ensemble: the sum of the paths, with room for what is being handed over."""
+    d = daemons(zk, root, limits={"session_path_bytes": 2000})
+    c, taken = clients(d), []
+    while True:
+        answer = c.call("LOCK", f"lock{len(taken)}")
+        if isinstance(answer, harness.Error):
+            break
+        taken.append(f"lock{len(taken)}")
+    assert answer.code == "LIMIT" and 3 < len(taken) < 40
+    paths = next(p for p in zk.sessions().values() if f"{root}/.hosts/{d.host}" in p)
+    assert len(paths) == len(taken) + 1
+    assert sum(map(len, paths)) <= 2000
+    assert c.call("PING") == "PONG"
+    for name in taken:
+        assert c.call("UNLOCK", name) == 0
+    harness.wait_until(lambda: isinstance(c.call("LOCK", "again"), int), "room")
+
+
+def test_pipelined_requests_are_answered_in_order(broker, clients):
+    c = clients(broker)
+    for i in range(500):
+        c.send("LOCK", f"n{i % 7}")
+        c.send("ECHO", i)
+        c.send("UNLOCK", f"n{i % 7}")
+    for i in range(500):
+        assert isinstance(c.reply(), int)
+        assert c.reply() == str(i)
+        assert c.reply() == 0
+
+
+def test_churn_leaks_nothing(standalone):
+    def churn(count):
+        for i in range(count):
+            with standalone.client() as a, standalone.client(2) as b:
+                a.call("LOCK", f"churn{i}")
+                b.send("LOCK", f"churn{i}")
+                b.send_raw(b"*3\r\n$4\r\nLOCK\r\n$10\r\nhal")
+
+    churn(200)
+    with standalone.client() as c:
+        harness.wait_until(lambda: len(c.call("CLIENT", "LIST").splitlines()) == 1, "all to be gone")
+    before, open_before = resident_kb(standalone), descriptors(standalone)
+    churn(600)
+    with standalone.client() as c:
+        harness.wait_until(lambda: len(c.call("CLIENT", "LIST").splitlines()) == 1, "all to be gone")
+    harness.wait_until(lambda: descriptors(standalone) <= open_before, "the descriptors to be closed")
+    assert resident_kb(standalone) < before + 8 * 1024
+
+
+def test_nobody_else_is_slowed_by_a_flood(standalone, clients):
+    flood = clients(standalone, 2)
+    flood.socket.settimeout(0.05)
+    c = clients(standalone)
+    worst = 0
+    for _ in range(30):
+        try:
+            flood.socket.send(harness.encode("PING") * 2000)
+        except (TimeoutError, ConnectionError):
+            pass
+        began = time.monotonic()
+        assert c.call("PING") == "PONG"
+        worst = max(worst, time.monotonic() - began)
+    assert worst < 1
+
+
+NAMELESS = """
+import ctypes, sys; sys.path.insert(0, sys.argv[1])
+import harness
+ctypes.CDLL(None).prctl(15, b"a b=c\\nid=7 d", 0, 0, 0)
+c = harness.Client(sys.argv[2])
+c.call("LOCK", "a")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_name_of_a_process_forges_nothing(standalone, clients):
+    p = harness.spawn([sys.executable, "-c", NAMELESS, harness.HERE, standalone.socket],
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert p.stdout.readline() == b"ready\n"
+    c = clients(standalone)
+    (holder,) = c.call("HOLDERS", "a")
+    assert holder["pid"] == p.pid
+    lines = c.call("CLIENT", "LIST").splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        fields = dict(field.split("=", 1) for field in line.split(" "))
+        assert {"id", "name", "pid", "uid", "cmd", "resp", "held"} <= set(fields)
+        assert int(fields["pid"]) in (p.pid, os.getpid())
+    p.communicate()

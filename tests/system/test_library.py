@@ -1,0 +1,310 @@
+"""liblockbroker: a small C program does what the tests tell it, linked with the library as others would link it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+import harness
+
+
+def compile_with_library(source, program, *options):
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra",
+                    "-Wno-unused-parameter", "-Werror", "-g", *harness.sanitizer_options(),
+                    f"-I{harness.SOURCE}/client-lib", str(source), "-o", str(program), *options], check=True)
+    return str(program)
+
+
+class Program:
+    """The program of library_test.c: do() gives a line and gets one."""
+
+    def __init__(self, path, daemon_socket):
+        self.process = harness.spawn([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     text=True, bufsize=1, env=os.environ | {"LOCKBROKER_SOCKET": daemon_socket})
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+
+    def hear(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        return line.rstrip("\n")
+
+    def do(self, line):
+        self.tell(line)
+        return self.hear()
+
+    def end(self):
+        """Its end: it must have been a clean one, for a sanitizer too."""
+        if self.process.poll() is None:
+            try:
+                _, complaints = self.process.communicate(timeout=harness.PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
+            assert (self.process.returncode, complaints) == (0, "")
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    return compile_with_library(os.path.join(harness.HERE, "library_test.c"),
+                                tmp_path_factory.mktemp("library") / "driver", harness.program("liblockbroker.a"))
+
+
+@pytest.fixture
+def programs(driver, daemons):
+    made = []
+
+    def start(daemon_socket):
+        made.append(Program(driver, daemon_socket))
+        return made[-1]
+
+    yield start
+    for p in made:
+        p.end()
+
+
+def token_of(answer):
+    assert re.fullmatch(r"OK \d+", answer), answer
+    return int(answer.split()[1])
+
+
+def test_lock_unlock_try_valid(broker, programs):
+    p = programs(broker.socket)
+    assert p.do("open 0") == "OK 0"
+    assert p.do("open 1") == "OK 0"
+    first = token_of(p.do("lock 0 orders/42"))
+    assert first > 0
+    assert token_of(p.do("lock 0 orders/42")) == first
+    assert p.do("try 1 orders/42").startswith("TAKEN ")
+    assert p.do("timeout 1 orders/42 50").startswith("TAKEN ")
+    assert token_of(p.do("valid 0 orders/42")) > 0
+    assert p.do("valid 1 orders/42") == "OK 0"
+    assert p.do("unlock 1 orders/42").startswith("NOTHELD ")
+    assert p.do("unlock 0 orders/42") == "OK 0"
+    assert p.do("try 1 orders/42").startswith("TAKEN ")
+    assert p.do("unlock 0 orders/42") == "OK 0"
+    assert token_of(p.do("timeout 1 orders/42 20000")) > first
+    assert p.do("close 1") == "OK"
+    assert token_of(p.do("timeout 0 orders/42 99999999999999")) > first
+
+
+def test_errors_are_sentences(standalone, programs):
+    p = programs(standalone.socket)
+    assert p.do("open 0") == "OK 0"
+    assert re.fullmatch(r"[A-Z].+\.", p.do("error 0"))
+    for line, word in (("lock 0 ..", "BADNAME"), (f"lock 0 {'x' * 600}", "BADNAME"), ("unlock 0 a", "NOTHELD"),
+                       ("command 0 NONSENSE", "REFUSED"), ("command 0", "REFUSED")):
+        answer = p.do(line)
+        assert answer.startswith(word + " "), answer
+        assert " " in answer.split(" ", 1)[1]
+        assert p.do("error 0") == answer.split(" ", 1)[1]
+
+
+def test_no_daemon(programs, tmp_path):
+    p = programs(str(tmp_path / "none"))
+    answer = p.do("open 0")
+    assert answer.startswith("CONNECTION ") and str(tmp_path / "none") in answer
+    assert p.do("fd 0") == "-1"
+    for line in ("lock 0 a", "try 0 a", "unlock 0 a", "valid 0 a", "event 0 0", "command 0 PING"):
+        assert p.do(line) == answer
+    assert p.do("close 0") == "OK"
+    assert p.do("open 0 " + "x" * 200).startswith("CONNECTION ")
+
+
+def test_commands_and_replies(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    assert p.do("command 0 PING") == "'PONG'"
+    assert p.do("command 0 ECHO hello") == "'hello'"
+    assert p.do("command 0 CLIENT GETNAME") == "nil"
+    assert p.do("command 0 HOLDERS a") == "[]"
+    token = token_of(p.do("lock 0 a"))
+    assert f"'token':{token} " in p.do("command 0 HOLDERS a")
+    assert "'name':'a'" in p.do("command 0 LOCKS")
+    assert p.do("command 0 UNLOCK a") == "0"
+
+
+def test_signals_interrupt_nothing(broker, programs, clients):
+    c = clients(broker)
+    c.call("LOCK", "a")
+    p = programs(broker.socket)
+    assert p.do("interrupt") == "OK"
+    assert p.do("open 0") == "OK 0"
+    assert p.do("timeout 0 a 200").startswith("TAKEN ")
+    p.tell("lock 0 a")
+    harness.wait_until(lambda: len(c.call("QUEUE", "a")) == 1, "the request to be queued")
+    c.call("UNLOCK", "a")
+    token_of(p.hear())
+    assert p.do("unlock 0 a") == "OK 0"
+
+
+def test_a_hung_daemon_does_not_hang_a_timed_call(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("open 1")
+    p.do("patience 0 200")
+    p.do("patience 1 200")
+    standalone.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    assert p.do("timeout 0 a 300").startswith("CONNECTION ")
+    assert 0.5 <= time.monotonic() - began < 5
+    assert p.do("valid 1 a").startswith("CONNECTION ")
+    assert p.do("fd 0") == "-1"
+    standalone.signal(signal.SIGCONT)
+
+
+def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    standalone.kill()
+    answer = p.do("unlock 0 a")
+    assert answer.startswith("CONNECTION ")
+    assert p.do("event 0 0") == answer
+
+
+def test_events(own_zk, daemons, programs):
+    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
+    d = daemons(zk, **harness.FAST)
+    p = programs(d.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock 0 a"))
+    assert p.do("event 0 0").startswith("NONE ")
+    zk.signal(signal.SIGSTOP)
+    answer = p.do("event 0 10000")
+    assert re.fullmatch(r"JEOPARDY  0 \d+ ", answer) and int(answer.split()[2]) > 0
+    # The loss arrives while another call waits, and is kept.
+    assert p.do("timeout 0 b 2500").startswith("UNAVAILABLE ")
+    assert p.do("event 0 -1") == f"LOST a {token} 0 "
+    assert p.do("event 0 0").startswith("NONE ")
+    assert p.do("valid 0 a") == "OK 0"
+    zk.signal(signal.SIGCONT)
+    assert p.do("unlock 0 a").startswith("LOST ")
+    assert p.do("unlock 0 a").startswith("NOTHELD ")
+    token_of(p.do("timeout 0 a 20000"))
+
+
+def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock 0 a"))
+    standalone.signal(signal.SIGTERM)
+    assert p.do("event 0 10000") == f"REVOKE a {token} 0 stopping"
+    assert p.do("lock 0 b").startswith("DRAINING ")
+    assert p.do("unlock 0 a") == "OK 0"
+    assert standalone.process.wait(harness.PATIENCE) == 0
+
+
+class Impostor:
+    """A server that answers as it is told, to show the library nonsense."""
+
+    def __init__(self, path, answers):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        self.answers = answers
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        peer, _ = self.listener.accept()
+        with peer:
+            for answer in self.answers:
+                peer.recv(65536)
+                peer.sendall(answer)
+            peer.recv(1)
+
+    def end(self):
+        self.thread.join(harness.PATIENCE)
+        self.listener.close()
+
+
+HELLO = b"%1\r\n+server\r\n+lockbroker\r\n"
+
+
+@pytest.mark.parametrize("answers, line, expected", [
+    ([HELLO, b":7\r\n"], "lock 0 a", "OK 7"),
+    ([HELLO, b">2\r\n+odd\r\n+event\r\n:7\r\n"], "lock 0 a", "OK 7"),
+    ([HELLO, b"-NEWCODE a sentence of the future\r\n"], "lock 0 a", "REFUSED NEWCODE a sentence of the future"),
+    ([HELLO, b"-LIMIT\r\n"], "lock 0 a", "LIMIT "),
+    ([HELLO, b"+OK\r\n"], "lock 0 a", "REFUSED The daemon gave LOCK an answer"),
+    ([HELLO, b"+OK\r\n"], "unlock 0 a", "REFUSED The daemon gave UNLOCK an answer"),
+    ([HELLO, b"HTTP/1.1 400 Bad Request\r\n"], "lock 0 a", "CONNECTION "),
+    ([HELLO, b"$99999999999999\r\n"], "lock 0 a", "CONNECTION "),
+    ([HELLO, b"*-7\r\n"], "lock 0 a", "CONNECTION "),
+    ([HELLO, b"*1\r\n" * 1000], "lock 0 a", "CONNECTION "),
+])
+def test_whatever_answers_is_not_trusted(programs, tmp_path, answers, line, expected):
+    path = str(tmp_path / "s")
+    impostor = Impostor(path, answers)
+    p = programs(path)
+    assert p.do("open 0") == "OK 0"
+    assert p.do(line).startswith(expected)
+    p.do("close 0")
+    impostor.end()
+
+
+@pytest.mark.parametrize("answers, expected", [
+    ([b"-LIMIT too many clients\r\n"], "LIMIT too many clients"),
+    ([b"HTTP/1.1 400 Bad Request\r\n"], "CONNECTION "),
+    ([], "CONNECTION "),
+])
+def test_a_refusal_at_open_is_told(programs, tmp_path, answers, expected):
+    path = str(tmp_path / "s")
+    impostor = Impostor(path, answers)
+    p = programs(path)
+    assert p.do("open 0").startswith(expected)
+    assert p.do("fd 0") == "-1"
+    p.do("close 0")
+    impostor.end()
+
+
+def test_only_its_own_names_are_visible():
+    def symbols(*options):
+        done = subprocess.run(["nm", "--defined-only", *options], capture_output=True, text=True, check=True)
+        return {line.split()[2].split("@")[0] for line in done.stdout.splitlines() if len(line.split()) == 3}
+
+    with open(os.path.join(harness.SOURCE, "client-lib", "lockbroker.h")) as f:
+        declared = set(re.findall(r"^[a-z].*?\b(lb_\w+)\(", f.read(), re.M))
+    assert symbols("-D", harness.program("liblockbroker.so.0")) == declared
+    assert symbols("-g", harness.program("liblockbroker.a")) == declared
+
+
+@pytest.mark.skipif(bool(harness.sanitizer_options()), reason="a sanitized library needs more than libc")
+def test_it_needs_nothing_but_libc():
+    for name in ("liblockbroker.so.0", "lockbroker"):
+        done = subprocess.run(["readelf", "-d", harness.program(name)], capture_output=True, text=True, check=True)
+        assert re.findall(r"NEEDED.*\[(.*)\]", done.stdout) == ["libc.so.6"]
+    assert re.search(r"SONAME.*\[liblockbroker\.so\.0\]", subprocess.run(
+        ["readelf", "-d", harness.program("liblockbroker.so.0")], capture_output=True, text=True, check=True).stdout)
+
+
+def test_the_readmes_example_works(standalone, tmp_path):
+    with open(os.path.join(harness.SOURCE, "README.md")) as f:
+        code = re.search(r"^```c\n(.*?)^```", f.read(), re.M | re.S).group(1)
+    (tmp_path / "settle.c").write_text(code)
+    settle = compile_with_library(tmp_path / "settle.c", tmp_path / "settle", harness.program("liblockbroker.a"))
+    done = subprocess.run([settle], env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, capture_output=True,
+                          text=True)
+    assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""
+
+
+def test_the_example_counts(two_hosts, tmp_path):
+    example = compile_with_library(os.path.join(harness.SOURCE, "client-lib", "examples", "counter.c"),
+                                   tmp_path / "counter", harness.program("liblockbroker.so.0"),
+                                   f"-Wl,-rpath,{harness.build_dir()}")
+    counter = tmp_path / "n"
+    counter.write_text("")
+    many = [harness.spawn([example, str(counter), "20", "counter"], stdout=subprocess.PIPE, text=True,
+                          env=os.environ | {"LOCKBROKER_SOCKET": two_hosts[i % 2].socket}) for i in range(6)]
+    lines = [line.split() for p in many for line in p.communicate(timeout=harness.PATIENCE)[0].splitlines()]
+    assert counter.read_text() == "120\n"
+    by_number = sorted((int(number), int(token)) for _, token, number in lines)
+    assert [number for number, _ in by_number] == list(range(1, 121))
+    assert all(a[1] < b[1] for a, b in zip(by_number, by_number[1:])), "tokens grow with the counter"

@@ -1,0 +1,481 @@
+"""What ZooKeeper sees: the tree as others may read it, how little the daemon asks of it, and what happens when it
+goes away."""
+
+import os
+import re
+import signal
+import time
+
+import kazoo.client
+import pytest
+
+import harness
+from harness import FAST, FAST_TICK_MS
+
+
+@pytest.fixture
+def kazoo_client():
+    made = []
+
+    def connect(zk):
+        made.append(kazoo.client.KazooClient(hosts=zk.address))
+        made[-1].start(timeout=harness.PATIENCE)
+        return made[-1]
+
+    yield connect
+    for k in made:
+        k.stop()
+        k.close()
+
+
+def wait_queued(daemon, name, count):
+    with daemon.client() as c:
+        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
+
+
+def use_once(client, k, root):
+    """Makes the directory of the lock a, and leaves it empty."""
+    client.call("LOCK", "a")
+    client.call("UNLOCK", "a")
+    harness.wait_until(lambda: k.get_children(f"{root}/a") == [], "the znode to go")
+
+
+# ---- the tree ----
+
+
+def test_the_tree_is_curators(daemons, zk, root, clients, kazoo_client):
+    d = daemons(zk, root, host="alpha")
+    c = clients(d)
+    token = c.call("LOCK", "orders/42")
+    k = kazoo_client(zk)
+    assert sorted(k.get_children(root)) == sorted(set(k.get_children(root)) | {".hosts", "orders%2F42"})
+    (child,) = k.get_children(f"{root}/orders%2F42")
+    assert re.fullmatch(r"_c_[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}-__WRIT__\d{10}", child)
+    _, mine = k.get(f"{root}/orders%2F42/{child}")
+    _, host = k.get(f"{root}/.hosts/alpha")
+    assert mine.ephemeralOwner == host.ephemeralOwner != 0
+    assert token >> 10 == mine.czxid
+    data, _ = k.get(f"{root}/orders%2F42")
+    assert b"rw" in data
+
+
+@pytest.mark.parametrize("name, znode", [
+    ("plain", "plain"), ("a b", "a%20b"), (".dot", "%2Edot"), ("..x", "%2E.x"), ("100%", "100%25"), ("é", "%C3%A9"),
+    ("A-z_0.9", "A-z_0.9"), ("a/b/c", "a%2Fb%2Fc"),
+])
+def test_names_are_percent_encoded(daemons, zk, root, clients, kazoo_client, name, znode):
+    c = clients(daemons(zk, root))
+    c.call("LOCK", name)
+    assert znode in kazoo_client(zk).get_children(root)
+
+
+def test_an_unlocked_lock_leaves_no_contender(daemons, zk, root, clients, kazoo_client):
+    c = clients(daemons(zk, root, locks__linger_ms=0))
+    k = kazoo_client(zk)
+    for _ in range(3):
+        use_once(c, k, root)
+
+
+def test_directories_that_nobody_uses_go_and_come_again(own_zk, daemons, clients, kazoo_client):
+    """They are containers: the server deletes them once they are empty, here at once instead of every minute."""
+    zk = own_zk(jvm=["-Dznode.container.checkIntervalMs=100"])
+    c = clients(daemons(zk, locks__linger_ms=0))
+    k = kazoo_client(zk)
+    last = 0
+    for _ in range(5):
+        token = c.call("LOCK", "a")
+        assert token > last
+        last = token
+        assert k.exists("/t/a")
+        c.call("UNLOCK", "a")
+        harness.wait_until(lambda: not k.exists("/t/a"), "the directory to be deleted")
+    assert k.exists("/t/.hosts")
+
+
+def test_linger_keeps_the_claim_until_somebody_wants_it(daemons, zk, root, clients, kazoo_client):
+    alpha, beta = daemons(zk, root, locks__linger_ms=60000), daemons(zk, root)
+    a, b = clients(alpha), clients(beta)
+    first = a.call("LOCK", "a")
+    a.call("UNLOCK", "a")
+    k = kazoo_client(zk)
+    assert len(k.get_children(f"{root}/a")) == 1
+    second = a.call("LOCK", "a")
+    assert second >> 10 == first >> 10 and second > first
+    a.call("UNLOCK", "a")
+    assert b.call("LOCK", "a", "WAIT", 20000) > second
+
+
+def test_curators_contender_of_another_language_is_waited_for(daemons, zk, root, clients, kazoo_client):
+    c = clients(daemons(zk, root, locks__linger_ms=0))
+    k = kazoo_client(zk)
+    use_once(c, k, root)
+    path = k.create(f"{root}/a/_c_00000000-0000-4000-8000-000000000000-__WRIT__", ephemeral=True, sequence=True)
+    assert c.call("LOCK", "a", "WAIT", 300) is None
+    c.send("LOCK", "a")
+    assert c.quiet()
+    k.delete(path)
+    assert isinstance(c.reply(), int)
+
+
+def test_an_operator_who_deletes_the_znode_takes_the_lock_away(daemons, zk, root, clients, kazoo_client):
+    d = daemons(zk, root)
+    a, b = clients(d), clients(d)
+    a.call("LOCK", "a")
+    k = kazoo_client(zk)
+    time.sleep(1.2)  # a grant older than a second is watched
+    (child,) = k.get_children(f"{root}/a")
+    k.delete(f"{root}/a/{child}")
+    assert a.push()[:2] == ["lost", "a"]
+    assert a.call("VALID", "a") == 0
+    assert isinstance(b.call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_a_root_of_several_levels_is_made(daemons, zk, root, clients, kazoo_client):
+    c = clients(daemons(zk, f"{root}/deeper/still"))
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+    assert "a" in kazoo_client(zk).get_children(f"{root}/deeper/still")
+
+
+def test_a_plain_kazoo_znode_of_unknown_kind_is_not_skipped_in_silence(daemons, zk, root, clients, kazoo_client):
+    c = clients(daemons(zk, root, locks__linger_ms=0))
+    k = kazoo_client(zk)
+    use_once(c, k, root)
+    path = k.create(f"{root}/a/somebody-", ephemeral=True, sequence=True)
+    assert c.call("LOCK", "a", "WAIT", 300) is None
+    k.delete(path)
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+
+
+# ---- how little is asked ----
+
+
+def wait_released(zk):
+    """Until nobody has a znode for the lock a any more, as the server itself says."""
+    harness.wait_until(lambda: not any("/t/a/" in p for paths in zk.sessions().values() for p in paths), "the delete")
+
+
+def test_a_thousand_clients_are_one_session_and_one_znode_per_lock(own_zk, daemons, clients):
+    zk = own_zk()
+    d = daemons(zk)
+    many = [clients(d) for _ in range(1000)]
+    for i, c in enumerate(many):
+        c.send("LOCK", f"lock{i % 10}")
+    for i in range(10):
+        wait_queued(d, f"lock{i}", 99)
+    ((_, paths),) = zk.sessions().items()
+    locks = sorted(p.rsplit("/", 1)[0] for p in paths if "/.hosts/" not in p)
+    assert locks == [f"/t/lock{i}" for i in range(10)]
+    assert len(paths) == 11
+    connections = [line for line in zk.ask("cons").splitlines() if "sid=0x" in line]
+    assert len(connections) == 1
+
+
+def test_at_most_two_znodes_of_a_host_at_a_hand_over(own_zk, daemons, clients):
+    """Two hosts that want one lock all the time: never more than two znodes each, whenever one looks."""
+    zk = own_zk()
+    pair = [daemons(zk, locks__handoff_max=2), daemons(zk, locks__handoff_max=2)]
+    many = [clients(pair[i % 2]) for i in range(20)]
+    for c in many:
+        c.send("LOCK", "a")
+    served, most = 0, 0
+    while served < 400:
+        ready, _, _ = harness.select.select(many, [], [], harness.PATIENCE)
+        assert ready
+        for c in ready:
+            assert isinstance(c.reply(), int)
+            served += 1
+            c.call("UNLOCK", "a")
+            c.send("LOCK", "a")
+        for paths in zk.sessions().values():
+            most = max(most, len([p for p in paths if p.startswith("/t/a/")]))
+    assert len(zk.sessions()) == 2
+    assert 1 <= most <= 2
+    for c in many:
+        c.close()
+
+
+def test_an_uncontended_pair_costs_one_create_and_one_delete(own_zk, daemons, clients):
+    """Counted by the server: every write is one zxid. The heartbeat of T/6 is kept out by a long T."""
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0, zookeeper__session_timeout_ms=40000)
+    c = clients(d)
+
+    def pair():
+        c.call("LOCK", "a")
+        c.call("UNLOCK", "a")
+        wait_released(zk)
+
+    pair()  # the directory is known from here on
+    before, stats = zk.zxid(), d.info()
+    for _ in range(10):
+        pair()
+    assert zk.zxid() - before in (20, 21, 22)  # a heartbeat may fall in between
+    beats = int(d.info()["heartbeats_total"]) - int(stats["heartbeats_total"])
+    assert zk.zxid() - before == 20 + beats
+    reads = int(d.info()["zk_reads_total"]) - int(stats["zk_reads_total"])
+    assert reads <= 10, "one list in the same breath, no more"
+
+
+def test_an_uncontended_lock_is_one_round_trip(own_zk, daemons, clients):
+    """With the server stopped after the request is on its way nothing further is needed from the client side: the
+    create and the list leave together. Seen as one packet exchange: both are received before any answer."""
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0)
+    c = clients(d)
+    c.call("LOCK", "a")
+    c.call("UNLOCK", "a")
+    harness.wait_until(lambda: int(d.info()["zk_writes_total"]) > 0, "the first pair")
+
+    def sent():
+        info = d.info()
+        return int(info["zk_writes_total"]) - int(info["heartbeats_total"]), int(info["zk_reads_total"])
+
+    wait_released(zk)
+    writes, reads = sent()
+    zk.signal(signal.SIGSTOP)
+    c.send("LOCK", "a")
+    harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together", 5)
+    zk.signal(signal.SIGCONT)
+    assert isinstance(c.reply(), int)
+    assert sent() == (writes + 1, reads + 1)
+
+
+def test_unlock_waits_for_nothing(own_zk, daemons, clients):
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0)
+    c = clients(d)
+    c.call("LOCK", "a")
+    zk.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    assert c.call("UNLOCK", "a") == 0
+    assert time.monotonic() - began < 1
+    zk.signal(signal.SIGCONT)
+
+
+def cpu_ticks(pids):
+    used = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        used += int(fields[11]) + int(fields[12])
+    return used
+
+
+def switches(pids):
+    """How often they slept and woke."""
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/status") as f:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M).group(1))
+    return total
+
+
+def test_waiting_uses_no_cpu(own_zk, daemons, clients):
+    zk = own_zk()
+    # T/6 is longer than the measurement: no heartbeat falls into it, or one at most.
+    pair = [daemons(zk, zookeeper__session_timeout_ms=40000) for _ in range(2)]
+    holder = clients(pair[0])
+    holder.call("LOCK", "a")
+    waiting = [harness.spawn([harness.program("lockbroker"), "-S", d.socket, "lock", "a", "--", "true"])
+               for d in pair for _ in range(10)]
+    for d in pair:
+        for _ in range(50):
+            clients(d).send("LOCK", "a")
+        wait_queued(d, "a", 60)
+    time.sleep(2.5)  # the looks at a grant older than a second are over
+    daemon_pids, waiting_pids = [d.process.pid for d in pair], [p.pid for p in waiting]
+    before = [cpu_ticks(daemon_pids), switches(daemon_pids), cpu_ticks(waiting_pids), switches(waiting_pids)]
+    time.sleep(3)
+    assert cpu_ticks(daemon_pids) - before[0] <= 1
+    assert switches(daemon_pids) - before[1] <= 20
+    assert cpu_ticks(waiting_pids) == before[2]
+    assert switches(waiting_pids) == before[3]
+    for p in waiting:
+        p.kill()
+        p.wait()
+
+
+# ---- when it goes away ----
+
+
+def test_zookeeper_restarted_under_waiting_clients(own_zk, daemons, clients):
+    zk = own_zk()
+    pair = [daemons(zk), daemons(zk)]
+    holder = clients(pair[0])
+    first = holder.call("LOCK", "a")
+    waiters = [clients(d) for d in pair for _ in range(3)]
+    for c in waiters:
+        c.send("LOCK", "a")
+    wait_queued(pair[0], "a", 3)
+    wait_queued(pair[1], "a", 3)
+    zk.kill()
+    zk.start()
+    assert holder.call("UNLOCK", "a") == 0, "a restart shorter than the session loses nothing"
+    last = first
+    for _ in range(len(waiters)):
+        ready, _, _ = harness.select.select(waiters, [], [], harness.PATIENCE)
+        assert len(ready) == 1, "exactly one is served"
+        (c,) = ready
+        token = c.reply()
+        assert token > last
+        last = token
+        c.call("UNLOCK", "a")
+        waiters.remove(c)
+    assert not waiters
+
+
+def test_a_silent_server_is_jeopardy_and_then_loss(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST)
+    three, two, unaware = clients(d), clients(d, 2), clients(d)
+    three.call("LOCK", "three")
+    two.call("LOCK", "two")
+    unaware.call("LOCK", "unaware")
+    assert 900 < three.call("VALID", "three") <= 2000
+    two.send("EVENTS")
+    began = time.monotonic()
+    zk.signal(signal.SIGSTOP)
+    told = three.push()
+    assert told[0] == "jeopardy"
+    assert two.reply()[0] == "jeopardy"
+    assert three.call("VALID", "three") > 0
+    two.send("EVENTS")
+    told = three.push()
+    gone = time.monotonic() - began
+    assert told[:2] == ["lost", "three"]
+    assert two.reply()[:2] == ["lost", "two"]
+    assert 0.9 <= gone <= 2.6, gone
+    assert three.call("VALID", "three") == 0
+    zk.signal(signal.SIGCONT)
+    # A push may not have been read: a reply tells it once more. An event that was asked for has been read.
+    assert unaware.call("UNLOCK", "unaware").code == "LOST"
+    assert unaware.call("UNLOCK", "unaware").code == "NOTHELD"
+    assert three.call("LOCK", "three", "WAIT", 20000).code == "LOST"
+    assert isinstance(three.call("LOCK", "three", "WAIT", 20000), int)
+    assert isinstance(two.call("LOCK", "two", "WAIT", 20000), int)
+
+
+def test_a_loss_cannot_go_unseen_by_resp2(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST)
+    c, watcher = clients(d, 2), clients(d)
+    c.call("LOCK", "a")
+    watcher.call("LOCK", "b")
+    zk.signal(signal.SIGSTOP)
+    while watcher.push()[0] != "lost":
+        pass
+    zk.signal(signal.SIGCONT)
+    assert c.call("LOCK", "a", "WAIT", 0).code == "LOST"
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int)
+    assert c.call("UNLOCK", "a") == 0
+
+
+def test_a_short_silence_is_jeopardy_and_safe_again(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, zookeeper__session_timeout_ms=6000)
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    zk.signal(signal.SIGSTOP)
+    assert c.push()[0] == "jeopardy"
+    zk.signal(signal.SIGCONT)
+    assert c.push()[0] == "safe"
+    assert c.call("LOCK", "a") == token
+    assert c.call("VALID", "a") > 0
+
+
+def test_locks_are_lost_before_another_host_can_have_them(own_zk, daemons, clients):
+    """The daemon is stopped for longer than its session: the other host is served, and the first thing the old
+    holder hears after waking is that it lost."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    alpha, beta = daemons(zk, **FAST), daemons(zk, **FAST)
+    a, b = clients(alpha), clients(beta)
+    first = a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    wait_queued(beta, "a", 1)
+    alpha.signal(signal.SIGSTOP)
+    assert b.reply() > first
+    a.send("VALID", "a")
+    alpha.signal(signal.SIGCONT)
+    assert a.reply() == 0
+    assert a.push()[:2] == ["lost", "a"]
+
+
+def test_the_host_is_announced_with_what_an_operator_wants(daemons, zk, root, kazoo_client):
+    d = daemons(zk, root, host="alpha")
+    k = kazoo_client(zk)
+    harness.wait_until(lambda: k.exists(f"{root}/.hosts/alpha"), "the host to be announced")
+    data, _ = k.get(f"{root}/.hosts/alpha")
+    assert str(d.process.pid).encode() in data
+
+
+def test_what_is_held_at_the_end_of_a_daemon_is_not_given_away_early(own_zk, daemons, clients):
+    """The holder did not let go in time: it may still believe to hold, so the session is left to run out."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    alpha, beta = daemons(zk, **FAST, daemon__stop_timeout_ms=0), daemons(zk, **FAST)
+    a, b = clients(alpha), clients(beta)
+    first = a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    wait_queued(beta, "a", 1)
+    safe_ms = a.call("VALID", "a")
+    began = time.monotonic()
+    assert alpha.terminate() == 0
+    assert b.quiet(safe_ms / 1000 - 0.3 - (time.monotonic() - began))
+    assert b.reply() > first
+
+
+def test_a_daemon_that_was_killed_comes_back(own_zk, daemons, clients):
+    """Under the same name: what its predecessor left runs out, waiters of both hosts are served in the end."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    alpha, beta = daemons(zk, **FAST, host="alpha"), daemons(zk, **FAST, host="beta")
+    first = clients(alpha).call("LOCK", "a")
+    b = clients(beta)
+    b.send("LOCK", "a")
+    wait_queued(beta, "a", 1)
+    alpha.kill()
+    alpha.start()
+    again = clients(alpha)
+    again.send("LOCK", "a")
+    second = b.reply()
+    assert second > first
+    b.call("UNLOCK", "a")
+    assert again.reply() > second
+    harness.wait_until(lambda: alpha.info()["announced"] == "1", "its name to be its own again")
+
+
+def test_two_daemons_of_one_name_are_reported(daemons, zk, root, clients):
+    first, second = daemons(zk, root, host="alpha"), daemons(zk, root, host="alpha")
+    a, b = clients(first), clients(second)
+    a.call("LOCK", "a")
+    assert b.call("LOCK", "a", "WAIT", 200) is None
+    assert first.info()["announced"] == "1" and second.info()["announced"] == "0"
+    harness.wait_until(lambda: "alpha" in second.log(), "the report")
+
+
+def test_a_daemon_that_ends_takes_its_znodes_along(daemons, zk, root, kazoo_client):
+    d = daemons(zk, root, host="alpha")
+    k = kazoo_client(zk)
+    with d.client() as c:
+        c.call("LOCK", "a")
+        assert k.get_children(f"{root}/a")
+        c.call("UNLOCK", "a")
+    assert d.terminate() == 0
+    assert k.get_children(f"{root}/a") == []
+    assert k.get_children(f"{root}/.hosts") == []
+
+
+def test_the_server_of_another_user_is_not_needed_for_local_answers(own_zk, daemons, clients):
+    """A try that can be answered from what the host knows asks nothing of ZooKeeper."""
+    zk = own_zk()
+    d = daemons(zk)
+    a, b = clients(d), clients(d)
+    a.call("LOCK", "a")
+    zk.signal(signal.SIGSTOP)
+    assert b.call("LOCK", "a", "WAIT", 0) is None
+    assert b.call("LOCK", "a", "WAIT", 50) is None
+    zk.signal(signal.SIGCONT)
+
+
+def test_addresses_may_be_names_and_dead_servers_are_passed_over(daemons, zk, root, clients):
+    d = daemons(zk, root, zookeeper__servers=f"127.0.0.1:1,localhost:{zk.port}")
+    assert isinstance(clients(d).call("LOCK", "a", "WAIT", 25000), int)
+    assert os.path.exists(d.socket)
