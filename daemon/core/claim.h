@@ -55,6 +55,7 @@ struct claim {
 	uint8_t join_tries;
 	uint32_t seq;
 	int64_t czxid;
+	int64_t listed_ns;      /* WAITING: when that was asked last */
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
 	struct bytes pred_host; /* whose it is, as far as its data says */
 	struct bytes holder;    /* WAITING and listed: the first of all that conflict */

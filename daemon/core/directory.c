@@ -260,6 +260,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		return;
 	}
 	c->listed = true;
+	c->listed_ns = c->lock->broker->now_ns;
 	bytes_slice(&c->holder, ahead.first.name);
 	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;

@@ -480,7 +480,7 @@ static void touch_waiting(struct broker *b)
 static void prove(struct broker *b, const struct operation *op)
 {
 	struct session *s = &b->session;
-	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns);
+	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
 	s->stalled = false;
 	if (until > s->safe_until_ns)

@@ -10,7 +10,7 @@
  * Only an answered write proves anything: it went through the leader. Each one, sent at t (taken before the call),
  * answered within T/6 and, after a standstill, sent at least a tick later, moves
  *
- *     safe_until = max(safe_until, min(t + 2/3 T, seen + T))
+ *     safe_until = max(safe_until, min(t + 2/3 T, seen + 49/50 T))
  *
  * The leader expires a session no earlier than T after the last touch it saw, and `seen` is an instant at or after
  * which it did see one, if this write is answered. A write through a follower is no touch: the follower hands its
@@ -18,7 +18,8 @@
  * of a write reach us at `a`; the follower has our touch by then. A ping leaves the leader within half a tick. A
  * second write, sent half a tick after `a`, is answered behind that ping, so the follower has answered the ping
  * before. A third write, sent after that, reaches the leader behind the answer to the ping: the leader has seen us at
- * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself.
+ * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself. A fiftieth
+ * of T is left for clocks that run at different speeds.
  *
  * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts. A silent server is
  * dropped after T/6, so that another one can prove what this one does not.

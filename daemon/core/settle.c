@@ -5,6 +5,9 @@
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
+/* Somebody may have deleted a waiting znode of ours, or a server may have missed something: looked at now and then. */
+static const int64_t LONG_WAIT_NS = 30000000000;
+
 /* Whether something may be asked of ZooKeeper for this lock now. */
 static bool may_send(const struct lock *lock)
 {
@@ -248,6 +251,15 @@ static bool wants_watch(const struct lock *lock, const struct claim *c)
 	return lock->broker->now_ns - c->granted_ns >= WATCH_AFTER_NS;
 }
 
+static void watch_waiting(struct lock *lock, struct claim *c)
+{
+	claim_watch_pred(c);
+	if (c->listed && lock->broker->now_ns - c->listed_ns >= LONG_WAIT_NS) {
+		c->listed_ns = lock->broker->now_ns;
+		directory_list(lock, false);
+	}
+}
+
 static void watch(struct lock *lock)
 {
 	struct claim *c = lock->claim;
@@ -257,7 +269,7 @@ static void watch(struct lock *lock)
 	if (!c)
 		return;
 	if (c->state == CLAIM_WAITING)
-		claim_watch_pred(c);
+		watch_waiting(lock, c);
 	else if (c->state == CLAIM_HELD && !c->own_watch && wants_watch(lock, c))
 		directory_arm(lock);
 }
@@ -278,7 +290,7 @@ static void ask_again(struct lock *lock)
 	}
 }
 
-/* Only sets timers earlier: lock_tick looks again, and a pair of LOCK and UNLOCK need not move anything. */
+/* Only sets timers earlier: settling looks again, and a pair of LOCK and UNLOCK need not move anything. */
 static void set_timer(struct lock *lock)
 {
 	struct broker *b = lock->broker;
@@ -288,6 +300,8 @@ static void set_timer(struct lock *lock)
 		return;
 	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count))
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed)
+		heap_set_by(&b->timers, &lock->timer, c->listed_ns + LONG_WAIT_NS);
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!lock->grant_count && !lock->request_count)

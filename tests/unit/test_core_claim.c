@@ -162,6 +162,27 @@ static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void 
 	fixture_expect(f, 0, ":78848");
 }
 
+static void a_long_wait_looks_again_now_and_then(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	wait_behind(f, name);
+	for (int ms = 0; ms < 29000; ms += 1000) {
+		fixture_pass(f, 1000);
+		while (f->first_op < f->end_op) {
+			fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+			fixture_answer(f, ZK_OK);
+		}
+	}
+	fixture_pass(f, 1000);
+	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
+		fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_low }); /* ours was deleted by hand */
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
 static void nonode_from_the_watch_lists_again(void **state)
 {
 	struct fixture *f = *state;
@@ -653,6 +674,7 @@ int main(void)
 		TEST(a_new_directory_is_made_with_its_kind),
 		TEST(a_directory_of_another_kind_is_refused),
 		TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes),
+		TEST(a_long_wait_looks_again_now_and_then),
 		TEST(nonode_from_the_watch_lists_again),
 		TEST(a_waiter_whose_znode_was_deleted_joins_again),
 		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),

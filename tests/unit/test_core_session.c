@@ -275,7 +275,7 @@ static void a_slow_handshake_shortens_the_proof(void **state)
 	fixture_start(f);
 	fixture_zk_connected(f, SESSION);
 	fixture_answer_session(f);
-	assert_int_equal(safe_ms(f), 7000);
+	assert_int_equal(safe_ms(f), 6760);
 	/* The second proves that the first reached the leader, and nothing about itself: nor do two sent together. */
 	fixture_pass(f, 1500);
 	fixture_connect(f, 0);
@@ -285,7 +285,7 @@ static void a_slow_handshake_shortens_the_proof(void **state)
 	fixture_answer(f, ZK_REFUSED); /* create */
 	bytes_clear(&f->replies[0]);
 	fixture_answer(f, ZK_NONODE); /* list */
-	assert_int_equal(safe_ms(f), 5500);
+	assert_int_equal(safe_ms(f), 5260);
 	fixture_pass(f, 1500);
 	fixture_answer_session(f);
 	assert_int_equal(safe_ms(f), 8000);

@@ -1,0 +1,345 @@
+/* What a client asks for, and what the answers mean for the model of what it holds. */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct ask ask_of(enum command command, int lock)
+{
+	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
+}
+
+static int held_lock(struct caller *c)
+{
+	int count = 0, found = -1, i;
+
+	for (i = 0; i < c->host->w->lock_count; i++)
+		if (c->holding[i].held && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
+			found = i;
+	return found;
+}
+
+static int highest_held(const struct caller *c)
+{
+	int i, found = -1;
+
+	for (i = 0; i < LOCKS_MAX; i++)
+		if (c->holding[i].held)
+			found = i;
+	return found;
+}
+
+/* Locks are waited for without a limit in one order only: clients must not make a deadlock of their own. */
+static struct ask lock_ask(struct caller *c)
+{
+	struct world *w = c->host->w;
+	struct ask a = ask_of(COMMAND_LOCK, (int)rng_below(&w->rng, (uint32_t)w->lock_count));
+	uint32_t roll = rng_below(&w->rng, 10);
+
+	if (roll < 2)
+		a.wait_ms = 0;
+	else if (roll < 5)
+		a.wait_ms = rng_between(&w->rng, 1, 300);
+	else if (roll < 6)
+		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
+	if (a.wait_ms < 0 && (c->sent || a.lock <= highest_held(c)))
+		a.wait_ms = rng_between(&w->rng, 1, 2000);
+	return a;
+}
+
+static struct ask unlock_ask(struct caller *c, int lock)
+{
+	struct world *w = c->host->w;
+	struct ask a = ask_of(COMMAND_UNLOCK, lock);
+
+	if (w->quiet)
+		return a;
+	if (rng_percent(&w->rng, 40))
+		a.token = c->holding[lock].token;
+	else if (rng_percent(&w->rng, 5))
+		a.token = c->holding[lock].token + 1 + (int64_t)rng_below(&w->rng, 3) * 1024;
+	return a;
+}
+
+static struct ask other_ask(struct caller *c)
+{
+	static const enum command others[] = {
+		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
+		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
+		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_QUIT,
+	};
+	struct rng *r = &c->host->w->rng;
+	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
+			      (int)rng_below(r, (uint32_t)c->host->w->lock_count));
+
+	if (a.command == COMMAND_EVENTS)
+		a.wait_ms = rng_between(r, 0, 200);
+	if (a.command == COMMAND_HELLO)
+		a.token = 2 + rng_below(r, 2);
+	if (a.command == COMMAND_CLIENT)
+		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
+	return a;
+}
+
+static struct ask quiet_ask(struct caller *c)
+{
+	int lock = held_lock(c);
+
+	if (lock >= 0)
+		return unlock_ask(c, lock);
+	return ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
+}
+
+struct ask ask_choose(struct caller *c)
+{
+	struct rng *r = &c->host->w->rng;
+	int lock = held_lock(c);
+
+	if (c->host->w->quiet)
+		return quiet_ask(c);
+	if (c->id == 0 && c->wants_pushes) {
+		struct ask a = ask_of(COMMAND_HELLO, 0);
+
+		a.token = 3;
+		return a;
+	}
+	if (lock >= 0 && rng_percent(r, 70))
+		return unlock_ask(c, lock);
+	if (rng_percent(r, lock >= 0 ? 50 : 85))
+		return lock_ask(c);
+	return other_ask(c);
+}
+
+static struct slice put_number(char **at, int64_t value)
+{
+	char *begin = *at;
+
+	*at += sprintf(begin, "%" PRId64, value) + 1;
+	return slice_of(begin);
+}
+
+size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
+{
+	const struct world *w = c->host->w;
+	size_t n = 0;
+
+	words[n++] = slice_of(command_table[a->command].word);
+	if (a->command == COMMAND_LOCK || a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID ||
+	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE)
+		words[n++] = slice_of(w->lock_name[a->lock]);
+	if (a->command == COMMAND_CLIENT) {
+		words[n++] = SLICE("UNBLOCK");
+		words[n++] = put_number(&buffer, (int64_t)c->host->clients[a->target].id);
+	}
+	if (a->command == COMMAND_HELLO)
+		words[n++] = put_number(&buffer, a->token);
+	if ((a->command == COMMAND_LOCK || a->command == COMMAND_EVENTS) && a->wait_ms >= 0) {
+		words[n++] = SLICE("WAIT");
+		words[n++] = put_number(&buffer, a->wait_ms);
+	}
+	if ((a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID) && a->token) {
+		words[n++] = SLICE("TOKEN");
+		words[n++] = put_number(&buffer, a->token);
+	}
+	return n;
+}
+
+static bool reply_integer(struct slice reply, int64_t *value)
+{
+	if (reply.len < 4 || reply.data[0] != ':')
+		return false;
+	*value = strtoll(reply.data + 1, NULL, 10);
+	return true;
+}
+
+static bool reply_begins(struct slice reply, const char *text)
+{
+	size_t len = strlen(text);
+
+	return reply.len >= len && memcmp(reply.data, text, len) == 0;
+}
+
+static void bad_reply(struct caller *c, const struct ask *a, struct slice reply, const char *why)
+{
+	world_fail(c->host->w, a->lock, "host %d client %u: %s %s: %s: %.*s", c->host->index, c->conn,
+		   command_table[a->command].word, c->host->w->lock_name[a->lock], why, (int)reply.len, reply.data);
+}
+
+static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	struct world *w = c->host->w;
+	int64_t token;
+
+	if (reply_integer(reply, &token)) {
+		if (g->held && !g->lost && token == g->token) {
+			g->depth++;
+			w->stats->reentries++;
+			return;
+		}
+		if (g->held)
+			bad_reply(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
+		check_grant(c, a, token);
+		*g = (struct holding){ .held = true, .depth = 1, .token = token, .since = w->sched.now };
+		g->meddled = check_is_meddled(w, token);
+		c->done = c->done || w->quiet;
+	} else if (reply_begins(reply, "-LOST")) {
+		if (!g->held || (!g->lost && !g->meddled))
+			bad_reply(c, a, reply, "nothing was lost");
+		*g = (struct holding){ 0 };
+	} else if (g->held && !g->meddled && !reply_begins(reply, "-LIMIT")) {
+		bad_reply(c, a, reply, "no re-entry");
+	} else if (!reply_begins(reply, "$-1") && !reply_begins(reply, "_") && !reply_begins(reply, "-LIMIT") &&
+		   !reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "-DRAINING") &&
+		   !reply_begins(reply, "-MISMATCH")) {
+		bad_reply(c, a, reply, "unexpected");
+	}
+}
+
+static void unlock_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t depth;
+
+	if (reply_integer(reply, &depth)) {
+		if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
+			bad_reply(c, a, reply, "it does not hold that");
+		g->depth--;
+		if (depth == 0)
+			*g = (struct holding){ 0 };
+	} else if (reply_begins(reply, "-LOST")) {
+		if (g->held && a->token && a->token != g->token)
+			return; /* another grant's token: nothing is told about this one */
+		if (!g->held || (!g->lost && !g->meddled))
+			bad_reply(c, a, reply, "nothing was lost");
+		*g = (struct holding){ 0 };
+	} else if (reply_begins(reply, "-NOTHELD")) {
+		if (g->held)
+			bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
+	} else {
+		bad_reply(c, a, reply, "unexpected");
+	}
+}
+
+static void valid_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t ms, left;
+
+	if (!reply_integer(reply, &ms))
+		bad_reply(c, a, reply, "unexpected");
+	if (c->host->conf.standalone) {
+		if ((ms > 0) != g->held)
+			bad_reply(c, a, reply, "standalone: valid while held");
+		return;
+	}
+	left = host_proven_ns(c->host) / MS;
+	if (ms > 0 && (!g->held || g->lost))
+		bad_reply(c, a, reply, "nothing valid is held");
+	if (ms > 0 && ms > left)
+		bad_reply(c, a, reply, "longer than proven");
+	if (ms <= 0 && g->held && !g->lost && !g->meddled && left > 1)
+		bad_reply(c, a, reply, "the grant is valid");
+}
+
+/* A lost event, from a push or as an answer of EVENTS: finds the name in it. */
+static struct holding *lost_event(struct caller *c, struct slice text)
+{
+	struct world *w = c->host->w;
+	int i;
+
+	if (text.len < 12 || !memmem(text.data, text.len, "\r\nlost\r\n", 8))
+		return NULL;
+	for (i = 0; i < w->lock_count; i++) {
+		char item[64];
+		int len = snprintf(item, sizeof(item), "\r\n%s\r\n", w->lock_name[i]);
+
+		if (memmem(text.data, text.len, item, (size_t)len))
+			break;
+	}
+	if (i == w->lock_count)
+		world_fail(w, -1, "a lost event names no lock of ours: %.*s", (int)text.len, text.data);
+	if (!c->holding[i].held || (!c->holding[i].lost && !c->holding[i].meddled))
+		world_fail(w, i, "host %d client %u: a lost event of %s, and nothing was lost", c->host->index, c->conn,
+			   w->lock_name[i]);
+	w->stats->losses++;
+	return &c->holding[i];
+}
+
+void caller_pushed(struct caller *c, struct slice push)
+{
+	struct holding *g;
+
+	if (c->protocol != 3 || push.len == 0 || push.data[0] != '>')
+		world_fail(c->host->w, -1, "host %d client %u: not a push it may get: %.*s", c->host->index, c->conn,
+			   (int)push.len, push.data);
+	g = lost_event(c, push);
+	if (g)
+		g->lost = g->pushed = true;
+}
+
+static void events_answered(struct caller *c, struct slice reply)
+{
+	struct holding *g;
+
+	if (c->protocol == 3) {
+		if (!reply_begins(reply, "-ERR"))
+			world_fail(c->host->w, -1, "EVENTS under RESP3: %.*s", (int)reply.len, reply.data);
+		return;
+	}
+	if (reply.len == 0 || reply.data[0] != '*')
+		world_fail(c->host->w, -1, "EVENTS: %.*s", (int)reply.len, reply.data);
+	g = lost_event(c, reply);
+	if (g)
+		*g = (struct holding){ 0 };
+}
+
+static void hello_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	const char *id = memmem(reply.data, reply.len, "\r\nid\r\n:", 7);
+
+	if (!id)
+		world_fail(c->host->w, -1, "HELLO: %.*s", (int)reply.len, reply.data);
+	c->id = (uint64_t)strtoll(id + 7, NULL, 10);
+	c->protocol = (int)a->token;
+}
+
+void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
+	switch (a->command) {
+	case COMMAND_LOCK:
+		lock_answered(c, a, reply);
+		break;
+	case COMMAND_UNLOCK:
+		unlock_answered(c, a, reply);
+		break;
+	case COMMAND_VALID:
+		valid_answered(c, a, reply);
+		break;
+	case COMMAND_EVENTS:
+		events_answered(c, reply);
+		break;
+	case COMMAND_HELLO:
+		hello_answered(c, a, reply);
+		break;
+	case COMMAND_RESET:
+		memset(c->holding, 0, sizeof(c->holding));
+		c->protocol = 2;
+		c->id = 0;
+		break;
+	case COMMAND_HOLDERS:
+	case COMMAND_QUEUE:
+	case COMMAND_LOCKS:
+	case COMMAND_CLIENT:
+	case COMMAND_PING:
+	case COMMAND_INFO:
+	case COMMAND_QUIT:
+	case COMMAND_ECHO:
+	case COMMAND_SELECT:
+	case COMMAND_COMMAND:
+	case COMMAND_COUNT:
+		break;
+	}
+}

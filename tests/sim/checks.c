@@ -1,0 +1,459 @@
+/*
+ * The invariants. Most are stated against the truth of the ensemble, which is ahead of what any broker can know:
+ * a grant needs the first znode of its directory in the truth, and no znode under a valid grant ever goes away,
+ * unless an operator takes it. Both together are mutual exclusion between hosts, foreign contenders included.
+ */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum {
+	CONTENDED_AFTER_NS = 1000000000, /* by then a broker without faults around it knows that somebody waits */
+};
+
+static const int64_t MEDDLED_TOLD_WITHIN = 4 * SECOND;
+
+/* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
+static struct host *host_of(struct world *w, const struct zsession *s)
+{
+	int h;
+
+	for (h = 0; h < w->host_count; h++)
+		if (s && w->hosts[h].broker && w->hosts[h].zk->session == s)
+			return &w->hosts[h];
+	return NULL;
+}
+
+static int64_t czxid_of(int64_t token)
+{
+	return token >> 10;
+}
+
+bool check_is_meddled(const struct world *w, int64_t token)
+{
+	size_t i;
+
+	for (i = 0; i < w->meddled_count; i++)
+		if (w->meddled[i] == czxid_of(token))
+			return true;
+	return false;
+}
+
+/* Is it inside what its broker can prove? */
+static bool grant_valid(const struct caller *c, int lock)
+{
+	const struct holding *g = &c->holding[lock];
+
+	return g->held && !g->lost && !g->meddled && c->host->broker &&
+		host_now(c->host) < broker_safe_until(c->host->broker);
+}
+
+/* It asked for the end of its grant in this very event; its own answer may stand behind the next one's. */
+static bool letting_go(const struct caller *c, int lock)
+{
+	const struct ask *a = &c->current;
+
+	return c->asking && ((a->command == COMMAND_UNLOCK && a->lock == lock) || a->command == COMMAND_RESET ||
+			     a->command == COMMAND_QUIT);
+}
+
+static void check_exclusive(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	int h, i;
+
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++) {
+			struct caller *o = &w->hosts[h].clients[i];
+
+			if (o == c || (w->hosts[h].conf.standalone && o->host != c->host))
+				continue;
+			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
+				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
+					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
+					   " (znode %" PRIx64 ")", w->lock_name[a->lock], c->host->index, c->conn, token,
+					   (uint64_t)czxid_of(token), h, o->conn, o->holding[a->lock].token,
+					   (uint64_t)czxid_of(o->holding[a->lock].token));
+		}
+}
+
+static void check_fifo(struct caller *c, const struct ask *a)
+{
+	struct world *w = c->host->w;
+	int i;
+
+	for (i = 0; i < c->host->client_count; i++) {
+		struct caller *o = &c->host->clients[i];
+		const struct ask *b = &o->current;
+
+		if (o == c || !o->asking || b->command != COMMAND_LOCK || b->lock != a->lock || b->order > a->order)
+			continue;
+		if (o->state != CLIENT_ON || o->half_closed)
+			continue;
+		if (b->wait_ms >= 0 && b->asked_at + b->wait_ms * MS <= w->sched.now)
+			continue; /* it is on its way out */
+		world_fail(w, a->lock, "host %d: client %u was granted %s before client %u, which asked earlier",
+			   c->host->index, c->conn, w->lock_name[a->lock], o->conn);
+	}
+}
+
+/* The znode under the grant, in the truth; fails if it does not entitle to one. */
+static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct slice path = { w->lock_path[a->lock], w->lock_path_len[a->lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n, *mine = NULL;
+
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && n->czxid == czxid_of(token))
+				mine = n;
+	if (!mine || host_of(w, mine->session) != c->host)
+		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
+			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
+			   mine ? "somebody else's" : "gone or never was");
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->czxid < mine->czxid)
+			world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
+				   c->conn, mine->path, n->path);
+}
+
+static bool others_wait(struct world *w, int lock, const struct host *h)
+{
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+	if (!dir)
+		return false;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
+		    n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at)
+			return true;
+	return false;
+}
+
+/* Hand-offs while another host waits are bounded. */
+static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	int lock = a->lock;
+
+	if (w->last_czxid[lock] != czxid_of(token)) {
+		w->last_czxid[lock] = czxid_of(token);
+		w->contended_grants[lock] = 0;
+		return;
+	}
+	w->stats->handoffs++;
+	if (c->host->conf.standalone || !others_wait(w, lock, c->host))
+		return;
+	if (++w->contended_grants[lock] > c->host->conf.handoff_max + 1)
+		world_fail(w, lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
+			   " are allowed", c->host->index, w->contended_grants[lock], w->lock_name[lock],
+			   c->host->conf.handoff_max);
+}
+
+void check_grant(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct host *h = c->host;
+	bool meddled = check_is_meddled(w, token);
+
+	w->stats->grants++;
+	if ((token & 1023) > w->stats->counter_max)
+		w->stats->counter_max = token & 1023;
+	check_fifo(c, a);
+	if (!h->conf.standalone && host_now(h) + h->conf.grant_min_ns >= broker_safe_until(h->broker))
+		world_fail(w, a->lock, "host %d client %u: granted %s, proven only for %" PRId64 " ms more", h->index,
+			   c->conn, w->lock_name[a->lock], host_proven_ns(h) / MS);
+	if (meddled)
+		return; /* the one exception: until the broker is told */
+	check_exclusive(c, a, token);
+	if (!h->conf.standalone)
+		check_entitled(c, a, token);
+	if (h->conf.standalone ? token <= h->last_token[a->lock] : token <= w->last_token[a->lock])
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
+			   " before it", h->index, c->conn, token, w->lock_name[a->lock],
+			   h->conf.standalone ? h->last_token[a->lock] : w->last_token[a->lock]);
+	h->last_token[a->lock] = w->last_token[a->lock] = token;
+	check_handoffs(c, a, token);
+}
+
+static void void_grants(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < LOCKS_MAX; lock++)
+			if (h->clients[i].holding[lock].held)
+				h->clients[i].holding[lock].lost = true;
+}
+
+void check_before(struct host *h, const struct event *e)
+{
+	int64_t safe;
+
+	if (h->conf.standalone)
+		return;
+	safe = broker_safe_until(h->broker);
+	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
+		h->session = e->zk_connected.session;
+		h->safe_until = 0;
+	}
+	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
+		void_grants(h);
+}
+
+/* Holders that get pushes are told of a loss at once; the timer is set so that nobody is told late. */
+static void check_told(struct host *h)
+{
+	int i, lock;
+	bool any = false;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < h->w->lock_count; lock++) {
+			const struct caller *c = &h->clients[i];
+			const struct holding *g = &c->holding[lock];
+
+			any = any || (g->held && !g->lost);
+			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
+				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
+					   h->index, c->conn, h->w->lock_name[lock]);
+		}
+	if (any && !h->conf.standalone && broker_deadline(h->broker) > broker_safe_until(h->broker))
+		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
+}
+
+void check_after(struct host *h)
+{
+	int64_t safe = broker_safe_until(h->broker);
+
+	check_told(h);
+	if (safe != INT64_MIN)
+		h->safe_until = safe;
+	if (h->w->sched.steps % h->w->check_every == 0)
+		broker_check(h->broker);
+}
+
+void check_created(void *world, struct znode *n)
+{
+	struct world *w = world;
+	struct znode *o;
+	int count = 0, lock;
+
+	if (!n->session || !n->parent)
+		return;
+	lock = world_lock_of(w, n->parent->path, n->parent->len);
+	TRACE(w, lock, "truth: %s made, zxid %" PRIx64, n->path, (uint64_t)n->czxid);
+	if (lock < 0)
+		return;
+	TAILQ_FOREACH(o, &n->parent->children, sibling)
+		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session;
+	if (count > 2)
+		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
+}
+
+/* An operator's deletion under a grant must be noticed in time, unless something else goes on. */
+static void check_meddled_told(void *world, uint64_t number)
+{
+	struct world *w = world;
+	int h, i, lock;
+
+	for (h = 0; h < w->host_count; h++) {
+		struct host *host = &w->hosts[h];
+
+		for (i = 0; i < host->client_count; i++)
+			for (lock = 0; lock < w->lock_count; lock++) {
+				const struct holding *g = &host->clients[i].holding[lock];
+
+				if (!g->held || g->lost || !g->meddled || czxid_of(g->token) != w->meddled[number])
+					continue;
+				if (host->clients[i].protocol != 3 || g->since > w->meddled_at[number] ||
+				    w->last_fault > w->meddled_at[number] - 2 * SECOND)
+					continue;
+				world_fail(w, lock, "host %d client %u: the znode under its grant of %s was deleted and it "
+					   "was never told", h, host->clients[i].conn, w->lock_name[lock]);
+			}
+	}
+}
+
+/* The exception is for znodes that were entitled: on one that only waited no grant may ever be made. */
+static void meddle(struct world *w, struct znode *n)
+{
+	size_t at = w->meddled_count;
+	struct znode *o;
+
+	TAILQ_FOREACH(o, &n->parent->children, sibling)
+		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid)
+			return;
+
+	if (at == MEDDLED_MAX)
+		world_fail(w, -1, "the operator meddles too much for this simulator");
+	w->meddled[at] = n->czxid;
+	w->meddled_at[at] = w->sched.now;
+	w->meddled_count++;
+	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, at);
+}
+
+void check_deleted(void *world, struct znode *n, enum zk_cause cause)
+{
+	struct world *w = world;
+	int lock, h, i;
+
+	lock = n->parent ? world_lock_of(w, n->parent->path, n->parent->len) : -1;
+	TRACE(w, lock, "truth: %s gone%s", n->path, cause == ZK_BY_OPERATOR ? ", by an operator" :
+	      cause == ZK_BY_EXPIRY ? ", with its session" : "");
+	if (lock < 0)
+		return;
+	w->deleted_at[lock] = w->sched.now;
+	if (cause == ZK_BY_OPERATOR)
+		meddle(w, n);
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++) {
+			struct caller *c = &w->hosts[h].clients[i];
+			struct holding *g = &c->holding[lock];
+
+			if (!g->held || czxid_of(g->token) != n->czxid)
+				continue;
+			if (cause == ZK_BY_OPERATOR)
+				g->meddled = check_is_meddled(w, g->token);
+			else if (grant_valid(c, lock))
+				world_fail(w, lock, "host %d client %u: %s goes away under its valid grant", h, c->conn, n->path);
+		}
+}
+
+void check_expired(void *world, struct zsession *s)
+{
+	struct world *w = world;
+	struct host *h = host_of(w, s);
+	int64_t margin;
+
+	w->stats->expiries++;
+	TRACE(w, -1, "truth: session %" PRIx64 " expired", (uint64_t)s->id);
+	if (!h || !h->safe_until)
+		return;
+	margin = host_now(h) - h->safe_until;
+	if (margin < 0)
+		world_fail(w, -1, "host %d: its session expired %" PRId64 " ms before safe_until", h->index, -margin / MS);
+	if (margin * 1000 / w->timeout < w->stats->margin_permille)
+		w->stats->margin_permille = margin * 1000 / w->timeout;
+}
+
+static void check_clutter(struct host *h, int lock)
+{
+	struct world *w = h->w;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	int64_t since = h->wanted_at[lock] > w->last_fault ? h->wanted_at[lock] : w->last_fault;
+	struct znode *dir, *n;
+	int i;
+
+	for (i = 0; i < h->client_count; i++) {
+		const struct caller *c = &h->clients[i];
+
+		if (c->holding[lock].held || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)) {
+			h->wanted_at[lock] = w->sched.now;
+			return;
+		}
+	}
+	if (since + h->conf.linger_ns + 3 * SECOND > w->sched.now)
+		return;
+	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session &&
+			    n->created_at + 3 * SECOND < w->sched.now)
+				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
+					   w->lock_name[lock], n->path);
+}
+
+static bool has_znode(const struct host *h, const struct znode *dir)
+{
+	const struct znode *n;
+
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session)
+			return true;
+	return false;
+}
+
+/* A host whose znode an operator took learns it only when the one before goes. */
+static bool somebody_waits(const struct world *w, int lock, const struct znode *dir, int64_t since)
+{
+	int h, i;
+
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++) {
+			const struct caller *c = &w->hosts[h].clients[i];
+
+			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
+			    c->current.asked_at < since && has_znode(&w->hosts[h], dir))
+				return true;
+		}
+	return false;
+}
+
+/* Whoever has the first znode of a lock that somebody waits for grants it, or gives it back, in time. */
+static void check_moves(struct world *w, int lock)
+{
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n = NULL;
+	int64_t since = w->sched.now - 5 * SECOND;
+	struct host *h;
+	int i;
+
+	if (!dir || w->last_fault > since || !somebody_waits(w, lock, dir, since))
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists)
+			break;
+	h = n ? host_of(w, n->session) : NULL;
+	if (!h || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
+		return;
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].holding[lock].held)
+			return;
+	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
+		   w->lock_name[lock]);
+}
+
+static void look_for_clutter(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	int h, lock;
+
+	(void)argument;
+	for (h = 0; h < w->host_count; h++)
+		for (lock = 0; lock < w->lock_count; lock++)
+			check_clutter(&w->hosts[h], lock);
+	for (lock = 0; lock < w->lock_count; lock++)
+		check_moves(w, lock);
+	sched_at(&w->sched, w->sched.now + 3 * SECOND, look_for_clutter, w, 0);
+}
+
+void clutter_start(struct world *w)
+{
+	look_for_clutter(w, 0);
+}
+
+/* Everybody has left and time has passed: nothing may remain. */
+void check_end(struct world *w)
+{
+	int h, lock;
+
+	for (lock = 0; lock < w->lock_count; lock++) {
+		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+		struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+		if (dir)
+			TAILQ_FOREACH(n, &dir->children, sibling)
+				if (n->view[FAKEZK_TRUTH].exists)
+					world_fail(w, lock, "nobody wants %s, and it is still there", n->path);
+	}
+	for (h = 0; h < w->host_count; h++) {
+		if (!w->hosts[h].broker)
+			world_fail(w, -1, "host %d has not come back", h);
+		if (!broker_quiet(w->hosts[h].broker))
+			world_fail(w, -1, "host %d: its clients have left, and not all that they left behind is gone", h);
+		broker_check(w->hosts[h].broker);
+	}
+}

@@ -1,0 +1,215 @@
+/*
+ * A fake ZooKeeper ensemble, faithful where it matters to a lock service.
+ *
+ * The leader checks a write against the truth (everything committed), appends it to the log and tells each server;
+ * a server applies the log in order, later than the truth, fires its watches and answers what came through it.
+ * Reads are answered from what the server has applied, after earlier writes of their connection. Watches belong to
+ * a connection and fire once. A session is touched by what reaches its leader: a follower hands on its touches
+ * only in the answer to the leader's ping, every half tick. It expires in buckets of a tick; a new leader gives
+ * every session its whole time again. A server cut off as a former leader goes on answering reads.
+ */
+#pragma once
+
+#include "rng.h"
+#include "sched.h"
+
+#include <sys/queue.h>
+
+enum { FAKEZK_SERVERS = 3, FAKEZK_TRUTH = FAKEZK_SERVERS, FAKEZK_VIEWS };
+
+enum packet {
+	/* client to server */
+	PACKET_CONNECT, PACKET_REQUEST, PACKET_PING, PACKET_FIN,
+	/* server to client; PACKET_FIN too */
+	PACKET_CONNECTED, PACKET_EXPIRED, PACKET_ANSWER, PACKET_WATCH, PACKET_PONG,
+	/* follower to leader */
+	LINK_FORWARD, LINK_REVALIDATE, LINK_TOUCHES,
+	/* leader to server */
+	LINK_COMMIT, LINK_PING, LINK_REVALIDATED,
+};
+
+struct zdata {
+	int refs;
+	size_t len;
+	char bytes[];
+};
+
+/* What one server (or the truth) thinks of a znode. */
+struct zview {
+	bool exists;
+	int32_t version, creates, children;
+	int64_t mzxid, pzxid;
+	struct zdata *data;
+};
+
+struct znode {
+	struct znode *hash_next, *parent;
+	TAILQ_ENTRY(znode) sibling;
+	LIST_ENTRY(znode) owned;      /* ephemerals of one session, while they stand in the truth */
+	TAILQ_HEAD(, znode) children; /* every child that some view or the log still knows */
+	int refs;                     /* views it exists in, transactions that name it, children */
+	uint32_t hash;
+	enum zk_create type;
+	int64_t czxid;
+	struct zsession *session;     /* NULL: no ephemeral */
+	int64_t created_at;
+	struct zview view[FAKEZK_VIEWS];
+	size_t len, name_at;
+	char path[];
+};
+
+struct zsession {
+	LIST_ENTRY(zsession) link;
+	LIST_HEAD(, znode) ephemerals;
+	int64_t id, timeout, expiry;
+	bool alive;                   /* in the truth */
+	bool known[FAKEZK_SERVERS];   /* applied there and not closed there */
+	int owner;                    /* the server it was last seen connected to, by the leader; -1: any */
+	void *user;                   /* whose handle opened it */
+};
+
+enum txn_type { TXN_CREATE, TXN_DELETE, TXN_SET, TXN_OPEN, TXN_CLOSE, TXN_ERROR };
+
+struct txn {
+	int64_t zxid;
+	enum txn_type type;
+	enum zk_code code;
+	bool more;                    /* the next one belongs to the same transaction */
+	int origin;                   /* the server that owes the answer, -1: none */
+	uint64_t op;
+	enum effect_type request;
+	struct znode *node;
+	struct zdata *data;
+	struct zsession *session;
+	struct zconn *conn;
+};
+
+struct zconn {
+	LIST_ENTRY(zconn) link;       /* of its server while server_open */
+	LIST_ENTRY(zconn) all;
+	struct zserver *server;
+	struct zhandle *handle;       /* NULL: the client closed it */
+	struct zsession *session;
+	bool server_open, established;
+	struct pipe up, down;
+	struct message *pending, **pending_tail; /* requests in order, from the first unanswered write on */
+	struct message *watches;
+};
+
+struct zserver {
+	struct fakezk *z;
+	int index;
+	bool up;
+	bool cut;                     /* a former leader that does not know it yet */
+	bool silent;                  /* accepts connections, then says nothing */
+	uint64_t applied;             /* transactions of the log */
+	int64_t zxid;                 /* of the last one applied */
+	int64_t life;                 /* counts restarts: what was timed for an older life is dropped */
+	struct pipe to_leader, from_leader;
+	LIST_HEAD(, zconn) conns;
+	struct bytes touched;         /* struct zsession pointers since the last ping */
+};
+
+enum zk_cause { ZK_BY_SESSION, ZK_BY_EXPIRY, ZK_BY_OPERATOR };
+
+struct fakezk_hooks {
+	void *ctx;
+	void (*created)(void *ctx, struct znode *n);
+	void (*deleted)(void *ctx, struct znode *n, enum zk_cause cause);
+	void (*expired)(void *ctx, struct zsession *s);
+};
+
+struct fakezk {
+	struct sched *sched;
+	struct rng rng;
+	struct fakezk_hooks hooks;
+	int64_t tick;
+	int64_t life;                 /* counts leaders: what was timed for an older one is dropped */
+	int32_t first_sequence;       /* the first containers made count from here: they were used for long before */
+	int used_containers;
+	int64_t delay_max;            /* of a packet on a connection */
+	int64_t lag_max;              /* of a commit on its way to a server */
+	int64_t refuses_until;        /* many writes are refused until then, as by an access list */
+	int leader;                   /* -1: an election is going on */
+	int64_t epoch, counter;
+	struct txn *log;
+	size_t log_count, log_cap;
+	uint64_t log_base;            /* number of log[0] */
+	struct zserver server[FAKEZK_SERVERS];
+	LIST_HEAD(, zsession) sessions;
+	LIST_HEAD(, zconn) conns;
+	struct znode *buckets[256];
+	size_t nodes;
+};
+
+enum zhandle_state { ZHANDLE_CLOSED, ZHANDLE_WAITING, ZHANDLE_CONNECTING, ZHANDLE_CONNECTED, ZHANDLE_DEAD };
+
+/* The client library: one handle, one session at a time. Tells its owner by the events of core/event.h. */
+struct zhandle {
+	struct fakezk *z;
+	enum zhandle_state state;
+	int64_t timeout;
+	struct zsession *session;
+	struct zconn *conn;
+	int server;                   /* to be tried next */
+	uint64_t life;                /* counts connections */
+	int64_t zxid, heard, said, asked; /* asked: when the handshake was sent */
+	int64_t reachable_at;         /* no server can be reached before that instant */
+	int64_t slow_handshake;       /* the next connection hears nothing for so long */
+	struct message *open, **open_tail; /* operations without an answer, oldest first */
+	const int64_t *gate;          /* the process is stopped until then */
+	uint32_t mute_suspended_percent; /* how often a loss is told by nothing but the answers */
+	void (*notify)(void *owner, const struct event *e);
+	void *owner;
+};
+
+/* fakezk_tree.c */
+uint32_t fakezk_hash(struct slice path);
+struct znode *fakezk_find(struct fakezk *z, struct slice path, int view);
+struct zk_stat fakezk_stat(const struct znode *n, int view);
+/* Checks a write against the truth, commits it when it can be, and says how it went. */
+enum zk_code fakezk_write(struct fakezk *z, struct txn origin, struct slice path, struct slice data,
+			  enum zk_create create, enum zk_cause cause);
+void fakezk_session_close(struct fakezk *z, struct zsession *s, struct txn origin, enum zk_cause cause);
+void fakezk_append(struct fakezk *z, struct txn t);
+/* Takes the next transaction (all its parts) into the server's view. */
+void fakezk_apply(struct fakezk *z, struct zserver *s);
+void fakezk_trim(struct fakezk *z);
+void fakezk_tree_init(struct fakezk *z);
+void fakezk_tree_free(struct fakezk *z);
+
+/* fakezk_server.c */
+void fakezk_init(struct fakezk *z, struct sched *sched, uint64_t seed, int64_t tick);
+void fakezk_deinit(struct fakezk *z);
+void fakezk_commit_to(struct fakezk *z, struct zserver *s);
+void fakezk_applied(struct zserver *s, const struct txn *t);
+void fakezk_received(void *conn, struct message *m);
+void fakezk_touch(struct fakezk *z, struct zsession *s);
+void fakezk_conn_close(struct zconn *c, bool lose_answers);
+void fakezk_revalidated(struct zconn *c, bool valid);
+
+/* fakezk_ensemble.c */
+/* Done at once and without a session: for an operator and the container reaper. */
+enum zk_code fakezk_operate(struct fakezk *z, enum effect_type request, struct slice path, struct slice data);
+/* One container that is empty and had a child goes away. */
+void fakezk_reap(struct fakezk *z);
+void fakezk_server_down(struct fakezk *z, struct zserver *s, int64_t down_for);
+/* A new leader after `outage`; the old one is cut off for `cut_for` (0: it crashed). */
+void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for);
+void fakezk_link_delivered(void *server, struct message *m);
+void fakezk_leader_delivered(void *server, struct message *m);
+/* Ends every fault. */
+void fakezk_heal(struct fakezk *z);
+
+/* fakezk_handle.c */
+struct zhandle *zhandle_new(struct fakezk *z, int64_t timeout, void (*notify)(void *, const struct event *),
+			    void *owner, const int64_t *gate);
+void zhandle_free(struct zhandle *h);
+void zhandle_open(struct zhandle *h);
+void zhandle_send(struct zhandle *h, const struct effect *e, struct slice path, struct slice data);
+/* The connection ends, as the network or the caller wants; `lose` what was on its way up or down. */
+void zhandle_drop(struct zhandle *h, bool lose_up);
+void zhandle_close(struct zhandle *h, bool end_session);
+void zhandle_received(void *conn, struct message *m);
+/* A connection stands still no more. */
+void zconn_release(void *conn, uint64_t argument);

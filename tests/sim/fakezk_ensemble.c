@@ -1,0 +1,354 @@
+/* The servers together: who leads, what reaches the leader, how long sessions live. */
+#include "fakezk.h"
+
+#include <stdlib.h>
+
+static void leads(struct fakezk *z, int leader);
+
+void fakezk_init(struct fakezk *z, struct sched *sched, uint64_t seed, int64_t tick)
+{
+	int i;
+
+	*z = (struct fakezk){ .sched = sched, .rng = { seed }, .tick = tick, .epoch = 1,
+			      .delay_max = 2 * MS, .lag_max = 2 * MS };
+	fakezk_tree_init(z);
+	for (i = 0; i < FAKEZK_SERVERS; i++) {
+		struct zserver *s = &z->server[i];
+
+		s->z = z;
+		s->index = i;
+		s->up = true;
+		pipe_init(&s->to_leader, sched, fakezk_leader_delivered, s);
+		pipe_init(&s->from_leader, sched, fakezk_link_delivered, s);
+		LIST_INIT(&s->conns);
+	}
+	LIST_INIT(&z->sessions);
+	LIST_INIT(&z->conns);
+	leads(z, (int)rng_below(&z->rng, FAKEZK_SERVERS));
+}
+
+void fakezk_deinit(struct fakezk *z)
+{
+	struct zsession *s;
+	struct zconn *c;
+	int i;
+
+	while ((c = LIST_FIRST(&z->conns))) {
+		LIST_REMOVE(c, all);
+		c->handle = NULL;
+		fakezk_conn_close(c, true);
+		pipe_clear(&c->up);
+		pipe_clear(&c->down);
+		free(c);
+	}
+	for (i = 0; i < FAKEZK_SERVERS; i++) {
+		pipe_clear(&z->server[i].to_leader);
+		pipe_clear(&z->server[i].from_leader);
+		bytes_free(&z->server[i].touched);
+	}
+	fakezk_tree_free(z);
+	while ((s = LIST_FIRST(&z->sessions))) {
+		LIST_REMOVE(s, link);
+		free(s);
+	}
+}
+
+/* The leader's tick: sessions that nobody touched end with their bucket. */
+static void expire(void *ensemble, uint64_t life)
+{
+	struct fakezk *z = ensemble;
+	struct zsession *s;
+
+	if ((int64_t)life != z->life || z->leader < 0)
+		return;
+	LIST_FOREACH(s, &z->sessions, link)
+		if (s->alive && s->expiry <= z->sched->now)
+			fakezk_session_close(z, s, (struct txn){ .origin = -1 }, ZK_BY_EXPIRY);
+	sched_at(z->sched, (z->sched->now / z->tick + 1) * z->tick, expire, z, life);
+}
+
+static void ping(void *ensemble, uint64_t life)
+{
+	struct fakezk *z = ensemble;
+	int i;
+
+	if ((int64_t)life != z->life || z->leader < 0)
+		return;
+	for (i = 0; i < FAKEZK_SERVERS; i++)
+		if (z->server[i].up && !z->server[i].cut && i != z->leader)
+			pipe_push(&z->server[i].from_leader, message_new(z->sched, LINK_PING),
+				  rng_between(&z->rng, MS / 20, 2 * MS));
+	sched_at(z->sched, z->sched->now + z->tick / 2, ping, z, life);
+	fakezk_trim(z);
+}
+
+static void leads(struct fakezk *z, int leader)
+{
+	struct zsession *s;
+
+	z->leader = leader;
+	z->life++;
+	z->epoch++;
+	z->counter = 0;
+	LIST_FOREACH(s, &z->sessions, link) {
+		s->owner = -1;
+		fakezk_touch(z, s);
+	}
+	sched_at(z->sched, (z->sched->now / z->tick + 1) * z->tick, expire, z, (uint64_t)z->life);
+	sched_at(z->sched, z->sched->now + rng_between(&z->rng, 0, z->tick / 2), ping, z, (uint64_t)z->life);
+}
+
+static void leader_write(struct fakezk *z, struct zserver *from, struct message *m)
+{
+	struct zconn *c = m->subject;
+	struct txn t = { .origin = from->index, .op = m->op, .request = m->request, .session = c->session, .conn = c };
+
+	if (m->request == EFFECT_ZK_OPEN) {
+		t.type = TXN_OPEN;
+		t.zxid = z->epoch << 32 | ++z->counter;
+		c->session->alive = true;
+		c->session->owner = from->index;
+		fakezk_touch(z, c->session);
+		fakezk_append(z, t);
+		return;
+	}
+	if (!c->session->alive)
+		return; /* its server closes the connection when it hears of the end */
+	if (c->session->owner < 0)
+		c->session->owner = from->index;
+	if (c->session->owner != from->index)
+		t.code = ZK_UNKNOWN;
+	else if (z->refuses_until > z->sched->now && m->request != EFFECT_ZK_DROP && rng_percent(&z->rng, 50))
+		t.code = ZK_REFUSED;
+	if (t.code != ZK_OK) {
+		t.type = TXN_ERROR;
+		t.zxid = z->epoch << 32 | ++z->counter;
+		fakezk_append(z, t);
+		return;
+	}
+	if (m->request == EFFECT_ZK_DROP)
+		fakezk_session_close(z, c->session, t, ZK_BY_SESSION);
+	else
+		fakezk_write(z, t, message_path(m), message_data(m), m->create, ZK_BY_SESSION);
+}
+
+static void leader_revalidate(struct fakezk *z, struct zserver *from, struct zconn *c)
+{
+	struct message *m;
+
+	if (c->session->alive) {
+		c->session->owner = from->index;
+		fakezk_touch(z, c->session);
+	}
+	if (from->index == z->leader) {
+		fakezk_revalidated(c, c->session->alive);
+		return;
+	}
+	m = message_new(z->sched, LINK_REVALIDATED);
+	m->subject = c;
+	m->watch = c->session->alive;
+	pipe_push(&from->from_leader, m, rng_between(&z->rng, MS / 20, 2 * MS));
+}
+
+static void leader_touches(struct fakezk *z, struct message *m)
+{
+	struct slice list = message_data(m);
+	struct zsession *s;
+	size_t i;
+
+	for (i = 0; i < list.len; i += sizeof(s)) {
+		memcpy(&s, list.data + i, sizeof(s));
+		fakezk_touch(z, s);
+	}
+}
+
+/* From a follower's link, or from a client of the leader itself. */
+void fakezk_leader_delivered(void *server, struct message *m)
+{
+	struct zserver *from = server;
+	struct fakezk *z = from->z;
+
+	z->sched->steps++;
+	if (z->leader >= 0) {
+		if (m->kind == LINK_TOUCHES)
+			leader_touches(z, m);
+		else if (m->kind == LINK_REVALIDATE)
+			leader_revalidate(z, from, m->subject);
+		else
+			leader_write(z, from, m);
+	}
+	message_free(z->sched, m);
+}
+
+/* From the leader's link. The leader's own commits come this way too: they wait for a quorum. */
+void fakezk_link_delivered(void *server, struct message *m)
+{
+	struct zserver *s = server;
+	struct fakezk *z = s->z;
+	struct message *answer;
+
+	z->sched->steps++;
+	if (m->kind == LINK_COMMIT) {
+		fakezk_apply(z, s);
+	} else if (m->kind == LINK_REVALIDATED) {
+		fakezk_revalidated(m->subject, m->watch);
+	} else {
+		answer = message_new(z->sched, LINK_TOUCHES);
+		message_text(answer, (struct slice){ 0 }, bytes_view(&s->touched));
+		bytes_clear(&s->touched);
+		pipe_push(&s->to_leader, answer, rng_between(&z->rng, MS / 20, 2 * MS));
+	}
+	message_free(z->sched, m);
+}
+
+static void server_leave(struct fakezk *z, struct zserver *s)
+{
+	struct zconn *c;
+
+	s->up = s->cut = s->silent = false;
+	s->life++;
+	while ((c = LIST_FIRST(&s->conns)))
+		fakezk_conn_close(c, rng_percent(&z->rng, 50));
+	pipe_clear(&s->from_leader);
+	pipe_clear(&s->to_leader);
+	pipe_release(&s->from_leader);
+	pipe_release(&s->to_leader);
+	bytes_clear(&s->touched);
+	while (s->applied < z->log_base + z->log_count)
+		fakezk_apply(z, s);
+}
+
+static void server_back(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+
+	if (s->life != (int64_t)life || s->up)
+		return;
+	if (s->z->leader < 0) {
+		sched_at(s->z->sched, s->z->sched->now + 50 * MS, server_back, s, life);
+		return;
+	}
+	s->up = true;
+}
+
+void fakezk_server_down(struct fakezk *z, struct zserver *s, int64_t down_for)
+{
+	if (!s->up || s->index == z->leader)
+		return;
+	/* What the clients sent before may have left this server already. */
+	while (s->to_leader.head && rng_percent(&z->rng, 60)) {
+		struct message *m = s->to_leader.head;
+
+		s->to_leader.head = m->next;
+		if (!s->to_leader.head)
+			s->to_leader.tail = &s->to_leader.head;
+		fakezk_leader_delivered(s, m);
+	}
+	server_leave(z, s);
+	sched_at(z->sched, z->sched->now + down_for, server_back, s, (uint64_t)s->life);
+}
+
+static void elected(void *ensemble, uint64_t leader)
+{
+	struct fakezk *z = ensemble;
+
+	if (z->leader >= 0)
+		return;
+	z->server[leader].up = true;
+	leads(z, (int)leader);
+}
+
+static void former_gives_up(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+
+	if (s->life != (int64_t)life || !s->cut)
+		return;
+	server_leave(s->z, s);
+	sched_at(s->z->sched, s->z->sched->now + 300 * MS, server_back, s, (uint64_t)s->life);
+}
+
+void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for)
+{
+	struct zserver *old = &z->server[z->leader < 0 ? 0 : z->leader], *s;
+	int next = (old->index + 1 + (int)rng_below(&z->rng, FAKEZK_SERVERS - 1)) % FAKEZK_SERVERS, i;
+
+	if (z->leader < 0)
+		return;
+	for (i = 0; i < FAKEZK_SERVERS; i++)
+		if (z->server[i].cut)
+			return; /* one of three at a time, else there is no quorum */
+	z->leader = -1;
+	z->life++;
+	for (i = 0; i < FAKEZK_SERVERS; i++) {
+		s = &z->server[i];
+		if (s != old) {
+			server_leave(z, s);
+			if (i != next)
+				sched_at(z->sched, z->sched->now + outage + rng_between(&z->rng, 0, SECOND),
+					 server_back, s, (uint64_t)s->life);
+		}
+	}
+	if (cut_for) {
+		/* What was committed and had not come back to it stays unknown to it. */
+		old->cut = true;
+		old->life++;
+		pipe_clear(&old->from_leader);
+		sched_at(z->sched, z->sched->now + cut_for, former_gives_up, old, (uint64_t)old->life);
+	} else {
+		server_leave(z, old);
+		sched_at(z->sched, z->sched->now + outage + rng_between(&z->rng, 0, 3 * SECOND), server_back, old,
+			 (uint64_t)old->life);
+	}
+	sched_at(z->sched, z->sched->now + outage, elected, z, (uint64_t)next);
+}
+
+void fakezk_heal(struct fakezk *z)
+{
+	struct zconn *c;
+	int i;
+
+	z->refuses_until = 0;
+	for (i = 0; i < FAKEZK_SERVERS; i++) {
+		struct zserver *s = &z->server[i];
+
+		s->silent = false;
+		pipe_release(&s->to_leader);
+		pipe_release(&s->from_leader);
+		if (s->cut)
+			former_gives_up(s, (uint64_t)s->life);
+	}
+	LIST_FOREACH(c, &z->conns, all) {
+		pipe_release(&c->up);
+		pipe_release(&c->down);
+	}
+}
+
+enum zk_code fakezk_operate(struct fakezk *z, enum effect_type request, struct slice path, struct slice data)
+{
+	if (z->leader < 0)
+		return ZK_UNKNOWN;
+	return fakezk_write(z, (struct txn){ .origin = -1, .request = request }, path, data, ZK_PERSISTENT,
+			    ZK_BY_OPERATOR);
+}
+
+void fakezk_reap(struct fakezk *z)
+{
+	int i;
+
+	if (z->leader < 0)
+		return;
+	for (i = 0; i < 256; i++) {
+		struct znode *n = z->buckets[i], *next;
+
+		for (; n; n = next) {
+			const struct zview *v = &n->view[FAKEZK_TRUTH];
+
+			next = n->hash_next;
+			if (v->exists && n->type == ZK_CONTAINER && v->children == 0 && v->creates > z->first_sequence) {
+				fakezk_operate(z, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+				return;
+			}
+		}
+	}
+}

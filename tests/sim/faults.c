@@ -1,0 +1,306 @@
+/* What goes wrong, and for how long. Each fault moves w->last_fault to the instant its effects are over. */
+#include "world.h"
+
+#include <stdlib.h>
+
+static void lasts_until(struct world *w, int64_t until)
+{
+	if (until > w->last_fault)
+		w->last_fault = until;
+}
+
+/* Mostly short against T, sometimes just past the instants that matter. */
+static int64_t duration(struct world *w)
+{
+	int64_t T = w->timeout;
+
+	switch (rng_below(&w->rng, 6)) {
+	case 0:
+		return rng_between(&w->rng, MS, 50 * MS);
+	case 1:
+		return rng_between(&w->rng, T / 6 - T / 30, T / 6 + T / 30);
+	case 2:
+		return rng_between(&w->rng, T / 3 - T / 30, T / 3 + T / 30);
+	case 3:
+		return rng_between(&w->rng, T * 2 / 3 - T / 10, T * 2 / 3 + T / 10);
+	case 4:
+		return rng_between(&w->rng, T * 4 / 5, T * 3 / 2);
+	default:
+		return rng_between(&w->rng, 50 * MS, T / 3);
+	}
+}
+
+static struct zhandle *any_handle(struct world *w)
+{
+	int i = (int)rng_below(&w->rng, (uint32_t)(w->host_count + w->foreign_count));
+
+	return i < w->host_count ? w->hosts[i].zk : w->foreign[i - w->host_count].zk;
+}
+
+static struct host *any_host(struct world *w)
+{
+	return &w->hosts[rng_below(&w->rng, (uint32_t)w->host_count)];
+}
+
+static struct zserver *any_follower(struct world *w)
+{
+	int i = (int)rng_below(&w->rng, FAKEZK_SERVERS);
+
+	return i == w->zk.leader ? &w->zk.server[(i + 1) % FAKEZK_SERVERS] : &w->zk.server[i];
+}
+
+static void conn_stall(struct world *w, struct zconn *c, int64_t until)
+{
+	uint32_t way = rng_below(&w->rng, 4);
+
+	if (way != 1)
+		pipe_hold(&c->up);
+	if (way != 2)
+		pipe_hold(&c->down);
+	sched_at(&w->sched, until, zconn_release, c, 0);
+}
+
+static void server_speaks(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+	struct zconn *c;
+
+	if (s->life != (int64_t)life)
+		return;
+	s->silent = false;
+	LIST_FOREACH(c, &s->conns, link)
+		zconn_release(c, 0);
+}
+
+static void server_silent(struct world *w, int64_t until)
+{
+	struct zserver *s = &w->zk.server[rng_below(&w->rng, FAKEZK_SERVERS)];
+	struct zconn *c;
+
+	s->silent = true;
+	LIST_FOREACH(c, &s->conns, link) {
+		pipe_hold(&c->up);
+		pipe_hold(&c->down);
+	}
+	sched_at(&w->sched, until, server_speaks, s, (uint64_t)s->life);
+}
+
+static void link_ends(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+	struct world *w = s->z->hooks.ctx;
+
+	if (s->life != (int64_t)life)
+		return;
+	if (rng_percent(&w->rng, 40) && !w->quiet) {
+		fakezk_server_down(s->z, s, rng_between(&w->rng, 100 * MS, 2 * SECOND));
+		return;
+	}
+	pipe_release(&s->to_leader);
+	pipe_release(&s->from_leader);
+}
+
+/* Who depends on that server finds no other for a while: nothing renews its session behind its back. */
+static void strand_clients(struct world *w, struct zserver *s, int64_t until)
+{
+	struct zconn *c;
+
+	LIST_FOREACH(c, &s->conns, link)
+		if (c->handle)
+			c->handle->reachable_at = until;
+	lasts_until(w, until);
+}
+
+static void link_shut(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+	struct world *w = s->z->hooks.ctx;
+
+	if (s->life != (int64_t)life || w->quiet)
+		return;
+	pipe_hold(&s->to_leader);
+	pipe_hold(&s->from_leader);
+	TRACE(w, -1, "the link of server %d is dead again", s->index);
+}
+
+/* A few messages get through, or all of a short while; then the link is dead again. */
+static void link_trickle(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+	struct world *w = s->z->hooks.ctx;
+
+	if (s->life != (int64_t)life || w->quiet)
+		return;
+	if (rng_percent(&w->rng, 60))
+		strand_clients(w, s, w->sched.now + w->timeout);
+	/* The worst that a link can do: writes that wait get through and are answered, what the server says to pings
+	 * on the same occasion does not. */
+	if (rng_percent(&w->rng, 60))
+		pipe_trickle(&s->to_leader, s->to_leader.head ? pipe_length(&s->to_leader) : 1);
+	else
+		pipe_release(&s->to_leader);
+	pipe_release(&s->from_leader);
+	TRACE(w, -1, "the link of server %d opens, for %d messages to the leader", s->index, s->to_leader.budget);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 5 * MS, w->tick / 2), link_shut, s, life);
+}
+
+static void link_hold(struct world *w, int64_t until, bool trickle)
+{
+	struct zserver *s = any_follower(w);
+
+	TRACE(w, -1, "the link of server %d is dead", s->index);
+
+	pipe_hold(&s->to_leader);
+	pipe_hold(&s->from_leader);
+	if (trickle) {
+		sched_at(&w->sched, until, link_trickle, s, (uint64_t)s->life);
+		until += rng_between(&w->rng, MS, w->timeout / 2);
+		lasts_until(w, until);
+	}
+	sched_at(&w->sched, until, link_ends, s, (uint64_t)s->life);
+}
+
+static void handshake_link(void *handle, uint64_t until)
+{
+	struct zhandle *h = handle;
+	struct world *w = h->z->hooks.ctx;
+	struct zserver *s;
+
+	if (!h->conn || h->state != ZHANDLE_CONNECTING || h->conn->server->index == h->z->leader || w->quiet)
+		return;
+	s = h->conn->server;
+	pipe_hold(&s->to_leader);
+	pipe_hold(&s->from_leader);
+	TRACE(w, -1, "the link of server %d is dead", s->index);
+	sched_at(&w->sched, (int64_t)until + rng_between(&w->rng, 0, 100 * MS), link_trickle, s, (uint64_t)s->life);
+	sched_at(&w->sched, (int64_t)until + w->timeout, link_ends, s, (uint64_t)s->life);
+}
+
+/* The answer to a handshake comes late, and the server's link is nearly dead by then. */
+static void handshake_slow(struct world *w, struct zhandle *h, int64_t until)
+{
+	h->slow_handshake = until - w->sched.now;
+	zhandle_drop(h, true);
+	if (rng_percent(&w->rng, 70))
+		sched_at(&w->sched, w->sched.now + w->timeout / 20, handshake_link, h, (uint64_t)until);
+	lasts_until(w, until + w->timeout * 2);
+}
+
+static void host_stop(struct host *h)
+{
+	if (!h->broker || h->stopping || h->stopped_until > h->w->sched.now)
+		return;
+	h->stopping = true;
+	host_handle(h, &(struct event){ .type = EVENT_STOP });
+}
+
+static void host_isolate(struct world *w, struct host *h, int64_t until)
+{
+	h->zk->reachable_at = until;
+	if (h->zk->conn)
+		conn_stall(w, h->zk->conn, until);
+}
+
+static void fault(struct world *w, enum fault kind)
+{
+	static const char *const names[] = {
+#define X(name) #name,
+		FAULTS(X)
+#undef X
+	};
+	int64_t d = duration(w), until = w->sched.now + d;
+	struct zhandle *h;
+
+	w->stats->faults[kind]++;
+	TRACE(w, -1, "fault %s, %lld ms", names[kind], (long long)(d / MS));
+	lasts_until(w, until + w->timeout);
+	switch (kind) {
+	case FAULT_RESET:
+		h = any_handle(w);
+		if (rng_percent(&w->rng, 50))
+			zhandle_drop(h, rng_percent(&w->rng, 50));
+		else if (h->conn)
+			fakezk_conn_close(h->conn, rng_percent(&w->rng, 50));
+		break;
+	case FAULT_STALL:
+		h = any_handle(w);
+		if (h->conn)
+			conn_stall(w, h->conn, until);
+		break;
+	case FAULT_SILENT:
+		server_silent(w, until);
+		break;
+	case FAULT_LINK:
+		link_hold(w, until, false);
+		break;
+	case FAULT_TRICKLE:
+		link_hold(w, until, true);
+		break;
+	case FAULT_CUT:
+		fakezk_elect(&w->zk, rng_between(&w->rng, 50 * MS, w->timeout / 2), d);
+		break;
+	case FAULT_ELECTION:
+		fakezk_elect(&w->zk, d, 0);
+		break;
+	case FAULT_RESTART:
+		fakezk_server_down(&w->zk, any_follower(w), d);
+		break;
+	case FAULT_FREEZE:
+		any_host(w)->stopped_until = until;
+		break;
+	case FAULT_KILL:
+		host_die(any_host(w), false);
+		break;
+	case FAULT_STOP:
+		host_stop(any_host(w));
+		break;
+	case FAULT_ISOLATE:
+		host_isolate(w, any_host(w), until);
+		break;
+	case FAULT_HANDSHAKE:
+		until = w->sched.now + rng_between(&w->rng, w->timeout / 4, w->timeout * 2 / 3 - 10 * MS);
+		handshake_slow(w, any_handle(w), until);
+		break;
+	case FAULT_REFUSE:
+		w->zk.refuses_until = until;
+		break;
+	case FAULT_COUNT:
+		break;
+	}
+}
+
+static void fault_due(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	uint32_t total = 0, roll;
+	int i;
+
+	(void)argument;
+	if (w->quiet)
+		return;
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->fault_every_ms * 2) * MS, fault_due, w, 0);
+	for (i = 0; i < FAULT_COUNT; i++)
+		total += w->mix->fault_weight[i];
+	roll = rng_below(&w->rng, total);
+	for (i = 0; roll >= w->mix->fault_weight[i]; i++)
+		roll -= w->mix->fault_weight[i];
+	fault(w, (enum fault)i);
+}
+
+void faults_start(struct world *w)
+{
+	if (w->mix->fault_every_ms)
+		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 2 * SECOND), fault_due, w, 0);
+}
+
+void faults_stop(struct world *w)
+{
+	int i;
+
+	fakezk_heal(&w->zk);
+	for (i = 0; i < w->host_count; i++) {
+		if (w->hosts[i].stopped_until > w->sched.now)
+			w->hosts[i].stopped_until = w->sched.now;
+		w->hosts[i].zk->reachable_at = 0;
+	}
+}

@@ -1,0 +1,216 @@
+/* A host: the broker's process, its clock, its timer, and the carrying out of its effects. */
+#include "world.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+int64_t host_now(const struct host *h)
+{
+	return h->w->sched.now + h->offset;
+}
+
+int64_t host_proven_ns(const struct host *h)
+{
+	int64_t safe = broker_safe_until(h->broker);
+
+	return safe == INT64_MIN ? 0 : safe - host_now(h);
+}
+
+static void timer_due(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (life != h->timer_life || !h->broker)
+		return;
+	if (h->stopped_until > h->w->sched.now) {
+		sched_at(&h->w->sched, h->stopped_until, timer_due, h, life);
+		return;
+	}
+	h->timer_at = INT64_MAX;
+	if (h->woke_at == h->w->sched.now && ++h->idle_wakes > 10000)
+		world_fail(h->w, -1, "host %d: the timer is due again and again, and time does not pass", h->index);
+	if (h->woke_at != h->w->sched.now)
+		h->idle_wakes = 0;
+	h->woke_at = h->w->sched.now;
+	host_handle(h, &(struct event){ .type = EVENT_TIME });
+}
+
+static void timer_arm(struct host *h)
+{
+	int64_t due = broker_deadline(h->broker), late;
+
+	if (due == h->timer_at)
+		return;
+	h->timer_at = due;
+	h->timer_life++;
+	if (due == INT64_MAX)
+		return;
+	late = rng_below(&h->w->rng, 8) ? rng_between(&h->w->rng, 0, MS / 2) : rng_between(&h->w->rng, 0, 10 * MS);
+	sched_at(&h->w->sched, due - h->offset + late, timer_due, h, h->timer_life);
+}
+
+static void session_open_due(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (life == h->life && h->broker)
+		zhandle_open(h->zk);
+}
+
+static void session_drop_due(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (life == h->life && h->broker)
+		zhandle_drop(h->zk, rng_percent(&h->w->rng, 50));
+}
+
+static void tokens_due(void *host, uint64_t life)
+{
+	struct host *h = host;
+	struct event e = { .type = EVENT_TOKENS };
+
+	if (life != h->life || !h->broker)
+		return;
+	e.tokens.limit = h->tokens;
+	host_handle(h, &e);
+}
+
+static void stopped_due(void *host, uint64_t end_session)
+{
+	struct host *h = host;
+
+	if (h->broker && h->stopping)
+		host_die(h, end_session);
+}
+
+static void host_carry_out(struct host *h, const struct effects *all, const struct effect *e)
+{
+	struct world *w = h->w;
+	struct slice text = effects_slice(all, e->text);
+
+	if (w->tracing)
+		trace_effect(h, e);
+	switch (e->type) {
+	case EFFECT_REPLY:
+	case EFFECT_PUSH:
+	case EFFECT_CLOSE:
+		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going)
+			break;
+		if (e->conn >= (uint32_t)h->client_count || h->clients[e->conn].state == CLIENT_OFF)
+			world_fail(w, -1, "host %d: an effect names connection %u, which is not there", h->index, e->conn);
+		if (e->type == EFFECT_REPLY)
+			caller_replied(&h->clients[e->conn], text);
+		else if (e->type == EFFECT_PUSH)
+			caller_pushed(&h->clients[e->conn], text);
+		else
+			caller_close(&h->clients[e->conn]);
+		break;
+	case EFFECT_ZK_OPEN:
+		sched_at(&w->sched, w->sched.now, session_open_due, h, h->life);
+		break;
+	case EFFECT_ZK_DROP:
+		sched_at(&w->sched, w->sched.now, session_drop_due, h, h->life);
+		break;
+	case EFFECT_ZK_CREATE:
+	case EFFECT_ZK_LIST:
+	case EFFECT_ZK_GET:
+	case EFFECT_ZK_DELETE:
+	case EFFECT_ZK_SET:
+		zhandle_send(h->zk, e, text, effects_slice(all, e->data));
+		break;
+	case EFFECT_TOKENS:
+		h->tokens = e->limit;
+		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
+		break;
+	case EFFECT_LOG:
+		break;
+	case EFFECT_STOPPED:
+		sched_at(&w->sched, w->sched.now, stopped_due, h, e->close_session);
+		h->stopping = true;
+		break;
+	}
+}
+
+void host_handle(struct host *h, const struct event *e)
+{
+	size_t i;
+
+	h->w->sched.steps++;
+	if (h->w->tracing)
+		trace_event(h, e);
+	check_before(h, e);
+	broker_handle(h->broker, host_now(h), e, &h->effects);
+	/* Nothing below comes back to the broker at once, so the list stands still. */
+	for (i = 0; i < h->effects.count; i++)
+		host_carry_out(h, &h->effects, &h->effects.list[i]);
+	effects_clear(&h->effects);
+	check_after(h);
+	timer_arm(h);
+}
+
+void host_zk_notified(void *host, const struct event *e)
+{
+	struct host *h = host;
+	struct event mine = *e;
+
+	if (mine.type == EVENT_ZK_CONNECTED)
+		mine.zk_connected.asked_ns += h->offset;
+	if (h->broker)
+		host_handle(h, &mine);
+}
+
+void host_start(struct host *h)
+{
+	struct world *w = h->w;
+	int i;
+
+	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
+	assert(h->broker);
+	h->stopping = false;
+	h->timer_at = INT64_MAX;
+	h->timer_life++;
+	h->life++;
+	h->zk->mute_suspended_percent = 3;
+	TRACE(w, -1, "host %d starts", h->index);
+	if (h->conf.standalone)
+		tokens_due(h, h->life);
+	host_handle(h, &(struct event){ .type = EVENT_TIME });
+	for (i = 0; i < h->client_count; i++)
+		caller_begin(&h->clients[i]);
+}
+
+static void host_again(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (life == h->life && !h->broker)
+		host_start(h);
+}
+
+void host_die(struct host *h, bool end_session)
+{
+	int i;
+
+	if (!h->broker)
+		return;
+	TRACE(h->w, -1, "host %d: the process ends%s", h->index, end_session ? " with its session" : "");
+	broker_free(h->broker);
+	h->broker = NULL;
+	h->life++;
+	for (i = 0; i < h->client_count; i++)
+		caller_cut(&h->clients[i]);
+	zhandle_close(h->zk, end_session);
+	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, 10 * MS, 3 * SECOND), host_again, h, h->life);
+}
+
+void host_free(struct host *h)
+{
+	int i;
+
+	broker_free(h->broker);
+	for (i = 0; i < h->client_count; i++)
+		pipe_clear(&h->clients[i].socket);
+	zhandle_free(h->zk);
+	effects_free(&h->effects);
+}

@@ -1,0 +1,169 @@
+"""The rules that look superfluous, and the core without each: (name, [(file, old, new), ...], seeds[, mix]).
+
+The bound of seeds is what it may take the simulator to notice, with room to spare. What the leader is known to have
+seen (session.h) makes the other rules about time a second line of defence, and so does the list in a long wait for
+lost wake-ups: those mutants break both.
+"""
+
+CLAIM = "daemon/core/claim.c"
+DIRECTORY = "daemon/core/directory.c"
+SESSION = "daemon/core/session.c"
+OPERATION = "daemon/core/operation.c"
+SETTLE = "daemon/core/settle.c"
+REQUEST = "daemon/core/request.c"
+GRANT = "daemon/core/grant.c"
+
+MUTANTS = [
+    ("no list again when the predecessor is gone at the get", [
+        (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
+    ("granted at DELETED without listing again", [
+        (DIRECTORY, "\t\t\tdirectory_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
+    ("one uuid for all claims of a session", [
+        (CLAIM, "c->nonce = ++b->last_nonce;", "c->nonce = b->last_nonce;")], 3000),
+    ("deadline from the last read, whatever the leader saw", [
+        (OPERATION, "if (op->write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
+    ("10/12 of T, whatever the leader saw", [
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->sent_ns + s->timeout_ns / 12 * 10")], 3000),
+    ("2/3 of T, whatever the leader saw", [
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->sent_ns + s->timeout_ns / 3 * 2")], 5000),
+    ("the leader has seen what was answered just now", [
+        (SESSION, "op->seen_ns + s->timeout_ns / 50 * 49)", "s->answers_ns[0] + s->timeout_ns)")], 5000),
+    ("a handshake is as young as its answer", [
+        (SESSION, "s->seen_ns = event->zk_connected.asked_ns;", "s->seen_ns = b->now_ns;")], 5000),
+    ("no rule for a standstill, and 10/12 of T", [
+        (SESSION, "if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->sent_ns + s->timeout_ns / 12 * 10")], 2000),
+    ("a late answer proves, whatever the leader saw", [
+        (SESSION, "if (b->now_ns - op->sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "b->now_ns + s->timeout_ns / 3 * 2")], 2000),
+    ("no heartbeat while idle, whatever the leader saw", [
+        (SESSION,
+         "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
+         "\t\tif (b->claim_count)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
+        (SESSION,
+         "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
+         "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+        (SESSION,
+         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
+    ("the heartbeat is a read", [
+        (SESSION,
+         "operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
+         "operation_send(b, b->session.announced ? EFFECT_ZK_GET : EFFECT_ZK_CREATE, &r);\n"
+         "\tb->session.write_ns = b->now_ns;")], 300),
+    ("CHANGED of the predecessor is not re-armed", [
+        (DIRECTORY, "\t\telse\n\t\t\tc->pred_watch = false;", "\t\telse\n\t\t\tc->pred_watch = true;")], 1000),
+    ("CHANGED of the own znode is not re-armed", [
+        (DIRECTORY, "\t\telse if (c->own_watch)\n\t\t\tclaim_watch_own(c);", "")], 3000),
+    ("a left znode is adopted", [
+        (CLAIM,
+         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);",
+         "\tif ((c = TAILQ_FIRST(&lock->leaving)) && c->named) {\n\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n"
+         "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(lock, false);\n\t\treturn c;\n\t}\n"
+         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);")], 300),
+    ("a cancelled create is adopted, and its delete goes on", [
+        (CLAIM,
+         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);",
+         "\tTAILQ_FOREACH(c, &lock->leaving, link)\n\t\tif (!c->named) {\n"
+         "\t\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n\t\t\tc->state = CLAIM_JOINING;\n"
+         "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(lock, false);\n\t\t\treturn c;\n\t\t}\n"
+         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);"),
+        (CLAIM,
+         "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}",
+         "\tif (c->join_tries == 100)\n"
+         "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });\n"
+         "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}")], 3000),
+    ("a list is trusted before a write was answered", [
+        (SESSION, "\tbeat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
+    ("the counter of hand-offs begins anew at a reconnection", [
+        (CLAIM,
+         "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
+         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
+    ("the token forgets the hand-offs", [
+        (SETTLE, "client_reply_integer(client, (c->czxid << 10) | c->handoffs);",
+         "client_reply_integer(client, c->czxid << 10);")], 100),
+    ("a claim goes back only when a grant has ended", [
+        (SETTLE,
+         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
+         "\tif (!lock->grant_count && c->granted)\n\t\treturn give_back_held(lock, c);")], 1000),
+    ("a grant that lacked only the proof is not tried again", [
+        (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
+    ("the entitlement of next is forgotten", [
+        (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 200, "storm"),
+    ("the hand-offs run past their ten bits", [
+        (SETTLE,
+         "\tif (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))\n\t\treturn false;\n",
+         "")], 100, "storm"),
+    ("next is granted past who stands between", [
+        (CLAIM,
+         "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR) {",
+         "\tc->state = TAILQ_EMPTY(&c->lock->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
+         "\tif (c->seq >= CONTENDER_WRAP_NEAR) {")], 300),
+    ("the delete after a wait that ran out is forgotten", [
+        (SETTLE,
+         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted)\n\t\t\treturn false;",
+         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted || c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
+    ("hand-offs without a bound", [
+        (SETTLE, "\tif (c->contended >= b->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
+    ("the first grant counts as a hand-off", [
+        (SETTLE, "\tif (!c->granted)\n\t\treturn true;\n", "")], 300),
+    ("nobody is known to wait, so nobody waits", [
+        (SETTLE,
+         "return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;",
+         "return lock->directory.watch != DIRECTORY_WATCH_ARMED || lock->directory.quiet;")], 1000),
+    ("znodes under deletion do not count to the two", [
+        (SETTLE, " || lock->claim_count >= LOCK_ZNODES_MAX)", ")")], 300),
+    ("the children watch is not armed again", [
+        (DIRECTORY,
+         "\tif (lock->directory.watch == DIRECTORY_WATCH_ARMED)\n\t\tdirectory_forget_watch(lock);\n",
+         "")], 1000),
+    ("a vanished znode is not looked for in lists", [
+        (DIRECTORY,
+         "\tcase CLAIM_HELD:\n\t\tif (!own)\n\t\t\tvanished(c);\n\t\tbreak;",
+         "\tcase CLAIM_HELD:\n\t\tbreak;")], 1000),
+    ("a waiting claim is not looked for in lists", [
+        (DIRECTORY, "\t\tif (!own)\n\t\t\tvanished(c);\n\t\telse if (fits)", "\t\tif (fits)")], 1000),
+    ("NONODE is no success for a delete", [
+        (CLAIM,
+         "\tcase ZK_OK:\n\tcase ZK_NONODE:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_UNKNOWN:\n\t\tbreak;",
+         "\tcase ZK_OK:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
+    ("a delete of unknown outcome is not sent again", [
+        (CLAIM, "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);", "\tbytes_clear(&c->pred);"),
+        (CLAIM,
+         "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
+         "\tswitch (event->zk_answered.code) {")], 300),
+    ("a create of unknown outcome counts as none", [
+        (CLAIM,
+         "\t\tif (c->state == CLAIM_JOINING)\n\t\t\tc->state = CLAIM_UNSURE;\n\t\tbreak;",
+         "\t\tclaim_free(c);\n\t\tbreak;")], 3000),
+    ("a list older than the create counts", [
+        (DIRECTORY, "\tif (c->join_op > number)\n\t\treturn;\n", "")], 10000),
+    ("the youngest request first", [
+        (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
+         "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
+    ("granted without enough proof", [
+        (SETTLE, "!mode_covers(c->mode, r->mode) || !session_grants(b))", "!mode_covers(c->mode, r->mode))")], 300),
+    ("the grants outlive the proof", [
+        (SESSION, "\tif (b->now_ns >= s->safe_until_ns)\n\t\tenter(b, SESSION_LOST);\n\telse if", "\tif"),
+        (SESSION,
+         "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n"
+         "\t\tdue = min64(due, s->safe_until_ns);\n",
+         "")], 300),
+    ("claims outlive their session", [
+        (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("the loss is not told", [
+        (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+]

@@ -1,0 +1,187 @@
+/* The flight recorder of a replay: lines in memory, the newest kept; or all of them printed. */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { TRACE_LINES = 4096, TRACE_WIDTH = 200, TRACE_SHOWN = 40 };
+
+struct trace {
+	struct {
+		int lock;
+		char text[TRACE_WIDTH];
+	} line[TRACE_LINES];
+	uint64_t count;
+};
+
+struct trace *trace_new(void)
+{
+	return calloc(1, sizeof(struct trace));
+}
+
+void trace_line(struct world *w, int lock, const char *format, ...)
+{
+	struct trace *t = w->trace;
+	char *text = t->line[t->count % TRACE_LINES].text;
+	int len = snprintf(text, TRACE_WIDTH, "%11.3f ms  ", (double)w->sched.now / 1e6);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + len, (size_t)(TRACE_WIDTH - len), format, args);
+	va_end(args);
+	t->line[t->count % TRACE_LINES].lock = lock;
+	t->count++;
+	for (; *text; text++)
+		if (*text == '\r' || *text == '\n')
+			*text = ' ';
+	if (w->trace_all)
+		puts(t->line[(t->count - 1) % TRACE_LINES].text);
+}
+
+void trace_print(struct world *w, int lock)
+{
+	struct trace *t = w->trace;
+	uint64_t at = t->count, first = t->count > TRACE_LINES ? t->count - TRACE_LINES : 0;
+	int shown = 0;
+
+	while (at > first && shown < TRACE_SHOWN) {
+		int about = t->line[--at % TRACE_LINES].lock;
+
+		shown += about == lock || about < 0 || lock < 0;
+	}
+	for (; at < t->count; at++) {
+		int about = t->line[at % TRACE_LINES].lock;
+		const char *text = t->line[at % TRACE_LINES].text;
+
+		/* Also called after a crash: nothing but write(). */
+		if (about == lock || about < 0 || lock < 0)
+			if (write(STDOUT_FILENO, text, strlen(text)) < 0 || write(STDOUT_FILENO, "\n", 1) < 0)
+				return;
+	}
+}
+
+static int lock_in(const struct world *w, struct slice path)
+{
+	size_t len = path.len;
+	int lock = world_lock_of(w, path.data, len);
+
+	while (lock < 0 && len) {
+		len--;
+		if (path.data[len] == '/')
+			lock = world_lock_of(w, path.data, len);
+	}
+	return lock;
+}
+
+static void trace_asked(struct host *h, const struct event *e)
+{
+	char text[120] = "";
+	size_t i, len = 0;
+	int lock = -1;
+
+	for (i = 0; i < e->asked.argc && len < sizeof(text); i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, " %.*s", (int)e->asked.argv[i].len,
+					e->asked.argv[i].data);
+	for (i = 0; e->asked.argc > 1 && i < (size_t)h->w->lock_count; i++)
+		if (slice_eq(e->asked.argv[1], slice_of(h->w->lock_name[i])))
+			lock = (int)i;
+	trace_line(h->w, lock, "host %d <- client %u:%s", h->index, e->conn, text);
+}
+
+static void trace_answered(struct host *h, const struct event *e)
+{
+	static const char *const codes[] = { "OK", "NONODE", "NODEEXISTS", "NOTEMPTY", "BADVERSION", "REFUSED", "UNKNOWN" };
+	char text[400] = "";
+	size_t i, len = 0;
+
+	for (i = 0; i < e->zk_answered.count && len < sizeof(text); i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, " ..%.*s",
+					(int)(e->zk_answered.children[i].len > 34 ? e->zk_answered.children[i].len - 34 : 3),
+					e->zk_answered.children[i].data +
+					(e->zk_answered.children[i].len > 34 ? 34 : 0));
+	trace_line(h->w, lock_in(h->w, e->zk_answered.path), "host %d <- zk: op %" PRIu64 " %s %.*s%s", h->index,
+		   e->zk_answered.op, codes[e->zk_answered.code], (int)e->zk_answered.path.len, e->zk_answered.path.data, text);
+}
+
+void trace_event(struct host *h, const struct event *e)
+{
+	static const char *const watches[] = { "CREATED", "DELETED", "CHANGED", "CHILDREN" };
+
+	switch (e->type) {
+	case EVENT_TIME:
+		trace_line(h->w, LOCKS_MAX, "host %d <- time", h->index);
+		break;
+	case EVENT_CLIENT_CONNECTED:
+		trace_line(h->w, LOCKS_MAX, "host %d <- client %u connects", h->index, e->conn);
+		break;
+	case EVENT_CLIENT_ASKED:
+		trace_asked(h, e);
+		break;
+	case EVENT_CLIENT_HALF_CLOSED:
+		trace_line(h->w, -1, "host %d <- client %u half-closes", h->index, e->conn);
+		break;
+	case EVENT_CLIENT_GONE:
+		trace_line(h->w, -1, "host %d <- client %u gone", h->index, e->conn);
+		break;
+	case EVENT_ZK_CONNECTED:
+		trace_line(h->w, -1, "host %d <- zk: connected, session %" PRIx64 ", server %d", h->index,
+			   (uint64_t)e->zk_connected.session, h->zk->conn ? h->zk->conn->server->index : -1);
+		break;
+	case EVENT_ZK_SUSPENDED:
+		trace_line(h->w, -1, "host %d <- zk: suspended", h->index);
+		break;
+	case EVENT_ZK_EXPIRED:
+		trace_line(h->w, -1, "host %d <- zk: expired", h->index);
+		break;
+	case EVENT_ZK_ANSWERED:
+		trace_answered(h, e);
+		break;
+	case EVENT_ZK_WATCH:
+		trace_line(h->w, lock_in(h->w, e->zk_watch.path), "host %d <- zk: %s %.*s", h->index, watches[e->zk_watch.type],
+			   (int)e->zk_watch.path.len, e->zk_watch.path.data);
+		break;
+	case EVENT_TOKENS:
+		trace_line(h->w, -1, "host %d <- tokens below %" PRId64, h->index, e->tokens.limit);
+		break;
+	case EVENT_STOP:
+		trace_line(h->w, -1, "host %d <- stop", h->index);
+		break;
+	}
+}
+
+void trace_effect(struct host *h, const struct effect *e)
+{
+	static const char *const words[] = { "reply", "push", "close", "OPEN", "DROP", "CREATE", "LIST", "GET",
+					     "DELETE", "SET", "TOKENS", "log", "STOPPED" };
+	struct slice text = effects_slice(&h->effects, e->text);
+	int lock = -1;
+
+	switch (e->type) {
+	case EFFECT_REPLY:
+	case EFFECT_PUSH:
+	case EFFECT_CLOSE:
+		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].asking)
+			lock = h->clients[e->conn].current.lock;
+		trace_line(h->w, lock, "host %d -> client %u: %s %.*s", h->index, e->conn, words[e->type], (int)text.len,
+			   text.data);
+		break;
+	case EFFECT_ZK_OPEN:
+	case EFFECT_ZK_DROP:
+	case EFFECT_TOKENS:
+	case EFFECT_STOPPED:
+	case EFFECT_LOG:
+		trace_line(h->w, -1, "host %d -> %s %.*s", h->index, words[e->type], (int)text.len, text.data);
+		break;
+	case EFFECT_ZK_CREATE:
+	case EFFECT_ZK_LIST:
+	case EFFECT_ZK_GET:
+	case EFFECT_ZK_DELETE:
+	case EFFECT_ZK_SET:
+		trace_line(h->w, lock_in(h->w, text), "host %d -> zk: op %" PRIu64 " %s%s %.*s", h->index, e->op,
+			   words[e->type], e->watch ? " and watch" : "", (int)text.len, text.data);
+		break;
+	}
+}

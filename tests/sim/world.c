@@ -1,0 +1,304 @@
+/* Making a world from a seed, running it, and bringing it to rest. */
+#include "world.h"
+
+#include "protocol/name.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2 }
+
+static const struct mix mixes[] = {
+	{ .name = "calm", .share = 12, .long_hold_percent = 10, .think_ms = 20, .foreign_every_ms = 0 },
+	{ .name = "calm, operator", .share = 8, .operator_every_ms = 9000, .long_hold_percent = 50, .think_ms = 500 },
+	{ .name = "faulty", .share = 25, .fault_every_ms = 2000, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
+	  .think_ms = 150 },
+	{ .name = "expiry", .share = 12, .fault_every_ms = 5000, .long_hold_percent = 60, .think_ms = 1500,
+	  .fault_weight = { 1, 4, 2, 2, 0, 2, 1, 1, 4, 1, 1, 10, 2 } },
+	{ .name = "idle expiry", .share = 8, .fault_every_ms = 4000, .long_hold_percent = 100, .think_ms = 6000,
+	  .fault_weight = { 1, 2, 1, 5, 12, 3, 1, 1, 3, 0, 0, 2, 8 } },
+	{ .name = "ensemble", .share = 12, .fault_every_ms = 3000, .long_hold_percent = 30, .think_ms = 300,
+	  .fault_weight = { 6, 2, 3, 6, 8, 8, 4, 6, 0, 0, 0, 2, 2 } },
+	{ .name = "stopped", .share = 10, .fault_every_ms = 4000, .long_hold_percent = 40, .think_ms = 400,
+	  .fault_weight = { 1, 1, 0, 4, 4, 0, 0, 1, 12, 0, 0, 1 } },
+	{ .name = "operator", .share = 8, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .operator_every_ms = 1500,
+	  .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
+	{ .name = "foreign", .share = 10, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 300,
+	  .long_hold_percent = 20, .think_ms = 100 },
+	{ .name = "resets", .share = 12, .fault_every_ms = 300, .long_hold_percent = 10, .think_ms = 30,
+	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
+	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
+	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1 },
+	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
+	  .think_ms = 100, .near_wrap = true },
+	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
+	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
+};
+
+enum { MIXES = sizeof(mixes) / sizeof(mixes[0]), REAP_EVERY_MS = 4000 };
+
+static const struct mix *mix_choose(struct rng *r)
+{
+	uint32_t total = 0, roll;
+	int i;
+
+	for (i = 0; i < MIXES; i++)
+		total += mixes[i].share;
+	roll = rng_below(r, total);
+	for (i = 0; roll >= mixes[i].share; i++)
+		roll -= mixes[i].share;
+	return &mixes[i];
+}
+
+static const struct mix *mix_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < MIXES; i++)
+		if (strcmp(mixes[i].name, name) == 0)
+			return &mixes[i];
+	return NULL;
+}
+
+bool world_has_mix(const char *name)
+{
+	return mix_find(name) != NULL;
+}
+
+void world_fail(struct world *w, int lock, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(w->failure, sizeof(w->failure), format, args);
+	va_end(args);
+	longjmp(w->failed, lock + 2);
+}
+
+int world_lock_of(const struct world *w, const char *path, size_t len)
+{
+	int i;
+
+	for (i = 0; i < w->lock_count; i++)
+		if (w->lock_path_len[i] == len && memcmp(w->lock_path[i], path, len) == 0)
+			return i;
+	return -1;
+}
+
+static void reap(void *world, uint64_t argument)
+{
+	struct world *w = world;
+
+	(void)argument;
+	fakezk_reap(&w->zk);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, REAP_EVERY_MS * 2) * MS, reap, w, 0);
+}
+
+static void ensemble_init(struct world *w)
+{
+	static const int64_t delays[] = { 2 * MS, 2 * MS, 10 * MS, 60 * MS };
+
+	fakezk_init(&w->zk, &w->sched, rng_next(&w->rng), w->tick);
+	w->zk.hooks = (struct fakezk_hooks){ w, check_created, check_deleted, check_expired };
+	w->zk.delay_max = delays[rng_below(&w->rng, 4)];
+	w->zk.lag_max = delays[rng_below(&w->rng, 4)];
+	w->zk.used_containers = w->mix->near_wrap ? LOCKS_MAX : 0;
+	if (w->mix->near_wrap)
+		w->zk.first_sequence = INT32_MAX - (1 << 20) - (int32_t)rng_below(&w->rng, 40);
+	sched_at(&w->sched, w->sched.now, reap, w, 0);
+}
+
+static void locks_init(struct world *w)
+{
+	static const char *const names[LOCKS_MAX] = { "a", "orders/42", "m\xc3\xbc""de", "d" };
+	int i;
+
+	w->lock_count = (int)rng_between(&w->rng, 1, w->mix->locks_max ? w->mix->locks_max : LOCKS_MAX);
+	for (i = 0; i < w->lock_count; i++) {
+		struct bytes path = { 0 };
+
+		bytes_text(&path, "/locks/");
+		name_encode(slice_of(names[i]), &path);
+		memcpy(w->lock_path[i], path.data, path.len);
+		w->lock_path_len[i] = path.len;
+		w->lock_name[i] = names[i];
+		bytes_free(&path);
+	}
+}
+
+static struct broker_limits limits_choose(struct world *w)
+{
+	struct broker_limits l = {
+		.clients = 100, .locks = 100, .requests_per_lock = 100, .requests_per_uid = 100,
+		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100, .session_path_bytes = 100000,
+	};
+
+	if (rng_percent(&w->rng, 85))
+		return l;
+	l.locks = 2;
+	l.requests_per_lock = 2;
+	l.requests_per_uid = 3;
+	l.grants_per_client = 2;
+	l.grants_per_uid = 3;
+	l.events_per_client = 4;
+	l.session_path_bytes = 300;
+	l.clients = 4;
+	return l;
+}
+
+static void host_init(struct world *w, struct host *h, int index)
+{
+	static const int64_t handoffs[] = { 0, 1, 3, 64 }, lingers[] = { 0, 100 * MS, 2 * SECOND, 30 * SECOND };
+	int i;
+
+	h->w = w;
+	h->index = index;
+	snprintf(h->name, sizeof(h->name), "h%d", index);
+	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
+	h->conf = (struct broker_conf){
+		.standalone = w->mix->standalone, .root = "/locks", .host = h->name, .version = "sim",
+		.boot_id = "sim", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
+		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
+		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
+		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,
+		.stop_timeout_ns = 2 * SECOND, .limits = limits_choose(w),
+	};
+	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
+	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
+	for (i = 0; i < h->client_count; i++)
+		caller_init(&h->clients[i], h, (uint32_t)i);
+}
+
+void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats)
+{
+	static const int64_t ticks[] = { 400 * MS, SECOND, 2 * SECOND };
+	int i;
+
+	w->seed = seed;
+	w->stats = stats;
+	w->rng.state = seed * 0x2545f4914f6cdd1du + 1;
+	w->mix = mix_choose(&w->rng);
+	if (mix)
+		w->mix = mix_find(mix);
+	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
+	w->tick = ticks[rng_below(&w->rng, 3)];
+	w->timeout = w->tick * rng_between(&w->rng, 5, 9);
+	sched_init(&w->sched);
+	ensemble_init(w);
+	locks_init(w);
+	w->host_count = (int)rng_between(&w->rng, 1, w->mix->hosts_max ? w->mix->hosts_max : HOSTS_MAX);
+	for (i = 0; i < w->host_count; i++)
+		host_init(w, &w->hosts[i], i);
+}
+
+static void run_for(struct world *w, int64_t ns)
+{
+	int64_t until = w->sched.now + ns;
+
+	while (sched_step(&w->sched, until))
+		;
+	w->sched.now = until;
+}
+
+static bool clients_finished(const struct world *w)
+{
+	int h, i, lock;
+
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++) {
+			const struct caller *c = &w->hosts[h].clients[i];
+
+			if (!c->done || c->sent)
+				return false;
+			for (lock = 0; lock < LOCKS_MAX; lock++)
+				if (c->holding[lock].held)
+					return false;
+		}
+	return true;
+}
+
+static void describe_waiters(struct world *w, char *text, size_t size)
+{
+	size_t len = 0;
+	int h, i;
+
+	text[0] = '\0';
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++) {
+			const struct caller *c = &w->hosts[h].clients[i];
+
+			if (len < size && c->asking)
+				len += (size_t)snprintf(text + len, size - len, " host %d client %d waits for %s;", h, i,
+							w->lock_name[c->current.lock]);
+			else if (len < size && !c->done)
+				len += (size_t)snprintf(text + len, size - len, " host %d client %d was never granted;", h, i);
+		}
+}
+
+/* Faults are over: whoever waits is served, in bounded time, and everybody is served once more. */
+static void come_to_rest(struct world *w)
+{
+	int64_t until = w->sched.now + 60 * w->timeout + 120 * SECOND;
+	int lock;
+
+	w->quiet = true;
+	faults_stop(w);
+	while (!clients_finished(w) || !foreign_idle(w)) {
+		if (w->sched.now > until) {
+			char text[300];
+
+			describe_waiters(w, text, sizeof(text));
+			for (lock = w->lock_count - 1; lock > 0; lock--)
+				if (strstr(text, w->lock_name[lock]))
+					break;
+			world_fail(w, lock, "not everybody is served although all faults are over:%s%s", text,
+				   foreign_idle(w) ? "" : " a foreign contender waits");
+		}
+		run_for(w, SECOND / 10);
+	}
+}
+
+static void hang_up(struct world *w)
+{
+	int h, i;
+
+	w->leaving = true;
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			caller_hang_up(&w->hosts[h].clients[i]);
+	run_for(w, 35 * SECOND + 3 * w->timeout);
+}
+
+void world_run(struct world *w)
+{
+	uint64_t steps = w->mix->steps ? w->mix->steps : (uint64_t)rng_between(&w->rng, 1500, 6000);
+	int64_t limit = w->sched.now + 400 * SECOND;
+	int i;
+
+	for (i = 0; i < w->host_count; i++)
+		host_start(&w->hosts[i]);
+	clutter_start(w);
+	foreign_start(w);
+	faults_start(w);
+	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))
+		;
+	come_to_rest(w);
+	hang_up(w);
+	check_end(w);
+}
+
+void world_deinit(struct world *w)
+{
+	int i;
+
+	w->zk.hooks = (struct fakezk_hooks){ 0 };
+	w->stats->steps += w->sched.steps;
+	w->stats->seeds++;
+	for (i = 0; i < w->host_count; i++)
+		host_free(&w->hosts[i]);
+	foreign_free(w);
+	fakezk_deinit(&w->zk);
+	sched_deinit(&w->sched);
+}

@@ -1,0 +1,227 @@
+/*
+ * One run: hosts with a broker and clients each, foreign contenders, an operator, one ensemble, all from one seed.
+ *
+ * What clients hold is modelled from what the brokers tell them, and from what they need no telling for (the end of
+ * safe_until, an expiry). checks.c compares that with the truth of the ensemble after every step.
+ */
+#pragma once
+
+#include "core/broker.h"
+#include "fakezk.h"
+#include "protocol/commands.h"
+
+#include <setjmp.h>
+
+enum { HOSTS_MAX = 4, CLIENTS_MAX = 6, LOCKS_MAX = 4, FOREIGN_MAX = 3, MEDDLED_MAX = 256, QUEUE_MAX = 6,
+       ASK_WORDS = 8, ASK_BYTES = 128 };
+
+#define FAULTS(X) \
+	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
+	X(HANDSHAKE) X(REFUSE)
+
+enum fault {
+#define X(name) FAULT_##name,
+	FAULTS(X)
+#undef X
+	FAULT_COUNT
+};
+
+/* A kind of weather. Weights are relative. */
+struct mix {
+	const char *name;
+	uint32_t share;                 /* of the seeds */
+	bool standalone;
+	int64_t fault_every_ms;         /* mean; 0: none */
+	uint32_t fault_weight[FAULT_COUNT];
+	int64_t operator_every_ms, foreign_every_ms; /* mean; 0: none */
+	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
+	uint32_t long_hold_percent;
+	int64_t hold_us;                /* at most, if not long; 0: the usual */
+	int64_t think_ms;               /* mean between two acts of a client */
+	bool near_wrap;
+	uint64_t steps;                 /* 0: the usual number */
+	int hosts_max, locks_max;       /* 0: as many as there can be */
+};
+
+struct ask {
+	enum command command;
+	int lock, target;
+	int64_t wait_ms;   /* -1: no WAIT */
+	int64_t token;     /* 0: none given */
+	uint64_t order;    /* of being handed to the broker */
+	int64_t asked_at;
+	int protocol;
+};
+
+/* A grant as the model sees it. */
+struct holding {
+	bool held;
+	bool lost;         /* void, and the client was not told in a reply or an event that it read */
+	bool pushed;       /* the loss was pushed */
+	bool meddled;      /* an operator deleted its znode */
+	int64_t depth, token, since;
+};
+
+enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
+
+struct caller {
+	struct host *host;
+	uint32_t conn;
+	enum socket_state state;
+	uint64_t life;
+	int protocol;
+	uint64_t id;
+	bool asking;             /* a request was handed over and is not answered */
+	struct ask current;
+	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
+	int queued, sent;        /* sent: without an answer, on its way included */
+	bool half_closed, wants_pushes, going;
+	bool done;               /* was granted once more after the faults had stopped */
+	struct pipe socket;
+	struct holding holding[LOCKS_MAX];
+};
+
+struct host {
+	struct world *w;
+	int index;
+	struct broker *broker;
+	struct broker_conf conf;
+	char name[16];
+	int64_t offset;          /* of its clock */
+	int64_t stopped_until;   /* SIGSTOP */
+	bool stopping;
+	struct zhandle *zk;
+	struct effects effects;
+	int64_t timer_at;
+	uint64_t timer_life, life, order;
+	int64_t idle_wakes, woke_at;
+	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
+	int64_t tokens;          /* standalone: reserved below */
+	int64_t last_token[LOCKS_MAX];
+	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
+	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
+	struct caller clients[CLIENTS_MAX];
+	int client_count;
+};
+
+struct foreign {
+	struct world *w;
+	int index, lock, state;
+	struct zhandle *zk;
+	bool connected, reader, holds;
+	uint64_t op, waits_for, life;
+	char uuid[48], name[80];
+};
+
+struct stats {
+	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
+	uint64_t faults[FAULT_COUNT];
+	int64_t counter_max;     /* hand-offs on one znode */
+	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
+};
+
+struct world {
+	uint64_t seed;
+	const struct mix *mix;
+	struct rng rng;
+	struct sched sched;
+	struct fakezk zk;
+	struct host hosts[HOSTS_MAX];
+	int host_count, lock_count, foreign_count;
+	struct foreign foreign[FOREIGN_MAX];
+	const char *lock_name[LOCKS_MAX];
+	char lock_path[LOCKS_MAX][64];
+	size_t lock_path_len[LOCKS_MAX];
+	int64_t timeout, tick;
+	bool quiet;              /* faults have stopped; clients finish */
+	bool leaving;            /* clients hang up */
+	int64_t last_fault;
+	int64_t operator_from;
+	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
+	int64_t last_token[LOCKS_MAX];
+	int64_t last_czxid[LOCKS_MAX]; /* of the last grant, and of grants made on it since somebody waits */
+	int64_t contended_grants[LOCKS_MAX];
+	int64_t meddled[MEDDLED_MAX];
+	int64_t meddled_at[MEDDLED_MAX];
+	size_t meddled_count;
+	uint64_t check_every;
+	bool tracing, trace_all;
+	struct trace *trace;
+	struct stats *stats;
+	jmp_buf failed;
+	char failure[512];
+};
+
+/* world.c */
+/* `mix` is the name of the weather wanted; NULL: the seed chooses. */
+void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats);
+bool world_has_mix(const char *name);
+/* Runs to the end; leaves by w->failed when an invariant is broken. */
+void world_run(struct world *w);
+void world_deinit(struct world *w);
+/* The lock whose directory that is; -1. */
+int world_lock_of(const struct world *w, const char *path, size_t len);
+void world_fail(struct world *w, int lock, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
+
+/* host.c */
+void host_start(struct host *h);
+/* The process ends; its sockets close. The session ends at once when told so, else lives on. */
+void host_die(struct host *h, bool end_session);
+void host_handle(struct host *h, const struct event *e);
+void host_zk_notified(void *host, const struct event *e);
+void host_free(struct host *h);
+int64_t host_now(const struct host *h);
+/* For how long its grants are proven; 0: they are not. */
+int64_t host_proven_ns(const struct host *h);
+
+/* caller.c */
+void caller_init(struct caller *c, struct host *h, uint32_t conn);
+void caller_begin(struct caller *c);
+void caller_replied(struct caller *c, struct slice reply);
+void caller_pushed(struct caller *c, struct slice push);
+/* The broker wants the connection closed. */
+void caller_close(struct caller *c);
+/* The process at the other end is gone. */
+void caller_cut(struct caller *c);
+void caller_hang_up(struct caller *c);
+void caller_ask_next(struct caller *c);
+
+/* asks.c: what a client asks for, and what the answers mean */
+struct ask ask_choose(struct caller *c);
+/* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
+size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
+void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+
+/* checks.c */
+void check_grant(struct caller *c, const struct ask *a, int64_t token);
+void check_before(struct host *h, const struct event *e);
+void check_after(struct host *h);
+void check_created(void *world, struct znode *n);
+void check_deleted(void *world, struct znode *n, enum zk_cause cause);
+void check_expired(void *world, struct zsession *s);
+void check_end(struct world *w);
+/* Looks every few seconds for znodes that no client of their host wants any more. */
+void clutter_start(struct world *w);
+bool check_is_meddled(const struct world *w, int64_t token);
+
+/* faults.c */
+void faults_start(struct world *w);
+void faults_stop(struct world *w);
+
+/* foreign.c */
+void foreign_start(struct world *w);
+void foreign_free(struct world *w);
+bool foreign_idle(const struct world *w);
+
+/* trace.c */
+void trace_line(struct world *w, int lock, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void trace_event(struct host *h, const struct event *e);
+void trace_effect(struct host *h, const struct effect *e);
+void trace_print(struct world *w, int lock);
+struct trace *trace_new(void);
+
+#define TRACE(w, lock, ...) \
+	do { \
+		if ((w)->tracing) \
+			trace_line(w, lock, __VA_ARGS__); \
+	} while (0)
