@@ -35,7 +35,7 @@ BASE = log.c conf.c conf_value.c clock.c
 CORE = effect.c broker.c user.c client.c command.c redis.c lock.c request.c grant.c settle.c claim.c directory.c contender.c operation.c session.c \
 	record.c info.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c tokens.c
+	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c secret.c tokens.c
 CLIENT = lockbroker.c reply.c
 CLI = cli.c cli_lock.c
 

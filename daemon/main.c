@@ -21,6 +21,7 @@
 #include "io/loop.h"
 #include "io/notify.h"
 #include "io/pidfile.h"
+#include "io/secret.h"
 #include "io/server.h"
 #include "io/tokens.h"
 #include "io/watch.h"
@@ -45,6 +46,7 @@ struct daemon {
 	struct broker_conf broker;
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
+	char secret[SECRET_BYTES_MAX];
 	struct listener listener;
 	struct notify notify;
 	struct loop *loop;
@@ -291,6 +293,21 @@ static int64_t open_tokens(struct daemon *d)
 	return rc < 0 ? rc : limit;
 }
 
+static int read_secret(struct daemon *d)
+{
+	const char *path = d->conf.auth_file;
+	int rc = *path ? secret_read(path, d->secret) : 0;
+
+	if (rc == -EPERM)
+		log_error("zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else",
+			  path);
+	else if (rc == -EBADMSG)
+		log_error("zookeeper.auth_file = %s: must be one line, user:password", path);
+	else if (rc < 0)
+		log_error("zookeeper.auth_file = %s: %s", path, strerror(-rc));
+	return rc;
+}
+
 static int open_rundir(struct daemon *d)
 {
 	pid_t other = 0;
@@ -310,6 +327,7 @@ static int start_parts(struct daemon *d)
 		.servers = d->conf.servers,
 		.timeout_ms = (int)d->conf.session_timeout_ms,
 		.tick_ms = (int)d->conf.tick_ms,
+		.secret = d->secret[0] ? d->secret : NULL,
 	};
 	const struct server_conf server_conf = {
 		.clients = (size_t)d->conf.clients,
@@ -400,7 +418,7 @@ int main(int argc, char **argv)
 		status = EXIT_FAILURE;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");
-		if (open_rundir(&d) < 0 || (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
+		if (read_secret(&d) < 0 || open_rundir(&d) < 0 || (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)
 			stop_parts(&d, false);
 		else

@@ -46,6 +46,8 @@ static const struct conf_key keys[] = {
 	       "How long ZooKeeper waits for a silent host before its locks go to others; at least 5 ticks."),
 	NUMBER("zookeeper", tick_ms, "2000", 10, 600000, "The tickTime of the servers."),
 	TEXT("zookeeper", host, CONF_HOST, "", "This host's name among the hosts; empty: its host name."),
+	TEXT("zookeeper", auth_file, CONF_FILE, "",
+	     "A file with user:password (digest), for nobody else to read; everything made is then for that user alone."),
 
 	NUMBER("locks", linger_ms, "100", 0, 60000,
 	       "How long an idle lock that nobody else wants stays with this host, which saves the network; 0: off."),
@@ -397,6 +399,7 @@ static void print_value(const struct conf *conf, const struct conf_key *key, FIL
 		print_servers(*text_of(key, conf), out);
 		break;
 	case CONF_PATH:
+	case CONF_FILE:
 	case CONF_GROUP:
 	case CONF_ROOT:
 	case CONF_HOST:

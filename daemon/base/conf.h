@@ -17,7 +17,7 @@ struct conf {
 	char *socket, *socket_group, *rundir, *statedir;
 	int64_t socket_mode, log_level, stop_timeout_ms;
 	/* [zookeeper] */
-	char *servers, *root, *host;
+	char *servers, *root, *host, *auth_file;
 	int64_t session_timeout_ms, tick_ms;
 	/* [locks] */
 	int64_t linger_ms, handoff_max, handoff_ms, grant_min_ms;
@@ -28,7 +28,7 @@ struct conf {
 	int lines[CONF_KEYS_MAX];
 };
 
-enum conf_type { CONF_NUMBER, CONF_OCTAL, CONF_LEVEL, CONF_PATH, CONF_GROUP, CONF_SERVERS, CONF_ROOT, CONF_HOST };
+enum conf_type { CONF_NUMBER, CONF_OCTAL, CONF_LEVEL, CONF_PATH, CONF_FILE, CONF_GROUP, CONF_SERVERS, CONF_ROOT, CONF_HOST };
 
 struct conf_key {
 	const char *section, *name;

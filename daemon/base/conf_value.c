@@ -168,6 +168,8 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return parse_level(value, ret_number);
 	case CONF_PATH:
 		return is_path(value);
+	case CONF_FILE:
+		return !*value || is_path(value);
 	case CONF_GROUP:
 		return is_word(value, true);
 	case CONF_SERVERS:
@@ -196,6 +198,9 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	case CONF_PATH:
 		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, no slash at its end",
 			 PATH_BYTES_MAX);
+		break;
+	case CONF_FILE:
+		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, or empty", PATH_BYTES_MAX);
 		break;
 	case CONF_GROUP:
 		snprintf(allowed, CONF_ALLOWED_MAX, "a group's name or number, or empty");

@@ -174,6 +174,15 @@ static void handle_watcher(zhandle_t *zh, int type, int state, const char *path,
 	handle_tell(h, &event);
 }
 
+/* Sent before anything else on every connection; it must be said before the first. */
+static void handle_authenticate(struct zk_handle *h)
+{
+	int rc = zoo_add_auth(h->zh, "digest", h->conf.secret, (int)strlen(h->conf.secret), NULL, NULL);
+
+	if (rc != ZOK)
+		log_error("ZooKeeper client: the secret was not taken: %s", zerror(rc));
+}
+
 static int handle_init(struct zk_handle *h, const clientid_t *id)
 {
 	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_WARN);
@@ -182,6 +191,8 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 				handle_log);
 	if (!h->zh)
 		return errno ? -errno : -EINVAL;
+	if (h->conf.secret)
+		handle_authenticate(h);
 	/* The addresses are numbers and come from elsewhere: never look them up again. */
 	zoo_set_servers_resolution_delay(h->zh, -1);
 	h->fd = -1;
@@ -421,7 +432,13 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
 		return ZK_UNKNOWN;
 	handle_off_loop(h);
-	code = zk_ops_send(&h->ops, effect, path, data, &(struct zk_ops_client){ h->zh, handle_watcher, h });
+	code = zk_ops_send(&h->ops, effect, path, data,
+			   &(struct zk_ops_client){
+				   .zh = h->zh,
+				   .watcher = handle_watcher,
+				   .acl = h->conf.secret ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE,
+				   .context = h,
+			   });
 	/* Nothing on this connection would make it known. */
 	if (code == ZK_UNKNOWN)
 		zk_handle_drop(h);

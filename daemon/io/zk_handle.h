@@ -37,6 +37,7 @@ struct zk_handle_owner {
 struct zk_handle_conf {
 	int timeout_ms;                     /* asked for */
 	int timeout_min_ms, timeout_max_ms; /* believed */
+	const char *secret;               /* "user:password"; NULL: none. Must outlive the handle */
 };
 
 struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,

@@ -117,7 +117,7 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 
 	switch (e->type) {
 	case EFFECT_ZK_CREATE:
-		return zoo_acreate2(zh, path, data.data, (int)data.len, &ZOO_OPEN_ACL_UNSAFE, create_mode(e->create),
+		return zoo_acreate2(zh, path, data.data, (int)data.len, client->acl, create_mode(e->create),
 				    created, op);
 	case EFFECT_ZK_LIST:
 		return zoo_awget_children2(zh, path, watcher, context, listed, op);

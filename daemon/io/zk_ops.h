@@ -30,6 +30,7 @@ struct zk_ops {
 struct zk_ops_client {
 	zhandle_t *zh;
 	watcher_fn watcher;
+	const struct ACL_vector *acl; /* of what is created */
 	void *context;
 };
 

@@ -137,6 +137,7 @@ struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const 
 		.timeout_ms = conf->timeout_ms,
 		.timeout_min_ms = 5 * conf->tick_ms,
 		.timeout_max_ms = conf->timeout_ms > 20 * conf->tick_ms ? conf->timeout_ms : 20 * conf->tick_ms,
+		.secret = conf->secret,
 	};
 
 	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");

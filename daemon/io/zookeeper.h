@@ -17,6 +17,7 @@ struct zookeeper;
 struct zookeeper_conf {
 	const char *servers; /* as in the configuration; must outlive the adapter */
 	int timeout_ms, tick_ms;
+	const char *secret; /* "user:password"; NULL: none. Must outlive the adapter */
 };
 
 struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf);

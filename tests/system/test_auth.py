@@ -1,0 +1,87 @@
+"""zookeeper.auth_file: what the daemon makes is for its user alone."""
+
+import os
+import subprocess
+
+import kazoo.client
+import kazoo.exceptions
+import pytest
+
+import harness
+
+
+@pytest.fixture
+def secret(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text("broker:s3cret\n")
+    path.chmod(0o600)
+    return str(path)
+
+
+@pytest.fixture
+def kazoo_client(zk):
+    made = []
+
+    def make(**options):
+        made.append(kazoo.client.KazooClient(hosts=zk.address, **options))
+        made[-1].start(timeout=harness.PATIENCE)
+        return made[-1]
+
+    yield make
+    for k in made:
+        k.stop()
+        k.close()
+
+
+def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, secret):
+    one, two = (daemons(zk, root=root, zookeeper__auth_file=secret) for _ in range(2))
+    a, b = clients(one), clients(two)
+    token = a.call("LOCK", "a")
+    assert b.call("LOCK", "a", "WAIT", "0") is None
+    a.call("UNLOCK", "a")
+    assert b.call("LOCK", "a", "WAIT", "20000") > token
+
+
+def test_nobody_else_reads_or_deletes(daemons, zk, root, clients, secret, kazoo_client):
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    clients(d).call("LOCK", "a")
+    stranger = kazoo_client()
+    with pytest.raises(kazoo.exceptions.NoAuthError):
+        stranger.get_children(f"{root}/a")
+    friend = kazoo_client(auth_data=[("digest", "broker:s3cret")])
+    (znode,) = friend.get_children(f"{root}/a")
+    with pytest.raises(kazoo.exceptions.NoAuthError):
+        stranger.delete(f"{root}/a/{znode}")
+
+
+def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, clients, secret):
+    first = daemons(zk, root=root, zookeeper__auth_file=secret)
+    clients(first).call("LOCK", "a")
+    other = harness.Daemon(zk, root=root, wait=False)
+    other.has_session = False
+    daemons.list.append(other)
+    other.start()
+    c = clients(other)
+    harness.wait_until(lambda: other.info("session")["session_state"] == "safe", "the session")
+    assert c.call("LOCK", "a", "WAIT", "1000").code == "UNAVAILABLE"
+    assert "ZooKeeper refuses" in other.log() and "not authenticated" in other.log()
+
+
+@pytest.mark.parametrize("text, mode, says", [
+    ("broker:s3cret", 0o640, "readable by nobody else"),
+    ("broker:s3cret\nmore", 0o600, "one line"),
+    ("broker", 0o600, "one line"),
+    (":s3cret", 0o600, "one line"),
+    ("", 0o600, "one line"),
+    (None, 0o600, "No such file"),
+])
+def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, says):
+    path = tmp_path / "secret"
+    if text is not None:
+        path.write_text(text)
+        path.chmod(mode)
+    done = subprocess.run([harness.program("lockbrokerd"), "-o", f"zookeeper.auth_file={path}",
+                           "-o", f"daemon.socket={tmp_path}/s", "-o", f"daemon.rundir={tmp_path}"],
+                          capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert done.returncode > 0 and says in done.stderr and str(path) in done.stderr
+    assert not os.path.exists(tmp_path / "s")
