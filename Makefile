@@ -28,19 +28,19 @@ PYTHON = /usr/bin/python3
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
-PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c
+PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c
 CORE = effect.c broker.c user.c client.c command.c redis.c lock.c request.c grant.c settle.c claim.c directory.c contender.c operation.c session.c \
 	record.c info.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c secret.c tokens.c
-CLIENT = lockbroker.c reply.c
+	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
+CLIENT = lockbroker.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
-UNIT_PURE = test_resp.c test_name.c test_commands.c
+UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c

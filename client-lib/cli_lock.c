@@ -26,6 +26,8 @@
 /* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
 #define GRACE_MS 3000
 #define SECONDS_MAX 1e9
+/* How often the proof is looked at. */
+#define PROOF_MS 500
 
 struct lock_job {
 	struct lb *lb;
@@ -239,12 +241,23 @@ static bool ended(struct lock_job *job, int *ret_exit)
 	return true;
 }
 
+/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+static void heed_proof(struct lock_job *job)
+{
+	int64_t ms;
+
+	if (lb_valid(job->lb, job->name, &ms) != LB_OK)
+		lost(job, lb_error(job->lb));
+	else if (ms == 0)
+		lost(job, "nothing proves any more that it is held.");
+}
+
 static int poll_timeout(const struct lock_job *job)
 {
 	int64_t left = job->kill_at_ms - now_ms();
 
 	if (job->kill_at_ms == INT64_MAX)
-		return -1;
+		return PROOF_MS;
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -271,6 +284,8 @@ static int watch(struct lock_job *job)
 			return status;
 		if (!job->lost)
 			heed_events(job);
+		if (!job->lost)
+			heed_proof(job);
 		kill_if_due(job);
 		poll(p, job->lost ? 1 : 2, poll_timeout(job));
 	}

@@ -1,14 +1,8 @@
-/*
- * The blocking client. One request is on the wire at a time; what is not its answer is a push, kept for lb_event().
- * Input stays in `in` until the next call, because replies point into it. Once anything went wrong with the stream
- * the descriptor is closed: an answer could no longer be told from that of an earlier request.
- */
+/* The blocking client: requests, and what their answers mean. */
 #include "lockbroker.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,32 +16,17 @@
 #include "protocol/name.h"
 #include "protocol/resp.h"
 #include "reply.h"
+#include "wire.h"
 
 #define SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
 
 enum {
 	PATIENCE_MS = 10000,
-	REPLY_VALUES_MAX = 16 * 1024 * 1024,
-	REPLY_BYTES_MAX = 256 * 1024 * 1024,
-	EVENTS_BYTES_MAX = 1024 * 1024,
 	WORDS_MAX = 1024,
 };
 
-#define FOREVER INT64_MAX
 /* A year: the daemon takes no more. */
 #define TIMEOUT_MS_MAX INT64_C(31536000000)
-
-struct lb {
-	int fd; /* -1: closed, and `error` says why */
-	int64_t patience_ms;
-	struct bytes in;
-	size_t reply_bytes; /* the first bytes of `in` are the last reply; dropped when the next call begins */
-	struct resp_replies replies;
-	struct bytes out;
-	struct bytes events;                        /* whole pushes, oldest first */
-	char name[NAME_BYTES_MAX + 1], reason[256]; /* of the last event */
-	char error[512];
-};
 
 static const enum lb_result result_of_error[ERROR_COUNT] = {
 	[ERROR_ERR] = LB_REFUSED,       [ERROR_BADNAME] = LB_BADNAME,   [ERROR_NOTHELD] = LB_NOTHELD,
@@ -56,180 +35,17 @@ static const enum lb_result result_of_error[ERROR_COUNT] = {
 	[ERROR_DRAINING] = LB_DRAINING, [ERROR_NOPROTO] = LB_REFUSED,
 };
 
-/* ---- time and failure ---- */
+/* ---- requests ---- */
 
-static int64_t now_ms(void)
+/* The clock of the session page: it goes on while the host sleeps. */
+static int64_t boottime_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int64_t deadline_after(int64_t ms)
-{
-	int64_t now = now_ms();
-
-	return ms < 0 || ms > FOREVER - now ? FOREVER : now + ms;
-}
-
-static enum lb_result fail(struct lb *lb, enum lb_result result, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static enum lb_result fail(struct lb *lb, enum lb_result result, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(lb->error, sizeof(lb->error), format, args);
-	va_end(args);
-	return result;
-}
-
-static enum lb_result hang_up(struct lb *lb, const char *why, int error)
-{
-	close(lb->fd);
-	lb->fd = -1;
-	return fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
-		    error ? strerror(error) : "");
-}
-
-/* ---- bytes in and out ---- */
-
-static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
-{
-	struct pollfd p = { .fd = lb->fd, .events = events };
-
-	for (;;) {
-		int64_t left = deadline == FOREVER ? -1 : deadline - now_ms();
-		int n;
-
-		if (deadline != FOREVER && left < 0)
-			left = 0;
-		n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
-		if (n > 0)
-			return LB_OK;
-		if (n < 0 && errno != EINTR)
-			return hang_up(lb, "poll failed", errno);
-		if (n == 0 && deadline != FOREVER && now_ms() >= deadline)
-			return LB_NONE;
-	}
-}
-
-static enum lb_result send_out(struct lb *lb, int64_t deadline)
-{
-	size_t sent = 0;
-
-	while (sent < lb->out.len) {
-		ssize_t n = send(lb->fd, lb->out.data + sent, lb->out.len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-		enum lb_result r;
-
-		if (n > 0) {
-			sent += (size_t)n;
-			continue;
-		}
-		/* A daemon that refuses a client says why before it closes: the receiver finds that. */
-		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-			return LB_OK;
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return hang_up(lb, "the request could not be sent", errno);
-		r = wait_for(lb, POLLOUT, deadline);
-		if (r == LB_NONE)
-			return hang_up(lb, "the daemon did not take the request in time", 0);
-		if (r != LB_OK)
-			return r;
-	}
-	return LB_OK;
-}
-
-/* LB_NONE: `deadline` passed. */
-static enum lb_result receive_more(struct lb *lb, int64_t deadline)
-{
-	for (;;) {
-		enum lb_result r;
-		ssize_t n;
-
-		bytes_reserve(&lb->in, 4096);
-		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
-		if (n > 0) {
-			lb->in.len += (size_t)n;
-			return LB_OK;
-		}
-		if (n == 0)
-			return hang_up(lb, "the daemon ended it", 0);
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
-			return hang_up(lb, "nothing can be received", errno);
-		r = wait_for(lb, POLLIN, deadline);
-		if (r != LB_OK)
-			return r;
-	}
-}
-
-static void drop_front(struct bytes *b, size_t n)
-{
-	assert(n <= b->len);
-	b->len -= n;
-	if (b->len > 0)
-		memmove(b->data, b->data + n, b->len);
-}
-
-/* The memory of an unusually large reply is not kept. */
-static void drop_reply(struct lb *lb)
-{
-	drop_front(&lb->in, lb->reply_bytes);
-	lb->reply_bytes = 0;
-	if (lb->in.len == 0 && lb->in.cap > REPLY_BYTES_MAX / 256)
-		bytes_free(&lb->in);
-}
-
-static enum lb_result keep_event(struct lb *lb, size_t bytes)
-{
-	if (lb->events.len + bytes > EVENTS_BYTES_MAX)
-		return hang_up(lb, "nobody takes its events", 0);
-	bytes_append(&lb->events, lb->in.data, bytes);
-	drop_front(&lb->in, bytes);
-	return LB_OK;
-}
-
-/*
- * Takes one message off the input, waiting for it. LB_OK: *ret_push tells which kind; a push went to `events`, a
- * reply stands in `replies` and `reply_bytes`. LB_NONE: `deadline` passed.
- */
-static enum lb_result read_message(struct lb *lb, int64_t deadline, bool *ret_push)
-{
-	for (;;) {
-		enum lb_result r;
-		size_t used;
-
-		switch (resp_read_reply(&lb->replies, bytes_view(&lb->in), &used)) {
-		case RESP_DONE:
-			*ret_push = lb->replies.values[0].type == RESP_PUSH;
-			if (*ret_push)
-				return keep_event(lb, used);
-			lb->reply_bytes = used;
-			return LB_OK;
-		case RESP_BROKEN:
-			return hang_up(lb, lb->replies.error, 0);
-		case RESP_MORE:
-			break;
-		}
-		r = receive_more(lb, deadline);
-		if (r != LB_OK)
-			return r;
-	}
-}
-
-/* ---- requests ---- */
-
-static enum lb_result begin(struct lb *lb)
-{
-	if (lb->fd < 0)
-		return LB_CONNECTION;
-	drop_reply(lb);
-	bytes_clear(&lb->out);
-	return LB_OK;
-}
 
 static enum lb_result error_reply(struct lb *lb, struct slice text)
 {
@@ -244,7 +60,7 @@ static enum lb_result error_reply(struct lb *lb, struct slice text)
 	}
 	if (space && code < ERROR_COUNT)
 		text = (struct slice){ space + 1, text.len - len - 1 };
-	return fail(lb, code < ERROR_COUNT ? result_of_error[code] : LB_REFUSED, "%.*s", (int)text.len, text.data);
+	return wire_fail(lb, code < ERROR_COUNT ? result_of_error[code] : LB_REFUSED, "%.*s", (int)text.len, text.data);
 }
 
 /*
@@ -253,24 +69,24 @@ static enum lb_result error_reply(struct lb *lb, struct slice text)
  */
 static enum lb_result ask(struct lb *lb, size_t argc, const struct slice *argv, int64_t wait_ms)
 {
-	int64_t deadline = FOREVER;
+	int64_t deadline = WIRE_FOREVER;
 	enum lb_result r;
 	bool push = false;
 
-	r = begin(lb);
+	r = wire_begin(lb);
 	if (r != LB_OK)
 		return r;
 	resp_request(&lb->out, argc, argv);
-	r = send_out(lb, deadline_after(lb->patience_ms));
+	r = wire_send(lb, wire_deadline(lb->patience_ms));
 	if (r != LB_OK)
 		return r;
-	if (wait_ms >= 0 && wait_ms < FOREVER - lb->patience_ms)
-		deadline = deadline_after(wait_ms + lb->patience_ms);
+	if (wait_ms >= 0 && wait_ms < WIRE_FOREVER - lb->patience_ms)
+		deadline = wire_deadline(wait_ms + lb->patience_ms);
 	do {
-		r = read_message(lb, deadline, &push);
+		r = wire_read(lb, deadline, &push);
 	} while (r == LB_OK && push);
 	if (r == LB_NONE)
-		return hang_up(lb, "the daemon did not answer in time", 0);
+		return wire_hang_up(lb, "the daemon did not answer in time", 0);
 	if (r == LB_OK && lb->replies.values[0].type == RESP_ERROR)
 		return error_reply(lb, lb->replies.values[0].text);
 	return r;
@@ -278,7 +94,7 @@ static enum lb_result ask(struct lb *lb, size_t argc, const struct slice *argv, 
 
 static enum lb_result unexpected(struct lb *lb, const char *command)
 {
-	return fail(lb, LB_REFUSED, "The daemon gave %s an answer this library does not understand.", command);
+	return wire_fail(lb, LB_REFUSED, "The daemon gave %s an answer this library does not understand.", command);
 }
 
 static enum lb_result ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret)
@@ -300,13 +116,13 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	switch (error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s.", path, strerror(error));
+		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s.", path, strerror(error));
 	case EACCES:
-		return fail(lb, LB_CONNECTION, "This user may not use lockbrokerd at %s: %s.", path, strerror(error));
+		return wire_fail(lb, LB_CONNECTION, "This user may not use lockbrokerd at %s: %s.", path, strerror(error));
 	case EAGAIN:
-		return fail(lb, LB_CONNECTION, "The lockbrokerd at %s does not accept connections.", path);
+		return wire_fail(lb, LB_CONNECTION, "The lockbrokerd at %s does not accept connections.", path);
 	}
-	return fail(lb, LB_CONNECTION, "Cannot connect to lockbrokerd at %s: %s.", path, strerror(error));
+	return wire_fail(lb, LB_CONNECTION, "Cannot connect to lockbrokerd at %s: %s.", path, strerror(error));
 }
 
 /* The kernel bounds a blocking connect() to a local socket, whose queue may be full, by the send timeout. */
@@ -329,12 +145,12 @@ static enum lb_result connect_to(struct lb *lb, const char *path)
 	int error, fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return fail(lb, LB_CONNECTION, "The path of the socket is longer than %zu bytes: %.200s.",
+		return wire_fail(lb, LB_CONNECTION, "The path of the socket is longer than %zu bytes: %.200s.",
 			    sizeof(address.sun_path) - 1, path);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fail(lb, LB_CONNECTION, "Cannot make a socket: %s.", strerror(errno));
+		return wire_fail(lb, LB_CONNECTION, "Cannot make a socket: %s.", strerror(errno));
 	error = connect_within(fd, &address, lb->patience_ms);
 	if (error) {
 		close(fd);
@@ -352,9 +168,19 @@ static struct lb *new_handle(void)
 		abort();
 	lb->fd = -1;
 	lb->patience_ms = PATIENCE_MS;
-	resp_replies_init(&lb->replies, REPLY_VALUES_MAX, REPLY_BYTES_MAX);
+	resp_replies_init(&lb->replies, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
 	snprintf(lb->error, sizeof(lb->error), "Nothing has failed.");
 	return lb;
+}
+
+/* Where the daemon keeps its proof, by its answer to HELLO. */
+static void find_page(struct lb *lb)
+{
+	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
+	struct slice path;
+
+	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
+	holdings_map(&lb->holdings, path);
 }
 
 enum lb_result lb_open(const char *path, struct lb **ret)
@@ -370,6 +196,8 @@ enum lb_result lb_open(const char *path, struct lb **ret)
 	r = connect_to(lb, path);
 	if (r == LB_OK)
 		r = ask(lb, 2, hello, 0);
+	if (r == LB_OK)
+		find_page(lb);
 	if (r != LB_OK && lb->fd >= 0) {
 		close(lb->fd);
 		lb->fd = -1;
@@ -389,6 +217,7 @@ void lb_close(struct lb *lb)
 	bytes_free(&lb->in);
 	bytes_free(&lb->out);
 	bytes_free(&lb->events);
+	holdings_free(&lb->holdings);
 	free(lb);
 	errno = kept;
 }
@@ -402,7 +231,7 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 	enum lb_result r;
 
 	if (words[1].len > NAME_BYTES_MAX)
-		return fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
+		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	if (timeout_ms > TIMEOUT_MS_MAX)
 		timeout_ms = TIMEOUT_MS_MAX;
 	words[3].len = (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)timeout_ms);
@@ -411,11 +240,12 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 		return r;
 	switch (lb->replies.values[0].type) {
 	case RESP_INTEGER:
+		holdings_add(&lb->holdings, name, lb->replies.values[0].integer);
 		if (ret_token)
 			*ret_token = lb->replies.values[0].integer;
 		return LB_OK;
 	case RESP_NIL:
-		return fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
+		return wire_fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
 	case RESP_STATUS:
 	case RESP_ERROR:
 	case RESP_BULK:
@@ -442,16 +272,40 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token)
 enum lb_result lb_unlock(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
-	int64_t depth;
+	int64_t depth = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &depth);
 
-	return ask_integer(lb, 2, words, &depth);
+	if ((r == LB_OK && depth == 0) || r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], -1);
+	return r;
+}
+
+/* What the daemon has sent so far, without waiting for more. */
+static enum lb_result read_events(struct lb *lb)
+{
+	enum lb_result r;
+	bool push = false;
+
+	r = wire_begin(lb);
+	while (r == LB_OK) {
+		r = wire_read(lb, 0, &push);
+		if (r == LB_OK && !push)
+			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+	}
+	return r == LB_NONE ? LB_OK : r;
 }
 
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
 {
 	const struct slice words[] = { SLICE("VALID"), slice_of(name) };
+	enum lb_result r;
 
-	return ask_integer(lb, 2, words, ret_ms);
+	if (!lb->holdings.page)
+		return ask_integer(lb, 2, words, ret_ms);
+	r = read_events(lb);
+	if (r == LB_OK)
+		*ret_ms = holdings_valid_ms(&lb->holdings, name, boottime_ns());
+	return r;
 }
 
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret)
@@ -461,7 +315,7 @@ enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, cons
 	int i;
 
 	if (argc < 1 || argc > WORDS_MAX)
-		return fail(lb, LB_REFUSED, "A request has 1 to %d words.", WORDS_MAX);
+		return wire_fail(lb, LB_REFUSED, "A request has 1 to %d words.", WORDS_MAX);
 	for (i = 0; i < argc; i++)
 		words[i] = slice_of(argv[i]);
 	r = ask(lb, (size_t)argc, words, 0);
@@ -513,30 +367,30 @@ static void take_event(struct lb *lb, struct lb_event *ret)
 	enum resp_result whole;
 	size_t used;
 
-	resp_replies_init(&e, REPLY_VALUES_MAX, REPLY_BYTES_MAX);
+	resp_replies_init(&e, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
 	whole = resp_read_reply(&e, bytes_view(&lb->events), &used);
 	assert(whole == RESP_DONE);
 	event_fill(lb, &e, ret);
 	resp_replies_deinit(&e);
-	drop_front(&lb->events, used);
+	wire_drop(&lb->events, used);
 }
 
 /* What was kept is handed out even after the end of the connection: a loss must not hide behind it. */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 {
-	int64_t deadline = deadline_after(timeout_ms);
+	int64_t deadline = wire_deadline(timeout_ms);
 	enum lb_result r = LB_OK;
 	bool push = false;
 
 	if (lb->events.len == 0) {
-		r = begin(lb);
+		r = wire_begin(lb);
 		if (r == LB_OK)
-			r = read_message(lb, deadline, &push);
+			r = wire_read(lb, deadline, &push);
 		if (r == LB_OK && !push)
-			r = hang_up(lb, "the daemon answered what was not asked", 0);
+			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
 	}
 	if (r == LB_NONE)
-		return fail(lb, LB_NONE, "No event within %lld ms.", (long long)timeout_ms);
+		return wire_fail(lb, LB_NONE, "No event within %lld ms.", (long long)timeout_ms);
 	if (r == LB_OK)
 		take_event(lb, ret);
 	return r;

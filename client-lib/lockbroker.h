@@ -94,9 +94,11 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
- * Sets *ret_ms to how long this handle's grant is still proven to be safe, counted from before the answer was sent;
- * 0 when it holds no such lock or the proof has run out. While all is well the figure stays between half and two
- * thirds of the session timeout; in standalone mode, where nothing can be lost, it is a large constant.
+ * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 when it holds no such lock or the proof
+ * has run out. While all is well the figure stays between half and two thirds of the session timeout; in standalone
+ * mode, where nothing can be lost, it is a large constant. It reads what the daemon has sent and the page in which it
+ * keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page cannot be read (another
+ * file system name space, say) the daemon is asked. LB_CONNECTION: the connection, and so everything held, is gone.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 

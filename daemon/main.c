@@ -20,6 +20,7 @@
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/notify.h"
+#include "io/page.h"
 #include "io/pidfile.h"
 #include "io/secret.h"
 #include "io/server.h"
@@ -47,6 +48,8 @@ struct daemon {
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
 	char secret[SECRET_BYTES_MAX];
+	struct page *page;
+	char page_path[CONF_ERROR_MAX];
 	struct listener listener;
 	struct notify notify;
 	struct loop *loop;
@@ -165,14 +168,13 @@ static void read_boot_id(char *boot_id, size_t size)
 		fclose(f);
 }
 
-static void fill_broker_conf(struct broker_conf *b, const struct conf *c, const char *boot_id, bool standalone)
+static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool standalone)
 {
 	*b = (struct broker_conf){
 		.standalone = standalone,
 		.root = c->root,
 		.host = c->host,
 		.version = LOCKBROKER_VERSION,
-		.boot_id = boot_id,
 		.started_s = time(NULL),
 		.pid = (uint32_t)getpid(),
 		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
@@ -318,6 +320,11 @@ static int open_rundir(struct daemon *d)
 	else if (rc < 0)
 		log_error("daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));
 	d->pid_fd = rc;
+	if (rc < 0)
+		return rc;
+	rc = page_open(&d->page, d->conf.rundir);
+	if (rc < 0)
+		log_error("%s: %s", d->page_path, strerror(-rc));
 	return rc;
 }
 
@@ -353,7 +360,7 @@ static int start_parts(struct daemon *d)
 		tokens_start(d->tokens, loop_base(d->loop), d->worker, tokens_reserved, d);
 	else
 		d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
-	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify });
+	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify, d->page });
 	return 0;
 }
 
@@ -373,6 +380,7 @@ static void stop_parts(struct daemon *d, bool close_session)
 	if (d->signal_fd >= 0)
 		close(d->signal_fd);
 	loop_free(d->loop);
+	page_close(d->page);
 	if (d->pid_fd >= 0)
 		close(d->pid_fd);
 }
@@ -414,7 +422,10 @@ int main(int argc, char **argv)
 		log_setup((enum log_level)d.conf.log_level, options.foreground ? LOG_FORM_HUMAN : log_form_detect());
 		fit_clients(&d.conf.clients);
 		read_boot_id(d.boot_id, sizeof(d.boot_id));
-		fill_broker_conf(&d.broker, &d.conf, d.boot_id, options.standalone);
+		snprintf(d.page_path, sizeof(d.page_path), "%s/session", d.conf.rundir);
+		fill_broker_conf(&d.broker, &d.conf, options.standalone);
+		d.broker.boot_id = d.boot_id;
+		d.broker.session_page = d.page_path;
 		status = EXIT_FAILURE;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");

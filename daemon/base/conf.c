@@ -32,7 +32,7 @@ static const struct conf_key keys[] = {
 	  "Who may connect: the permissions of the socket, octal." },
 	TEXT("daemon", socket_group, CONF_GROUP, "",
 	     "The group of the socket, a name or a number; empty: the daemon's."),
-	TEXT("daemon", rundir, CONF_PATH, "/run/lockbroker", "Where the daemon keeps its pid; one daemon for each."),
+	TEXT("daemon", rundir, CONF_PATH, "/run/lockbroker", "Where the daemon keeps its pid and the session page; one daemon for each."),
 	TEXT("daemon", statedir, CONF_PATH, "/var/lib/lockbroker",
 	     "Where a standalone daemon keeps what its tokens rest on, over restarts of the host too."),
 	TEXT("daemon", log_level, CONF_LEVEL, "info", "What is logged: error, warning, info or debug."),

@@ -340,6 +340,11 @@ int64_t broker_deadline(const struct broker *b)
 	return t ? t->due_ns : INT64_MAX;
 }
 
+void broker_session(const struct broker *b, struct session_view *ret)
+{
+	session_view(b, ret);
+}
+
 int64_t broker_safe_until(const struct broker *b)
 {
 	return session_safe_until(b);

@@ -17,6 +17,7 @@
 
 #include "effect.h"
 #include "event.h"
+#include "protocol/session_page.h"
 
 struct broker_limits {
 	size_t clients, locks, requests_per_lock, requests_per_uid, grants_per_client, grants_per_uid;
@@ -29,6 +30,7 @@ struct broker_conf {
 	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
 	const char *host;         /* this host's name among the hosts */
 	const char *version;
+	const char *session_page; /* its path, for clients; "": there is none */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
 	int64_t started_s;        /* seconds since 1970 */
@@ -51,6 +53,9 @@ void broker_free(struct broker *b);
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
 /* The instant at which EVENT_TIME is due at the latest; INT64_MAX: never. */
 int64_t broker_deadline(const struct broker *b);
+
+/* What is proven of the session, for the session page. */
+void broker_session(const struct broker *b, struct session_view *ret);
 
 /* For tests and the simulator. */
 /* Until when grants are proven; INT64_MIN when nothing is. */

@@ -80,7 +80,7 @@ static void hello_reply(struct client *c)
 	size_t begin = client_reply_begin(c);
 	struct bytes *out = client_out(c);
 
-	resp_map(out, 7, c->version);
+	resp_map(out, 8, c->version);
 	resp_bulk(out, SLICE("server"));
 	resp_bulk(out, SLICE("lockbroker"));
 	resp_bulk(out, SLICE("version"));
@@ -95,6 +95,8 @@ static void hello_reply(struct client *c)
 	resp_bulk(out, SLICE("master"));
 	resp_bulk(out, SLICE("modules"));
 	resp_array(out, 0);
+	resp_bulk(out, SLICE("session_page"));
+	resp_bulk(out, slice_of(c->broker->conf->session_page));
 	client_reply_end(c, begin);
 }
 

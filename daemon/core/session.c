@@ -60,6 +60,30 @@ int64_t session_safe_until(const struct broker *b)
 	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->safe_until_ns : INT64_MIN;
 }
 
+static enum session_page_state page_state(enum session_state state)
+{
+	switch (state) {
+	case SESSION_NONE:
+		return SESSION_PAGE_NONE;
+	case SESSION_SAFE:
+		return SESSION_PAGE_SAFE;
+	case SESSION_JEOPARDY:
+		return SESSION_PAGE_JEOPARDY;
+	case SESSION_LOST:
+		return SESSION_PAGE_LOST;
+	}
+	return SESSION_PAGE_NONE;
+}
+
+void session_view(const struct broker *b, struct session_view *ret)
+{
+	int64_t until = session_safe_until(b);
+
+	ret->epoch = b->session.epoch;
+	ret->state = page_state(b->session.state);
+	ret->safe_until_ns = until == INT64_MIN ? 0 : until;
+}
+
 bool session_grants(const struct broker *b)
 {
 	const struct session *s = &b->session;
@@ -151,6 +175,7 @@ static void enter(struct broker *b, enum session_state state)
 		break;
 	case SESSION_LOST:
 		b->stats.sessions_lost_total++;
+		s->epoch++;
 		log_state(b, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
 		lose_all(b);
 		break;

@@ -33,6 +33,7 @@
 #include "core/event.h"
 #include "core/operation.h"
 #include "protocol/bytes.h"
+#include "protocol/session_page.h"
 
 struct broker;
 
@@ -49,6 +50,7 @@ struct session {
 	bool rival_told; /* somebody else's was reported */
 	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
+	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */
 	int64_t timeout_ns; /* T, negotiated */
 	int64_t safe_until_ns; /* INT64_MIN: nothing proven */
 	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
@@ -83,6 +85,7 @@ void session_pass(struct broker *b, int64_t before_ns);
 void session_tick(struct broker *b);
 /* INT64_MAX in standalone mode; INT64_MIN when nothing is proven. */
 int64_t session_safe_until(const struct broker *b);
+void session_view(const struct broker *b, struct session_view *ret);
 /* Proven for long enough to grant? */
 bool session_grants(const struct broker *b);
 /* Creates of all parents: when a session begins, and when a parent turned out to be missing. */

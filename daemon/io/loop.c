@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/notify.h"
+#include "io/page.h"
 #include "io/server.h"
 #include "io/tokens.h"
 #include "io/watch.h"
@@ -194,6 +195,15 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
+/* Losses are on their way to the holders by now. */
+static void loop_show(struct loop *l)
+{
+	struct session_view view;
+
+	broker_session(l->broker, &view);
+	page_update(l->to.page, &view);
+}
+
 /* Goes on until nothing that was settled led to another event. */
 static void loop_settle(struct loop *l)
 {
@@ -205,6 +215,7 @@ static void loop_settle(struct loop *l)
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 	} while (l->events != before);
+	loop_show(l);
 	loop_arm(l);
 }
 

@@ -29,6 +29,7 @@ struct loop_adapters {
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
 	const struct notify *notify;
+	struct page *page;
 };
 
 /* 0 or -errno. `conf` and what it points to must outlive the loop. */

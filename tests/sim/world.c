@@ -159,7 +159,7 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
 	h->conf = (struct broker_conf){
 		.standalone = w->mix->standalone, .root = "/locks", .host = h->name, .version = "sim",
-		.boot_id = "sim", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
+		.boot_id = "sim", .session_page = "", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
 		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,

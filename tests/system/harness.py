@@ -92,24 +92,29 @@ class NoZookeeper:
 class Zookeeper:
     """One private server. It may be killed, started again on its data, stopped (SIGSTOP) and let go on."""
 
-    def __init__(self, tick_ms=2000, jvm=()):
+    def __init__(self, tick_ms=2000, jvm=(), wait=True):
         self.jvm = jvm
         self.dir = fast_tmp("lockbroker-zk.")
         self.tick_ms = tick_ms
         self.port = None
         self.process = None
-        self.start()
+        if wait:
+            self.start()
 
     @property
     def address(self):
         return f"127.0.0.1:{self.port}"
 
-    def _spawn(self):
+    def more_conf(self):
+        """Lines that a server of another kind adds to its configuration."""
+        return ""
+
+    def spawn(self):
         with open(os.path.join(self.dir, "zoo.cfg"), "w") as f:
             f.write(
                 f"tickTime={self.tick_ms}\ndataDir={self.dir}/data\nclientPort={self.port}\n"
                 "clientPortAddress=127.0.0.1\nadmin.enableServer=false\nmaxClientCnxns=0\n"
-                "4lw.commands.whitelist=*\n"
+                f"4lw.commands.whitelist=*\n{self.more_conf()}"
             )
         with open(os.path.join(self.dir, "log"), "a") as log:
             self.process = spawn(
@@ -129,7 +134,7 @@ class Zookeeper:
         for _ in range(10):
             if self.port is None:
                 self.port = free_port()
-            self._spawn()
+            self.spawn()
             wait_until(lambda: self._serves() or self.process.poll() is not None, "the ZooKeeper server")
             if self.process.poll() is None:
                 return

@@ -222,6 +222,18 @@ def test_a_lost_session_ends_the_command(own_zk, daemons):
     assert "out of reach" in err and "lost" in err
 
 
+def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemons):
+    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
+    p, _ = started(d, "sleep", "60")
+    d.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    took = time.monotonic() - began
+    d.signal(signal.SIGCONT)
+    assert p.returncode == 128 + signal.SIGTERM and "nothing proves any more" in err
+    assert took < 3 + 0.5, "no later than the session could expire"
+
+
 def test_commands_under_one_lock_lose_no_increments(two_hosts, tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0\n")

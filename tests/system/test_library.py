@@ -154,9 +154,37 @@ def test_a_hung_daemon_does_not_hang_a_timed_call(standalone, programs):
     began = time.monotonic()
     assert p.do("timeout 0 a 300").startswith("CONNECTION ")
     assert 0.5 <= time.monotonic() - began < 5
-    assert p.do("valid 1 a").startswith("CONNECTION ")
+    assert p.do("timeout 1 a 0").startswith("CONNECTION ")
     assert p.do("fd 0") == "-1"
     standalone.signal(signal.SIGCONT)
+
+
+def test_the_proof_runs_out_also_while_the_daemon_hangs(own_zk, daemons, programs):
+    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
+    p = programs(d.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    assert 0 < int(p.do("valid 0 a").split()[1]) <= 2000
+    assert p.do("valid 0 b") == "OK 0"
+    d.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    harness.wait_until(lambda: p.do("valid 0 a") == "OK 0", "the proof to run out")
+    assert time.monotonic() - began <= 2.1
+    d.signal(signal.SIGCONT)
+    assert p.do("event 0 10000").startswith(("JEOPARDY", "LOST a"))
+    # Awake again, the session may be proven anew; the grant stays void.
+    harness.wait_until(lambda: d.info("session")["session_state"] == "safe", "a session")
+    assert p.do("valid 0 a") == "OK 0"
+
+
+def test_without_the_page_the_daemon_is_asked(standalone, programs):
+    os.unlink(os.path.join(standalone.dir, "session"))
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    assert int(p.do("valid 0 a").split()[1]) > 0
+    p.do("unlock 0 a")
+    assert p.do("valid 0 a") == "OK 0"
 
 
 def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):

@@ -14,6 +14,7 @@ struct fixture *fixture_new(bool standalone)
 		.host = "alpha",
 		.version = "test",
 		.boot_id = "boot",
+		.session_page = "/run/page",
 		.pid = 7,
 		.session_timeout_ns = 12000 * MS,
 		.tick_ns = 2000 * MS,

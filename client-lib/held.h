@@ -1,0 +1,33 @@
+/*
+ * What a handle holds, as far as it was told, and the daemon's session page: together they say how long a grant is
+ * still safe without asking the daemon, which may hang. Not part of the public interface.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/session_page.h"
+#include "protocol/slice.h"
+
+struct held {
+	char *name;
+	int64_t token;
+	uint64_t epoch; /* of the page when it was granted */
+};
+
+struct holdings {
+	const struct session_page *page; /* NULL: the daemon has none; it must be asked */
+	struct held *list;
+	size_t count, cap;
+};
+
+/* Maps the page. An empty path, or one that is no such page, leaves it unmapped. */
+void holdings_map(struct holdings *h, struct slice path);
+/* Granted, or entered again. */
+void holdings_add(struct holdings *h, const char *name, int64_t token);
+/* Released, or lost: with a token, only that grant. -1: whichever. */
+void holdings_remove(struct holdings *h, struct slice name, int64_t token);
+/* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or not proven any more. */
+int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns);
+void holdings_free(struct holdings *h);

@@ -1,0 +1,191 @@
+#include "wire.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "reply.h"
+
+enum { EVENTS_BYTES_MAX = 1024 * 1024 };
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t wire_deadline(int64_t ms)
+{
+	int64_t now = now_ms();
+
+	return ms < 0 || ms > WIRE_FOREVER - now ? WIRE_FOREVER : now + ms;
+}
+
+enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(lb->error, sizeof(lb->error), format, args);
+	va_end(args);
+	return result;
+}
+
+enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
+{
+	close(lb->fd);
+	lb->fd = -1;
+	return wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
+		    error ? strerror(error) : "");
+}
+
+/* ---- bytes in and out ---- */
+
+static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
+{
+	struct pollfd p = { .fd = lb->fd, .events = events };
+
+	for (;;) {
+		int64_t left = deadline == WIRE_FOREVER ? -1 : deadline - now_ms();
+		int n;
+
+		if (deadline != WIRE_FOREVER && left < 0)
+			left = 0;
+		n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
+		if (n > 0)
+			return LB_OK;
+		if (n < 0 && errno != EINTR)
+			return wire_hang_up(lb, "poll failed", errno);
+		if (n == 0 && deadline != WIRE_FOREVER && now_ms() >= deadline)
+			return LB_NONE;
+	}
+}
+
+enum lb_result wire_send(struct lb *lb, int64_t deadline)
+{
+	size_t sent = 0;
+
+	while (sent < lb->out.len) {
+		ssize_t n = send(lb->fd, lb->out.data + sent, lb->out.len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		enum lb_result r;
+
+		if (n > 0) {
+			sent += (size_t)n;
+			continue;
+		}
+		/* A daemon that refuses a client says why before it closes: the receiver finds that. */
+		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return LB_OK;
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return wire_hang_up(lb, "the request could not be sent", errno);
+		r = wait_for(lb, POLLOUT, deadline);
+		if (r == LB_NONE)
+			return wire_hang_up(lb, "the daemon did not take the request in time", 0);
+		if (r != LB_OK)
+			return r;
+	}
+	return LB_OK;
+}
+
+/* LB_NONE: `deadline` passed. */
+static enum lb_result receive_more(struct lb *lb, int64_t deadline)
+{
+	for (;;) {
+		enum lb_result r;
+		ssize_t n;
+
+		bytes_reserve(&lb->in, 4096);
+		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
+		if (n > 0) {
+			lb->in.len += (size_t)n;
+			return LB_OK;
+		}
+		if (n == 0)
+			return wire_hang_up(lb, "the daemon ended it", 0);
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return wire_hang_up(lb, "nothing can be received", errno);
+		r = wait_for(lb, POLLIN, deadline);
+		if (r != LB_OK)
+			return r;
+	}
+}
+
+void wire_drop(struct bytes *b, size_t n)
+{
+	assert(n <= b->len);
+	b->len -= n;
+	if (b->len > 0)
+		memmove(b->data, b->data + n, b->len);
+}
+
+/* The memory of an unusually large reply is not kept. */
+static void drop_reply(struct lb *lb)
+{
+	wire_drop(&lb->in, lb->reply_bytes);
+	lb->reply_bytes = 0;
+	if (lb->in.len == 0 && lb->in.cap > WIRE_REPLY_BYTES_MAX / 256)
+		bytes_free(&lb->in);
+}
+
+/* A loss takes its grant away at once, whenever the event is read. Items of a push are never nested. */
+static void heed_loss(struct lb *lb)
+{
+	const struct resp_replies *e = &lb->replies;
+
+	if (e->count >= 4 && slice_is(reply_text(&e->values[1]), "lost") && e->values[3].type == RESP_INTEGER)
+		holdings_remove(&lb->holdings, reply_text(&e->values[2]), e->values[3].integer);
+}
+
+static enum lb_result keep_event(struct lb *lb, size_t bytes)
+{
+	heed_loss(lb);
+	if (lb->events.len + bytes > EVENTS_BYTES_MAX)
+		return wire_hang_up(lb, "nobody takes its events", 0);
+	bytes_append(&lb->events, lb->in.data, bytes);
+	wire_drop(&lb->in, bytes);
+	return LB_OK;
+}
+
+enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
+{
+	for (;;) {
+		enum lb_result r;
+		size_t used;
+
+		switch (resp_read_reply(&lb->replies, bytes_view(&lb->in), &used)) {
+		case RESP_DONE:
+			*ret_push = lb->replies.values[0].type == RESP_PUSH;
+			if (*ret_push)
+				return keep_event(lb, used);
+			lb->reply_bytes = used;
+			return LB_OK;
+		case RESP_BROKEN:
+			return wire_hang_up(lb, lb->replies.error, 0);
+		case RESP_MORE:
+			break;
+		}
+		r = receive_more(lb, deadline);
+		if (r != LB_OK)
+			return r;
+	}
+}
+
+enum lb_result wire_begin(struct lb *lb)
+{
+	if (lb->fd < 0)
+		return LB_CONNECTION;
+	drop_reply(lb);
+	bytes_clear(&lb->out);
+	return LB_OK;
+}

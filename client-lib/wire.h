@@ -1,0 +1,49 @@
+/*
+ * A handle and its connection: bytes in and out, whole messages, deadlines. One request is on the wire at a time;
+ * what is not its answer is a push, kept for lb_event(). Input stays in `in` until the next call, because replies
+ * point into it. Once anything went wrong with the stream the descriptor is closed: an answer could no longer be told
+ * from that of an earlier request. Not part of the public interface.
+ */
+#pragma once
+
+#include "held.h"
+#include "lockbroker.h"
+#include "protocol/bytes.h"
+#include "protocol/name.h"
+#include "protocol/resp.h"
+
+enum { WIRE_VALUES_MAX = 16 * 1024 * 1024, WIRE_REPLY_BYTES_MAX = 256 * 1024 * 1024 };
+
+#define WIRE_FOREVER INT64_MAX
+
+struct lb {
+	int fd; /* -1: closed, and `error` says why */
+	int64_t patience_ms;
+	struct bytes in;
+	size_t reply_bytes; /* the first bytes of `in` are the last reply; dropped when the next call begins */
+	struct resp_replies replies;
+	struct bytes out;
+	struct bytes events;                        /* whole pushes, oldest first */
+	struct holdings holdings;
+	char name[NAME_BYTES_MAX + 1], reason[256]; /* of the last event */
+	char error[512];
+};
+
+/* The instant that many milliseconds from now; negative: never. */
+int64_t wire_deadline(int64_t ms);
+/* Keeps the sentence for lb_error() and returns `result`. */
+enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Closes; `error` is an errno, or 0. LB_CONNECTION. */
+enum lb_result wire_hang_up(struct lb *lb, const char *why, int error);
+/* Takes the first n bytes away. */
+void wire_drop(struct bytes *b, size_t n);
+/* Before each call: forgets the last reply. LB_CONNECTION when the connection is closed. */
+enum lb_result wire_begin(struct lb *lb);
+/* Sends `out`. */
+enum lb_result wire_send(struct lb *lb, int64_t deadline);
+/*
+ * Takes one message off the input, waiting for it. LB_OK: *ret_push tells which kind; a push went to `events`, a
+ * reply stands in `replies` and `reply_bytes`. LB_NONE: `deadline` passed.
+ */
+enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push);

@@ -1,0 +1,13 @@
+/* <rundir>/session: the session page (protocol/session_page.h), made anew at each start, NONE when the daemon ends. */
+#pragma once
+
+#include "protocol/session_page.h"
+
+struct page;
+
+/* What an earlier daemon left becomes NONE for whoever still maps it. 0 or -errno. */
+int page_open(struct page **ret_page, const char *rundir);
+/* Writes it if it differs from what stands there. Takes a NULL page. */
+void page_update(struct page *p, const struct session_view *view);
+/* Takes NULL. */
+void page_close(struct page *p);

@@ -1,0 +1,46 @@
+#include "session_page.h"
+
+/* A writer that was stopped half-way is not waited for. */
+enum { READ_TRIES = 1000 };
+
+_Static_assert(sizeof(struct session_page) == SESSION_PAGE_BYTES, "readers of other versions map that much");
+
+void session_page_init(struct session_page *page)
+{
+	*page = (struct session_page){ .magic = SESSION_PAGE_MAGIC, .version = SESSION_PAGE_VERSION };
+}
+
+void session_page_write(struct session_page *page, const struct session_view *view)
+{
+	uint64_t sequence = page->sequence;
+
+	__atomic_store_n(&page->sequence, sequence + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&page->epoch, view->epoch, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->state, (uint64_t)view->state, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->safe_until_ns, view->safe_until_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->sequence, sequence + 2, __ATOMIC_RELEASE);
+}
+
+bool session_page_read(const struct session_page *page, struct session_view *ret)
+{
+	if (page->magic != SESSION_PAGE_MAGIC || page->version != SESSION_PAGE_VERSION)
+		return false;
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint64_t before = __atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE), state;
+		struct session_view view;
+
+		view.epoch = __atomic_load_n(&page->epoch, __ATOMIC_RELAXED);
+		state = __atomic_load_n(&page->state, __ATOMIC_RELAXED);
+		view.safe_until_ns = __atomic_load_n(&page->safe_until_ns, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if ((before & 1) || before != __atomic_load_n(&page->sequence, __ATOMIC_RELAXED))
+			continue;
+		if (state > SESSION_PAGE_LOST)
+			return false;
+		view.state = (enum session_page_state)state;
+		*ret = view;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,275 @@
+"""What is done to the ensemble, the network, the daemons and the clients, one fault after the other. Each ends healed."""
+
+import contextlib
+import signal
+import threading
+import time
+import types
+
+import checker
+import ensemble
+import harness
+
+SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
+STALL_S = 0.7       # the machine itself stood still, which is nobody's fault here
+
+
+def now_ns():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+class Host:
+    """One lockbrokerd and its links to the servers."""
+
+    def __init__(self, name, network, servers, timeout_ms, tick_ms):
+        self.name = name
+        self.links = {s: network.link(s.port) for s in servers}
+        address = ",".join(f"127.0.0.1:{link.port}" for link in self.links.values())
+        self.daemon = harness.Daemon(types.SimpleNamespace(address=address, tick_ms=tick_ms), root="/torture", host=name,
+                                     zookeeper__session_timeout_ms=timeout_ms, locks__grant_min_ms=300, wait=False)
+
+    def all_links(self, what, *args):
+        for link in self.links.values():
+            getattr(link, what)(*args)
+
+    def server(self):
+        """The one it is connected to, or None."""
+        address = self.daemon.info("zookeeper")["server"]
+        return next((s for s, link in self.links.items() if address.endswith(f":{link.port}")), None)
+
+    def session(self):
+        return int(self.daemon.info("session")["session_id"], 16)
+
+    def wait_safe(self):
+        harness.wait_until(lambda: self.daemon.info("session")["session_state"] == "safe",
+                           f"the session of {self.name}", SETTLE_S)
+
+
+class Arena:
+    """All there is to be hurt, and the record of what was done to it."""
+
+    def __init__(self, zookeeper, hosts, crowd, rng, timeout_s):
+        self.zookeeper, self.hosts, self.crowd, self.rng, self.timeout_s = zookeeper, hosts, crowd, rng, timeout_s
+        self.bearable_s = timeout_s / 2 - 1  # an outage shorter than this costs no lock
+        self.faults = []
+        self.watching = True
+        self.watch = threading.Thread(target=self._watch, daemon=True)
+        self.watch.start()
+
+    def _watch(self):
+        while self.watching:
+            before = now_ns()
+            time.sleep(0.05)
+            stood = now_ns() - before - 50 * checker.MS
+            if stood > STALL_S * checker.SECOND:
+                self.faults.append(checker.Fault("machine stood still", before, now_ns() + int(self.timeout_s * 1e9),
+                                                 loses=True, stopped=True))
+
+    def pick(self, count=None):
+        """Some of the hosts."""
+        return self.rng.sample(self.hosts, count or self.rng.randint(1, len(self.hosts)))
+
+    def pause(self, least, most):
+        time.sleep(self.rng.uniform(least, most))
+
+    @contextlib.contextmanager
+    def during(self, kind, hosts=(), election=False, **flags):
+        """Records what is done within. An election that nobody asked for excuses losses."""
+        fault = checker.Fault(kind, now_ns(), 0, [h.name for h in hosts], **flags)
+        epoch = self.zookeeper.epoch()
+        fault.begin = now_ns()
+        try:
+            yield fault
+        finally:
+            fault.end = now_ns()
+            self.faults.append(fault)
+        if not election and self.zookeeper.epoch() != epoch:
+            self.faults.append(checker.Fault("election by itself", fault.begin, fault.end, loses=True))
+
+    def settle(self):
+        self.zookeeper.wait_whole()
+        for h in self.hosts:
+            h.wait_safe()
+
+    def calm(self, least, most):
+        with self.during("calm"):
+            self.settle()
+            self.pause(least, most)
+
+    def without(self, server, fault, least, most):
+        """Waits while that server is away, and until there is a leader. Longer than is bearable excuses losses."""
+        until = time.monotonic() + self.rng.uniform(least, most)
+        fault.loses |= self.zookeeper.wait_led(without=server) > self.bearable_s
+        time.sleep(max(0, until - time.monotonic()))
+
+
+def away(a, server, kind):
+    with a.during(kind, election=True) as fault:
+        server.kill()
+        a.without(server, fault, 0.2, 1.5)
+        server.start()
+        a.zookeeper.wait_whole()
+
+
+def leader_killed(a):
+    away(a, a.zookeeper.leader(), "leader killed")
+
+
+def follower_killed(a):
+    leader = a.zookeeper.leader()
+    away(a, a.rng.choice([s for s in a.zookeeper.servers if s is not leader]), "follower killed")
+
+
+def rolling_restart(a):
+    with a.during("rolling restart", election=True) as fault:
+        leader = a.zookeeper.leader()
+        for server in sorted(a.zookeeper.servers, key=lambda s: s is leader):
+            server.stop()
+            a.without(server, fault, 0, 0)
+            server.start()
+            a.zookeeper.wait_whole()
+
+
+def server_stopped(a):
+    """The one that a daemon is connected to, while the others live."""
+    server = a.rng.choice(a.hosts).server() or a.zookeeper.leader()
+    with a.during("server stopped", election=True) as fault:
+        server.signal(signal.SIGSTOP)
+        try:
+            a.without(server, fault, a.timeout_s / 3, a.timeout_s)
+        finally:
+            server.signal(signal.SIGCONT)
+        a.zookeeper.wait_whole()
+
+
+def follower_cut_off(a):
+    """From the leader; it answers reads for a while yet."""
+    leader = a.zookeeper.leader()
+    follower = next((s for s in (h.server() for h in a.pick()) if s not in (None, leader)), None)
+    follower = follower or next(s for s in a.zookeeper.servers if s is not leader)
+    link = a.zookeeper.links[follower, leader]
+    with a.during("follower cut off"):
+        link.hold()
+        try:
+            a.pause(a.timeout_s / 3, a.timeout_s)
+        finally:
+            link.release()
+        a.zookeeper.wait_whole()
+
+
+def cut_off(a, kind, seconds, hosts, **flags):
+    how = a.rng.choice(["hold", "refuse"])
+    with a.during(f"{kind} ({how})", hosts, **flags):
+        try:
+            for h in hosts:
+                h.all_links(how)
+            time.sleep(seconds)
+        finally:
+            for h in hosts:
+                h.all_links("release")
+        for h in hosts:
+            h.wait_safe()
+
+
+def cut_off_shortly(a):
+    cut_off(a, "cut off 0.4 T", 0.4 * a.timeout_s, a.pick())
+
+
+def cut_off_long(a):
+    cut_off(a, "cut off 1.2 T", 1.2 * a.timeout_s, a.pick(), loses=True, must_lose=True)
+
+
+def slow_network(a):
+    hosts = a.pick()
+    with a.during("slow network", hosts):
+        for h in hosts:
+            h.all_links("delay", a.rng.uniform(0.02, 0.12))
+        a.pause(1, a.timeout_s / 2)
+        for h in hosts:
+            h.all_links("release")
+
+
+def replies_lost(a):
+    """Requests pass, what they are answered is lost, then the connection."""
+    hosts = a.pick()
+    with a.during("replies lost", hosts):
+        for _ in range(3):
+            for h in hosts:
+                h.all_links("deafen")
+            a.pause(0.05, a.timeout_s / 12)
+            for h in hosts:
+                h.all_links("reset")
+            a.pause(0.2, 0.8)
+
+
+def connections_reset(a):
+    hosts = a.pick()
+    with a.during("connections reset", hosts):
+        for _ in range(8):
+            for h in hosts:
+                h.all_links("reset")
+            a.pause(0, 0.3)
+
+
+def session_ended(a):
+    """By a third party."""
+    (host,) = a.pick(1)
+    session = host.session()
+    with a.during("session ended", [host], loses=True, expired=True):
+        ensemble.end_session(a.rng.choice(a.zookeeper.servers).port, session)
+        harness.wait_until(lambda: host.session() not in (0, session), "another session", SETTLE_S)
+        host.wait_safe()
+
+
+def daemon_stopped(a):
+    hosts = a.pick()
+    with a.during("daemon stopped", hosts, loses=True, stopped=True):
+        for h in hosts:
+            h.daemon.signal(signal.SIGSTOP)
+        a.pause(1.1 * a.timeout_s, 1.4 * a.timeout_s)
+        for h in hosts:
+            h.daemon.signal(signal.SIGCONT)
+        for h in hosts:
+            h.wait_safe()
+
+
+def daemon_stopped_shortly(a):
+    hosts = a.pick()
+    with a.during("daemon stopped shortly", hosts, stopped=True):
+        for h in hosts:
+            h.daemon.signal(signal.SIGSTOP)
+        a.pause(0.1, 0.25 * a.timeout_s)
+        for h in hosts:
+            h.daemon.signal(signal.SIGCONT)
+
+
+def daemon_killed(a):
+    (host,) = a.pick(1)
+    with a.during("daemon killed", [host]):
+        host.daemon.kill()
+        a.pause(0, 1)
+        host.daemon.start()
+
+
+def daemon_restarted(a):
+    """Stopped as it ought to be: its holders are asked, and told at the latest when its patience is over."""
+    (host,) = a.pick(1)
+    with a.during("daemon restarted", [host], loses=True):
+        status = host.daemon.terminate()
+        assert status == 0, f"{host.name} ended with {status}"
+        host.daemon.start()
+
+
+def clients_killed(a):
+    with a.during("clients killed"):
+        for _ in range(4):
+            a.crowd.kill(3)
+            a.pause(0, 0.5)
+
+
+ALL = [leader_killed, follower_killed, rolling_restart, server_stopped, follower_cut_off, cut_off_shortly, cut_off_long,
+       slow_network, replies_lost, connections_reset, session_ended, daemon_stopped, daemon_stopped_shortly,
+       daemon_killed, daemon_restarted, clients_killed]
+# What the test has time for, in this order; together some 35 s with T = 4 s.
+SHORT = [clients_killed, replies_lost, cut_off_shortly, leader_killed, server_stopped, cut_off_long, session_ended,
+         daemon_killed]

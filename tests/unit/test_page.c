@@ -1,0 +1,94 @@
+/* The session page: whole or not at all, and never waited for. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "protocol/session_page.h"
+
+static void what_was_written_is_read(void **state)
+{
+	const struct session_view in = { .epoch = 7, .state = SESSION_PAGE_JEOPARDY, .safe_until_ns = 123456789 };
+	struct session_page page;
+	struct session_view out;
+
+	(void)state;
+	session_page_init(&page);
+	assert_true(session_page_read(&page, &out));
+	assert_int_equal(out.state, SESSION_PAGE_NONE);
+	session_page_write(&page, &in);
+	assert_true(session_page_read(&page, &out));
+	assert_int_equal(out.epoch, 7);
+	assert_int_equal(out.state, SESSION_PAGE_JEOPARDY);
+	assert_int_equal(out.safe_until_ns, 123456789);
+}
+
+static void what_is_no_page_is_refused(void **state)
+{
+	struct session_page page;
+	struct session_view out;
+
+	(void)state;
+	session_page_init(&page);
+	page.version++;
+	assert_false(session_page_read(&page, &out));
+	session_page_init(&page);
+	page.magic = 0;
+	assert_false(session_page_read(&page, &out));
+	session_page_init(&page);
+	page.state = SESSION_PAGE_LOST + 1;
+	assert_false(session_page_read(&page, &out));
+}
+
+/* A daemon that was stopped while it wrote. */
+static void a_half_written_page_is_not_waited_for(void **state)
+{
+	struct session_page page;
+	struct session_view out;
+
+	(void)state;
+	session_page_init(&page);
+	page.sequence = 5;
+	assert_false(session_page_read(&page, &out));
+}
+
+enum { ROUNDS = 200000 };
+
+static void *write_much(void *arg)
+{
+	for (int64_t i = 1; i <= ROUNDS; i++) {
+		const struct session_view view = { .epoch = (uint64_t)i, .state = SESSION_PAGE_SAFE, .safe_until_ns = -i };
+
+		session_page_write(arg, &view);
+	}
+	return NULL;
+}
+
+static void a_reader_never_sees_half_a_write(void **state)
+{
+	struct session_page page;
+	struct session_view out = { 0 };
+	pthread_t writer;
+
+	(void)state;
+	session_page_init(&page);
+	assert_int_equal(pthread_create(&writer, NULL, write_much, &page), 0);
+	while (out.epoch < ROUNDS)
+		if (session_page_read(&page, &out))
+			assert_int_equal((int64_t)out.epoch, -out.safe_until_ns);
+	pthread_join(writer, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(what_is_no_page_is_refused),
+		cmocka_unit_test(a_half_written_page_is_not_waited_for),
+		cmocka_unit_test(a_reader_never_sees_half_a_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
