@@ -23,6 +23,7 @@ V ?=
 SEEDS ?= 300
 SEED ?=
 STANDALONE ?=
+MINUTES ?= 2
 MUTANT_SECONDS ?=
 PYTHON = /usr/bin/python3
 
@@ -119,7 +120,7 @@ SHARED = $(BUILD)/$(SONAME)
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 
-.PHONY: all help deps check unit sim mutants system demo bench lint layers packaging format install uninstall clean tests
+.PHONY: all help deps check unit sim mutants system torture demo bench lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -248,7 +249,11 @@ mutants: ## break the rules one by one; the simulator must notice each
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
 system: all ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $(shell nproc) tests/system
+	@$(PYTEST) -n $(shell nproc) tests/torture tests/system
+
+torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
+	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \
+		$(if $(SEED),--seed $(SEED))
 
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
 check: ## all tests, plain and with sanitizers (installs what is missing first)

@@ -124,13 +124,13 @@ static bool gone(struct worker *w, enum lb_result r)
 	return true;
 }
 
-/* Notes what the broker told; true when the holder has to let go. */
+/* Notes what the broker told; true when the holder lets go: when it has to, and sometimes when it is asked to. */
 static bool told(struct worker *w, const struct lb_event *e)
 {
 	note(w, "event %" PRId64 " %s %s %" PRId64 " %" PRId64 "\n", now_ns(), event_words[e->type],
 	     *e->name ? e->name : "-", e->token, e->ms);
 	w->lost |= e->type == LB_EVENT_LOST;
-	return e->type == LB_EVENT_LOST || e->type == LB_EVENT_REVOKE;
+	return e->type == LB_EVENT_LOST || (e->type == LB_EVENT_REVOKE && once_in(w, 2));
 }
 
 static bool look(struct worker *w)
