@@ -38,7 +38,7 @@ CORE = effect.c broker.c user.c client.c command.c redis.c lock.c request.c gran
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c
-CLI = cli.c cli_lock.c
+CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
@@ -59,19 +59,31 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory
 
+# Goals that remove files, or run a make on the same ones, run one after the other; a goal by itself runs in parallel.
+ifneq ($(and $(word 2,$(MAKECMDGOALS)),$(filter-out all tests,$(MAKECMDGOALS))),)
+.NOTPARALLEL:
+# This make would take for still there what it made before.
+ifneq ($(filter clean,$(filter-out $(firstword $(MAKECMDGOALS)) $(lastword $(MAKECMDGOALS)),$(MAKECMDGOALS))),)
+$(error clean is the first goal or the last)
+endif
+endif
+
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wpointer-arith \
-	-Wundef -Wvla -Wformat=2 -Wwrite-strings -Wcast-align -Wno-unused-parameter
+	-Wundef -Wvla -Wformat=2 -Wwrite-strings -Wno-unused-parameter
 # Silent narrowing, and a default that hides a missing case, are bugs in the product and noise in a test.
 WARN_PRODUCT = -Wconversion -Wno-sign-conversion -Wswitch-enum
+# To clang, the text of an assertion that always fails is a conversion as well.
+CLANG := $(findstring clang,$(shell $(CC) --version))
+WARN_PRODUCT += $(if $(CLANG),-Wno-string-conversion)
 # Glibc warns when asked to fortify what is not optimized.
 OPTIMIZED = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
 ifeq ($(SAN),)
 HARDEN = -fstack-protector-strong -fstack-clash-protection \
 	$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 else
-# Two warnings of gcc see what is not there when sanitizers rewrite the code.
-HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-stringop-overflow \
-	-Wno-maybe-uninitialized
+HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
+HARDEN += $(if $(CLANG),,-Wno-stringop-overflow -Wno-maybe-uninitialized)
 endif
 REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKER_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
@@ -80,6 +92,7 @@ COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS)
 
 DAEMON_LIBS = -lzookeeper_st -levent_core -linih
+UNIT_LIBS = -lcmocka
 
 # ---- files ----
 
@@ -105,6 +118,7 @@ UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(BUILD)/libcore.a
@@ -113,6 +127,7 @@ A_BASE_PURE = $(BUILD)/libbase_pure.a
 A_BASE = $(BUILD)/libbase.a
 A_IO = $(BUILD)/libio.a
 PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
+ARCHIVES = $(PURE) $(A_BASE) $(A_IO)
 
 DAEMON = $(BUILD)/lockbrokerd
 COMMAND = $(BUILD)/lockbroker
@@ -141,12 +156,14 @@ deps: ## install what is missing on Debian 12 (quick when nothing is)
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
-# Objects are made again when the flags change.
-FLAGS = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
-$(BUILD)/.flags: force
+# Objects are made again when the flags change; archives, libraries and programs, when what they are made of does: an
+# object that is no longer listed is newer than nothing.
+$(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
+$(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
+	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(SIM) | $(SIM_MAIN)
+$(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
-	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" > $@
-$(BUILD)/.flags: export FLAGS_NOW = $(FLAGS)
+	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
 .PHONY: force
 force:
 
@@ -165,15 +182,20 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 	$(call say,CC,'$< (shared)')
 	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIC -c $< -o $@
 
+# The inputs of a link or an archive among the prerequisites.
+inputs = $(filter %.o %.a,$^)
+
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN): $(BUILD)/.lists
+
 $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
 $(A_BASE_PURE): $(BASE_PURE_O)
 $(A_BASE): $(BASE_O)
 $(A_IO): $(IO_O)
-$(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE) $(A_BASE) $(A_IO):
+$(ARCHIVES):
 	$(call say,AR,$@)
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $(inputs)
 
 $(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
 	$(call say,LINK,$@)
@@ -181,20 +203,20 @@ $(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
 
 $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -o $@ $(inputs)
 
 # Both libraries show lb_ names only.
 $(SHARED): $(SHARED_O)
 	$(call say,LINK,$@)
 	$(Q)printf '{ global: lb_*; local: *; };\n' > $(BUILD)/lockbroker.map
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/lockbroker.map $(LINK_REQUIRED) \
-		$(LDFLAGS) -o $@ $^
+		$(LDFLAGS) -o $@ $(inputs)
 	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
 
 $(STATIC): $(SHARED_O)
 	$(call say,AR,$@)
 	@rm -f $@
-	$(Q)$(LD) -r -o $(BUILD)/lockbroker_static.o $^
+	$(Q)$(LD) -r -o $(BUILD)/lockbroker_static.o $(inputs)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='lb_*' $(BUILD)/lockbroker_static.o
 	$(Q)$(AR) rcs $@ $(BUILD)/lockbroker_static.o
 
@@ -203,35 +225,33 @@ $(STATIC): $(SHARED_O)
 $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(PURE) -lcmocka
+	$(Q)$(LINK) -o $@ $< $(PURE) $(UNIT_LIBS)
 
 FIXTURE_O = $(call objects,tests/unit,$(UNIT_CORE_FIXTURE))
 $(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(FIXTURE_O) $(PURE) -lcmocka
+	$(Q)$(LINK) -o $@ $< $(FIXTURE_O) $(PURE) $(UNIT_LIBS)
 
 $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) -lcmocka -linih
+	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -o $@ $(inputs)
 
 $(SIM_UNIT_BIN): $(TESTS)/%: $(OBJ)/tests/sim/%.o $(SIM_PARTS_O) $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(SIM_PARTS_O) $(PURE) -lcmocka
+	$(Q)$(LINK) -o $@ $< $(SIM_PARTS_O) $(PURE) $(UNIT_LIBS)
 
 $(SIM_BIN): $(SIM_O) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(SIM_O) $(PURE)
-
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 tests: $(UNIT_BIN) $(SIM_BIN) ## build the tests
 

@@ -8,11 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { COLUMNS_MAX = 24 };
 
 static const char help[] =
 	"Usage: lockbroker [-S SOCKET] lock [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
@@ -33,10 +30,11 @@ static const char help[] =
 	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
 	"  --help, --version\n"
 	"\n"
-	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, 75 not acquired,\n"
-	"126 CMD cannot be run, 127 CMD not found. More in lockbroker(1).\n";
+	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, or the lock\n"
+	"was lost and CMD ended with 0, 71 the system failed, 75 not acquired, 126 CMD cannot be run,\n"
+	"127 CMD not found. More in lockbroker(1).\n";
 
-/* ---- what both files use ---- */
+/* ---- what the other files use too ---- */
 
 static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 static void say(const char *format, va_list args)
@@ -91,108 +89,6 @@ int cli_exit_of(enum lb_result result)
 	return CLI_UNAVAILABLE;
 }
 
-/* ---- tables ---- */
-
-struct table {
-	const struct lb_reply *rows;
-	size_t columns;
-	int widths[COLUMNS_MAX];
-};
-
-/* What another process calls itself must not steer the terminal of who looks. */
-static int print_text(FILE *out, const char *text, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		fputc(c < 0x20 || c == 0x7f ? '?' : c, out);
-	}
-	return (int)len;
-}
-
-static int print_value(FILE *out, const struct lb_reply *value)
-{
-	const char *text;
-	size_t len;
-
-	switch (lb_reply_type(value)) {
-	case LB_REPLY_TEXT:
-		text = lb_reply_text(value, &len);
-		return len > 0 ? print_text(out, text, len) : fprintf(out, "-");
-	case LB_REPLY_INTEGER:
-		return fprintf(out, "%lld", (long long)lb_reply_integer(value));
-	case LB_REPLY_NIL:
-	case LB_REPLY_ARRAY:
-	case LB_REPLY_MAP:
-		break;
-	}
-	return fprintf(out, "-");
-}
-
-static void table_measure(struct table *t, const struct lb_reply *row, FILE *nowhere)
-{
-	size_t i, len;
-
-	for (i = 0; i < t->columns; i++) {
-		lb_reply_text(lb_reply_key(t->rows, i), &len);
-		t->widths[i] = MAX(t->widths[i], (int)len);
-		t->widths[i] = MAX(t->widths[i], print_value(nowhere, lb_reply_item(row, i)));
-	}
-}
-
-static void print_head(const struct table *t)
-{
-	size_t i, k, len;
-
-	for (i = 0; i < t->columns; i++) {
-		const char *key = lb_reply_text(lb_reply_key(t->rows, i), &len);
-
-		for (k = 0; k < len; k++)
-			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' : key[k]);
-		printf("%*s", i + 1 < t->columns ? t->widths[i] - (int)len + 2 : 0, "");
-	}
-	putchar('\n');
-}
-
-static void print_row(const struct table *t, const struct lb_reply *row)
-{
-	size_t i;
-
-	for (i = 0; i < t->columns; i++) {
-		int width = print_value(stdout, lb_reply_item(row, i));
-
-		printf("%*s", i + 1 < t->columns ? t->widths[i] - width + 2 : 0, "");
-	}
-	putchar('\n');
-}
-
-/* An array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
-static int print_table(const struct lb_reply *reply)
-{
-	struct table t = { .rows = lb_reply_item(reply, 0) };
-	size_t i, count = lb_reply_count(reply);
-	const struct lb_reply *row;
-	FILE *nowhere;
-
-	if (lb_reply_type(t.rows) != LB_REPLY_MAP)
-		return CLI_OK;
-	nowhere = fopen("/dev/null", "we");
-	if (!nowhere) {
-		cli_say("Cannot open /dev/null: %s.", strerror(errno));
-		return CLI_OSERR;
-	}
-	t.columns = MIN(lb_reply_count(t.rows), (size_t)COLUMNS_MAX);
-	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
-		table_measure(&t, row, nowhere);
-	fclose(nowhere);
-	print_head(&t);
-	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
-		print_row(&t, row);
-	return CLI_OK;
-}
-
 /* ---- commands ---- */
 
 static int failed(struct lb *lb, enum lb_result r)
@@ -214,7 +110,9 @@ static int run_ls(struct lb *lb, const char *pattern)
 	const struct lb_reply *reply;
 	int status = ask(lb, "LOCKS", pattern, &reply);
 
-	return status == CLI_OK ? print_table(reply) : status;
+	if (status == CLI_OK)
+		cli_table(reply);
+	return status;
 }
 
 static int run_who(struct lb *lb, const char *name)
@@ -225,13 +123,13 @@ static int run_who(struct lb *lb, const char *name)
 	if (status != CLI_OK)
 		return status;
 	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
-	status = print_table(reply);
-	if (status == CLI_OK)
-		status = ask(lb, "QUEUE", name, &reply);
+	cli_table(reply);
+	status = ask(lb, "QUEUE", name, &reply);
 	if (status != CLI_OK)
 		return status;
 	printf(lb_reply_count(reply) > 0 ? "\nwaiting on this host:\n" : "\nwaiting on this host: none\n");
-	return print_table(reply);
+	cli_table(reply);
+	return CLI_OK;
 }
 
 static int run_ping(struct lb *lb, const char *none)
@@ -275,6 +173,15 @@ static const struct {
 	{ "info", 0, 1, run_info },
 };
 
+/* The exit status of what has written to the standard output. */
+static int written(int status)
+{
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	cli_say("Cannot write the output: %s.", strerror(errno));
+	return CLI_OSERR;
+}
+
 static int with_broker(const char *socket, int (*run)(struct lb *, const char *), const char *argument)
 {
 	struct lb *lb;
@@ -282,11 +189,7 @@ static int with_broker(const char *socket, int (*run)(struct lb *, const char *)
 	int status = r == LB_OK ? run(lb, argument) : failed(lb, r);
 
 	lb_close(lb);
-	if (fflush(stdout) == EOF || ferror(stdout)) {
-		cli_say("Cannot write the output: %s.", strerror(errno));
-		return CLI_OSERR;
-	}
-	return status;
+	return written(status);
 }
 
 static int dispatch(const char *socket, int argc, char **argv)
@@ -344,10 +247,10 @@ int main(int argc, char **argv)
 			break;
 		case 'V':
 			puts("lockbroker " LOCKBROKER_VERSION);
-			return CLI_OK;
+			return written(CLI_OK);
 		case 'h':
 			fputs(help, stdout);
-			return CLI_OK;
+			return written(CLI_OK);
 		case '?':
 			return cli_usage("The options are not understood.");
 		}

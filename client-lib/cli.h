@@ -7,7 +7,7 @@
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_USAGE = 64,
-	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper */
+	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
 	CLI_OSERR = 71,
 	CLI_TAKEN = 75,
 	CLI_CANNOT_RUN = 126,
@@ -21,6 +21,9 @@ void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);
+
+/* Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
+void cli_table(const struct lb_reply *reply);
 
 /* `lockbroker lock`: argv[0] is "lock". Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

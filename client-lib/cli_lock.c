@@ -5,10 +5,12 @@
  * of the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
  *
  *     take the lock -> fork, exec -> watch: signals are forwarded, events of the connection are heeded
- *                                    LOST or connection gone -> TERM, grace, KILL
- *                                    command ended -> its exit status
+ *                                    LOST or connection gone -> TERM, grace, KILL: to the command and to all that
+ *                                        descend from it; over when the last of them has ended
+ *                                    command ended -> its exit status, and what it left in the background goes on
  */
 #include "cli.h"
+#include "cli_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +30,9 @@
 #define SECONDS_MAX 1e9
 /* How often the proof is looked at. */
 #define PROOF_MS 500
+/* What forks while it is killed takes more than once. What may not be killed is left alone after a while. */
+#define KILL_AGAIN_MS 50
+#define GIVE_UP_MS 2000
 
 struct lock_job {
 	struct lb *lb;
@@ -37,9 +42,11 @@ struct lock_job {
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
 	int signals;        /* signalfd */
-	pid_t child;
+	pid_t child;        /* 0 when the command has ended, with `status` */
+	int status;
 	bool lost;
-	int64_t kill_at_ms; /* INT64_MAX: not set */
+	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
+	struct cli_tree tree;
 };
 
 static const int forwarded[] = {
@@ -158,6 +165,8 @@ static int start(struct lock_job *job)
 {
 	int r = catch_signals(job);
 
+	if (r == 0)
+		r = cli_tree_begin(&job->tree);
 	if (r < 0)
 		return r;
 	job->child = fork();
@@ -170,13 +179,21 @@ static int start(struct lock_job *job)
 
 /* ---- while it runs ---- */
 
+static void signal_all(struct lock_job *job, int number)
+{
+	cli_tree_find(&job->tree, job->child);
+	cli_tree_signal(&job->tree, number);
+}
+
 static void lost(struct lock_job *job, const char *why)
 {
 	if (job->lost)
 		return;
 	job->lost = true;
 	cli_say("The lock %s is lost: %s Ending %s.", job->name, why, job->command[0]);
-	kill(job->child, SIGTERM);
+	signal_all(job, SIGTERM);
+	/* Who is stopped could not heed it. */
+	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = now_ms() + job->grace_ms;
 }
 
@@ -213,32 +230,43 @@ static void heed_events(struct lock_job *job)
 		lost(job, lb_error(job->lb));
 }
 
-/* What the terminal sends goes to the whole foreground group: the command has it already. */
-static bool from_terminal(const struct signalfd_siginfo *info)
+/* What the terminal sends goes to the whole foreground group: the command has it already, if it is in ours. */
+static bool from_terminal(const struct lock_job *job, const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_KERNEL && (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT ||
-					       info->ssi_signo == SIGHUP || info->ssi_signo == SIGWINCH);
+	return info->ssi_code == SI_KERNEL &&
+	       (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP ||
+		info->ssi_signo == SIGWINCH) &&
+	       getpgid(job->child) == getpgrp();
 }
 
+/* When the command has ended, and we only wait for what it left, that is who gets them. */
 static void forward_signals(struct lock_job *job)
 {
 	struct signalfd_siginfo info;
 
 	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD && !from_terminal(&info))
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (job->child == 0)
+			signal_all(job, (int)info.ssi_signo);
+		else if (!from_terminal(job, &info))
 			kill(job->child, (int)info.ssi_signo);
 	}
 }
 
-static bool ended(struct lock_job *job, int *ret_exit)
+/* Among the dead are orphans that became our children. */
+static void reap(struct lock_job *job)
 {
 	int status;
-	pid_t pid = waitpid(job->child, &status, WNOHANG);
+	pid_t pid;
 
-	if (pid != job->child)
-		return false;
-	*ret_exit = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
-	return true;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		cli_tree_reaped(&job->tree, pid);
+		if (pid != job->child)
+			continue;
+		job->child = 0;
+		job->status = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	}
 }
 
 /* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
@@ -263,25 +291,43 @@ static int poll_timeout(const struct lock_job *job)
 
 static void kill_if_due(struct lock_job *job)
 {
-	if (now_ms() < job->kill_at_ms)
+	int64_t now = now_ms();
+
+	if (now < job->kill_at_ms)
 		return;
-	cli_say("%s did not end within %.1f s: killing it.", job->command[0], (double)job->grace_ms / 1e3);
-	kill(job->child, SIGKILL);
-	job->kill_at_ms = INT64_MAX;
+	if (job->give_up_at_ms == INT64_MAX) {
+		cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ",
+			job->command[0], (double)job->grace_ms / 1e3);
+		job->give_up_at_ms = now + GIVE_UP_MS;
+	}
+	signal_all(job, SIGKILL);
+	job->kill_at_ms = now + KILL_AGAIN_MS;
+}
+
+/* After a loss nobody may go on, so we are there until the last one has ended. */
+static bool is_over(struct lock_job *job)
+{
+	if (job->child > 0)
+		return false;
+	if (!job->lost || cli_tree_find(&job->tree, 0) == 0)
+		return true;
+	if (now_ms() < job->give_up_at_ms)
+		return false;
+	cli_say("What is left of %s cannot be killed.", job->command[0]);
+	return true;
 }
 
 static int watch(struct lock_job *job)
 {
-	int status;
-
 	for (;;) {
 		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
 				      { .fd = lb_fd(job->lb), .events = POLLIN } };
 
 		/* The command's end is looked for before the loss that its end may bring. */
 		forward_signals(job);
-		if (ended(job, &status))
-			return status;
+		reap(job);
+		if (is_over(job))
+			break;
 		if (!job->lost)
 			heed_events(job);
 		if (!job->lost)
@@ -289,6 +335,8 @@ static int watch(struct lock_job *job)
 		kill_if_due(job);
 		poll(p, job->lost ? 1 : 2, poll_timeout(job));
 	}
+	/* What was done without the lock is no success. */
+	return job->lost && job->status == CLI_OK ? CLI_UNAVAILABLE : job->status;
 }
 
 /* ---- all of it ---- */
@@ -323,7 +371,9 @@ static int take_and_run(struct lock_job *job)
 
 int cli_lock(const char *socket, int argc, char **argv)
 {
-	struct lock_job job = { .wait_ms = -1, .grace_ms = GRACE_MS, .kill_at_ms = INT64_MAX, .signals = -1 };
+	struct lock_job job = {
+		.wait_ms = -1, .grace_ms = GRACE_MS, .signals = -1, .kill_at_ms = INT64_MAX, .give_up_at_ms = INT64_MAX
+	};
 	int status = parse_options(&job, argc, argv);
 	enum lb_result r;
 

@@ -1,5 +1,6 @@
 /* lockbrokerd: the command line and the configuration in, the parts wired together, the loop, the exit status. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -186,6 +187,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS,
 		.limits = {
 			.clients = (size_t)c->clients,
+			.clients_per_uid = (size_t)c->clients_per_uid,
 			.locks = (size_t)c->locks,
 			.requests_per_lock = (size_t)c->requests_per_lock,
 			.requests_per_uid = (size_t)c->requests_per_uid,
@@ -409,6 +411,18 @@ static int run(struct daemon *d, int64_t tokens_limit)
 	return EXIT_SUCCESS;
 }
 
+/* A descriptor of ours in the place of a closed standard one would get what is meant for the log. */
+static void guard_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .signal_fd = -1, .pid_fd = -1 };
@@ -416,6 +430,7 @@ int main(int argc, char **argv)
 	int64_t tokens_limit = 0;
 	int status;
 
+	guard_standard();
 	conf_init(&d.conf);
 	status = parse_options(argc, argv, &options, &d.conf);
 	if (status < 0) {

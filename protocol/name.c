@@ -147,13 +147,14 @@ static bool element_matches(struct slice pattern, size_t *at, unsigned char c)
  * Only the latest star can need another try: whatever an earlier one could still give, the latest can too. The
  * work is at most pattern times name, both bounded, and nothing recurs.
  */
-bool name_matches(struct slice pattern, struct slice name)
+bool name_matches(struct slice pattern, struct slice name, size_t *work)
 {
 	size_t p = 0, n = 0, star = SIZE_MAX, star_name = 0;
 
 	while (n < name.len) {
 		size_t next = p;
 
+		++*work;
 		if (p < pattern.len && pattern.data[p] == '*') {
 			star = ++p;
 			star_name = n;

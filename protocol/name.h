@@ -15,5 +15,7 @@ bool name_valid(struct slice name);
 void name_encode(struct slice name, struct bytes *znode);
 /* Appends the lock name. False, and nothing appended, when `znode` is not an encoding name_encode() makes. */
 bool name_decode(struct slice znode, struct bytes *name);
-/* Redis's glob: * ? [abc] [^a-z] \x. Bytes, case matters. Linear time: cannot be made to explode. */
-bool name_matches(struct slice pattern, struct slice name);
+/*
+ * Redis's glob: * ? [abc] [^a-z] \x. Bytes, case matters. At most pattern times name steps, which are added to *work.
+ */
+bool name_matches(struct slice pattern, struct slice name, size_t *work);

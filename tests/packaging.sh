@@ -58,8 +58,15 @@ fi
 for page in "$root"/usr/share/man/man*/*; do
 	grep -q '^\.SH NAME' "$page" || fail "$page is no man page"
 done
-grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$root/usr/lib/systemd/system/lockbrokerd.service" ||
+service=$root/usr/lib/systemd/system/lockbrokerd.service
+grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$service" ||
 	fail "the service does not start what was installed"
+socket=$(sed -n 's|^ListenStream=||p' "$root/usr/lib/systemd/system/lockbrokerd.socket")
+if grep -qx "RuntimeDirectory=$(basename "$(dirname "$socket")")" "$service"; then
+	grep -qx 'RuntimeDirectoryPreserve=yes' "$service" || fail "a stop of the service removes the socket's directory"
+fi
+[ "$(sed -n '/^\[Unit]/,/^\[Service]/s/^StartLimitIntervalSec=//p' "$service")" = 0 ] ||
+	fail "systemd gives up starting the service"
 if command -v systemd-analyze >/dev/null; then
 	# It looks for the program that a service starts: here it is below the private directory.
 	mkdir "$root/units"

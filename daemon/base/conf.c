@@ -59,6 +59,7 @@ static const struct conf_key keys[] = {
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
 
 	NUMBER("limits", clients, "10000", 1, 1000000, "Connections."),
+	NUMBER("limits", clients_per_uid, "9000", 1, 1000000, "Connections of one user."),
 	NUMBER("limits", locks, "100000", 1, 10000000, "Locks held or waited for."),
 	NUMBER("limits", requests_per_lock, "10000", 1, 1000000, "Requests that wait for one lock."),
 	NUMBER("limits", requests_per_uid, "20000", 1, 10000000, "Requests of one user that wait."),

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ enum {
 static struct {
 	enum log_level level;
 	enum log_form form;
-} settings = { LOG_LEVEL_INFO, LOG_FORM_PLAIN };
+	unsigned int left_out; /* lines that the log did not take */
+} settings = { LOG_LEVEL_INFO, LOG_FORM_PLAIN, 0 };
 
 void log_setup(enum log_level level, enum log_form form)
 {
@@ -71,11 +73,38 @@ static size_t prefix(char *line, size_t size, enum log_level level)
 	return 0;
 }
 
+static void write_line(const char *line, size_t len)
+{
+	/* A log that cannot be written is nothing the service could mend. */
+	ssize_t written = write(STDERR_FILENO, line, len);
+
+	(void)written;
+}
+
+/* A log that nobody takes must not stop the locks: its lines are left out, and counted. */
+static void put_line(const char *line, size_t len)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char left_out[64];
+
+	if (poll(&p, 1, 0) == 0) {
+		settings.left_out++;
+		return;
+	}
+	if (settings.left_out) {
+		snprintf(left_out, sizeof(left_out), "(%u lines of the log were left out)\n", settings.left_out);
+		settings.left_out = 0;
+		write_line(left_out, strlen(left_out));
+		if (poll(&p, 1, 0) == 0)
+			return;
+	}
+	write_line(line, len);
+}
+
 static void put(enum log_level level, const char *format, va_list args)
 {
 	char line[LOG_LINE_MAX];
 	size_t start, len, i;
-	ssize_t written;
 
 	start = prefix(line, sizeof(line), level);
 	vsnprintf(line + start, sizeof(line) - start - 1, format, args);
@@ -86,9 +115,7 @@ static void put(enum log_level level, const char *format, va_list args)
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			line[i] = '?';
 	line[len++] = '\n';
-	/* A log that cannot be written is nothing the service could mend. */
-	written = write(STDERR_FILENO, line, len);
-	(void)written;
+	put_line(line, len);
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -29,6 +29,26 @@ static void keep_printable(struct bytes *to, struct slice text)
 		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
 }
 
+static void push_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->broker->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e = effects_add(out, EFFECT_PUSH);
+
+	e->conn = c->conn;
+	e->text = text;
+}
+
+static void refuse(struct client *c)
+{
+	size_t begin = effects_begin(c->broker->out);
+
+	resp_error(client_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
+	push_end(c, begin);
+	c->broker->stats.limits_total++;
+	client_close(c);
+}
+
 void client_connected(struct broker *b, const struct event *event)
 {
 	struct client *c = mem_new(sizeof(*c));
@@ -52,6 +72,8 @@ void client_connected(struct broker *b, const struct event *event)
 	TAILQ_INSERT_TAIL(&b->clients, c, link);
 	b->client_count++;
 	b->stats.connections_total++;
+	if (c->user->clients > b->conf->limits.clients_per_uid)
+		refuse(c);
 }
 
 static void event_free(struct client *c, struct client_event *e)
@@ -239,16 +261,6 @@ static void write_event(struct client *c, const struct client_event *e)
 		write_revoke(c, bytes_view(&e->name), e->token);
 		break;
 	}
-}
-
-static void push_end(struct client *c, size_t begin)
-{
-	struct effects *out = c->broker->out;
-	struct span text = effects_end(out, begin);
-	struct effect *e = effects_add(out, EFFECT_PUSH);
-
-	e->conn = c->conn;
-	e->text = text;
 }
 
 /* EVENTS waits and there is one: answers with the oldest. A loss that was told so is done with. */

@@ -11,7 +11,7 @@
 
 enum effect_type {
 	EFFECT_REPLY,     /* the one answer to the request that `conn` asked */
-	EFFECT_PUSH,      /* out-of-band message to `conn`, never an answer (RESP3 only) */
+	EFFECT_PUSH,      /* to `conn`, never an answer: an event (RESP3), or why it is refused before it asked */
 	EFFECT_CLOSE,     /* write what is queued for `conn`, then close it and say EVENT_CLIENT_GONE */
 	EFFECT_ZK_OPEN,   /* a new session: forget the old handle (never waits), then connect with no session id */
 	EFFECT_ZK_DROP,   /* drop the connection, keep the session, try the next server */

@@ -7,6 +7,9 @@
 
 static const int64_t NS_PER_MS = 1000000;
 
+/* Some tens of milliseconds: nobody else is served meanwhile. */
+enum { MATCH_STEPS_MAX = 10000000 };
+
 /* ---- INFO ---- */
 
 static void line_text(struct bytes *out, const char *key, struct slice value)
@@ -91,6 +94,7 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	const struct broker_limits *l = &b->conf->limits;
 
 	line_int(out, "limit_clients", (int64_t)l->clients);
+	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
 	line_int(out, "limit_locks", (int64_t)l->locks);
 	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
 	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
@@ -258,11 +262,19 @@ static int by_name(const void *a, const void *b)
 void info_locks(struct client *c, const struct slice *pattern)
 {
 	const struct lock **shown = mem_new((c->broker->names.count + 1) * sizeof(*shown)), *lock;
-	size_t begin = client_reply_begin(c), count = 0;
+	size_t begin = client_reply_begin(c), count = 0, work = 0;
 
-	TAILQ_FOREACH(lock, &c->broker->locks_used, link)
-		if (!pattern || name_matches(*pattern, bytes_view(&lock->name)))
+	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {
+		if (work > MATCH_STEPS_MAX)
+			break;
+		if (!pattern || name_matches(*pattern, bytes_view(&lock->name), &work))
 			shown[count++] = lock;
+	}
+	if (work > MATCH_STEPS_MAX) {
+		mem_free(shown);
+		client_reply_error(c, ERROR_LIMIT, "that pattern is too much work for so many locks");
+		return;
+	}
 	qsort(shown, count, sizeof(*shown), by_name);
 	resp_array(client_out(c), count);
 	for (size_t i = 0; i < count; i++)

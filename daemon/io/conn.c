@@ -54,12 +54,19 @@ static enum conn_watch conn_wants(const struct conn *c)
 	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
 }
 
+static void conn_watch_output(struct conn *c)
+{
+	unsigned int edge = c->watch == CONN_WATCH_HANGUP || c->watch == CONN_WATCH_EDGE ? WATCH_EDGE : 0;
+
+	watch_set(c->output, c->fd, WATCH_WRITE | edge, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+}
+
 static void conn_watch(struct conn *c, enum conn_watch watch)
 {
 	static const unsigned int flags[] = {
 		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
-		[CONN_WATCH_HANGUP] = WATCH_HANGUP | WATCH_KEEP,
-		[CONN_WATCH_EDGE] = WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+		[CONN_WATCH_HANGUP] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+		[CONN_WATCH_EDGE] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
 	};
 
 	if (c->watch == watch)
@@ -69,6 +76,8 @@ static void conn_watch(struct conn *c, enum conn_watch watch)
 		watch_clear(c->input);
 	else
 		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
+	if (watch_is_set(c->output))
+		conn_watch_output(c);
 }
 
 /* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
@@ -174,7 +183,7 @@ static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
 	while (conn_may_parse(c) && total < input.len) {
 		struct slice rest = { input.data + total, input.len - total };
 
-		if (left-- == 0) {
+		if (left-- == 0 || loop_spent(c->env->loop)) {
 			*ret_more = true;
 			break;
 		}
@@ -276,11 +285,13 @@ static void conn_input(void *arg, int fd, unsigned int what)
 	struct conn *c = arg;
 
 	(void)fd;
-	if (what & WATCH_HANGUP) {
+	if ((what & WATCH_HANGUP) || conn_wants(c) != CONN_WATCH_READ) {
 		if (conn_hung_up(c)) {
 			conn_die(c);
 			return;
 		}
+	}
+	if (what & WATCH_HANGUP) {
 		c->half = true;
 		if (c->waiting)
 			conn_tell_half(c);
@@ -337,7 +348,7 @@ void conn_flush(struct conn *c)
 	if (conn_unwritten(c) == 0)
 		conn_written(c);
 	else
-		watch_set(c->output, c->fd, WATCH_WRITE, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+		conn_watch_output(c);
 	/* What was held back by unread output goes on. */
 	if (held && conn_may_parse(c))
 		conn_set_ready(c);

@@ -15,6 +15,9 @@
 #include "io/watch.h"
 #include "io/zookeeper.h"
 
+/* For the requests of all clients in one turn. */
+#define TURN_NS (2 * CLOCK_NS_PER_MS)
+
 struct loop {
 	struct watch_base *base;
 	struct broker *broker;
@@ -25,6 +28,7 @@ struct loop {
 	struct watch *timer;
 	int64_t armed_ns; /* INT64_MAX: not armed */
 	int64_t now_ns;
+	int64_t turn_ns; /* when the first request of the turn was looked at; 0: none yet */
 	uint64_t events; /* handled so far */
 	bool handling, hurry, stopped, close_session;
 };
@@ -102,6 +106,15 @@ int64_t loop_now(struct loop *l)
 	if (now_ns > l->now_ns)
 		l->now_ns = now_ns;
 	return l->now_ns;
+}
+
+bool loop_spent(struct loop *l)
+{
+	int64_t now_ns = clock_now_ns();
+
+	if (!l->turn_ns)
+		l->turn_ns = now_ns;
+	return now_ns - l->turn_ns > TURN_NS;
 }
 
 void loop_hurry(struct loop *l)
@@ -226,7 +239,9 @@ bool loop_run(struct loop *l)
 		bool wait = !l->hurry;
 
 		l->hurry = false;
+		l->turn_ns = 0;
 		watch_base_turn(l->base, wait);
+		l->turn_ns = 0; /* who had to wait has a share of its own */
 		server_continue(l->to.server);
 		loop_settle(l);
 	}

@@ -33,13 +33,13 @@ static int write_pid(int fd)
 
 static int open_locked(int dir_fd, pid_t *ret_pid)
 {
-	int fd = openat(dir_fd, "lockbrokerd.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = openat(dir_fd, "lockbrokerd.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		rc = write_pid(fd);
+		rc = fchmod(fd, 0600) < 0 ? -errno : write_pid(fd);
 		if (rc == 0)
 			return fd;
 	} else {

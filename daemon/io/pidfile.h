@@ -1,6 +1,7 @@
 /*
  * <rundir>/lockbrokerd.pid: locked (flock) for as long as the daemon runs, so that a second one in the same
- * directory is refused, whatever became of the first one's socket. What a dead daemon left refuses nobody.
+ * directory is refused, whatever became of the first one's socket. What a dead daemon left refuses nobody. Nobody else
+ * may open it: whoever can could hold the lock.
  */
 #pragma once
 

@@ -206,7 +206,7 @@ void server_continue(struct server *s)
 		TAILQ_REMOVE(&s->env.ready, c, ready);
 		c->is_ready = false;
 		conn_continue(c);
-		if (c == last)
+		if (c == last || loop_spent(s->loop))
 			break;
 	}
 }

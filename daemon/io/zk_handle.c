@@ -274,12 +274,13 @@ static int64_t handle_patience_ns(const struct zk_handle *h)
 static void handle_arm(struct zk_handle *h)
 {
 	struct timeval tv = { .tv_sec = 1 };
-	int64_t timeout_ns, patience_ns;
+	int64_t timeout_ns, patience_ns, began_ns;
 	int fd = -1, interest = 0, rc;
 
 	watch_clear(h->watch);
 	if (h->fd < 0)
 		handle_turn_back(h);
+	began_ns = clock_now_ns(); /* it may send the handshake at once */
 	rc = zookeeper_interest(h->zh, &fd, &interest, &tv);
 	if (is_unrecoverable(h->zh) && !h->dead)
 		handle_session(h, ZOO_EXPIRED_SESSION_STATE);
@@ -292,7 +293,7 @@ static void handle_arm(struct zk_handle *h)
 		return;
 	}
 	if (h->fd < 0 && fd >= 0) {
-		h->attempt_ns = clock_now_ns();
+		h->attempt_ns = began_ns;
 		h->waited = false;
 		snprintf(h->last_server, sizeof(h->last_server), "%s", zoo_get_current_server(h->zh));
 	}

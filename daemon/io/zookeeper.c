@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/loop.h"
@@ -62,6 +63,9 @@ static void zookeeper_event(void *arg, const struct event *event)
 {
 	struct zookeeper *z = arg;
 
+	/* What the old handle still says is of a session that the broker has given up. */
+	if (z->opening)
+		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
 		z->known = true;
 		z->backoff_ns = BACKOFF_MIN_NS;
@@ -121,7 +125,7 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 static void look_up_done(struct work *work)
 {
 	struct look_up *look_up = (struct look_up *)(void *)work;
-	struct zookeeper *z = (struct zookeeper *)(void *)((char *)look_up - offsetof(struct zookeeper, look_up));
+	struct zookeeper *z = container_of(look_up, struct zookeeper, look_up);
 
 	look_up->running = false;
 	look_up->next_ns = loop_now(z->loop) + RESOLVE_NS;
@@ -199,10 +203,13 @@ void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct sli
 static void zookeeper_tell_failures(struct zookeeper *z)
 {
 	struct event event = { .type = EVENT_ZK_ANSWERED };
+	struct failure_list told = STAILQ_HEAD_INITIALIZER(told);
 	struct failure *f;
 
-	while ((f = STAILQ_FIRST(&z->failures))) {
-		STAILQ_REMOVE_HEAD(&z->failures, entry);
+	/* What the answers lead to has its turn after this one. */
+	STAILQ_CONCAT(&told, &z->failures);
+	while ((f = STAILQ_FIRST(&told))) {
+		STAILQ_REMOVE_HEAD(&told, entry);
 		event.zk_answered.op = f->op;
 		event.zk_answered.code = f->code;
 		event.zk_answered.data =
@@ -281,7 +288,7 @@ void zookeeper_settle(struct zookeeper *z)
 
 static void farewell_run(struct work *work)
 {
-	struct zookeeper *z = (struct zookeeper *)(void *)((char *)work - offsetof(struct zookeeper, farewell));
+	struct zookeeper *z = container_of(work, struct zookeeper, farewell);
 
 	zk_handle_end(z->handle);
 }

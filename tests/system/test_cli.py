@@ -1,6 +1,7 @@
 """The lockbroker command, as shells use it."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -211,6 +212,171 @@ def test_a_command_that_does_not_heed_sigterm_is_killed_after_the_grace(standalo
     assert "killing" in err
 
 
+def sleepers(p, count):
+    """The process ids that a script told, one in a line."""
+    return [int(p.stdout.readline()) for _ in range(count)]
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def script(daemon, text, *options):
+    """A shell under the lock; what it starts does not keep our pipes open."""
+    quiet = "exec 3>&1 >/dev/null 2>&1 </dev/null\n"
+    return start(daemon, "lock", *options, "a", "--", "sh", "-c", quiet + text)
+
+
+@pytest.fixture
+def leftovers():
+    """Process ids that do not outlive the test."""
+    pids = []
+    yield pids
+    for pid in filter(runs, pids):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("text", [
+    "sleep 60 & echo $! >&3; wait",
+    "sh -c 'echo $$ >&3; sleep 60; :'",
+    "sh -c 'sh -c \"sleep 60 & echo \\$! >&3; wait\"; :'; :",
+    "setsid sh -c 'echo $$ >&3; sleep 60; :' & wait",
+    "(setsid sh -c 'echo $$ >&3; exec sleep 60' &); sleep 60",
+    "sleep 60 & kill -STOP $!; echo $! >&3; wait",
+], ids=["child", "script", "grandchild", "session", "orphan", "stopped"])
+def test_a_loss_ends_the_commands_descendants_too(standalone, leftovers, text):
+    p = script(standalone, text, "-k", "60")
+    leftovers += sleepers(p, 1)
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert not runs(leftovers[0])
+    assert "killing" not in p.stderr.read()
+
+
+def test_descendants_that_do_not_heed_sigterm_are_killed_after_the_grace(standalone, leftovers):
+    """Also when the command itself has ended before."""
+    stubborn = "(trap '' TERM; sleep 60 & echo $! >&3; sleep 60 & echo $! >&3; wait) & wait"
+    p = script(standalone, stubborn, "-k", "0.5")
+    leftovers += sleepers(p, 2)
+    standalone.kill()
+    began = time.monotonic()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert 0.4 < time.monotonic() - began < 10
+    assert not any(map(runs, leftovers))
+    assert "killing" in p.stderr.read()
+
+
+def test_after_a_loss_the_end_of_the_last_descendant_is_waited_for_but_no_longer(standalone):
+    p = script(standalone, "(trap 'sleep 0.3; echo cleaned >&3; exit' TERM; echo 0 >&3; while :; do sleep 0.05; done) &"
+               " wait", "-k", "60")
+    sleepers(p, 1)
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert p.stdout.read() == "cleaned\n"
+
+
+def test_many_descendants_end(standalone, leftovers):
+    p = script(standalone, "for i in $(seq 300); do setsid sleep 60 & done; echo 0 >&3; wait", "-k", "60")
+    sleepers(p, 1)
+    with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+        shell = f.read().strip()
+    with open(f"/proc/{shell}/task/{shell}/children") as f:
+        leftovers += map(int, f.read().split())
+    assert len(leftovers) == 300
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert not any(map(runs, leftovers))
+
+
+def test_who_was_there_before_the_command_is_left_alone_by_a_loss(standalone, leftovers):
+    line = " ".join(command(standalone, "lock", "a", "--", "sleep", "60"))
+    p = harness.spawn(["bash", "-c", f"sleep 60 >/dev/null 2>&1 & echo $!; exec {line}"], stdout=subprocess.PIPE,
+                      stderr=subprocess.PIPE, text=True)
+    leftovers += sleepers(p, 1)
+    with standalone.client() as c:
+        harness.wait_until(lambda: c.call("HOLDERS", "a"), "the command")
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert runs(leftovers[0])
+
+
+def test_orphans_are_reaped_and_their_status_is_not_the_commands(standalone):
+    p, child = started(standalone, "sh", "-c", "(sh -c 'exit 3' &); (sh -c 'kill -9 $$' &); (sleep 0.2 &); exec sleep 60")
+
+    def children():
+        with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+            return f.read().split()
+
+    harness.wait_until(lambda: len(children()) > 1, "the orphan to be adopted")
+    harness.wait_until(lambda: children() == [str(child)], "the orphan to be reaped")
+    os.kill(child, signal.SIGUSR1)
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGUSR1
+
+
+def test_without_a_loss_what_the_command_leaves_goes_on(standalone, leftovers):
+    began = time.monotonic()
+    p = script(standalone, "sleep 60 & echo $! >&3; setsid sleep 60 & echo $! >&3; exit 4")
+    leftovers += sleepers(p, 2)
+    assert p.wait(harness.PATIENCE) == 4
+    assert time.monotonic() - began < 10
+    assert all(map(runs, leftovers))
+
+
+def test_success_after_a_loss_is_none(standalone):
+    p = start(standalone, "lock", "-k", "60", "a", "--", "sh", "-c",
+              "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 69
+    assert "lost" in p.stderr.read()
+
+
+def test_failure_after_a_loss_is_the_commands_own(standalone):
+    p = start(standalone, "lock", "-k", "60", "a", "--", "sh", "-c",
+              "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 3
+
+
+def at_a_terminal(argv, mark, keys):
+    """Runs argv at a terminal, presses the keys once it has written the mark, returns all it wrote and its status."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    text = b""
+    try:
+        while mark not in text:
+            text += os.read(fd, 4096)
+        os.write(fd, keys)
+        while data := os.read(fd, 4096):
+            text += data
+    except OSError:  # that is how the end of a terminal looks
+        pass
+    os.close(fd)
+    return text, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_the_terminals_interrupt_reaches_a_command_in_another_session(standalone):
+    began = time.monotonic()
+    argv = command(standalone, "lock", "a", "--", "setsid", "sh", "-c", "echo ready; exec sleep 20")
+    _, status = at_a_terminal(["env", "--default-signal", *argv], b"ready", b"\x03")
+    assert status == 128 + signal.SIGINT
+    assert time.monotonic() - began < 10
+
+
+def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone):
+    text = ("n=0; trap 'n=$((n + 1)); echo got $n' INT; echo ready; i=0; "
+            "while [ $i -lt 10 ]; do sleep 0.05; i=$((i + 1)); done; exit 5")
+    shown, status = at_a_terminal(command(standalone, "lock", "a", "--", "bash", "-c", text), b"ready", b"\x03")
+    assert b"got 1" in shown and b"got 2" not in shown
+    assert status == 5
+
+
 def test_a_lost_session_ends_the_command(own_zk, daemons):
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     d = daemons(zk, **harness.FAST)
@@ -272,6 +438,32 @@ def test_who(broker, clients):
     assert "holders: none" in text and "waiting on this host: none" in text
 
 
+def test_tables_show_what_would_steer_the_terminal_escaped(standalone, clients):
+    """Whatever of it a name may contain, to the eye it is another one."""
+    c, harmful = clients(standalone), []
+    for character in "\u202a\u202e\u2066\u2069\u0085\u009b\u2028\u200f":
+        if isinstance(c.call("LOCK", f"x{character}y"), int):
+            harmful.append(character)
+    c.call("LOCK", "gr\u00fc\u00dfe/\u65e5\U0001f512")
+    text = run(standalone, "ls").stdout
+    assert "\u202e" in harmful
+    for character in harmful:
+        assert character not in text and f"x\\u{ord(character):04x}y" in text
+        who = run(standalone, "who", f"x{character}y").stdout
+        assert character not in who and str(os.getpid()) in who
+    assert "gr\u00fc\u00dfe/\u65e5\U0001f512 " in text
+
+
+def test_columns_are_as_wide_as_what_is_shown(standalone, clients):
+    c = clients(standalone)
+    for name in ("a", "\u00e4\u00f6\u00fc", "x\u202ey", "long/er"):
+        c.call("LOCK", name)
+    lines = run(standalone, "ls").stdout.splitlines()
+    assert len(lines) == 5
+    ends = {re.match(r"\S+ +", line).end() for line in lines}
+    assert len(ends) == 1
+
+
 def test_who_sees_the_command(broker):
     p, _ = started(broker, "sleep", "60")
     assert re.search(r" sh .*\blockbroker\b", run(broker, "who", "a").stdout)
@@ -298,5 +490,6 @@ def test_the_socket_comes_from_the_environment_too(standalone):
 
 def test_output_that_cannot_be_written_is_an_error(standalone):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(command(standalone, "info"), stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 71 and done.stderr
+        for words in (["info"], ["ping"], ["--version"], ["--help"]):
+            done = subprocess.run(command(standalone, *words), stdout=full, stderr=subprocess.PIPE, text=True)
+            assert done.returncode == 71 and done.stderr

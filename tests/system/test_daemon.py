@@ -137,6 +137,7 @@ def test_a_second_daemon_in_one_directory_is_refused(daemons, clients, tmp_path)
     done = run("--standalone", "--foreground", "-o", f"daemon.socket={tmp_path}/s", "-o", f"daemon.rundir={d.dir}",
                "-o", f"daemon.statedir={tmp_path}")
     assert done.returncode > 0 and f"another lockbrokerd (pid {d.process.pid})" in done.stderr
+    assert os.stat(os.path.join(d.dir, "lockbrokerd.pid")).st_mode & 0o777 == 0o600, "who may open it may lock it"
     d.kill()
     d.start()
     assert clients(d).call("PING") == "PONG"

@@ -258,6 +258,83 @@ def ask_without_reading(c):
     return sent // len(request)
 
 
+def cpu_ticks(daemon):
+    with open(f"/proc/{daemon.process.pid}/stat") as f:
+        return sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
+
+
+def assert_idle(daemon):
+    before = cpu_ticks(daemon)
+    time.sleep(0.5)
+    assert cpu_ticks(daemon) - before < 10
+
+
+def test_a_holder_that_dies_with_unread_replies_is_gone_at_once(standalone, clients):
+    other = clients(standalone)
+    other.call("LOCK", "busy")
+    c = clients(standalone)
+    c.send("LOCK", "mine")
+    c.send("LOCK", "busy")
+    c.send("PING")
+    harness.wait_until(lambda: len(other.call("QUEUE", "busy")) == 1, "the second request")
+    c.close()
+    assert isinstance(other.call("LOCK", "mine", "WAIT", 20000), int)
+    assert other.call("QUEUE", "busy") == []
+    assert_idle(standalone)
+
+
+def test_a_half_closed_slow_reader_costs_nothing(standalone, clients):
+    c = clients(standalone, 2)
+    ask_without_reading(c)
+    c.socket.shutdown(socket.SHUT_WR)
+    c.socket.recv(100000)
+    assert clients(standalone).call("PING") == "PONG"
+    assert_idle(standalone)
+
+
+def test_heavy_requests_do_not_cost_the_session(zk, root, daemons, clients):
+    """A pattern made to be slow, over many locks, pipelined by many: the heartbeat goes on between them."""
+    d = daemons(zk, root)
+    holder = clients(d)
+    for i in range(300):
+        holder.send("LOCK", "a" * 395 + str(1000 + i))
+    for i in range(300):
+        assert isinstance(holder.reply(), int)
+    pattern, before = "*" + "a" * 150 + "b", d.info("stats")
+    heavy = [clients(d, 2) for _ in range(8)]
+    for c in heavy:
+        c.send_raw(harness.encode("LOCKS", pattern) * 30)
+    for c in heavy:
+        for _ in range(30):
+            answer = c.reply()
+            assert answer == [] or answer.code == "LIMIT"
+    after = d.info("stats")
+    for what in ("sessions_lost_total", "drops_total", "stalls_total", "jeopardies_total"):
+        assert after[what] == before[what]
+
+
+def test_a_log_that_nobody_takes_does_not_stop_the_locks():
+    d = harness.Daemon(wait=False, limits={"clients": 2})
+    os.mkfifo(d.log_path)
+    reader = os.open(d.log_path, os.O_RDONLY | os.O_NONBLOCK)
+    d.start()
+    writer = os.open(d.log_path, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            os.write(writer, b"x" * 4096)
+    except BlockingIOError:
+        pass
+    one, two = d.client(), d.client()
+    for _ in range(3):  # each is logged
+        assert d.client(2).reply().code == "LIMIT"
+    assert one.call("PING") == two.call("PING") == "PONG"
+    one.close()
+    two.close()
+    d.kill()
+    os.close(reader)
+    os.close(writer)
+
+
 def test_limit_of_unread_answers(daemons, clients):
     """Who does not read is not listened to either, and goes on when he reads."""
     d = daemons(limits={"output_bytes": 4096})

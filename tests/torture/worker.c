@@ -66,7 +66,7 @@ static const char *const result_words[] = {
 };
 
 static const char *const event_words[] = {
-	[LB_EVENT_LOST] = "lost",   [LB_EVENT_JEOPARDY] = "jeopardy", [LB_EVENT_SAFE] = "safe",
+	[LB_EVENT_LOST] = "lost",     [LB_EVENT_JEOPARDY] = "jeopardy", [LB_EVENT_SAFE] = "safe",
 	[LB_EVENT_REVOKE] = "revoke", [LB_EVENT_OTHER] = "other",
 };
 
@@ -129,8 +129,10 @@ static bool told(struct worker *w, const struct lb_event *e)
 {
 	note(w, "event %" PRId64 " %s %s %" PRId64 " %" PRId64 "\n", now_ns(), event_words[e->type],
 	     *e->name ? e->name : "-", e->token, e->ms);
-	w->lost |= e->type == LB_EVENT_LOST;
-	return e->type == LB_EVENT_LOST || (e->type == LB_EVENT_REVOKE && once_in(w, 2));
+	bool lost = e->type == LB_EVENT_LOST && e->token == w->token;
+
+	w->lost |= lost;
+	return lost || (e->type == LB_EVENT_REVOKE && once_in(w, 2));
 }
 
 static bool look(struct worker *w)
@@ -179,7 +181,8 @@ static bool let_go(struct worker *w)
 	int64_t before = now_ns();
 	enum lb_result r = lb_unlock(w->lb, w->name);
 
-	note(w, "unlock %" PRId64 " %" PRId64 " %s %" PRId64 " %s\n", before, now_ns(), w->name, w->token, result_words[r]);
+	note(w, "unlock %" PRId64 " %" PRId64 " %s %" PRId64 " %s\n", before, now_ns(), w->name, w->token,
+	     result_words[r]);
 	return !gone(w, r) && drain(w);
 }
 

@@ -198,6 +198,20 @@ static void a_connection_that_is_being_closed_holds_nothing(void **state)
 	assert_int_equal(f->closed[0], 1);
 }
 
+static void one_user_cannot_take_all_connections(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.clients_per_uid = 4;
+	fixture_connect(f, 4);
+	fixture_expect_push(f, 4, "-LIMIT this user has as many connections as it may (limits.clients_per_uid)");
+	assert_int_equal(f->closed[4], 1);
+	fixture_simple(f, EVENT_CLIENT_GONE, 4);
+	fixture_simple(f, EVENT_CLIENT_GONE, 3);
+	fixture_connect(f, 3);
+	fixture_say(f, 3, "PING", "+PONG");
+}
+
 static void a_stop_ends_waits_and_asks_holders(void **state)
 {
 	struct fixture *f = *state;
@@ -279,6 +293,7 @@ int main(void)
 		TEST(limits_hold_at_and_one_past),
 		TEST(waiting_counts_against_what_a_user_may_hold),
 		TEST(a_connection_that_is_being_closed_holds_nothing),
+		TEST(one_user_cannot_take_all_connections),
 		TEST(a_stop_ends_waits_and_asks_holders),
 		TEST(a_stop_does_not_wait_for_ever),
 		TEST(holders_and_queue_are_shown),

@@ -1,0 +1,136 @@
+#include "cli_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Walks until nothing new is found, but not forever while they fork. */
+enum { ROUNDS_MAX = 16 };
+
+static void add(struct cli_tree *t, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < t->count; i++) {
+		if (t->pids[i] == pid)
+			return;
+	}
+	if (t->count < TREE_MAX)
+		t->pids[t->count++] = pid;
+}
+
+/* Numbers, each with a space after it. */
+static void add_listed(struct cli_tree *t, int fd)
+{
+	char text[4096];
+	pid_t pid = 0;
+	ssize_t n, i;
+
+	while ((n = read(fd, text, sizeof(text))) > 0) {
+		for (i = 0; i < n; i++) {
+			if (text[i] >= '0' && text[i] <= '9') {
+				pid = pid * 10 + (text[i] - '0');
+			} else if (pid > 0) {
+				add(t, pid);
+				pid = 0;
+			}
+		}
+	}
+}
+
+/* A child is listed with the thread that made it. */
+static void add_children(struct cli_tree *t, pid_t pid)
+{
+	char path[NAME_MAX + 16];
+	const struct dirent *entry;
+	DIR *tasks;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return;
+	while ((entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/children", entry->d_name);
+		fd = openat(dirfd(tasks), path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		add_listed(t, fd);
+		close(fd);
+	}
+	closedir(tasks);
+}
+
+/* The /proc of another name space numbers processes otherwise: we would signal strangers. */
+static bool proc_is_ours(void)
+{
+	char text[24];
+	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return strtol(text, NULL, 10) == getpid();
+}
+
+int cli_tree_begin(struct cli_tree *t)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1L, 0L, 0L, 0L) < 0)
+		return -errno;
+	t->pids[0] = getpid();
+	t->count = 1;
+	if (proc_is_ours())
+		add_children(t, t->pids[0]);
+	t->spared = t->count;
+	return 0;
+}
+
+void cli_tree_reaped(struct cli_tree *t, pid_t pid)
+{
+	size_t i;
+
+	for (i = 1; i < t->spared; i++) {
+		if (t->pids[i] == pid)
+			t->pids[i] = t->pids[0];
+	}
+}
+
+/*
+ * All that are known are asked for their children, the new ones included. Who loses its parent meanwhile has moved to
+ * us, where we have looked already: another round finds it.
+ */
+size_t cli_tree_find(struct cli_tree *t, pid_t command)
+{
+	size_t i, before;
+	int round;
+
+	t->count = t->spared;
+	if (command > 0)
+		add(t, command);
+	for (round = 0; round < ROUNDS_MAX && proc_is_ours(); round++) {
+		before = t->count;
+		add_children(t, t->pids[0]);
+		for (i = t->spared; i < t->count; i++)
+			add_children(t, t->pids[i]);
+		if (t->count == before)
+			break;
+	}
+	return t->count - t->spared;
+}
+
+void cli_tree_signal(const struct cli_tree *t, int number)
+{
+	size_t i;
+
+	for (i = t->spared; i < t->count; i++)
+		kill(t->pids[i], number);
+}

@@ -1,0 +1,2 @@
+def pytest_configure(config):
+    config.addinivalue_line("markers", "torture: takes up to a minute")
