@@ -194,6 +194,9 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 			.grants_per_client = (size_t)c->grants_per_client,
 			.grants_per_uid = (size_t)c->grants_per_uid,
 			.events_per_client = (size_t)c->events_per_client,
+			.request_bytes = (size_t)c->request_bytes,
+			.request_args = (size_t)c->request_args,
+			.output_bytes = (size_t)c->output_bytes,
 			.session_path_bytes = (size_t)c->session_path_bytes,
 		},
 	};
@@ -293,7 +296,7 @@ static int64_t open_tokens(struct daemon *d)
 			"remove it if no resource remembers them",
 			d->conf.statedir);
 	else if (rc < 0)
-		log_error("%s/tokens: %s", d->conf.statedir, strerror(-rc));
+		log_error("daemon.statedir = %s: %s", d->conf.statedir, strerror(-rc));
 	return rc < 0 ? rc : limit;
 }
 

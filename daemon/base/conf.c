@@ -300,9 +300,14 @@ int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
 		fail(error, file, "%s", strerror(-rc));
 		return rc;
 	}
+	errno = 0;
 	rc = ini_parse_stream(read_line, &r, handle, &r);
-	if (ferror(r.in) && !r.error_line)
-		reader_failed(&r, "%s", strerror(EIO));
+	if (ferror(r.in)) {
+		rc = errno ? -errno : -EIO;
+		fclose(r.in);
+		fail(error, file, "%s", strerror(-rc));
+		return rc;
+	}
 	if (rc > 0 && (!r.error_line || rc < r.error_line)) {
 		r.error_line = 0;
 		r.line = rc;

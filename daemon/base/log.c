@@ -101,6 +101,7 @@ static void put_line(const char *line, size_t len)
 	write_line(line, len);
 }
 
+static void put(enum log_level level, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void put(enum log_level level, const char *format, va_list args)
 {
 	char line[LOG_LINE_MAX];
@@ -133,10 +134,10 @@ static bool rate_passes(struct log_rate *rate, enum log_level level)
 {
 	int64_t now_ns = clock_now_ns();
 
-	if (rate->since_ns == 0 || now_ns - rate->since_ns >= LOG_RATE_NS) {
+	if (rate->since_ns == 0 || now_ns - rate->since_ns >= (rate->window_ns ? rate->window_ns : LOG_RATE_NS)) {
 		if (rate->left_out)
 			log_line(level, "(%u more lines of this kind were left out)", rate->left_out);
-		*rate = (struct log_rate){ .since_ns = now_ns };
+		*rate = (struct log_rate){ .since_ns = now_ns, .window_ns = rate->window_ns };
 	}
 	if (rate->lines >= LOG_RATE_LINES) {
 		rate->left_out++;

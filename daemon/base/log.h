@@ -17,6 +17,7 @@ enum log_form {
 
 /* Lets through a few lines of a kind in a while and counts the rest. Zero-initialised is valid. */
 struct log_rate {
+	int64_t window_ns; /* 0: ten seconds */
 	int64_t since_ns;
 	unsigned int lines, left_out;
 };

@@ -101,6 +101,9 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
 	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
 	line_int(out, "limit_events_per_client", (int64_t)l->events_per_client);
+	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
+	line_int(out, "limit_request_args", (int64_t)l->request_args);
+	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
 	line_int(out, "limit_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 

@@ -16,6 +16,8 @@ enum {
 };
 
 static const int64_t JOIN_JITTER_NS = 200000000;
+/* Without a connection for so long is worth a line of the log. */
+static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
 static void update(struct broker *b);
 
@@ -34,6 +36,12 @@ const char *session_state_word(enum session_state state)
 	return "";
 }
 
+static void begin_silence(struct broker *b)
+{
+	b->session.silent_ns = b->now_ns;
+	b->session.complain_ns = b->now_ns + COMPLAIN_FIRST_NS;
+}
+
 void session_init(struct broker *b)
 {
 	struct session *s = &b->session;
@@ -43,6 +51,7 @@ void session_init(struct broker *b)
 	s->safe_until_ns = INT64_MIN;
 	s->stalled_until_ns = INT64_MIN;
 	s->timeout_ns = b->conf->session_timeout_ns;
+	begin_silence(b);
 }
 
 void session_deinit(struct broker *b)
@@ -342,6 +351,7 @@ static void disconnect(struct broker *b)
 	s->connected = false;
 	s->proving = false;
 	s->contact_ns = b->now_ns;
+	begin_silence(b);
 	b->stats.suspensions_total++;
 	operation_fail_all(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
@@ -563,6 +573,23 @@ void session_pass(struct broker *b, int64_t before_ns)
 	update(b);
 }
 
+/* Less and less often: the state can be read from INFO, and an outage may last. */
+static void complain(struct broker *b)
+{
+	struct session *s = &b->session;
+	int64_t silent_ns = b->now_ns - s->silent_ns;
+	size_t begin;
+
+	if (b->now_ns < s->complain_ns)
+		return;
+	s->complain_ns = b->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
+	begin = broker_log_begin(b);
+	bytes_text(&b->out->arena, "no ZooKeeper server can be reached for ");
+	bytes_int(&b->out->arena, silent_ns / 1000000000);
+	bytes_text(&b->out->arena, " s: trying on");
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
 static void tick_connected(struct broker *b)
 {
 	struct session *s = &b->session;
@@ -585,9 +612,12 @@ void session_tick(struct broker *b)
 	struct session *s = &b->session;
 
 	update(b);
-	if (s->connected)
+	if (s->connected) {
 		tick_connected(b);
-	else if (s->id && b->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * b->conf->tick_ns)
-		session_open(b);
+	} else {
+		complain(b);
+		if (s->id && b->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * b->conf->tick_ns)
+			session_open(b);
+	}
 	arm(b);
 }

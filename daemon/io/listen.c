@@ -50,6 +50,16 @@ static int find_group(const char *group, gid_t *ret_gid, char *error)
 	return 0;
 }
 
+/* Before anything is made beside it: the path may have been mistyped. */
+static int check_kind(const char *path, char *error)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return S_ISSOCK(st.st_mode) ? 0 : fail(error, -EEXIST, "%s exists and is not a socket", path);
+	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
+}
+
 static int take_lock(struct listener *l, char *error)
 {
 	char path[LISTEN_PATH_MAX + 8];
@@ -57,7 +67,7 @@ static int take_lock(struct listener *l, char *error)
 	snprintf(path, sizeof(path), "%s.lock", l->path);
 	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->lock_fd < 0)
-		return fail(error, -errno, "%s: %s", path, strerror(errno));
+		return fail(error, -errno, "daemon.socket = %s: its directory: %s", l->path, strerror(errno));
 	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -69,13 +79,10 @@ static int take_lock(struct listener *l, char *error)
 static int probe(const char *path, char *error)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct stat st;
 	int fd, rc;
 
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
-	if (!S_ISSOCK(st.st_mode))
-		return fail(error, -EEXIST, "%s exists and is not a socket", path);
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(error, -errno, "socket: %s", strerror(errno));
@@ -148,7 +155,9 @@ int listen_open(struct listener *l, const char *path, mode_t mode, const char *g
 	l->path = strdup(path);
 	if (!l->path)
 		abort();
-	rc = take_lock(l, error);
+	rc = check_kind(path, error);
+	if (rc == 0)
+		rc = take_lock(l, error);
 	if (rc == 0)
 		rc = probe(path, error);
 	if (rc == 0) {

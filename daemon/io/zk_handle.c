@@ -49,7 +49,8 @@ struct zk_handle {
 /* The library's log has no context, and it logs from the thread that ends a session, too. */
 static void handle_log(const char *message)
 {
-	static _Thread_local struct log_rate rate;
+	/* It repeats itself at every attempt; that there is no connection is said by the broker. */
+	static _Thread_local struct log_rate rate = { .window_ns = 600 * CLOCK_NS_PER_S };
 	const char *text = strstr(message, "@");
 	bool bad = strstr(message, ":ZOO_ERROR@") || strstr(message, ":ZOO_WARN@");
 

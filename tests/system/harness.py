@@ -119,6 +119,7 @@ class Zookeeper:
         with open(os.path.join(self.dir, "log"), "a") as log:
             self.process = spawn(
                 ["java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+                 "-XX:-UsePerfData",
                  "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.forceSync=no",
                  *self.jvm, "-cp", JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.dir}/zoo.cfg"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)

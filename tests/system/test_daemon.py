@@ -159,7 +159,7 @@ def test_what_is_no_socket_is_left_alone(tmp_path):
     path.write_text("precious")
     done = run("--standalone", "--foreground", "-o", f"daemon.socket={path}", *private(tmp_path))
     assert done.returncode > 0 and str(path) in done.stderr
-    assert path.read_text() == "precious"
+    assert path.read_text() == "precious" and not os.path.exists(f"{path}.lock")
 
 
 # ---- signals ----

@@ -430,12 +430,27 @@ static void test_the_sample_shows_the_defaults(void **state)
 	conf_free(&c);
 }
 
+/* Reading it fails before there is a line to blame. */
+static void test_what_cannot_be_read_is_an_error(void **state)
+{
+	char error[CONF_ERROR_MAX] = "";
+	struct conf conf;
+
+	(void)state;
+	conf_init(&conf);
+	assert_int_equal(conf_read(&conf, "/tmp", error), -EISDIR);
+	assert_non_null(strstr(error, "/tmp"));
+	assert_int_equal(conf_read(&conf, "/nonexistent/conf", error), -ENOENT);
+	conf_free(&conf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_at_their_bounds_and_one_past),
 		cmocka_unit_test(test_every_key_has_a_default_a_reason_and_is_named_once),
 		cmocka_unit_test(test_defaults_are_those_of_the_design),
+		cmocka_unit_test(test_what_cannot_be_read_is_an_error),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_root),
