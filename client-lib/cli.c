@@ -23,7 +23,7 @@ static const char help[] =
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
-	"  who    who holds the lock NAME, and who waits for it on this host\n"
+	"  who    who holds the lock NAME, as far as this host knows, and who waits for it here\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
 	"\n"
@@ -122,7 +122,7 @@ static int run_who(struct lb *lb, const char *name)
 
 	if (status != CLI_OK)
 		return status;
-	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
+	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none known on this host\n");
 	cli_table(reply);
 	status = ask(lb, "QUEUE", name, &reply);
 	if (status != CLI_OK)

@@ -226,7 +226,8 @@ void redis_client(const struct request_words *w)
 		client_unblock(w);
 	else if (slice_is(what, "SETINFO"))
 		client_setinfo(w);
-	else if (slice_is(what, "NO-EVICT") && w->argc == 3)
+	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&
+		 (slice_is(w->argv[2], "ON") || slice_is(w->argv[2], "OFF")))
 		client_reply_status(c, "OK");
 	else if (!slice_is(what, "SETNAME") || w->argc != 3)
 		syntax_error(c, COMMAND_CLIENT);
