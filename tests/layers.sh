@@ -3,7 +3,7 @@
 # only: no I/O, no clock, no environment. Arguments: their archives.
 set -u
 
-allowed='mem(cpy|move|set|cmp|chr|rchr|mem)|str(len|nlen|cmp|ncmp|chr|rchr|str|spn|cspn)|'
+allowed='bcmp|mem(cpy|move|set|cmp|chr|rchr|mem)|str(len|nlen|cmp|ncmp|chr|rchr|str|spn|cspn)|'
 allowed="${allowed}malloc|calloc|realloc|free|abort|qsort|bsearch|"
 # What the compiler adds on its own: asserts, the stack protector, fortified forms.
 allowed="${allowed}__assert_fail|__stack_chk_fail|__mem(cpy|move|set)_chk|__fortify_fail|_GLOBAL_OFFSET_TABLE_"

@@ -112,7 +112,7 @@ static void ensemble_init(struct world *w)
 
 static void locks_init(struct world *w)
 {
-	static const char *const names[LOCKS_MAX] = { "a", "orders/42", "m\xc3\xbc""de", "d" };
+	static const char *const names[LOCKS_MAX] = { "a", "orders/42", ("m\xc3\xbc" "de"), "d" };
 	int i;
 
 	w->lock_count = (int)rng_between(&w->rng, 1, w->mix->locks_max ? w->mix->locks_max : LOCKS_MAX);

@@ -54,7 +54,8 @@ class Violation:
 
 
 class Grant:
-    __slots__ = ("lock", "token", "worker", "host", "start", "end", "proven", "told", "over", "void")
+    __slots__ = ("lock", "token", "worker", "host", "start", "end", "proven", "told", "over", "void",
+                 "ran_out")
 
     def __init__(self, lock, token, worker, host, start):
         self.lock, self.token, self.worker, self.host, self.start = lock, token, worker, host, start
@@ -63,6 +64,7 @@ class Grant:
         self.told = None    # when the event of its loss was read
         self.over = None    # how it ended: released, lost, gone, hangup, dead, end
         self.void = False   # on a session that a third party had ended
+        self.ran_out = False  # VALID said that it is not proven any more
 
     @property
     def until(self):
@@ -152,7 +154,7 @@ class Reader:
     def lost_by(self, lock, command):
         g = self.held.pop(lock, None)
         if not g:
-            self.wrong("lost what it had not", lock, f"{command} says LOST, but nothing was held, or it was told before")
+            self.wrong("lost what it had not", lock, f"{command} says LOST of what was not held, or told before")
             return
         self.let_go(g, self.last, "lost")
 
@@ -162,6 +164,7 @@ class Reader:
             return
         if g.told and int(ms):
             self.wrong("valid after loss", lock, f"VALID says {ms} ms after the loss of {g.token} was told")
+        g.ran_out = not int(ms)
         g.proven = max(g.proven, self.last + int(ms) * MS if int(ms) else 0)
 
     def on_unlock(self, after, lock, token, result):
@@ -173,8 +176,8 @@ class Reader:
         elif result == "ok":
             del self.held[lock]
             self.let_go(g, before, "released")
-            if g.told:
-                self.wrong("released what was lost", lock, f"UNLOCK is fine after the loss of {g.token} was told")
+            if g.told or g.ran_out:
+                self.wrong("released what was lost", lock, f"UNLOCK is fine although {g.token} was said to be lost")
         elif result == "lost":
             self.lost_by(lock, "UNLOCK")
             g.end = min(g.end, before)
@@ -253,7 +256,7 @@ class Check:
         return any(getattr(f, flag) and f.on(host, t, after) for f in self.faults)
 
     def expire(self):
-        """What a third party ended was proven no longer than that, and what was granted before the daemon knew never."""
+        """What a third party ended was proven no longer than that; what was granted until the daemon knew, never."""
         for f in self.faults:
             if not f.expired:
                 continue
@@ -297,9 +300,10 @@ class Check:
             if g.told:
                 self.check_loss(lock, g, grants, starts)
             for f in self.faults:
+                since = g.end - f.begin
                 if f.must_lose and f.on(g.host, g.end) and g.start < f.begin and not g.told and g.over == "released" \
-                        and g.end - f.begin > self.timeout * 4 // 5:
-                    self.wrong("kept through an outage", lock, g.end, f"{g}, {(g.end - f.begin) / SECOND:.1f} s into {f.kind}")
+                        and since > self.timeout * 4 // 5:
+                    self.wrong("kept through an outage", lock, g.end, f"{g}, {since / SECOND:.1f} s into {f.kind}")
 
     def check_loss(self, lock, g, grants, starts):
         self.figures["losses"] += 1
@@ -339,7 +343,8 @@ class Check:
                     found.append((int(words[1]), history.worker, line.strip()))
         for f in self.faults:
             if f.begin <= violation.at + after and f.end >= violation.at - before:
-                found.append((f.begin, "fault", f"{f.kind} {' '.join(f.hosts)} until {(f.end - violation.at) / MS:+.3f} ms"))
+                until = f"until {(f.end - violation.at) / MS:+.3f} ms"
+                found.append((f.begin, "fault", f"{f.kind} {' '.join(f.hosts)} {until}"))
         found.sort()
         cut = max(0, bisect.bisect_left(found, (violation.at,)) - most * 3 // 4)
         return [f"{(t - violation.at) / MS:+12.3f} ms  {who:12} {text}" for t, who, text in found[cut:cut + most]]

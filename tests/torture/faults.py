@@ -1,4 +1,4 @@
-"""What is done to the ensemble, the network, the daemons and the clients, one fault after the other. Each ends healed."""
+"""What is done to the ensemble, the network, the daemons and the clients, one thing after the other; each is healed."""
 
 import contextlib
 import signal
@@ -25,8 +25,9 @@ class Host:
         self.name = name
         self.links = {s: network.link(s.port) for s in servers}
         address = ",".join(f"127.0.0.1:{link.port}" for link in self.links.values())
-        self.daemon = harness.Daemon(types.SimpleNamespace(address=address, tick_ms=tick_ms), root="/torture", host=name,
-                                     zookeeper__session_timeout_ms=timeout_ms, locks__grant_min_ms=300, wait=False)
+        zookeeper = types.SimpleNamespace(address=address, tick_ms=tick_ms)
+        self.daemon = harness.Daemon(zookeeper, root="/torture", host=name, wait=False, locks__grant_min_ms=300,
+                                     zookeeper__session_timeout_ms=timeout_ms)
 
     def all_links(self, what, *args):
         for link in self.links.values():
@@ -176,7 +177,8 @@ def cut_off_shortly(a):
 
 
 def cut_off_long(a):
-    cut_off(a, "cut off 1.2 T", 1.2 * a.timeout_s, a.pick(), loses=True, must_lose=True)
+    """So long that the servers give the locks to others in the meantime."""
+    cut_off(a, "cut off 1.2 T", a.rng.uniform(1.2, 1.5) * a.timeout_s, a.pick(), loses=True, must_lose=True)
 
 
 def slow_network(a):

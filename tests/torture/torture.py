@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "system")]
@@ -134,8 +135,9 @@ class Torture:
         self.zookeeper = ensemble.Ensemble(net, TICK_MS)
         self.crowd = Crowd(self.dir, self.rng)
         for n in range(self.args.hosts):
-            self.hosts.append(faults.Host(f"host{n + 1}", net, self.zookeeper.servers, self.args.timeout * 1000, TICK_MS))
-            self.hosts[-1].daemon.start()
+            host = faults.Host(f"host{n + 1}", net, self.zookeeper.servers, self.args.timeout * 1000, TICK_MS)
+            self.hosts.append(host)
+            host.daemon.start()
         self.arena = faults.Arena(self.zookeeper, self.hosts, self.crowd, self.rng, self.args.timeout)
         self.crowd.start(self.hosts)
         say(f"{len(self.hosts)} daemons, {len(self.crowd.running)} clients, T = {self.args.timeout} s, "
@@ -257,11 +259,12 @@ class Torture:
     def figures(self, check):
         done = collections.Counter(f.kind for f in self.arena.faults if f.kind not in ("calm", "the end"))
         waited, lock, worker = check.longest
+        late = check.latest_told / checker.MS
         f = check.figures
         print(f"\nclients        {len(self.crowd.hosts)}, {len(self.crowd.killed)} of them killed from outside\n"
               f"grants         {len(check.grants)}, {f['hand-offs']} of them hand-offs\n"
               f"answers        " + ", ".join(f"{n} {k}" for k, n in sorted(f.items()) if k.startswith("lock ")) + "\n"
-              f"losses         {f['losses']}, told at most {check.latest_told / checker.MS:.0f} ms after the proven end\n"
+              f"losses         {f['losses']}, read at most {late:.0f} ms after the proof's end\n"
               f"longest wait   {waited / checker.SECOND:.1f} s ({lock}, {worker})\n"
               f"faults         {sum(done.values())}")
         for kind, n in sorted(done.items()):
@@ -285,6 +288,7 @@ class Torture:
             self.hurt()
             self.finish()
         except Exception as e:  # whatever it is, the histories are judged
+            traceback.print_exc(file=sys.stdout)
             self.problems.append(f"{type(e).__name__}: {e}")
             if self.crowd and self.crowd.keeper:
                 self.crowd.stop()
