@@ -33,8 +33,8 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c
-CORE = effect.c broker.c user.c client.c command.c redis.c lock.c request.c grant.c settle.c claim.c directory.c contender.c operation.c session.c \
-	record.c info.c
+CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
+	directory.c contender.c operation.c record.c announce.c session.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c

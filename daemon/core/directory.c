@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/announce.h"
 #include "core/record.h"
 #include "core/state.h"
 
@@ -150,7 +151,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		session_make_parents(lock->broker);
+		announce_parents(lock->broker);
 	else if (event->zk_answered.code == ZK_REFUSED)
 		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/announce.h"
 #include "core/state.h"
 
 enum {
@@ -121,7 +122,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
 	case OPERATION_RIVAL:
-		session_answered(b, op->kind, event);
+		announce_answered(b, op->kind, event);
 		break;
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/record.h"
+#include "core/announce.h"
 #include "core/state.h"
 
 enum {
@@ -205,129 +205,6 @@ static void update(struct broker *b)
 		enter(b, SESSION_JEOPARDY);
 }
 
-static void host_path(const struct broker *b, struct bytes *out)
-{
-	bytes_text(out, b->conf->root);
-	bytes_text(out, "/.hosts/");
-	bytes_text(out, b->conf->host);
-}
-
-static void host_data(const struct broker *b, struct bytes *out)
-{
-	record_begin(out);
-	record_text(out, "host", b->conf->host);
-	record_int(out, "pid", b->conf->pid);
-	record_text(out, "boot_id", b->conf->boot_id);
-	record_int(out, "started", b->conf->started_s);
-	record_text(out, "version", b->conf->version);
-	record_int(out, "tick_ms", b->conf->tick_ns / 1000000);
-}
-
-static void send_path(struct broker *b, struct slice path)
-{
-	struct operation_request r = { .op.kind = OPERATION_PATH, .path = path, .create = ZK_PERSISTENT };
-
-	operation_send(b, EFFECT_ZK_CREATE, &r);
-}
-
-void session_make_parents(struct broker *b)
-{
-	struct bytes hosts = { 0 };
-	size_t root = strlen(b->conf->root);
-
-	bytes_text(&hosts, b->conf->root);
-	bytes_text(&hosts, "/.hosts");
-	for (size_t i = 1; i <= root; i++)
-		if (i == root || hosts.data[i] == '/')
-			send_path(b, (struct slice){ hosts.data, i });
-	send_path(b, bytes_view(&hosts));
-	bytes_free(&hosts);
-}
-
-static void beat(struct broker *b)
-{
-	struct bytes path = { 0 }, data = { 0 };
-	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
-
-	host_path(b, &path);
-	host_data(b, &data);
-	r.path = bytes_view(&path);
-	r.data = bytes_view(&data);
-	operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
-	b->session.beat_ns = b->now_ns;
-	b->stats.heartbeats_total++;
-	bytes_free(&path);
-	bytes_free(&data);
-}
-
-static void ask_rival(struct broker *b)
-{
-	struct bytes path = { 0 };
-	struct operation_request r = { .op.kind = OPERATION_RIVAL };
-
-	host_path(b, &path);
-	r.path = bytes_view(&path);
-	operation_send(b, EFFECT_ZK_GET, &r);
-	bytes_free(&path);
-}
-
-static void beat_answered(struct broker *b, enum zk_code code)
-{
-	struct session *s = &b->session;
-
-	if (code == ZK_OK) {
-		s->announced = true;
-	} else if (code == ZK_NODEEXISTS) {
-		ask_rival(b);
-	} else if (code == ZK_NONODE) {
-		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
-		s->announced = false;
-		session_make_parents(b);
-	}
-}
-
-static void rival_answered(struct broker *b, const struct event *event)
-{
-	struct session *s = &b->session;
-	size_t begin;
-
-	if (event->zk_answered.code != ZK_OK)
-		return;
-	if (event->zk_answered.stat.owner == s->id) {
-		s->announced = true;
-		return;
-	}
-	if (s->rival_told)
-		return;
-	s->rival_told = true;
-	begin = broker_log_begin(b);
-	bytes_text(&b->out->arena, "another session announces this host's name \"");
-	bytes_text(&b->out->arena, b->conf->host);
-	bytes_text(&b->out->arena, "\": what an earlier daemon left and ZooKeeper has not expired yet, or a second one");
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-}
-
-static void log_refusal(struct broker *b, struct slice sentence)
-{
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
-}
-
-void session_answered(struct broker *b, enum operation_kind kind, const struct event *event)
-{
-	enum zk_code code = event->zk_answered.code;
-
-	if (code == ZK_REFUSED)
-		log_refusal(b, event->zk_answered.data);
-	else if (kind == OPERATION_BEAT)
-		beat_answered(b, code);
-	else if (kind == OPERATION_RIVAL)
-		rival_answered(b, event);
-}
-
 static void suspend_lock(struct lock *lock)
 {
 	struct claim *c;
@@ -485,9 +362,9 @@ void session_connected(struct broker *b, const struct event *event)
 	bytes_slice(&s->server, event->zk_connected.server);
 	log_state(b, EFFECT_LEVEL_INFO, fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
 	if (fresh)
-		session_make_parents(b);
+		announce_parents(b);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
-	beat(b);
+	announce_beat(b);
 	queue_recovery(b);
 	update(b);
 	arm(b);
@@ -604,7 +481,7 @@ static void tick_connected(struct broker *b)
 	}
 	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
 	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
-		beat(b);
+		announce_beat(b);
 }
 
 void session_tick(struct broker *b)

@@ -79,8 +79,6 @@ int64_t session_older_answer(const struct broker *b);
 void session_proved(struct broker *b, const struct operation *op);
 /* A write was answered without having gone through the leader: it was no heartbeat. */
 void session_refused(struct broker *b, const struct operation *op);
-/* The answer of PATH, BEAT and RIVAL operations. */
-void session_answered(struct broker *b, enum operation_kind kind, const struct event *event);
 /* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
 void session_pass(struct broker *b, int64_t before_ns);
 /* Heartbeat, silent server, giving up a dead handle. When session.timer is due. */
@@ -90,5 +88,3 @@ int64_t session_safe_until(const struct broker *b);
 void session_view(const struct broker *b, struct session_view *ret);
 /* Proven for long enough to grant? */
 bool session_grants(const struct broker *b);
-/* Creates of all parents: when a session begins, and when a parent turned out to be missing. */
-void session_make_parents(struct broker *b);

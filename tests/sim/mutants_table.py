@@ -8,6 +8,7 @@ lost wake-ups: those mutants break both.
 CLAIM = "daemon/core/claim.c"
 DIRECTORY = "daemon/core/directory.c"
 SESSION = "daemon/core/session.c"
+ANNOUNCE = "daemon/core/announce.c"
 OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
@@ -58,7 +59,7 @@ MUTANTS = [
          "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
     ("the heartbeat is a read", [
-        (SESSION,
+        (ANNOUNCE,
          "operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
          "operation_send(b, b->session.announced ? EFFECT_ZK_GET : EFFECT_ZK_CREATE, &r);\n"
          "\tb->session.write_ns = b->now_ns;")], 300),
@@ -85,7 +86,7 @@ MUTANTS = [
          "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });\n"
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}")], 3000),
     ("a list is trusted before a write was answered", [
-        (SESSION, "\tbeat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
+        (SESSION, "\tannounce_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (CLAIM,
          "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
