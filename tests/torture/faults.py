@@ -178,7 +178,8 @@ def cut_off_shortly(a):
 
 def cut_off_long(a):
     """So long that the servers give the locks to others in the meantime."""
-    cut_off(a, "cut off 1.2 T", a.rng.uniform(1.2, 1.5) * a.timeout_s, a.pick(), loses=True, must_lose=True)
+    hosts = a.pick(a.rng.choice([1, 1, len(a.hosts)]))
+    cut_off(a, "cut off 1.2 T", a.rng.uniform(1.2, 1.5) * a.timeout_s, hosts, loses=True, must_lose=True)
 
 
 def slow_network(a):

@@ -30,7 +30,7 @@ TICK_MS = 500
 END_S = 60  # for those who wait still, once all is well
 
 # Kinds of clients: how many on each host, how many locks they share, how long they hold one.
-CROWD = [("hot", 8, 6, 20), ("warm", 2, 3, 400), ("long", 4, 8, 8000)]
+CROWD = [("hot", 8, 6, 20), ("warm", 2, 3, 400), ("long", 4, 5, 8000)]
 
 
 def say(text):
