@@ -325,7 +325,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		hello_answered(c, a, reply);
 		break;
 	case COMMAND_RESET:
-		memset(c->holding, 0, sizeof(c->holding));
+		caller_let_go(c);
 		c->protocol = 2;
 		c->id = 0;
 		break;

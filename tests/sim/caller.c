@@ -37,18 +37,23 @@ static void caller_event(struct caller *c, enum event_type type)
 	host_handle(c->host, &e);
 }
 
-static void caller_forget(struct caller *c)
+void caller_let_go(struct caller *c)
 {
 	int i;
 
 	for (i = 0; i < LOCKS_MAX; i++)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
+	memset(c->holding, 0, sizeof(c->holding));
+}
+
+static void caller_forget(struct caller *c)
+{
+	caller_let_go(c);
 	c->state = CLIENT_OFF;
 	c->life++;
 	c->asking = c->half_closed = false;
 	c->queued = c->sent = 0;
 	c->id = 0;
-	memset(c->holding, 0, sizeof(c->holding));
 	pipe_clear(&c->socket);
 }
 

@@ -187,6 +187,8 @@ void caller_init(struct caller *c, struct host *h, uint32_t conn);
 void caller_begin(struct caller *c);
 void caller_replied(struct caller *c, struct slice reply);
 void caller_pushed(struct caller *c, struct slice push);
+/* It holds nothing any more, by what it asked for or because it is gone. */
+void caller_let_go(struct caller *c);
 /* The broker wants the connection closed. */
 void caller_close(struct caller *c);
 /* The process at the other end is gone. */
