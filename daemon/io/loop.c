@@ -177,6 +177,18 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 	}
 }
 
+/*
+ * Before anything of this event is on the wire: who reads a grant and then the page must find the proof it was made
+ * on, not an older one.
+ */
+static void loop_show(struct loop *l)
+{
+	struct session_view view;
+
+	broker_session(l->broker, &view);
+	page_update(l->to.page, &view);
+}
+
 void loop_event(struct loop *l, const struct event *event)
 {
 	size_t i;
@@ -185,6 +197,7 @@ void loop_event(struct loop *l, const struct event *event)
 	l->handling = true;
 	l->events++;
 	broker_handle(l->broker, loop_now(l), event, &l->effects);
+	loop_show(l);
 	for (i = 0; i < l->effects.count; i++)
 		loop_carry_out(l, &l->effects.list[i]);
 	effects_clear(&l->effects);
@@ -208,15 +221,6 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
-/* Losses are on their way to the holders by now. */
-static void loop_show(struct loop *l)
-{
-	struct session_view view;
-
-	broker_session(l->broker, &view);
-	page_update(l->to.page, &view);
-}
-
 /* Goes on until nothing that was settled led to another event. */
 static void loop_settle(struct loop *l)
 {
@@ -228,7 +232,6 @@ static void loop_settle(struct loop *l)
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 	} while (l->events != before);
-	loop_show(l);
 	loop_arm(l);
 }
 
