@@ -83,14 +83,6 @@ void broker_log_end(struct broker *b, enum effect_level level, size_t begin)
 	e->text = text;
 }
 
-void broker_log(struct broker *b, enum effect_level level, const char *text)
-{
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, text);
-	broker_log_end(b, level, begin);
-}
-
 void broker_settle(struct broker *b)
 {
 	struct lock *lock;

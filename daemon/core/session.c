@@ -357,6 +357,8 @@ void session_connected(struct broker *b, const struct event *event)
 	s->connected = true;
 	s->contact_ns = b->now_ns;
 	s->seen_ns = event->zk_connected.asked_ns;
+	/* Matters only when the servers grant a shorter T than before: from the handshake on that is what counts. */
+	s->safe_until_ns = min64(s->safe_until_ns, s->seen_ns + s->timeout_ns / 50 * 49);
 	forget_answers(s);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);

@@ -49,8 +49,7 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
-/* A line for the log: the text is put together by the caller in the arena. */
-void broker_log(struct broker *b, enum effect_level level, const char *text);
+/* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);
 /* It has operations to send, or its directory to be listed, as soon as the window has room. */

@@ -151,6 +151,18 @@ static void jeopardy_ends_with_a_proof(void **state)
 	assert_int_equal(safe_ms(f), 8000);
 }
 
+static void a_shorter_timeout_after_a_reconnection_shortens_the_proof(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	f->conf.session_timeout_ns = 5000 * MS;
+	fixture_zk_connected(f, SESSION);
+	assert_int_equal(safe_ms(f), 4900);
+	bytes_clear(&f->replies[0]);
+}
+
 static void loss_is_told_at_two_thirds_and_once(void **state)
 {
 	struct fixture *f = *state;
@@ -390,6 +402,7 @@ int main(void)
 		TEST(a_silent_server_is_dropped_after_a_sixth),
 		TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it),
 		TEST(jeopardy_ends_with_a_proof),
+		TEST(a_shorter_timeout_after_a_reconnection_shortens_the_proof),
 		TEST(loss_is_told_at_two_thirds_and_once),
 		TEST(an_unread_loss_is_told_by_the_next_lock),
 		TEST(a_push_does_not_count_as_told),
