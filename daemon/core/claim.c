@@ -64,8 +64,9 @@ static void send_join(struct claim *c)
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++b->last_nonce;
-	contender_name(&name, b->session.id, c->nonce, c->mode);
+	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
+	c->stem = name.len;
 	record_begin(&data);
 	record_text(&data, "host", b->conf->host);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
@@ -110,6 +111,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 		return join_locally(lock, mode);
 	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
 		return NULL;
+	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
 	directory_check(lock);
 	send_join(c);
@@ -253,7 +255,7 @@ static void refused(struct claim *c, const char *what, struct slice sentence)
 static void set_seq(struct claim *c, const struct event *event)
 {
 	struct contender self;
-	bool numbered = contender_parse(slice_of(c->name), &self);
+	bool numbered = contender_parse(slice_of(c->name), c->lock->flavour, &self);
 
 	assert(numbered);
 	c->named = true;

@@ -47,6 +47,7 @@ struct claim {
 	uint64_t join_op;       /* the create: lists sent after it must show the znode */
 	uint64_t leave_op;      /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
+	size_t stem;            /* length of the name without the number */
 	bool named;             /* the number is known */
 	bool listed;            /* WAITING: seen taken on this connection */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */

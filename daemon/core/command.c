@@ -16,10 +16,16 @@ static const int64_t WAIT_FOREVER = -1;
 
 static bool valid_name(struct client *c, struct slice name)
 {
-	if (name_valid(name))
-		return true;
-	client_reply_error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
-	return false;
+	if (!name_valid(name)) {
+		client_reply_error(c, ERROR_BADNAME,
+				   "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		return false;
+	}
+	if (!flavour_has_place(c->broker->conf, name)) {
+		client_reply_error(c, ERROR_BADNAME, "that is a prefix with a path of its own: a lock's name goes on behind it");
+		return false;
+	}
+	return true;
 }
 
 /* [WAIT ms] at argv[at] and after, if anything is there. */

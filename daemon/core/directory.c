@@ -41,7 +41,7 @@ void directory_make(struct lock *lock)
 
 	record_begin(&data);
 	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", "rw");
+	record_text(&data, "flavour", flavour_word(lock->flavour));
 	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
 	ask(lock);
@@ -113,11 +113,12 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(struct slice data)
+static bool data_fits(const struct lock *lock, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
-	return slice_eq(record_get(data, "kind"), SLICE("lock")) && slice_eq(record_get(data, "flavour"), SLICE("rw"));
+	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
+	       slice_is(record_get(data, "flavour"), flavour_word(lock->flavour));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -128,7 +129,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = data_fits(lock, event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -151,7 +152,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		announce_parents(lock->broker);
+		announce_above(lock->broker, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
 		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
@@ -188,11 +189,10 @@ static void examine_worn(struct lock *lock, const struct event *event)
 /* Before its number is known: the name we asked for and a number behind it, nothing else. */
 static bool carries_name(struct slice child, const struct claim *c)
 {
-	size_t len = CONTENDER_UUID_LEN + CONTENDER_TAG_LEN;
 	struct contender parsed;
 
-	return child.len >= len + CONTENDER_DIGITS && child.len <= len + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, len) == 0 && contender_parse(child, &parsed);
+	return child.len >= c->stem + CONTENDER_DIGITS && child.len <= c->stem + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, c->stem) == 0 && contender_parse(child, c->lock->flavour, &parsed);
 }
 
 static bool is_own(struct slice child, const struct claim *c)
@@ -221,7 +221,8 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
+		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
+		    slice_eq(other.name, self.name))
 			continue;
 		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
 			continue;
@@ -347,12 +348,12 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 		struct slice child = event->zk_answered.children[i];
 		struct contender other;
 
-		if (contender_of_session(child, lock->broker->session.id)) {
+		if (contender_of_session(child, lock->flavour, lock->broker->session.id)) {
 			if (!is_known(lock, child))
 				claim_stray(lock, child);
 			continue;
 		}
-		if (!contender_parse(child, &other)) {
+		if (!contender_parse(child, lock->flavour, &other)) {
 			report_odd(lock, child);
 			continue;
 		}

@@ -6,7 +6,7 @@
  *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
  *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
  *
- * Data (record.h): kind=lock, flavour=rw. What another library made says nothing about either, and is not touched.
+ * Data (record.h): kind=lock, flavour=<word>. What another library made says nothing about either, and is not touched.
  */
 #pragma once
 
