@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/record.h"
+#include "core/detail.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -67,8 +67,7 @@ static void send_join(struct claim *c)
 	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->stem = name.len;
-	record_begin(&data);
-	record_text(&data, "host", b->conf->host);
+	detail_begin(b, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	directory_list(c->lock, false);
 	bytes_free(&name);
@@ -145,8 +144,6 @@ void claim_free(struct claim *c)
 	b->claim_count--;
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
-	bytes_free(&c->pred_host);
-	bytes_free(&c->holder);
 	mem_free(c);
 	lock_touch(lock);
 }
@@ -200,8 +197,7 @@ void claim_suspended(struct claim *c)
 	c->listed = c->adopting = c->own_watch = c->pred_watch = false;
 	c->leave_op = 0;
 	bytes_clear(&c->pred);
-	bytes_clear(&c->pred_host);
-	bytes_clear(&c->holder);
+	c->detail_client = 0;
 }
 
 void claim_watch_pred(struct claim *c)
@@ -226,6 +222,11 @@ void claim_watch_own(struct claim *c)
 {
 	c->own_watch = true;
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
+}
+
+void claim_write(struct claim *c, struct slice data)
+{
+	send(c, EFFECT_ZK_SET, OPERATION_DETAIL, data);
 }
 
 void claim_adopt(struct claim *c, struct slice name)
@@ -336,14 +337,11 @@ static void pred_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_WAITING)
 		return;
-	bytes_clear(&c->pred_host);
 	switch (event->zk_answered.code) {
-	case ZK_OK:
-		bytes_slice(&c->pred_host, record_get(event->zk_answered.data, "host"));
-		break;
 	case ZK_NONODE:
 		directory_pred_gone(c);
 		break;
+	case ZK_OK:
 	case ZK_UNKNOWN:
 		break;
 	case ZK_NODEEXISTS:
@@ -413,6 +411,8 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_LEAVE:
 		leave_answered(c, event);
 		break;
+	case OPERATION_DETAIL: /* that it is gone is told by the watch */
+		break;
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
 	case OPERATION_RIVAL:
@@ -420,6 +420,8 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_DIR_GET:
 	case OPERATION_DIR_END:
 	case OPERATION_LIST:
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
 		assert(!"an operation of a claim");
 	}
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/query.h"
 #include "core/redis.h"
 #include "core/state.h"
 #include "protocol/commands.h"
@@ -197,12 +198,13 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_valid(w);
 		break;
 	case COMMAND_HOLDERS:
-		if (valid_name(w->client, w->argv[1]))
-			info_holders(w->client, w->argv[1]);
-		break;
 	case COMMAND_QUEUE:
+	case COMMAND_WHY:
 		if (valid_name(w->client, w->argv[1]))
-			info_queue(w->client, w->argv[1]);
+			query_lock(w->client, command, w->argv[1]);
+		break;
+	case COMMAND_HOSTS:
+		query_hosts(w->client);
 		break;
 	case COMMAND_LOCKS:
 		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);

@@ -209,16 +209,11 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 	return NULL;
 }
 
-struct ahead {
-	bool any;
-	struct contender nearest, first;
-};
-
-/* Those before the claim that keep it from being entitled. */
-static struct ahead find_ahead(const struct claim *c, const struct event *event)
+/* The nearest of those before the claim that keep it from being entitled. False: there is none. */
+static bool find_ahead(const struct claim *c, const struct event *event, struct contender *nearest)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
-	struct ahead ahead = { 0 };
+	bool any = false;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
@@ -226,13 +221,11 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 			continue;
 		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
 			continue;
-		if (!ahead.any || contender_before(&ahead.nearest, &other))
-			ahead.nearest = other;
-		if (!ahead.any || contender_before(&other, &ahead.first))
-			ahead.first = other;
-		ahead.any = true;
+		if (!any || contender_before(nearest, &other))
+			*nearest = other;
+		any = true;
 	}
-	return ahead;
+	return any;
 }
 
 static void vanished(struct claim *c)
@@ -252,10 +245,9 @@ static void vanished(struct claim *c)
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct ahead ahead = find_ahead(c, event);
+	struct contender nearest;
 
-	bytes_clear(&c->holder);
-	if (!ahead.any) {
+	if (!find_ahead(c, event, &nearest)) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
 		c->lock->broker->stats.claims_total++;
@@ -263,12 +255,10 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	}
 	c->listed = true;
 	c->listed_ns = c->lock->broker->now_ns;
-	bytes_slice(&c->holder, ahead.first.name);
-	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
+	if (slice_eq(bytes_view(&c->pred), nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_clear(&c->pred_host);
-	bytes_slice(&c->pred, ahead.nearest.name);
+	bytes_slice(&c->pred, nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 

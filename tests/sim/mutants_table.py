@@ -102,7 +102,8 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
     ("the entitlement of next is forgotten", [
-        (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        (DIRECTORY, "\tif (!find_ahead(c, event, &nearest)) {\n",
+         "\tif (!find_ahead(c, event, &nearest)) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000, "storm"),
     ("the hand-offs run past their ten bits", [

@@ -149,8 +149,6 @@ static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void 
 	char name[128], path[128];
 
 	wait_behind(f, name);
-	fixture_say(f, 1, "HOLDERS a",
-		    "*1 *4 $4 host $4 beta $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
 	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
 	fixture_watch(f, ZK_WATCH_CHANGED, path);
 	fixture_op(f, EFFECT_ZK_GET, foreign_low);
@@ -608,22 +606,6 @@ static void a_try_leaves_no_watch_on_the_holder(void **state)
 	fixture_no_op(f);
 }
 
-static void the_holder_is_the_first_not_the_one_before_us(void **state)
-{
-	struct fixture *f = *state;
-	static const char between[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ between, name, foreign_low });
-	fixture_op(f, EFFECT_ZK_GET, between);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	fixture_say(f, 1, "HOLDERS a",
-		    "*1 *4 $4 host $0  $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
-}
-
 static void near_the_wrap_nobody_joins(void **state)
 {
 	struct fixture *f = *state;
@@ -699,7 +681,6 @@ int main(void)
 		TEST(a_copy_of_our_name_is_not_taken_for_ours),
 		TEST(a_cancelled_create_that_is_refused_fails_nobody_else),
 		TEST(a_try_leaves_no_watch_on_the_holder),
-		TEST(the_holder_is_the_first_not_the_one_before_us),
 		TEST(near_the_wrap_nobody_joins),
 		TEST(the_session_has_room_for_so_many_paths),
 #undef TEST
