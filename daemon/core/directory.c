@@ -47,11 +47,15 @@ void directory_make(struct lock *lock)
 	ask(lock);
 }
 
+static uint64_t send_list(struct lock *lock, bool watch)
+{
+	return send(lock, EFFECT_ZK_LIST, (struct operation){ .kind = OPERATION_LIST, .watch = watch }, (struct slice){ 0 });
+}
+
 void directory_list(struct lock *lock, bool watch)
 {
 	struct directory *d = &lock->directory;
-	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
-	uint64_t number = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	uint64_t number = send_list(lock, watch);
 
 	if (watch) {
 		d->watch = DIRECTORY_WATCH_ASKED;
@@ -67,22 +71,20 @@ void directory_arm(struct lock *lock)
 
 static void fail_worn(struct lock *lock)
 {
-	lock->directory.worn_asked = false;
+	lock->directory.worn_op = 0;
 	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
 }
 
 void directory_wear(struct lock *lock)
 {
 	lock->directory.worn = true;
-	fail_worn(lock);
+	lock->directory.worn_op = 0; /* what was asked before our last znode went */
 }
 
 void directory_renew(struct lock *lock)
 {
-	if (lock->directory.worn_asked)
-		return;
-	lock->directory.worn_asked = true;
-	directory_list(lock, false);
+	if (!lock->directory.worn_op)
+		lock->directory.worn_op = send_list(lock, false);
 }
 
 void directory_list_anew(struct lock *lock)
@@ -159,7 +161,8 @@ static void make_answered(struct lock *lock, const struct event *event)
 
 static void renewed(struct lock *lock)
 {
-	lock->directory.worn = lock->directory.worn_asked = false;
+	lock->directory.worn = false;
+	lock->directory.worn_op = 0;
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
@@ -168,21 +171,8 @@ static void end_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		renewed(lock);
 	else if (event->zk_answered.code == ZK_UNKNOWN)
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 	else
-		fail_worn(lock);
-}
-
-/* Deleting a directory somebody has just joined fails, and harms nobody. */
-static void examine_worn(struct lock *lock, const struct event *event)
-{
-	struct directory *d = &lock->directory;
-
-	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
-		renewed(lock);
-	else if (d->worn_asked && event->zk_answered.count == 0)
-		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
-	else if (d->worn_asked)
 		fail_worn(lock);
 }
 
@@ -313,6 +303,31 @@ static bool is_known(const struct lock *lock, struct slice child)
 	return false;
 }
 
+static bool only_ours(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (!is_known(lock, event->zk_answered.children[i]))
+			return false;
+	return true;
+}
+
+/* Deleting a directory somebody has just joined fails, and harms nobody. */
+static void examine_worn(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
+		renewed(lock);
+	else if (number != d->worn_op)
+		return;
+	else if (event->zk_answered.count == 0)
+		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (only_ours(lock, event))
+		d->worn_op = 0; /* they are on their way out: to be asked again */
+	else
+		fail_worn(lock);
+}
+
 static void report_odd(struct lock *lock, struct slice child)
 {
 	struct broker *b = lock->broker;
@@ -385,7 +400,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (d->worn)
-		examine_worn(lock, event);
+		examine_worn(lock, number, event);
 	if (next)
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
@@ -406,7 +421,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (code != ZK_OK && code != ZK_NONODE) {
 		if (op->watch)
 			directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		if (code == ZK_REFUSED) {
 			lock_pause(lock, REFUSED_PAUSE_NS);
 			request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
@@ -415,7 +430,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	}
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		broker_later(lock);
 		return;
 	}
