@@ -34,9 +34,9 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c
 CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
-	directory.c contender.c operation.c record.c announce.c session.c
+	directory.c contender.c operation.c record.c announce.c session.c trouble.c status.c quota.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
+	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/quota.h"
 #include "core/record.h"
 #include "core/state.h"
 
@@ -108,7 +109,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
+	if (quota_refuses(lock))
 		return NULL;
 	c = claim_new(lock, mode);
 	directory_check(lock);
@@ -146,6 +147,7 @@ void claim_free(struct claim *c)
 	bytes_free(&c->pred_host);
 	bytes_free(&c->holder);
 	mem_free(c);
+	quota_recount(lock);
 	lock_touch(lock);
 }
 
@@ -167,6 +169,7 @@ void claim_leave(struct claim *c)
 	detach(c);
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	quota_recount(lock);
 	claim_send_delete(c);
 	lock_touch(lock);
 }
@@ -200,6 +203,7 @@ void claim_suspended(struct claim *c)
 	bytes_clear(&c->pred);
 	bytes_clear(&c->pred_host);
 	bytes_clear(&c->holder);
+	quota_recount(c->lock);
 }
 
 void claim_watch_pred(struct claim *c)
@@ -212,6 +216,7 @@ void claim_watch_pred(struct claim *c)
 	if (!c->pred.len || c->pred_watch)
 		return;
 	c->pred_watch = true;
+	quota_recount(c->lock);
 	bytes_slice(&path, bytes_view(&c->lock->directory.path));
 	bytes_char(&path, '/');
 	bytes_slice(&path, bytes_view(&c->pred));
@@ -223,6 +228,7 @@ void claim_watch_pred(struct claim *c)
 void claim_watch_own(struct claim *c)
 {
 	c->own_watch = true;
+	quota_recount(c->lock);
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
 }
 
@@ -232,21 +238,6 @@ void claim_adopt(struct claim *c, struct slice name)
 	c->adopting = true;
 	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
 	directory_list(c->lock, false);
-}
-
-static void refused(struct claim *c, const char *what, struct slice sentence)
-{
-	struct broker *b = c->lock->broker;
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses to ");
-	bytes_text(&b->out->arena, what);
-	bytes_char(&b->out->arena, ' ');
-	claim_path(c, &b->out->arena);
-	bytes_text(&b->out->arena, ": ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	lock_pause(c->lock, REFUSED_PAUSE_NS);
 }
 
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
@@ -324,7 +315,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "create", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
@@ -350,6 +341,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 	case ZK_REFUSED:
 		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
 		c->pred_watch = false;
+		quota_recount(c->lock);
 		c->lock->relist = true;
 		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
@@ -385,7 +377,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "delete", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}
 }

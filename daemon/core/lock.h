@@ -46,6 +46,7 @@ struct lock {
 	struct claim_list leaving;
 	struct claim *claim, *next;
 	size_t request_count, expired_count, grant_count, claim_count;
+	size_t watch_bytes;             /* of its watches, quota.h */
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
 	struct timer timer;             /* the next instant at which time alone changes something */

@@ -31,6 +31,8 @@ enum operation_kind {
 	OPERATION_LEAVE,    /* delete a claim's znode */
 };
 
+enum { OPERATION_KINDS = OPERATION_LEAVE + 1 };
+
 struct operation {
 	enum operation_kind kind;
 	bool write, done;
