@@ -15,6 +15,13 @@ REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 
 MUTANTS = [
+    ("a watch that fired stays counted", [
+        (DIRECTORY, "settling the lock sets it again */\n\t}\n\tquota_recount(lock);",
+         "settling the lock sets it again */\n\t}")], 300),
+    ("a claim that is gone keeps its watches counted", [
+        (CLAIM, "\tmem_free(c);\n\tquota_recount(lock);", "\tmem_free(c);")], 300),
+    ("a connection that ended keeps its watches counted", [
+        (CLAIM, "\tbytes_clear(&c->holder);\n\tquota_recount(c->lock);", "\tbytes_clear(&c->holder);")], 300),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
