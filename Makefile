@@ -32,7 +32,7 @@ PYTHON = /usr/bin/python3
 PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
-BASE = log.c conf.c conf_value.c clock.c
+BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
 	directory.c contender.c operation.c record.c announce.c session.c trouble.c status.c quota.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
@@ -44,7 +44,7 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c test_core_status.c
 UNIT_CORE_FIXTURE = core_fixture.c
-UNIT_BASE = test_conf.c
+UNIT_BASE = test_conf.c test_backoff.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c

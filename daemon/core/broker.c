@@ -93,6 +93,7 @@ void broker_settle(struct broker *b)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 		lock->dirty = false;
 		lock_settle(lock);
+		quota_recount(lock);
 		lock_rest(lock);
 	}
 }

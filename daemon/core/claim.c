@@ -147,7 +147,6 @@ void claim_free(struct claim *c)
 	bytes_free(&c->pred_host);
 	bytes_free(&c->holder);
 	mem_free(c);
-	quota_recount(lock);
 	lock_touch(lock);
 }
 
@@ -169,7 +168,6 @@ void claim_leave(struct claim *c)
 	detach(c);
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
-	quota_recount(lock);
 	claim_send_delete(c);
 	lock_touch(lock);
 }
@@ -203,7 +201,6 @@ void claim_suspended(struct claim *c)
 	bytes_clear(&c->pred);
 	bytes_clear(&c->pred_host);
 	bytes_clear(&c->holder);
-	quota_recount(c->lock);
 }
 
 void claim_watch_pred(struct claim *c)
@@ -216,7 +213,6 @@ void claim_watch_pred(struct claim *c)
 	if (!c->pred.len || c->pred_watch)
 		return;
 	c->pred_watch = true;
-	quota_recount(c->lock);
 	bytes_slice(&path, bytes_view(&c->lock->directory.path));
 	bytes_char(&path, '/');
 	bytes_slice(&path, bytes_view(&c->pred));
@@ -228,7 +224,6 @@ void claim_watch_pred(struct claim *c)
 void claim_watch_own(struct claim *c)
 {
 	c->own_watch = true;
-	quota_recount(c->lock);
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
 }
 
@@ -341,7 +336,6 @@ static void pred_answered(struct claim *c, const struct event *event)
 	case ZK_REFUSED:
 		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
 		c->pred_watch = false;
-		quota_recount(c->lock);
 		c->lock->relist = true;
 		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;

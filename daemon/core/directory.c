@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
-#include "core/quota.h"
 #include "core/record.h"
 #include "core/state.h"
 
@@ -56,7 +55,6 @@ void directory_list(struct lock *lock, bool watch)
 
 	if (watch) {
 		d->watch = DIRECTORY_WATCH_ASKED;
-		quota_recount(lock);
 		d->watch_op = number;
 	}
 }
@@ -97,7 +95,6 @@ void directory_pred_gone(struct claim *c)
 {
 	bytes_clear(&c->pred);
 	c->pred_watch = false;
-	quota_recount(c->lock);
 	directory_list(c->lock, false);
 }
 
@@ -114,7 +111,6 @@ void directory_forget_watch(struct lock *lock)
 {
 	lock->directory.watch = DIRECTORY_WATCH_NONE;
 	lock->directory.quiet = false;
-	quota_recount(lock);
 }
 
 static bool data_fits(struct slice data)
@@ -262,7 +258,6 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
 		c->pred_watch = false;
-		quota_recount(c->lock);
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
@@ -275,7 +270,6 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	bytes_clear(&c->pred_host);
 	bytes_slice(&c->pred, ahead.nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
-	quota_recount(c->lock);
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
@@ -465,7 +459,6 @@ static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type
 		else
 			c->pred_watch = false; /* used up; settling the lock sets it again */
 	}
-	quota_recount(lock);
 }
 
 /* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */

@@ -30,5 +30,5 @@ void quota_packet(struct broker *b, const struct event *event);
 const char *quota_refuses(const struct lock *lock);
 /* What the watches of a lock count, from its flags. */
 size_t quota_watches(const struct lock *lock);
-/* To be called after any of those flags, or a predecessor, changed. */
+/* Once a lock that was touched is settled. */
 void quota_recount(struct lock *lock);

@@ -444,8 +444,11 @@ void session_proved(struct broker *b, const struct operation *op)
 	bool granted = session_grants(b);
 
 	s->proving = true;
-	s->fruitless = false;
 	trouble_proved(b);
+	if (s->fruitless) {
+		s->fruitless = false;
+		log_state(b, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
+	}
 	if (op->sent_ns > s->beat_ns)
 		s->beat_ns = op->sent_ns;
 	note_answer(b);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,10 +25,10 @@ enum {
 	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
 	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
 	FAREWELL_MS = 1500,
-	BACKOFF_MIN_MS = 100,
-	BACKOFF_MAX_MS = 5000,
 	BACKOFF_PART = 24, /* of T, while there is a session to lose */
 };
+
+#define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S) /* while there is none */
 
 struct zk_handle {
 	struct zk_handle_conf conf;
@@ -44,7 +45,8 @@ struct zk_handle {
 	bool failed;             /* this attempt has; told */
 	bool answered, served;   /* on this connection: anything at all; what was not refused */
 	bool proven;             /* this session served at some time */
-	unsigned int failures;   /* attempts in a row that failed */
+	size_t failures;         /* attempts in a row that failed */
+	struct backoff backoff;
 	int64_t retry_ns;        /* no attempt before */
 	bool waited; /* for the rest of a reply to the handshake */
 	char refused[320]; /* a sentence: to be forgotten when the turn settles */
@@ -93,18 +95,13 @@ static void handle_unwatch(void *arg, const char *path)
 	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
 }
 
-/* After each round of all servers a pause, by chance between the half and the whole of what it has grown to. */
+/* A pause after each round of all servers. */
 static void handle_back_off(struct zk_handle *h)
 {
-	int64_t max_ms = h->proven ? h->timeout_ms / BACKOFF_PART : BACKOFF_MAX_MS, delay_ms = BACKOFF_MIN_MS;
-	unsigned int rounds;
+	int64_t max_ns = h->proven ? h->timeout_ms * CLOCK_NS_PER_MS / BACKOFF_PART : BACKOFF_MAX_NS;
 
-	if (++h->failures % (unsigned int)h->server_count)
-		return;
-	for (rounds = h->failures / (unsigned int)h->server_count; rounds > 1 && delay_ms < max_ms; rounds--)
-		delay_ms *= 2;
-	delay_ms = delay_ms < max_ms ? delay_ms : max_ms;
-	h->retry_ns = clock_now_ns() + (delay_ms / 2 + random() % (delay_ms / 2 + 1)) * CLOCK_NS_PER_MS;
+	if (++h->failures % h->server_count == 0)
+		h->retry_ns = clock_now_ns() + backoff_next_ns(&h->backoff, max_ns);
 }
 
 /* The present attempt leads nowhere. */
@@ -447,6 +444,7 @@ static void handle_answered(void *arg, struct event *event)
 	if (event->zk_answered.code < ZK_REFUSED) {
 		h->served = h->proven = true;
 		h->failures = 0;
+		backoff_reset(&h->backoff);
 	}
 	handle_tell(h, event);
 }

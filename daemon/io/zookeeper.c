@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
@@ -18,7 +19,6 @@
 #include "io/zk_handle.h"
 #include "io/zk_probe.h"
 
-#define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 #define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
 #define RESOLVE_NS (5 * CLOCK_NS_PER_S) /* between look-ups while there is no connection */
 
@@ -49,7 +49,7 @@ struct zookeeper {
 	char *addresses; /* NULL: not known yet */
 	bool opening;    /* a session is to be opened ... */
 	int64_t open_ns; /* ... not before this */
-	int64_t backoff_ns;
+	struct backoff backoff;
 	bool known; /* the broker was told of the present session */
 	bool stopped;
 	struct work farewell;
@@ -117,7 +117,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
 		zk_probe_connected(z->probe, server);
 	} else if (event->type == EVENT_ZK_ANSWERED && event->zk_answered.code < ZK_REFUSED) {
-		z->backoff_ns = BACKOFF_MIN_NS;
+		backoff_reset(&z->backoff);
 	} else if (event->type == EVENT_ZK_EXPIRED) {
 		if (!z->known) {
 			zookeeper_retry(z);
@@ -207,7 +207,6 @@ struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const 
 	z->handle = zk_handle_new(loop_base(loop), &handle_conf, &owner);
 	z->timer = watch_new(loop_base(loop), zookeeper_timer, z);
 	z->probe = zk_probe_new(loop_base(loop), conf->packet_bytes, zookeeper_learned, z);
-	z->backoff_ns = BACKOFF_MIN_NS;
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
@@ -290,21 +289,13 @@ static void zookeeper_look_up(struct zookeeper *z)
 	}
 }
 
-static void zookeeper_back_off(struct zookeeper *z)
-{
-	int64_t jitter_ns = random() % (z->backoff_ns / 2);
-
-	z->open_ns = loop_now(z->loop) + z->backoff_ns / 2 + jitter_ns;
-	z->backoff_ns = 2 * z->backoff_ns < BACKOFF_MAX_NS ? 2 * z->backoff_ns : BACKOFF_MAX_NS;
-}
-
 static void zookeeper_connect(struct zookeeper *z)
 {
 	char sentence[128];
 	int rc;
 
 	z->opening = false;
-	zookeeper_back_off(z);
+	z->open_ns = loop_now(z->loop) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
 	rc = zk_handle_connect(z->handle, z->addresses);
 	if (rc == 0)
 		return;
