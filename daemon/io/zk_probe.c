@@ -25,7 +25,7 @@ enum {
 	CONNECT_MS = 1000,
 	OPEN_MS = 300, /* kept open for so long: accepted */
 };
-#define AGAIN_NS (60 * CLOCK_NS_PER_S)
+#define AGAIN_NS (10 * CLOCK_NS_PER_S)
 
 enum server_state { SERVER_UNKNOWN, SERVER_FITS, SERVER_SMALL };
 

@@ -14,7 +14,7 @@
  * moments. All of it is non-blocking on the loop; nobody waits for the answer.
  *
  * An answer is kept while the daemon runs; a server that took too little is asked again after it was connected to
- * again, for it may have been given more, but not within a minute.
+ * again, for it may have been given more, but not within ten seconds.
  */
 #pragma once
 
