@@ -28,18 +28,20 @@ static void send_path(struct broker *b, struct slice path)
 	operation_send(b, EFFECT_ZK_CREATE, &r);
 }
 
+void announce_above(struct broker *b, struct slice path)
+{
+	for (size_t i = 1; i < path.len; i++)
+		if (path.data[i] == '/')
+			send_path(b, (struct slice){ path.data, i });
+}
+
 void announce_parents(struct broker *b)
 {
-	struct bytes hosts = { 0 };
-	size_t root = strlen(b->conf->root);
+	struct bytes path = { 0 };
 
-	bytes_text(&hosts, b->conf->root);
-	bytes_text(&hosts, "/.hosts");
-	for (size_t i = 1; i <= root; i++)
-		if (i == root || hosts.data[i] == '/')
-			send_path(b, (struct slice){ hosts.data, i });
-	send_path(b, bytes_view(&hosts));
-	bytes_free(&hosts);
+	host_path(b, &path);
+	announce_above(b, bytes_view(&path));
+	bytes_free(&path);
 }
 
 void announce_beat(struct broker *b)

@@ -26,6 +26,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->dirty);
 	TAILQ_INIT(&b->later);
 	TAILQ_INIT(&b->closing);
+	TAILQ_INIT(&b->queries);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/query.h"
 #include "core/redis.h"
 #include "core/state.h"
 #include "protocol/commands.h"
@@ -16,10 +17,16 @@ static const int64_t WAIT_FOREVER = -1;
 
 static bool valid_name(struct client *c, struct slice name)
 {
-	if (name_valid(name))
-		return true;
-	client_reply_error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
-	return false;
+	if (!name_valid(name)) {
+		client_reply_error(c, ERROR_BADNAME,
+				   "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		return false;
+	}
+	if (!flavour_has_place(c->broker->conf, name)) {
+		client_reply_error(c, ERROR_BADNAME, "that is a prefix with a path of its own: a lock's name goes on behind it");
+		return false;
+	}
+	return true;
 }
 
 /* [WAIT ms] at argv[at] and after, if anything is there. */
@@ -191,12 +198,13 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_valid(w);
 		break;
 	case COMMAND_HOLDERS:
-		if (valid_name(w->client, w->argv[1]))
-			info_holders(w->client, w->argv[1]);
-		break;
 	case COMMAND_QUEUE:
+	case COMMAND_WHY:
 		if (valid_name(w->client, w->argv[1]))
-			info_queue(w->client, w->argv[1]);
+			query_lock(w->client, command, w->argv[1]);
+		break;
+	case COMMAND_HOSTS:
+		query_hosts(w->client);
 		break;
 	case COMMAND_LOCKS:
 		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);

@@ -41,17 +41,21 @@ void directory_make(struct lock *lock)
 
 	record_begin(&data);
 	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", "rw");
+	record_text(&data, "flavour", flavour_word(lock->flavour));
 	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
 	ask(lock);
 }
 
+static uint64_t send_list(struct lock *lock, bool watch)
+{
+	return send(lock, EFFECT_ZK_LIST, (struct operation){ .kind = OPERATION_LIST, .watch = watch }, (struct slice){ 0 });
+}
+
 void directory_list(struct lock *lock, bool watch)
 {
 	struct directory *d = &lock->directory;
-	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
-	uint64_t number = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	uint64_t number = send_list(lock, watch);
 
 	if (watch) {
 		d->watch = DIRECTORY_WATCH_ASKED;
@@ -67,22 +71,20 @@ void directory_arm(struct lock *lock)
 
 static void fail_worn(struct lock *lock)
 {
-	lock->directory.worn_asked = false;
+	lock->directory.worn_op = 0;
 	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
 }
 
 void directory_wear(struct lock *lock)
 {
 	lock->directory.worn = true;
-	fail_worn(lock);
+	lock->directory.worn_op = 0; /* what was asked before our last znode went */
 }
 
 void directory_renew(struct lock *lock)
 {
-	if (lock->directory.worn_asked)
-		return;
-	lock->directory.worn_asked = true;
-	directory_list(lock, false);
+	if (!lock->directory.worn_op)
+		lock->directory.worn_op = send_list(lock, false);
 }
 
 void directory_list_anew(struct lock *lock)
@@ -113,11 +115,12 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(struct slice data)
+static bool data_fits(const struct lock *lock, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
-	return slice_eq(record_get(data, "kind"), SLICE("lock")) && slice_eq(record_get(data, "flavour"), SLICE("rw"));
+	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
+	       slice_is(record_get(data, "flavour"), flavour_word(lock->flavour));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -128,7 +131,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = data_fits(lock, event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -151,14 +154,15 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		announce_parents(lock->broker);
+		announce_above(lock->broker, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
 		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
 static void renewed(struct lock *lock)
 {
-	lock->directory.worn = lock->directory.worn_asked = false;
+	lock->directory.worn = false;
+	lock->directory.worn_op = 0;
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
@@ -167,32 +171,18 @@ static void end_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		renewed(lock);
 	else if (event->zk_answered.code == ZK_UNKNOWN)
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 	else
-		fail_worn(lock);
-}
-
-/* Deleting a directory somebody has just joined fails, and harms nobody. */
-static void examine_worn(struct lock *lock, const struct event *event)
-{
-	struct directory *d = &lock->directory;
-
-	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
-		renewed(lock);
-	else if (d->worn_asked && event->zk_answered.count == 0)
-		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
-	else if (d->worn_asked)
 		fail_worn(lock);
 }
 
 /* Before its number is known: the name we asked for and a number behind it, nothing else. */
 static bool carries_name(struct slice child, const struct claim *c)
 {
-	size_t len = CONTENDER_UUID_LEN + CONTENDER_TAG_LEN;
 	struct contender parsed;
 
-	return child.len >= len + CONTENDER_DIGITS && child.len <= len + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, len) == 0 && contender_parse(child, &parsed);
+	return child.len >= c->stem + CONTENDER_DIGITS && child.len <= c->stem + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, c->stem) == 0 && contender_parse(child, c->lock->flavour, &parsed);
 }
 
 static bool is_own(struct slice child, const struct claim *c)
@@ -209,29 +199,23 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 	return NULL;
 }
 
-struct ahead {
-	bool any;
-	struct contender nearest, first;
-};
-
-/* Those before the claim that keep it from being entitled. */
-static struct ahead find_ahead(const struct claim *c, const struct event *event)
+/* The nearest of those before the claim that keep it from being entitled. False: there is none. */
+static bool find_ahead(const struct claim *c, const struct event *event, struct contender *nearest)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
-	struct ahead ahead = { 0 };
+	bool any = false;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
+		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
+		    slice_eq(other.name, self.name))
 			continue;
 		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
 			continue;
-		if (!ahead.any || contender_before(&ahead.nearest, &other))
-			ahead.nearest = other;
-		if (!ahead.any || contender_before(&other, &ahead.first))
-			ahead.first = other;
-		ahead.any = true;
+		if (!any || contender_before(nearest, &other))
+			*nearest = other;
+		any = true;
 	}
-	return ahead;
+	return any;
 }
 
 static void vanished(struct claim *c)
@@ -251,10 +235,9 @@ static void vanished(struct claim *c)
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct ahead ahead = find_ahead(c, event);
+	struct contender nearest;
 
-	bytes_clear(&c->holder);
-	if (!ahead.any) {
+	if (!find_ahead(c, event, &nearest)) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
 		c->pred_watch = false;
@@ -263,12 +246,10 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	}
 	c->listed = true;
 	c->listed_ns = c->lock->broker->now_ns;
-	bytes_slice(&c->holder, ahead.first.name);
-	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
+	if (slice_eq(bytes_view(&c->pred), nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_clear(&c->pred_host);
-	bytes_slice(&c->pred, ahead.nearest.name);
+	bytes_slice(&c->pred, nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
@@ -323,6 +304,31 @@ static bool is_known(const struct lock *lock, struct slice child)
 	return false;
 }
 
+static bool only_ours(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (!is_known(lock, event->zk_answered.children[i]))
+			return false;
+	return true;
+}
+
+/* Deleting a directory somebody has just joined fails, and harms nobody. */
+static void examine_worn(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
+		renewed(lock);
+	else if (number != d->worn_op)
+		return;
+	else if (event->zk_answered.count == 0)
+		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (only_ours(lock, event))
+		d->worn_op = 0; /* they are on their way out: to be asked again */
+	else
+		fail_worn(lock);
+}
+
 static void report_odd(struct lock *lock, struct slice child)
 {
 	struct broker *b = lock->broker;
@@ -348,12 +354,12 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 		struct slice child = event->zk_answered.children[i];
 		struct contender other;
 
-		if (contender_of_session(child, lock->broker->session.id)) {
+		if (contender_of_session(child, lock->flavour, lock->broker->session.id)) {
 			if (!is_known(lock, child))
 				claim_stray(lock, child);
 			continue;
 		}
-		if (!contender_parse(child, &other)) {
+		if (!contender_parse(child, lock->flavour, &other)) {
 			report_odd(lock, child);
 			continue;
 		}
@@ -395,7 +401,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (d->worn)
-		examine_worn(lock, event);
+		examine_worn(lock, number, event);
 	if (next)
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
@@ -416,7 +422,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (code != ZK_OK && code != ZK_NONODE) {
 		if (op->watch)
 			directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		if (code == ZK_REFUSED) {
 			lock_pause(lock, REFUSED_PAUSE_NS);
 			request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
@@ -425,7 +431,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	}
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		broker_later(lock);
 		return;
 	}

@@ -164,90 +164,22 @@ void info_write(struct broker *b, struct bytes *out, size_t count, const struct 
 
 /* ---- lists ---- */
 
-static void field_text(struct bytes *out, struct slice key, struct slice value)
+void info_text(struct bytes *out, struct slice key, struct slice value)
 {
 	resp_bulk(out, key);
 	resp_bulk(out, value);
 }
 
-static void field_int(struct bytes *out, struct slice key, int64_t value)
+void info_int(struct bytes *out, struct slice key, int64_t value)
 {
 	resp_bulk(out, key);
 	resp_integer(out, value);
 }
 
-static void fields_client(struct bytes *out, const struct client *c)
+const char *info_lock_state(const struct lock *lock)
 {
-	field_int(out, SLICE("client"), (int64_t)c->id);
-	field_text(out, SLICE("name"), bytes_view(&c->name));
-	field_int(out, SLICE("pid"), c->pid);
-	field_int(out, SLICE("uid"), c->uid);
-	field_text(out, SLICE("command"), bytes_view(&c->comm));
-}
-
-static void holder_here(struct client *c, const struct grant *g)
-{
-	struct bytes *out = client_out(c);
-
-	resp_map(out, 10, c->version);
-	field_text(out, SLICE("host"), slice_of(c->broker->conf->host));
-	fields_client(out, g->client);
-	field_text(out, SLICE("mode"), slice_of(mode_word(g->mode)));
-	field_int(out, SLICE("depth"), g->depth);
-	field_int(out, SLICE("token"), g->token);
-	field_int(out, SLICE("held_ms"), (c->broker->now_ns - g->granted_ns) / NS_PER_MS);
-}
-
-/* Whose znode it is is known of the one that this host watches. */
-static void holder_elsewhere(struct client *c, const struct claim *claim)
-{
-	struct bytes *out = client_out(c);
-
-	resp_map(out, 2, c->version);
-	bool next = slice_eq(bytes_view(&claim->pred), bytes_view(&claim->holder));
-
-	field_text(out, SLICE("host"), next ? bytes_view(&claim->pred_host) : SLICE(""));
-	field_text(out, SLICE("znode"), bytes_view(&claim->holder));
-}
-
-void info_holders(struct client *c, struct slice name)
-{
-	const struct lock *lock = lock_find(c->broker, name, false);
-	const struct claim *claim = lock ? lock->claim : NULL;
-	bool elsewhere = claim && claim->state == CLAIM_WAITING && claim->listed;
-	size_t begin = client_reply_begin(c);
-	const struct grant *g;
-
-	resp_array(client_out(c), (lock ? lock->grant_count : 0) + elsewhere);
-	if (lock)
-		TAILQ_FOREACH(g, &lock->grants, link)
-			holder_here(c, g);
-	if (elsewhere)
-		holder_elsewhere(c, claim);
-	client_reply_end(c, begin);
-}
-
-void info_queue(struct client *c, struct slice name)
-{
-	const struct lock *lock = lock_find(c->broker, name, false);
-	size_t begin = client_reply_begin(c), position = 0;
-	struct bytes *out = client_out(c);
-	const struct request *r;
-
-	resp_array(out, lock ? lock->request_count : 0);
-	if (lock)
-		TAILQ_FOREACH(r, &lock->requests, link) {
-			resp_map(out, 8, c->version);
-			fields_client(out, r->client);
-			field_text(out, SLICE("mode"), slice_of(mode_word(r->mode)));
-			field_int(out, SLICE("waited_ms"), (c->broker->now_ns - r->asked_ns) / NS_PER_MS);
-			field_int(out, SLICE("position"), (int64_t)++position);
-		}
-	client_reply_end(c, begin);
-}
-
-static const char *lock_state_word(const struct lock *lock)
-{
+	if (!lock)
+		return "none";
 	if (lock->broker->conf->standalone)
 		return "local";
 	if (lock->claim)
@@ -261,11 +193,11 @@ static void write_lock(struct client *c, const struct lock *lock)
 	struct bytes *out = client_out(c);
 
 	resp_map(out, 5, c->version);
-	field_text(out, SLICE("name"), bytes_view(&lock->name));
-	field_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
-	field_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	field_int(out, SLICE("waiters"), (int64_t)lock->request_count);
-	field_int(out, SLICE("token"), g ? g->token : 0);
+	info_text(out, SLICE("name"), bytes_view(&lock->name));
+	info_text(out, SLICE("state"), slice_of(info_lock_state(lock)));
+	info_int(out, SLICE("holders"), (int64_t)lock->grant_count);
+	info_int(out, SLICE("waiters"), (int64_t)lock->request_count);
+	info_int(out, SLICE("token"), g ? g->token : 0);
 }
 
 static int by_name(const void *a, const void *b)

@@ -24,6 +24,7 @@
 #include "base/queue.h"
 #include "core/claim.h"
 #include "core/directory.h"
+#include "core/flavour.h"
 #include "core/grant.h"
 #include "core/mode.h"
 #include "core/request.h"
@@ -49,6 +50,7 @@ struct lock {
 	size_t watch_bytes;             /* of its watches, quota.h */
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
+	enum flavour flavour;           /* of the directory */
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */

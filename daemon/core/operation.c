@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/query.h"
 #include "core/state.h"
 
 enum {
@@ -135,7 +136,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_WATCH_OWN:
 	case OPERATION_ADOPT:
 	case OPERATION_LEAVE:
+	case OPERATION_DETAIL:
 		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
+		query_answered(b, op, event);
 		break;
 	}
 }

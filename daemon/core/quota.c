@@ -4,7 +4,7 @@
 
 enum {
 	WATCH_OVERHEAD = 4,  /* the length before a path */
-	REQUEST_SLACK = 256, /* of a create: header, ACL, what the data hold besides the host's name */
+	REQUEST_SLACK = 512, /* header, ACL, what the data say besides the host's name: at most a holder (detail.c) */
 };
 
 size_t quota_path_max(const struct broker *b)

@@ -1,5 +1,6 @@
 #include "core/lock.h"
 
+#include "core/detail.h"
 #include "core/quota.h"
 #include "core/state.h"
 
@@ -273,6 +274,8 @@ static void watch(struct lock *lock)
 		watch_waiting(lock, c);
 	else if (c->state == CLAIM_HELD && !c->own_watch && wants_watch(lock, c))
 		directory_arm(lock);
+	else
+		detail_write(lock);
 }
 
 /* What a pause held back; what a reconnection has to send again waits for its turn. */
@@ -309,6 +312,8 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && !wants_watch(lock, c))
 		heap_set_by(&b->timers, &lock->timer, c->granted_ns + WATCH_AFTER_NS);
+	else if (c->own_watch && b->session.connected && detail_due_ns(lock) != INT64_MAX)
+		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
 void lock_settle(struct lock *lock)

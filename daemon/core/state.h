@@ -17,6 +17,7 @@ enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(client_list, client);
+TAILQ_HEAD(query_list, query);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -32,6 +33,8 @@ struct broker {
 	size_t conns_cap, client_count;
 	uint64_t last_client;
 	struct client_list clients, closing;
+	struct query_list queries;
+	uint64_t last_query;
 	struct map users;
 
 	struct map names, paths; /* locks by name and by directory path */

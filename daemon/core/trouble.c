@@ -55,6 +55,11 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "read a znode of";
 	case OPERATION_LEAVE:
 		return "delete a znode of";
+	case OPERATION_DETAIL:
+		return "describe a holder in";
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
+		return "say what was asked about other hosts";
 	}
 	return "";
 }

@@ -67,7 +67,7 @@ static struct ask other_ask(struct caller *c)
 	static const enum command others[] = {
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
-		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_QUIT,
+		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_QUIT, COMMAND_WHY, COMMAND_HOSTS,
 	};
 	struct rng *r = &c->host->w->rng;
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
@@ -126,7 +126,7 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 
 	words[n++] = slice_of(command_table[a->command].word);
 	if (a->command == COMMAND_LOCK || a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID ||
-	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE)
+	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE || a->command == COMMAND_WHY)
 		words[n++] = slice_of(w->lock_name[a->lock]);
 	if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
@@ -305,6 +305,14 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 	c->protocol = (int)a->token;
 }
 
+static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->command == COMMAND_HOSTS && reply_begins(reply, "-UNAVAILABLE"))
+		return;
+	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
+		bad_reply(c, a, reply, "it always has an answer");
+}
+
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
@@ -331,6 +339,10 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:
+	case COMMAND_WHY:
+	case COMMAND_HOSTS:
+		question_answered(c, a, reply);
+		break;
 	case COMMAND_LOCKS:
 	case COMMAND_CLIENT:
 	case COMMAND_PING:

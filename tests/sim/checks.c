@@ -179,6 +179,21 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_handoffs(c, a, token);
 }
 
+void check_foreign_grant(struct world *w, int lock, const char *path)
+{
+	struct znode *mine = fakezk_find(&w->zk, slice_of(path), FAKEZK_TRUTH);
+	int h, i;
+
+	/* It does not look whether its session still lives: that is its own affair. */
+	if (!mine || !mine->view[FAKEZK_TRUTH].exists)
+		return;
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			if (grant_valid(&w->hosts[h].clients[i], lock))
+				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
+					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
+}
+
 static void void_grants(struct host *h)
 {
 	int i, lock;

@@ -208,7 +208,7 @@ static void packet_learn(struct world *w, struct host *h)
 
 	if (!h->broker || h->stopped_until > w->sched.now)
 		return;
-	e.zk_packet.bytes = rng_percent(&w->rng, 50) ? 0 : rng_between(&w->rng, 500, 1000);
+	e.zk_packet.bytes = rng_percent(&w->rng, 50) ? 0 : rng_between(&w->rng, 800, 1500);
 	e.zk_packet.server = SLICE("server");
 	host_handle(h, &e);
 }

@@ -14,6 +14,7 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+FLAVOUR = "daemon/core/flavour.c"
 
 MUTANTS = [
     ("watches are counted before they are set", [
@@ -107,9 +108,10 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
     ("the entitlement of next is forgotten", [
-        (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        (DIRECTORY, "\tif (!find_ahead(c, event, &nearest)) {\n",
+         "\tif (!find_ahead(c, event, &nearest)) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 200, "storm"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000, "storm"),
     ("the hand-offs run past their ten bits", [
         (SETTLE,
          "\tif (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))\n\t\treturn false;\n",
@@ -173,4 +175,10 @@ MUTANTS = [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+    ("kazoo's directory is joined under Curator's tags", [
+        (FLAVOUR, '{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
+    ("a writer is named as a mutex is", [
+        (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
+    ("the name asked for takes in what the server adds", [
+        (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
 ]

@@ -138,6 +138,7 @@ struct world {
 	int host_count, lock_count, foreign_count;
 	struct foreign foreign[FOREIGN_MAX];
 	const char *lock_name[LOCKS_MAX];
+	enum flavour lock_flavour[LOCKS_MAX];
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
@@ -204,6 +205,8 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
+/* A foreign contender, whose znode that is, takes the lock as its own. */
+void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
 void check_after(struct host *h);
 void check_created(void *world, struct znode *n);

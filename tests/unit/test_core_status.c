@@ -182,15 +182,15 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
 	fixture_expect(f, 0, ":78848");
 	f->conf.limits.session_path_bytes = 1000;
-	packet(f, 400); /* 360 bytes of paths */
-	for (uint32_t conn = 1; conn < 4; conn++) {
-		char lock[2] = { (char)('a' + conn), 0 };
+	packet(f, 700); /* 630 bytes of paths */
+	for (uint32_t i = 1; i < 9; i++) {
+		char lock[2] = { (char)('a' + i), 0 };
 
-		fixture_lock_held(f, conn, lock, 5, 77, name, sizeof(name));
-		fixture_expect(f, conn, ":78848");
+		fixture_lock_held(f, i / 3, lock, 5, 77, name, sizeof(name));
+		fixture_expect(f, i / 3, ":78848");
 	}
-	packet(f, 340); /* 306, and 276 are used */
-	fixture_say(f, 1, "LOCK e", "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	packet(f, 600); /* 540, and 621 are used */
+	fixture_say(f, 3, "LOCK j", "-LIMIT this host's session has as many znodes as ZooKeeper can take");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 }
 
@@ -200,7 +200,7 @@ static void a_request_that_is_too_large_is_never_sent(void **state)
 	char words[180] = "LOCK ", name[128];
 
 	connected(f);
-	packet(f, 400);
+	packet(f, 700);
 	memset(words + 5, 'x', 150);
 	fixture_say(f, 0, words, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
 	fixture_no_op(f);
@@ -220,7 +220,7 @@ static void a_lock_under_way_that_is_too_large_is_given_up(void **state)
 	memset(words + 5, 'x', 150);
 	fixture_ask(f, 0, words);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	packet(f, 400);
+	packet(f, 700);
 	fixture_expect(f, 0, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
 	expect_info(f, "claims", "0");
 	fixture_zk_connected(f, SESSION);
