@@ -241,6 +241,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	if (!find_ahead(c, event, &nearest)) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
+		c->pred_watch = false;
 		c->lock->broker->stats.claims_total++;
 		return;
 	}

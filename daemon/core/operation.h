@@ -34,6 +34,8 @@ enum operation_kind {
 	OPERATION_QUERY_GET,  /* get what such a list showed */
 };
 
+enum { OPERATION_KINDS = OPERATION_QUERY_GET + 1 };
+
 struct operation {
 	enum operation_kind kind;
 	bool write, done;

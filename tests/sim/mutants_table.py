@@ -5,6 +5,7 @@ seen (session.h) makes the other rules about time a second line of defence, and 
 lost wake-ups: those mutants break both.
 """
 
+BROKER = "daemon/core/broker.c"
 CLAIM = "daemon/core/claim.c"
 DIRECTORY = "daemon/core/directory.c"
 SESSION = "daemon/core/session.c"
@@ -16,6 +17,11 @@ GRANT = "daemon/core/grant.c"
 FLAVOUR = "daemon/core/flavour.c"
 
 MUTANTS = [
+    ("watches are counted before they are set", [
+        (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("a lock that a watch event changed is not settled", [
+        (DIRECTORY, "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);\n\tlock_touch(lock);",
+         "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);")], 1000),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
