@@ -49,6 +49,7 @@ struct claim {
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	bool named;             /* the number is known */
 	bool listed;            /* WAITING: seen taken on this connection */
+	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
 	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
 	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
@@ -58,11 +59,11 @@ struct claim {
 	int64_t listed_ns;      /* WAITING: when that was asked last */
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
 	struct bytes pred_host; /* whose it is, as far as its data says */
-	struct bytes holder;    /* WAITING and listed: the first of all that conflict */
+	struct bytes holder;    /* WAITING and listed: the first of all */
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted;
-	enum mode granted_mode; /* of the last grant */
+	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
 	int64_t contended;      /* hand-offs made while somebody waited, or might */

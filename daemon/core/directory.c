@@ -210,11 +210,12 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 }
 
 struct ahead {
-	bool any;
-	struct contender nearest, first;
+	bool any, writers;
+	struct contender nearest; /* of those that keep the claim from being entitled */
+	struct contender first;   /* of all: it has the lock */
 };
 
-/* Those before the claim that keep it from being entitled. */
+/* Those before the claim. */
 static struct ahead find_ahead(const struct claim *c, const struct event *event)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
@@ -223,13 +224,16 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
 			continue;
-		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
+		if (!contender_before(&other, &self))
+			continue;
+		if (!ahead.first.name.len || contender_before(&other, &ahead.first))
+			ahead.first = other;
+		if (!mode_conflicts(c->mode, other.mode))
 			continue;
 		if (!ahead.any || contender_before(&ahead.nearest, &other))
 			ahead.nearest = other;
-		if (!ahead.any || contender_before(&other, &ahead.first))
-			ahead.first = other;
 		ahead.any = true;
+		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 	}
 	return ahead;
 }
@@ -261,6 +265,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		return;
 	}
 	c->listed = true;
+	c->readers_ahead = !ahead.writers;
 	c->listed_ns = c->lock->broker->now_ns;
 	bytes_slice(&c->holder, ahead.first.name);
 	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
@@ -377,6 +382,7 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!somebody) {
+		c->own_watch = false; /* the children watch does for it now */
 		c->contended = 0;
 		c->contended_ns = 0;
 	} else if (!c->own_watch) {

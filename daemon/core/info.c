@@ -188,12 +188,14 @@ static void holder_here(struct client *c, const struct grant *g)
 static void holder_elsewhere(struct client *c, const struct claim *claim)
 {
 	struct bytes *out = client_out(c);
-
-	resp_map(out, 2, c->version);
 	bool next = slice_eq(bytes_view(&claim->pred), bytes_view(&claim->holder));
+	struct contender holder;
 
+	contender_parse(bytes_view(&claim->holder), &holder);
+	resp_map(out, 3, c->version);
 	field_text(out, SLICE("host"), next ? bytes_view(&claim->pred_host) : SLICE(""));
 	field_text(out, SLICE("znode"), bytes_view(&claim->holder));
+	field_text(out, SLICE("mode"), slice_of(mode_word(holder.mode)));
 }
 
 void info_holders(struct client *c, struct slice name)
