@@ -42,7 +42,7 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c
+UNIT_CORE = test_core_lock.c test_core_mode.c test_core_claim.c test_core_session.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c
 FUZZ = fuzz_resp.c

@@ -255,6 +255,8 @@ static void downgrade_answered(struct caller *c, const struct ask *a, struct sli
 	if (reply_integer(reply, &token)) {
 		if (!g->held || g->lost || token != g->token)
 			bad_reply(c, a, reply, "it does not hold that, or the token has changed");
+		if (!g->shared)
+			g->since = c->host->w->sched.now;
 		g->shared = true;
 	} else if (reply_begins(reply, "-LOST")) {
 		if (!g->held || (!g->lost && !g->meddled))

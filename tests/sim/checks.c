@@ -411,12 +411,12 @@ static void check_clutter(struct host *h, int lock)
 					   w->lock_name[lock], n->path);
 }
 
-static bool has_znode(const struct host *h, const struct znode *dir)
+static bool has_znode(const struct host *h, const struct znode *dir, int64_t since)
 {
 	const struct znode *n;
 
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session)
+		if (n->view[FAKEZK_TRUTH].exists && n->created_at < since && n->session && n->session == h->zk->session)
 			return true;
 	return false;
 }
@@ -431,7 +431,7 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 			const struct caller *c = &w->hosts[h].clients[i];
 
 			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-			    c->current.asked_at < since && has_znode(&w->hosts[h], dir))
+			    c->current.asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}
 	return false;

@@ -45,6 +45,7 @@ void readers_check_together(struct host *h)
 /* What the clients of a host hold of a lock. */
 struct held {
 	bool readers, writer, meddled;
+	int64_t latest; /* nobody who reads was granted, or downgraded, after that */
 };
 
 static struct held held_of(const struct host *h, int lock)
@@ -55,6 +56,7 @@ static struct held held_of(const struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct holding *g = &h->clients[i].holding[lock];
 
+		held.latest = g->held && g->since > held.latest ? g->since : held.latest;
 		held.meddled = held.meddled || (g->held && g->meddled);
 		held.readers = held.readers || (g->held && !g->lost && g->shared);
 		held.writer = held.writer || (g->held && !g->lost && !g->shared);
@@ -126,7 +128,7 @@ static void look_at(struct host *h, int lock)
 				   h->index, c->conn, w->lock_name[lock]);
 		return;
 	}
-	if (q.entitled && (held.readers ? !q.others : h->moved_at[lock] <= since))
+	if (q.entitled && (held.readers ? !q.others && held.latest <= since : h->moved_at[lock] <= since))
 		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, c->conn,
 			   w->lock_name[lock]);
 }

@@ -150,7 +150,8 @@ static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void 
 
 	wait_behind(f, name);
 	fixture_say(f, 1, "HOLDERS a",
-		    "*1 *4 $4 host $4 beta $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
+		    "*1 *6 $4 host $4 beta $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 "
+		    "$4 mode $9 exclusive");
 	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
 	fixture_watch(f, ZK_WATCH_CHANGED, path);
 	fixture_op(f, EFFECT_ZK_GET, foreign_low);
@@ -621,7 +622,8 @@ static void the_holder_is_the_first_not_the_one_before_us(void **state)
 	fixture_op(f, EFFECT_ZK_GET, between);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_say(f, 1, "HOLDERS a",
-		    "*1 *4 $4 host $0  $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
+		    "*1 *6 $4 host $0  $5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 "
+		    "$4 mode $9 exclusive");
 }
 
 static void near_the_wrap_nobody_joins(void **state)
