@@ -99,7 +99,8 @@ static void reenter(struct client *c, struct grant *g, enum mode mode)
 		return;
 	}
 	if (!mode_covers(g->mode, mode)) {
-		client_reply_error(c, ERROR_DEADLOCK, "this client holds the lock shared, and would wait for itself: let go first");
+		client_reply_error(c, ERROR_DEADLOCK,
+				   "this client holds the lock shared, and would wait for itself: let go first");
 		return;
 	}
 	g->depth++;

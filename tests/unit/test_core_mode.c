@@ -162,14 +162,14 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 static void words_of_lock_come_in_any_order(void **state)
 {
 	struct fixture *f = *state;
-	static const char syntax[] =
-		"-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]";
+	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]";
 
 	fixture_say(f, 0, "lock a wait 5 shared", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT", syntax);
 	fixture_say(f, 1, "LOCK a NOPE", syntax);
 	fixture_say(f, 1, "LOCK a SHARED WAIT x", "-ERR WAIT takes milliseconds, 0..31536000000");
-	fixture_say(f, 1, "DOWNGRADE", "-ERR wrong number of arguments for 'downgrade' command; Hold it shared from now on: "
+	fixture_say(f, 1, "DOWNGRADE",
+		    "-ERR wrong number of arguments for 'downgrade' command; Hold it shared from now on: "
 		    "DOWNGRADE name");
 }
 
@@ -201,7 +201,8 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 	char name[128], path[160];
 
 	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
-	fixture_answer_list(f, 1, 6, (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
+	fixture_answer_list(f, 1, 6,
+			    (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
 	fixture_expect(f, 0, "");
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
