@@ -208,20 +208,20 @@ MUTANTS = [
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tif (mode_conflicts(mode, other.mode))\n\t\t\tsomebody = true;",
-         "\t\tsomebody = true;")], 2000),
+         "\t\tsomebody = true;")], 5000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
-        (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))", "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")],
-     300),
+        (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
+         "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
         (SETTLE, "(holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c)))",
-         "!c->own_watch && wants_watch(lock, c)")], 2000),
+         "!c->own_watch && wants_watch(lock, c)")], 5000, "readers"),
     ("a writer behind its host's shared claim queues next only when that goes back", [
         (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
     ("a next that cannot serve the head stays", [
-        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 3000),
+        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 10000),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
 ]

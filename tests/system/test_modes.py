@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 
 import kazoo.client
 import pytest
@@ -217,7 +216,7 @@ def test_local_readers_share_one_znode(two_hosts, zk, root, clients, kazoo_clien
     assert len(children) == 2 and all("-__READ__" in name for name in children)
 
 
-def test_a_writers_try_elsewhere_does_not_lock_readers_out(daemons, zk, root, clients):
+def test_a_writers_try_elsewhere_does_not_lock_readers_out(daemons, zk, root, clients, kazoo_client):
     """Who reads for long, and a writer that came and went: those who want to read meanwhile are let in."""
     alpha, beta = daemons(zk, root, locks__handoff_max=0), daemons(zk, root)
     keeper, passer = clients(alpha), clients(beta)
@@ -225,9 +224,9 @@ def test_a_writers_try_elsewhere_does_not_lock_readers_out(daemons, zk, root, cl
     assert passer.call("LOCK", "a", "WAIT", 300) is None
     reader = clients(alpha)
     assert isinstance(reader.call("LOCK", "a", "SHARED", "WAIT", SOON), int)
+    k = kazoo_client(zk)
     passer.send("LOCK", "a")
-    wait_queued(beta, "a", 1)
-    time.sleep(0.3)  # until its znode stands
+    harness.wait_until(lambda: any("__WRIT__" in name for name in k.get_children(f"{root}/a")), "the writer's znode")
     late = clients(alpha)
     late.send("LOCK", "a", "SHARED")
     assert late.quiet(0.3)
@@ -310,11 +309,10 @@ def test_curators_writer_is_not_passed_by_our_readers(curator, clients):
 
 
 def test_our_writer_between_curators_readers(curator, clients):
-    d, c, contender = curator
+    _, c, contender = curator
     first = contender("__READ__")
     c.send("LOCK", "a")
-    wait_queued(d, "a", 1)
-    time.sleep(0.3)  # until its znode stands
+    harness.wait_until(lambda: len(first.k.get_children(first.dir)) == 2, "our znode")
     second = contender("__READ__")
     assert first.holds() and not second.holds()
     first.release()
