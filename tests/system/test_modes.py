@@ -29,11 +29,6 @@ def kazoo_client():
         k.close()
 
 
-def wait_queued(daemon, name, count):
-    with daemon.client() as c:
-        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
-
-
 class Curator:
     """A contender as Curator's InterProcessReadWriteLock makes it: its znode, and whether it may go on."""
 
@@ -65,7 +60,7 @@ def test_readers_share_and_writers_do_not(broker, clients):
     assert c.call("LOCK", "a", "WAIT", 0) is None
     assert sorted(holder["mode"] for holder in c.call("HOLDERS", "a")) == ["shared", "shared"]
     c.send("LOCK", "a")
-    wait_queued(broker, "a", 1)
+    harness.wait_queued(broker, "a", 1)
     assert a.call("QUEUE", "a")[0]["mode"] == "exclusive"
     a.call("UNLOCK", "a")
     assert c.quiet()
@@ -78,10 +73,10 @@ def test_a_reader_waits_behind_a_waiting_writer(broker, clients):
     holder, writer, *readers = (clients(broker) for _ in range(5))
     holder.call("LOCK", "a", "SHARED")
     writer.send("LOCK", "a")
-    wait_queued(broker, "a", 1)
+    harness.wait_queued(broker, "a", 1)
     for number, reader in enumerate(readers):
         reader.send("LOCK", "a", "SHARED")
-        wait_queued(broker, "a", number + 2)
+        harness.wait_queued(broker, "a", number + 2)
     holder.call("UNLOCK", "a")
     token = writer.reply()
     assert all(reader.quiet(0.05) for reader in readers)
@@ -105,7 +100,7 @@ def test_downgrade_keeps_the_token_and_lets_readers_in(broker, clients):
     a, b, c = (clients(broker) for _ in range(3))
     token = a.call("LOCK", "a")
     b.send("LOCK", "a", "SHARED")
-    wait_queued(broker, "a", 1)
+    harness.wait_queued(broker, "a", 1)
     assert a.call("DOWNGRADE", "a") == token
     assert b.reply() > token
     assert c.call("LOCK", "a", "WAIT", 0) is None
@@ -119,7 +114,7 @@ def test_a_reader_that_dies_lets_the_writer_in(broker, clients):
     for c in (a, b):
         c.call("LOCK", "a", "SHARED")
     writer.send("LOCK", "a")
-    wait_queued(broker, "a", 1)
+    harness.wait_queued(broker, "a", 1)
     a.close()
     assert writer.quiet()
     b.close()
@@ -157,7 +152,7 @@ def test_readers_of_two_hosts_hold_it_together(two_hosts, clients):
     a, b, c = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
     tokens = [a.call("LOCK", "a", "SHARED", "WAIT", SOON), b.call("LOCK", "a", "SHARED", "WAIT", SOON)]
     c.send("LOCK", "a")
-    wait_queued(two_hosts[1], "a", 1)
+    harness.wait_queued(two_hosts[1], "a", 1)
     b.call("UNLOCK", "a")
     assert c.quiet()
     a.call("UNLOCK", "a")
@@ -182,7 +177,7 @@ def test_a_reader_does_not_pass_the_waiting_writer_of_another_host(daemons, zk, 
     assert len(joined) <= 3
     late = clients(alpha)
     late.send("LOCK", "a", "SHARED")
-    wait_queued(alpha, "a", 1)
+    harness.wait_queued(alpha, "a", 1)
     for c in (first, *joined):
         c.call("UNLOCK", "a")
     token = writer.reply()
@@ -238,7 +233,7 @@ def test_a_downgrade_lets_no_writer_of_another_host_in(two_hosts, clients):
     a, b = clients(two_hosts[0]), clients(two_hosts[1])
     token = a.call("LOCK", "a", "WAIT", SOON)
     b.send("LOCK", "a")
-    wait_queued(two_hosts[1], "a", 1)
+    harness.wait_queued(two_hosts[1], "a", 1)
     assert a.call("DOWNGRADE", "a") == token
     assert b.quiet(0.3)
     assert a.call("VALID", "a") > 0
@@ -333,7 +328,7 @@ def test_a_reader_watches_the_nearest_writer_only(own_zk, daemons, clients, kazo
     writer = Curator(k, "/t/a", "__WRIT__")
     readers = [Curator(k, "/t/a", "__READ__") for _ in range(5)]
     c.send("LOCK", "a", "SHARED")
-    wait_queued(d, "a", 1)
+    harness.wait_queued(d, "a", 1)
     ours = [f"/t/a/{name}" for name in k.get_children("/t/a")]
     watched = [line.strip() for line in zk.ask("wchp").splitlines() if line.startswith("/t/a")]
     assert watched == [writer.path] and writer.path in ours
