@@ -15,6 +15,7 @@
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock on this host, in order: QUEUE name") \
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
+	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

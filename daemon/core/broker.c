@@ -29,6 +29,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
+	audit_init(b);
 	return b;
 }
 
@@ -59,6 +60,7 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	audit_deinit(b);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -171,6 +173,7 @@ static void end_all_requests(struct broker *b)
 		if (c->request)
 			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
 	}
+	audit_stopping(b);
 }
 
 static void stop(struct broker *b)
@@ -316,6 +319,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
+	audit_continue(b);
 	close_clients(b);
 	broker_settle(b);
 	if (b->stopping && b->grant_count == b->lost_count)
@@ -385,13 +389,16 @@ void broker_check(const struct broker *b)
 	const struct lock *lock;
 	const struct client *c;
 	const struct grant *g;
-	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
+		remembered += lock->remembered;
+	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
+		       !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
 		size_t n = 0, n_lost = 0;
 
@@ -409,6 +416,7 @@ void broker_check(const struct broker *b)
 	assert(requests == b->request_count && requests == waiting);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
 	assert(claims == b->claim_count && (claims || !b->path_bytes));
+	assert(remembered == b->remembered_count && (claims || !b->stray_count));
 }
 
 bool broker_quiet(const struct broker *b)

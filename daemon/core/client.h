@@ -19,6 +19,7 @@
 #include "protocol/resp.h"
 
 struct broker;
+struct client_list;
 struct event;
 
 enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE };
@@ -58,7 +59,11 @@ struct client {
 	bool told_jeopardy;
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
+	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
+	TAILQ_ENTRY(client) audit_link;
 };
+
+TAILQ_HEAD(client_list, client);
 
 void client_connected(struct broker *b, const struct event *event);
 void client_half_closed(struct client *c);

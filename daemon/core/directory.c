@@ -113,7 +113,7 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(struct slice data)
+bool directory_data_fits(struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
@@ -128,7 +128,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = directory_data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -338,6 +338,19 @@ static void report_odd(struct lock *lock, struct slice child)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
+enum directory_child directory_classify(const struct broker *b, const struct lock *lock, struct slice child,
+					enum mode *mode)
+{
+	struct contender other;
+
+	if (contender_of_session(child, b->session.id))
+		return lock && is_known(lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_STRAY;
+	if (!contender_parse(child, &other))
+		return DIRECTORY_CHILD_ODD;
+	*mode = other.mode;
+	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
+}
+
 /* Whether somebody of another session conflicts with `mode`; strays of ours are deleted, odd children reported. */
 static bool examine_others(struct lock *lock, enum mode mode, const struct event *event)
 {
@@ -345,21 +358,25 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
-		struct contender other;
+		enum mode other = MODE_EXCLUSIVE;
 
-		if (contender_of_session(child, lock->broker->session.id)) {
-			if (!is_known(lock, child))
-				claim_stray(lock, child);
-			continue;
-		}
-		if (!contender_parse(child, &other)) {
+		switch (directory_classify(lock->broker, lock, child, &other)) {
+		case DIRECTORY_CHILD_OURS:
+			break;
+		case DIRECTORY_CHILD_STRAY:
+			claim_stray(lock, child);
+			break;
+		case DIRECTORY_CHILD_ODD:
 			report_odd(lock, child);
-			continue;
-		}
-		if (!other.known)
+			break;
+		case DIRECTORY_CHILD_UNKNOWN:
 			report_odd(lock, child);
-		if (mode_conflicts(mode, other.mode))
-			somebody = true;
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		case DIRECTORY_CHILD_OTHER:
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		}
 	}
 	return somebody;
 }
@@ -390,6 +407,10 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	struct claim *c, *after, *first = lock->claim, *next = lock->next;
 	bool gone = event->zk_answered.code == ZK_NONODE, somebody;
 
+	if (lock->remembered) {
+		lock->broker->stats.relisted_total++;
+		lock_remember(lock, false);
+	}
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/audit.h"
 #include "core/state.h"
 
 enum {
@@ -136,6 +137,11 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_ADOPT:
 	case OPERATION_LEAVE:
 		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+		audit_answered(b, op, event);
 		break;
 	}
 }

@@ -29,6 +29,9 @@ enum operation_kind {
 	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
 	OPERATION_LEAVE,    /* delete a claim's znode */
+	OPERATION_AUDIT_ROOT, /* list what is below a root */
+	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
+	OPERATION_AUDIT_LIST, /* list it */
 };
 
 struct operation {
@@ -36,7 +39,7 @@ struct operation {
 	bool write, done;
 	bool watch;    /* LIST: the children watch was asked for */
 	struct lock *lock; /* kept alive by its operations */
-	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
+	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	int64_t sent_ns;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
 	int64_t seen_ns, older_ns;

@@ -4,6 +4,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
 #include "core/lock.h"
@@ -15,7 +16,6 @@
 enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
-TAILQ_HEAD(client_list, client);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -37,9 +37,11 @@ struct broker {
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
 	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
 	struct operations operations;
+	struct audit audit;
 	size_t path_bytes;     /* of all claims */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */

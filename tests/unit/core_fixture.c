@@ -266,9 +266,10 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
 {
-	struct slice slices[8];
+	struct slice slices[FIXTURE_CHILDREN];
 	struct event e = { .zk_answered.code = ZK_OK };
 
+	assert_true(count <= FIXTURE_CHILDREN);
 	for (size_t i = 0; i < count; i++)
 		slices[i] = slice_of(children[i]);
 	e.zk_answered.stat.czxid = czxid;
