@@ -126,18 +126,48 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 
 static const struct slice NO_CHILD = { 0 };
 
-/* The lock is made known for it if need be. False when that may not be. */
-static bool delete_stray(struct broker *b, struct slice znode, struct slice path, struct slice child)
+/* The lock of that directory, made known if that may be. */
+static struct lock *find_lock(struct broker *b, struct slice znode, struct slice path)
 {
 	struct lock *lock = lock_find_path(b, path);
 	struct bytes name = { 0 };
 
-	if (!lock && lock_name(b, znode, &name))
-		lock = lock_find(b, bytes_view(&name), true);
-	else if (lock)
+	if (lock)
 		lock = lock_find(b, bytes_view(&lock->name), true);
+	else if (lock_name(b, znode, &name))
+		lock = lock_find(b, bytes_view(&name), true);
 	bytes_free(&name);
-	return lock && slice_eq(bytes_view(&lock->directory.path), path) && claim_stray(lock, child);
+	return lock && slice_eq(bytes_view(&lock->directory.path), path) ? lock : NULL;
+}
+
+static void send(struct broker *b, enum effect_type type, enum operation_kind kind, struct slice path)
+{
+	struct operation_request r = { .op = { .kind = kind, .claim = b->audit.sweep }, .path = path };
+
+	b->audit.open++;
+	operation_send(b, type, &r);
+}
+
+/* A lock deletes it however long that takes. When the host may know no more of them, there is one try. */
+static void delete_stray(struct broker *b, struct slice znode, struct slice path, struct slice child)
+{
+	struct bytes whole = { 0 };
+	struct lock *lock;
+
+	if (operation_window_full(b)) {
+		b->audit.counts.undeleted++;
+		return;
+	}
+	lock = find_lock(b, znode, path);
+	if (lock && claim_stray(lock, child))
+		return;
+	bytes_slice(&whole, path);
+	bytes_char(&whole, '/');
+	bytes_slice(&whole, child);
+	b->stats.strays_total++;
+	b->audit.counts.undeleted++;
+	send(b, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
+	bytes_free(&whole);
 }
 
 static void examine_child(struct broker *b, struct slice znode, struct slice path, struct slice child)
@@ -153,8 +183,7 @@ static void examine_child(struct broker *b, struct slice znode, struct slice pat
 	case DIRECTORY_CHILD_STRAY:
 		a->counts.contenders++;
 		FOUND(a, strays, path, child);
-		if (!delete_stray(b, znode, path, child))
-			a->counts.undeleted++;
+		delete_stray(b, znode, path, child);
 		break;
 	case DIRECTORY_CHILD_OTHER:
 		a->counts.contenders++;
@@ -257,8 +286,10 @@ void audit_answered(struct broker *b, const struct operation *op, const struct e
 		root_answered(b, event);
 	else if (op->kind == OPERATION_AUDIT_DATA)
 		data_answered(b, event);
-	else
+	else if (op->kind == OPERATION_AUDIT_LIST)
 		list_answered(b, event);
+	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
+		a->counts.undeleted--;
 }
 
 /* ---- going on ---- */
@@ -267,14 +298,6 @@ static bool may_send(const struct broker *b)
 {
 	return b->session.connected && b->session.proving && TAILQ_EMPTY(&b->later) && !operation_window_full(b) &&
 	       b->audit.open + 2 <= AUDIT_OPEN_MAX;
-}
-
-static void send(struct broker *b, enum effect_type type, enum operation_kind kind, struct slice path)
-{
-	struct operation_request r = { .op = { .kind = kind, .claim = b->audit.sweep }, .path = path };
-
-	b->audit.open++;
-	operation_send(b, type, &r);
 }
 
 static void send_root(struct broker *b)

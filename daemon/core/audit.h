@@ -44,7 +44,7 @@ enum audit_state { AUDIT_IDLE, AUDIT_ROOT, AUDIT_WALK, AUDIT_CLEAR };
 	X(contenders, "children that wait for a lock or hold it, ours included") \
 	X(ours, "those of this host's session that its claims know") \
 	X(strays, "those of this host's session that no claim knows: deleted") \
-	X(undeleted, "strays that could not be deleted yet") \
+	X(undeleted, "strays that are not deleted yet") \
 	X(odd_children, "children of no known kind") \
 	X(odd_names, "names below a root that are no lock's") \
 	X(mismatched, "directories made for another kind of lock") \
@@ -86,7 +86,7 @@ void audit_ask(struct client *c);
 void audit_leave(struct client *c);
 /* Goes on with what can be sent or finished now. After every event. */
 void audit_continue(struct broker *b);
-/* Answers of AUDIT_ROOT, AUDIT_DATA and AUDIT_LIST. */
+/* Answers of AUDIT_ROOT, AUDIT_DATA, AUDIT_LIST and AUDIT_DELETE. */
 void audit_answered(struct broker *b, const struct operation *op, const struct event *event);
 /* The connection is gone. */
 void audit_suspended(struct broker *b);

@@ -425,6 +425,7 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_AUDIT_ROOT:
 	case OPERATION_AUDIT_DATA:
 	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
 		assert(!"an operation of a claim");
 	}
 }

@@ -141,6 +141,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_AUDIT_ROOT:
 	case OPERATION_AUDIT_DATA:
 	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
 		audit_answered(b, op, event);
 		break;
 	}

@@ -32,6 +32,7 @@ enum operation_kind {
 	OPERATION_AUDIT_ROOT, /* list what is below a root */
 	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
 	OPERATION_AUDIT_LIST, /* list it */
+	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
 };
 
 struct operation {

@@ -13,6 +13,7 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+AUDIT = "daemon/core/audit.c"
 
 MUTANTS = [
     ("no list again when the predecessor is gone at the get", [
@@ -167,4 +168,21 @@ MUTANTS = [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+    ("an audit takes a claim's znode for a stray", [
+        (AUDIT, "switch (directory_classify(b, lock_find_path(b, path), child, &mode)) {",
+         "switch (directory_classify(b, NULL, child, &mode)) {")], 300),
+    ("an audit skips the first child", [
+        (AUDIT, "for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
+         "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
+    ("an audit skips a directory", [
+        (AUDIT, "if (child.len && child.data[0] == '.')",
+         "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
+    ("an audit ends before its deletes are answered", [
+        (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
+         "if (a->state == AUDIT_CLEAR) {"),
+        (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("answers to an audit that ended early count", [
+        (AUDIT, "|| op->claim != a->sweep ||", "||")], 3000),
+    ("strays stay where a list shows them", [
+        (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
 ]

@@ -189,8 +189,8 @@ static void a_claim_under_way_is_no_stray(void **state)
 	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .ours = 1 }, ":0 $8 examples *0");
 }
 
-/* A host that may know no more locks says so instead of letting go of one. */
-static void without_room_for_a_lock_a_stray_is_only_told(void **state)
+/* A lock that the host may not know: its strays are deleted all the same. */
+static void without_room(void **state, enum zk_code code, int undeleted)
 {
 	struct fixture *f = *state;
 	char name[128];
@@ -200,10 +200,45 @@ static void without_room_for_a_lock_a_stray_is_only_told(void **state)
 	bytes_clear(&f->replies[1]);
 	audit(f, 1, (const char *[]){ "b" });
 	answer_directory(f, "/lb/b", fits, 1, (const char *[]){ stray });
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, code);
 	fixture_no_op(f);
-	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = 1 },
+	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = undeleted },
 		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
 		      "/lb/b/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
+	info_has(f, 1, "audit", "audit_strays:1\r\n");
+}
+
+static void without_room_for_a_lock_a_stray_is_deleted(void **state)
+{
+	without_room(state, ZK_OK, 0);
+}
+
+static void without_room_for_a_lock_a_refusal_is_told(void **state)
+{
+	without_room(state, ZK_REFUSED, 1);
+}
+
+/* More than the window takes: heartbeats do not wait for all their deletes. */
+static void very_many_strays_are_deleted_in_parts(void **state)
+{
+	static char names[FIXTURE_CHILDREN][64];
+	const char *children[FIXTURE_CHILDREN];
+	struct fixture *f = *state;
+	char line[64];
+
+	for (int i = 0; i < FIXTURE_CHILDREN; i++) {
+		snprintf(names[i], sizeof(names[i]), "%.49s%010d", stray, i);
+		children[i] = names[i];
+	}
+	audit(f, 1, (const char *[]){ "a" });
+	answer_directory(f, "/lb/a", fits, FIXTURE_CHILDREN, children);
+	assert_int_equal(f->end_op - f->first_op, 256);
+	while (!f->replies[0].len)
+		fixture_answer(f, ZK_OK);
+	bytes_char(&f->replies[0], '\0');
+	snprintf(line, sizeof(line), "undeleted\r\n:%d\r\n", FIXTURE_CHILDREN - 256);
+	assert_non_null(strstr(f->replies[0].data, line));
 }
 
 static void few_operations_are_open_at_once(void **state)
@@ -400,7 +435,9 @@ int main(void)
 		TEST(a_stray_is_deleted_before_the_answer),
 		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
 		TEST(a_claim_under_way_is_no_stray),
-		TEST(without_room_for_a_lock_a_stray_is_only_told),
+		TEST(without_room_for_a_lock_a_stray_is_deleted),
+		TEST(without_room_for_a_lock_a_refusal_is_told),
+		TEST(very_many_strays_are_deleted_in_parts),
 		TEST(few_operations_are_open_at_once),
 		TEST(a_full_window_goes_first),
 		TEST(who_asks_meanwhile_shares_the_next_sweep),
