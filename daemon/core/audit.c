@@ -344,11 +344,8 @@ static void reply(struct client *c)
 	const struct audit *a = &c->broker->audit;
 	struct bytes *out = client_out(c);
 	size_t begin = client_reply_begin(c);
-#define X(name, text) +1
-	enum { COUNTS = 0 AUDIT_COUNTS(X) };
-#undef X
 
-	resp_map(out, COUNTS + 2, c->version);
+	resp_map(out, sizeof(a->counts) / sizeof(int64_t) + 2, c->version);
 #define X(name, text) \
 	resp_bulk(out, SLICE(#name)); \
 	resp_integer(out, a->counts.name);
