@@ -31,6 +31,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
+	audit_init(b);
 	return b;
 }
 
@@ -62,6 +63,7 @@ void broker_free(struct broker *b)
 	free_locks(b);
 	session_deinit(b);
 	trouble_deinit(&b->trouble);
+	audit_deinit(b);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -175,6 +177,7 @@ static void end_all_requests(struct broker *b)
 		if (c->request)
 			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
 	}
+	audit_stopping(b);
 }
 
 static void stop(struct broker *b)
@@ -326,6 +329,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
+	audit_continue(b);
 	close_clients(b);
 	broker_settle(b);
 	if (b->stopping && b->grant_count == b->lost_count)
@@ -397,14 +401,17 @@ void broker_check(const struct broker *b)
 	const struct client *c;
 	const struct grant *g;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0, watches = 0;
+	size_t remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += quota_watches(lock);
+		remembered += lock->remembered;
 	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count && !lock->watch_bytes);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
+		       !lock->watch_bytes && !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
 		size_t n = 0, n_lost = 0;
 
@@ -422,6 +429,7 @@ void broker_check(const struct broker *b)
 	assert(requests == b->request_count && requests == waiting);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
 	assert(claims == b->claim_count && (claims || !b->path_bytes) && watches == b->watch_bytes);
+	assert(remembered == b->remembered_count && (claims || !b->stray_count));
 }
 
 bool broker_quiet(const struct broker *b)

@@ -110,6 +110,8 @@ void client_release_all(struct client *c)
 	heap_unset(&c->broker->timers, &c->events_timer);
 	c->events_waiting = false;
 	c->told_jeopardy = false;
+	if (c->auditing)
+		audit_leave(c);
 }
 
 void client_gone(struct client *c)

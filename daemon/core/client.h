@@ -33,14 +33,14 @@ struct client_event {
 };
 
 TAILQ_HEAD(client_event_list, client_event);
+TAILQ_HEAD(client_list, client);
 
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link; /* broker->closing */
-	uint32_t conn;
+	TAILQ_ENTRY(client) closing_link, audit_link; /* broker->closing; `auditing` */
+	uint32_t conn, pid, uid;
 	uint64_t id;
-	uint32_t pid, uid;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed;
 	bool closing;             /* nothing is said to it any more */
@@ -59,6 +59,7 @@ struct client {
 	bool told_jeopardy;
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
+	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
 
 void client_connected(struct broker *b, const struct event *event);
@@ -91,9 +92,8 @@ void client_tell_session(struct client *c);
 void client_tell_revoke(struct client *c, const struct grant *g);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
-/* EVENTS: answers now or waits. wait_ns < 0: for ever. */
+/* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
 void client_events(struct client *c, int64_t wait_ns);
-/* EVENTS ends with nil. */
 void client_events_end(struct client *c);
 /* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
 void client_speak(struct client *c, int version);

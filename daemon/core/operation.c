@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/audit.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -142,6 +143,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		query_answered(b, op, event);
+		break;
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
+		audit_answered(b, op, event);
 		break;
 	}
 }

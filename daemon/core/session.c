@@ -221,6 +221,8 @@ static void suspend_lock(struct lock *lock)
 		claim_suspended(lock->next);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_suspended(c);
+	if (lock->claim_count)
+		lock_remember(lock, true);
 	directory_forget_watch(lock);
 	broker_not_later(lock);
 	lock_touch(lock);
@@ -239,6 +241,7 @@ static void disconnect(struct broker *b)
 	operation_fail_all(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
+	audit_suspended(b);
 }
 
 static void forget_claims(struct broker *b)

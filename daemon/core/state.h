@@ -4,6 +4,7 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
 #include "core/lock.h"
@@ -16,7 +17,6 @@
 enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
-TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(query_list, query);
 
 struct broker {
@@ -41,10 +41,12 @@ struct broker {
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
 	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
 	struct trouble trouble;
 	struct operations operations;
+	struct audit audit;
 	size_t path_bytes;     /* of all claims */
 	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
 	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */

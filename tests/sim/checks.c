@@ -312,7 +312,7 @@ void check_created(void *world, struct znode *n)
 	if (lock < 0)
 		return;
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session;
+		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !orphan_is(o);
 	if (count > 2)
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
 }
@@ -421,7 +421,7 @@ static void check_clutter(struct host *h, int lock)
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session &&
+			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
 			    n->created_at + 3 * SECOND < w->sched.now)
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
@@ -453,6 +453,27 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 	return false;
 }
 
+/* The list that comes with a join shows what was made before: an orphan older than a claim of its host is deleted. */
+static void check_orphans(struct host *h, int lock)
+{
+	struct world *w = h->w;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n, *claim = NULL;
+
+	if (!dir)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
+		    n->created_at + 3 * SECOND < w->sched.now)
+			claim = n;
+	if (!claim || w->last_fault > claim->created_at - 3 * SECOND)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == claim->session && n->czxid < claim->czxid)
+			world_fail(w, lock, "host %d has joined %s by %s, and has left its own %s where it is", h->index,
+				   w->lock_name[lock], claim->path, n->path);
+}
+
 /* Whoever has the first znode of a lock that somebody waits for grants it, or gives it back, in time. */
 static void check_moves(struct world *w, int lock)
 {
@@ -468,13 +489,36 @@ static void check_moves(struct world *w, int lock)
 		if (n->view[FAKEZK_TRUTH].exists)
 			break;
 	h = n ? host_of(w, n->session) : NULL;
-	if (!h || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
+	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
 		if (h->clients[i].holding[lock].held)
 			return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);
+}
+
+/*
+ * What stood when the client asked is gone. A follower's lists are late, but not later than the last answered write,
+ * which is never older than the time from one heartbeat to the drop of a silent server.
+ */
+void check_audited(struct caller *c, const struct ask *a)
+{
+	struct world *w = c->host->w;
+	int lock;
+
+	for (lock = 0; lock < w->lock_count; lock++) {
+		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+		struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+		if (!dir)
+			continue;
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == c->host->zk->session &&
+			    n->created_at < a->asked_at - w->timeout / 2)
+				world_fail(w, lock, "host %d: an AUDIT asked %" PRId64 " ms after %s was made has left it",
+					   c->host->index, (a->asked_at - n->created_at) / MS, n->path);
+	}
 }
 
 static void look_for_clutter(void *world, uint64_t argument)
@@ -484,8 +528,10 @@ static void look_for_clutter(void *world, uint64_t argument)
 
 	(void)argument;
 	for (h = 0; h < w->host_count; h++)
-		for (lock = 0; lock < w->lock_count; lock++)
+		for (lock = 0; lock < w->lock_count; lock++) {
 			check_clutter(&w->hosts[h], lock);
+			check_orphans(&w->hosts[h], lock);
+		}
 	for (lock = 0; lock < w->lock_count; lock++)
 		check_moves(w, lock);
 	sched_at(&w->sched, w->sched.now + 3 * SECOND, look_for_clutter, w, 0);

@@ -16,6 +16,7 @@ REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
+AUDIT = "daemon/core/audit.c"
 
 MUTANTS = [
     ("watches are counted before they are set", [
@@ -214,8 +215,8 @@ MUTANTS = [
         (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
-        (DIRECTORY, "\t\tif (mode_conflicts(mode, other.mode))\n\t\t\tsomebody = true;",
-         "\t\tsomebody = true;")], 5000, "readers"),
+        (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
+         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 5000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
@@ -237,4 +238,18 @@ MUTANTS = [
         (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
     ("the name asked for takes in what the server adds", [
         (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
+    ("an audit takes a claim's znode for a stray", [
+        (AUDIT, "flavour, lock_find_path(b, path) }", "flavour, NULL }")], 300),
+    ("an audit skips the first child", [
+        (AUDIT, "for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
+         "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
+    ("an audit skips a directory", [
+        (AUDIT, "if (child.len && child.data[0] == '.')",
+         "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
+    ("an audit ends before its deletes are answered", [
+        (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
+         "if (a->state == AUDIT_CLEAR) {"),
+        (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("strays stay where a list shows them", [
+        (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
 ]

@@ -41,7 +41,7 @@ struct mix {
 	bool standalone;
 	int64_t fault_every_ms;         /* mean; 0: none */
 	uint32_t fault_weight[FAULT_COUNT];
-	int64_t operator_every_ms, foreign_every_ms; /* mean; 0: none */
+	int64_t operator_every_ms, foreign_every_ms, orphan_every_ms; /* mean; 0: none */
 	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
@@ -97,6 +97,7 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	bool auditor;            /* it asks AUDIT and nothing else */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
@@ -122,7 +123,7 @@ struct host {
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
-	struct caller clients[CLIENTS_MAX];
+	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 };
 
@@ -158,7 +159,7 @@ struct world {
 	int64_t timeout, tick;
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
-	int64_t last_fault;
+	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
 	struct tokens tokens_of[LOCKS_MAX];
@@ -166,7 +167,7 @@ struct world {
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
-	uint64_t check_every;
+	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
 	struct stats *stats;
@@ -226,6 +227,8 @@ void check_created(void *world, struct znode *n);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
+/* AUDIT says that nothing is left. */
+void check_audited(struct caller *c, const struct ask *a);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
 bool check_is_meddled(const struct world *w, int64_t token);
@@ -244,6 +247,8 @@ void faults_start(struct world *w);
 void faults_stop(struct world *w);
 
 /* foreign.c */
+/* A znode under the session of a host that its broker never made. */
+bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);

@@ -494,7 +494,7 @@ def test_ping_info_version_help(broker):
     assert run(None, "--version").stdout.startswith("lockbroker ")
     text = run(None, "--help")
     assert text.returncode == 0
-    for word in ("lock", "ls", "who", "why", "hosts", "ping", "info"):
+    for word in ("lock", "ls", "who", "why", "hosts", "ping", "info", "audit"):
         assert word in text.stdout
 
 
