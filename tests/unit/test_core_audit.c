@@ -107,6 +107,51 @@ static void everything_is_counted(void **state)
 	fixture_say(f, 1, "UNLOCK a", ":0");
 }
 
+static int setup_prefixes(void **state)
+{
+	static const struct broker_prefix prefixes[] = {
+		{ "py/", FLAVOUR_KAZOO, NULL },
+		{ "app/", FLAVOUR_MUTEX, "/app/locks" },
+		{ "k", FLAVOUR_KAZOO, "/kazoo" },
+	};
+
+	setup(state);
+	((struct fixture *)*state)->conf.prefixes = prefixes;
+	((struct fixture *)*state)->conf.prefix_count = 3;
+	return 0;
+}
+
+static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
+{
+	static const char mutex_stray[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
+	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "py%2Fx", "rw" });
+	answer_directory(f, "/lb/py%2Fx", "1\nkind=lock\nflavour=kazoo\n", 1, (const char *[]){ foreign });
+	answer_directory(f, "/lb/rw", fits, 1, (const char *[]){ foreign });
+	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
+	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
+	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_stray, "x-lock-0000000002" });
+	fixture_op(f, EFFECT_ZK_DELETE, mutex_stray);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
+	fixture_answer_list(f, 1, 1, (const char *[]){ "%2E" });
+	answer_directory(f, "/kazoo/%2E", fits, 1, (const char *[]){ kazoo_stray });
+	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
+	fixture_answer(f, ZK_OK);
+	expect_counts(f, 0,
+		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .mismatched = 1 },
+		      ":0 $8 examples *4 "
+		      "*4 $4 what $12 odd_children $4 path $69 "
+		      "/lb/py%2Fx/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 "
+		      "*4 $4 what $6 strays $4 path $73 "
+		      "/app/locks/orders/_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001 "
+		      "*4 $4 what $10 mismatched $4 path $10 /kazoo/%2E "
+		      "*4 $4 what $6 strays $4 path $61 "
+		      "/kazoo/%2E/1000abcdef01234500ffffffffffffff__lock__0000000001");
+}
+
 static void a_stray_is_deleted_before_the_answer(void **state)
 {
 	struct fixture *f = *state;
@@ -432,6 +477,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(everything_is_counted),
+		cmocka_unit_test_setup_teardown(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes,
+						teardown),
 		TEST(a_stray_is_deleted_before_the_answer),
 		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
 		TEST(a_claim_under_way_is_no_stray),
