@@ -34,7 +34,7 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c
 CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
-	directory.c contender.c operation.c record.c announce.c session.c
+	directory.c contender.c operation.c record.c announce.c leftover.c session.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c
@@ -46,7 +46,7 @@ UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+SIM = sim.c world.c host.c saved.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c

@@ -113,6 +113,7 @@ void client_gone(struct client *c)
 {
 	struct broker *b = c->broker;
 
+	c->gone = true;
 	client_release_all(c);
 	b->conns[c->conn] = NULL;
 	TAILQ_REMOVE(&b->clients, c, link);
@@ -322,10 +323,28 @@ static void drop_session_event(struct client *c)
 	event_free(c, e);
 }
 
+static void tell_holder(struct client *c, bool holds)
+{
+	struct effect *e;
+
+	if (c->gone || c->is_holder == holds)
+		return;
+	c->is_holder = holds;
+	e = effects_add(c->broker->out, EFFECT_HOLDER);
+	e->conn = c->conn;
+	e->holds = holds;
+}
+
+void client_granted(struct client *c)
+{
+	tell_holder(c, true);
+}
+
 void client_released(struct client *c)
 {
 	if (holds_something(c))
 		return;
+	tell_holder(c, false);
 	c->told_jeopardy = false;
 	drop_session_event(c);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "protocol/slice.h"
@@ -39,6 +40,8 @@ enum event_type {
 	EVENT_ZK_ANSWERED,   /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,      /* fires once per watch set; gone with the connection */
 	EVENT_TOKENS,        /* standalone: claim numbers below `limit` may be used, durably reserved */
+	EVENT_LEFTOVER_FREE, /* no process lives any more that was granted something under that session */
+	EVENT_LEFTOVER_OVER, /* what EFFECT_LEFTOVER_END asked for is done, or given up */
 	EVENT_STOP,          /* SIGTERM, SIGINT */
 };
 
@@ -76,5 +79,9 @@ struct event {
 		struct {
 			int64_t limit;
 		} tokens;
+		struct {
+			int64_t session;
+			bool ended; /* OVER: ZooKeeper knows it no more */
+		} leftover;
 	};
 };

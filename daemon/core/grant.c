@@ -33,6 +33,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	b->grant_count++;
 	client->grant_count++;
 	client->user->grants++;
+	client_granted(client);
 	b->stats.grants_total++;
 }
 

@@ -8,6 +8,8 @@
 enum {
 	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
 	BEAT_PART = 8,
+	/* Lock traffic proves as well as a heartbeat, but only the heartbeat shows others of our name that we live. */
+	ANNOUNCE_PART = 4,
 	ANSWER_PART = 6,
 	SAFE_PART = 3,
 	STALL_PART = 3,
@@ -120,6 +122,7 @@ static void arm(struct broker *b)
 		return;
 	if (s->connected) {
 		due = min64(due, s->write_ns + T / BEAT_PART);
+		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (oldest)
 			due = min64(due, oldest->sent_ns + T / ANSWER_PART);
 		if (s->stalled && s->stalled_until_ns > b->now_ns)
@@ -263,7 +266,7 @@ static void forget(struct broker *b)
 	forget_claims(b);
 	s->id = 0;
 	s->safe_until_ns = INT64_MIN;
-	s->announced = s->rival_told = false;
+	s->announced = false;
 }
 
 void session_open(struct broker *b)
@@ -482,6 +485,7 @@ static void tick_connected(struct broker *b)
 		return;
 	}
 	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
 		announce_beat(b);
 }

@@ -4,15 +4,17 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/announce.h"
 #include "core/broker.h"
 #include "core/client.h"
+#include "core/leftover.h"
 #include "core/lock.h"
 #include "core/operation.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(client_list, client);
@@ -24,6 +26,7 @@ struct broker {
 	struct effects *out; /* where its effects go */
 	int64_t started_ns;
 	bool started, stopping, stopped;
+	bool refused; /* it stops because its name is another's */
 	struct heap timers;
 	struct timer stop_timer;
 
@@ -39,6 +42,8 @@ struct broker {
 	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
 
 	struct session session;
+	struct rival rival;
+	struct leftovers leftovers;
 	struct operations operations;
 	size_t path_bytes;     /* of all claims */
 	uint64_t last_claim, last_nonce;
@@ -49,6 +54,8 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
+/* Stops as if asked to, and says that starting again would not help. */
+void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);

@@ -186,6 +186,8 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_HALF_CLOSED:
 	case EVENT_CLIENT_GONE:
 	case EVENT_TOKENS:
+	case EVENT_LEFTOVER_FREE:
+	case EVENT_LEFTOVER_OVER:
 	case EVENT_STOP:
 		break;
 	}

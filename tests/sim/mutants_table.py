@@ -13,6 +13,7 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+LEFTOVER = "daemon/core/leftover.c"
 
 MUTANTS = [
     ("no list again when the predecessor is gone at the get", [
@@ -55,6 +56,8 @@ MUTANTS = [
         (SESSION,
          "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
          "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+        (SESSION, "\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
+        (SESSION, "\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (SESSION,
          "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
@@ -165,6 +168,13 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("what an earlier daemon left is ended whoever lives", [
+        (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
+         "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+    ("what an earlier daemon left is taken for a rival", [
+        (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
+        (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+    ("a holder is not in the table", [(GRANT, "\tclient_granted(client);\n", "")], 100),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
 ]

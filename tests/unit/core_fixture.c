@@ -102,8 +102,17 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		break;
 	case EFFECT_LOG:
 		break;
+	case EFFECT_HOLDER:
+		assert_true(f->holds[e->conn] != e->holds);
+		f->holds[e->conn] = e->holds;
+		break;
+	case EFFECT_LEFTOVER_END:
+		assert_true(f->ended_count < FIXTURE_CONNS);
+		f->ended[f->ended_count++] = e->session;
+		break;
 	case EFFECT_STOPPED:
 		f->stopped = e->close_session ? 2 : 1;
+		f->refused = e->refused;
 		break;
 	}
 }
@@ -114,6 +123,8 @@ void fixture_event(struct fixture *f, const struct event *event)
 	for (size_t i = 0; i < f->effects.count; i++)
 		carry_out(f, &f->effects.list[i]);
 	effects_clear(&f->effects);
+	if (event->type == EVENT_CLIENT_GONE)
+		f->holds[event->conn] = false;
 	broker_check(f->broker);
 }
 

@@ -29,6 +29,10 @@ struct fixture {
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
+	bool refused;
+	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
+	int64_t ended[FIXTURE_CONNS]; /* leftovers, in order */
+	size_t ended_count;
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
 };
