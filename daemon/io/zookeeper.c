@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "io/loop.h"
 #include "io/resolve.h"
+#include "io/saved.h"
 #include "io/watch.h"
 #include "io/worker.h"
 #include "io/zk_handle.h"
@@ -49,7 +50,7 @@ struct zookeeper {
 	int64_t open_ns; /* ... not before this */
 	int64_t backoff_ns;
 	bool known; /* the broker was told of the present session */
-	bool stopped;
+	bool stopped, ended;
 	struct work farewell;
 	struct log_rate rate_refused, rate_open, rate_names;
 };
@@ -67,6 +68,10 @@ static void zookeeper_event(void *arg, const struct event *event)
 	if (z->opening)
 		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
+		struct zk_identity identity;
+
+		zk_handle_identity(z->handle, &identity);
+		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
 		z->known = true;
 		z->backoff_ns = BACKOFF_MIN_NS;
 	} else if (event->type == EVENT_ZK_EXPIRED) {
@@ -246,7 +251,7 @@ static void zookeeper_connect(struct zookeeper *z)
 
 	z->opening = false;
 	zookeeper_back_off(z);
-	rc = zk_handle_connect(z->handle, z->addresses);
+	rc = zk_handle_connect(z->handle, z->addresses, NULL);
 	if (rc == 0)
 		return;
 	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: no session can be opened: %s", strerror(-rc));
@@ -286,11 +291,16 @@ void zookeeper_settle(struct zookeeper *z)
 	zk_handle_settle(z->handle);
 }
 
+const char *zookeeper_addresses(const struct zookeeper *z)
+{
+	return z->addresses;
+}
+
 static void farewell_run(struct work *work)
 {
 	struct zookeeper *z = container_of(work, struct zookeeper, farewell);
 
-	zk_handle_end(z->handle);
+	z->ended = zk_handle_end(z->handle);
 }
 
 static void farewell_done(struct work *work)
@@ -311,4 +321,9 @@ void zookeeper_stop(struct zookeeper *z, bool close_session)
 		zk_handle_detach(z->handle);
 		zk_handle_forget(z->handle);
 	}
+}
+
+bool zookeeper_session_ended(const struct zookeeper *z)
+{
+	return z->ended;
 }

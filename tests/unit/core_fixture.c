@@ -275,6 +275,17 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 	answer(f, &e);
 }
 
+void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
+{
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	fixture_op(f, EFFECT_ZK_GET, "/.hosts/alpha");
+	e.zk_answered.stat.owner = owner;
+	e.zk_answered.stat.mzxid = mzxid;
+	e.zk_answered.data = slice_of(data);
+	answer(f, &e);
+}
+
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
 {
 	struct slice slices[8];

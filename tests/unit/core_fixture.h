@@ -65,6 +65,8 @@ void fixture_answer(struct fixture *f, enum zk_code code);
 /* Answers the oldest, a create: made with this number at the end and this czxid. */
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
+/* ... of the host's own znode, as another session last wrote it. */
+void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
