@@ -15,9 +15,14 @@ enum {
 	STALL_PART = 3,
 	/* After this many ticks past T without a connection the server must have expired us. */
 	GIVE_UP_TICKS = 2,
+	SHORT_LIVES = 5,
 };
 
 static const int64_t JOIN_JITTER_NS = 200000000;
+/* Connections that each last less are somebody else's doing. */
+static const int64_t SHORT_LIFE_NS = 1000000000;
+static const int64_t SHARED_AGAIN_NS = 600000000000;
+
 /* Without a connection for so long is worth a line of the log. */
 static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
@@ -375,10 +380,28 @@ void session_connected(struct broker *b, const struct event *event)
 	arm(b);
 }
 
+/*
+ * Two that use one session take the connection from each other again and again. What is proven stays so: whoever it is
+ * keeps the session alive, unless he ends it.
+ */
+static void suspect_sharing(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	if (b->now_ns - s->contact_ns >= SHORT_LIFE_NS)
+		s->short_lives = 0;
+	else if (++s->short_lives >= SHORT_LIVES && b->now_ns >= s->shared_ns) {
+		s->shared_ns = b->now_ns + SHARED_AGAIN_NS;
+		log_state(b, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
+						   "be using this session, or something between cuts them");
+	}
+}
+
 void session_suspended(struct broker *b)
 {
 	if (!b->session.connected)
 		return;
+	suspect_sharing(b);
 	disconnect(b);
 	log_state(b, EFFECT_LEVEL_WARNING, "connection to ZooKeeper lost");
 	update(b);

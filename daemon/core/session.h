@@ -60,6 +60,8 @@ struct session {
 	int64_t beat_ns;    /* the last one that did, or a heartbeat */
 	int64_t stalled_until_ns; /* a write sent before proves nothing */
 	int64_t contact_ns; /* last connected, or since when a new session is asked for */
+	int short_lives;    /* connections in a row that ended as soon as they were made */
+	int64_t shared_ns;  /* when that is to be said (again) */
 	int64_t silent_ns;  /* since when there was no connection */
 	int64_t complain_ns; /* when that is to be said (again) */
 	struct bytes server;

@@ -174,6 +174,8 @@ MUTANTS = [
     ("what an earlier daemon left is taken for a rival", [
         (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
         (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+    ("one write of another session makes a rival", [
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
     ("a holder is not in the table", [(GRANT, "\tclient_granted(client);\n", "")], 100),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),

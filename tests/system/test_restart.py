@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -397,6 +398,46 @@ def test_the_session_of_another_name_is_left_alone(own_zk, daemons, clients):
 
 
 # ---- two of them ----
+
+
+def derived_password(session):
+    """As the server makes it: java.util.Random(session ^ 0xB3415C00).nextBytes(16)."""
+    seed, made = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1, b""
+    for _ in range(4):
+        seed = (seed * 0x5DEECE66D + 0xB) & (1 << 48) - 1
+        made += struct.pack("<I", seed >> 16)
+    return made
+
+
+def take_over(zk, session, password):
+    """Continues the session on a connection of its own. Returns the timeout; 0: the server knows no such session."""
+    s = socket.create_connection(("127.0.0.1", zk.port), harness.PATIENCE)
+    request = struct.pack(">iqiqi16s?", 0, 0, 15000, session, 16, password, False)
+    s.sendall(struct.pack(">i", len(request)) + request)
+    answer = s.recv(64)
+    s.close()
+    return struct.unpack_from(">i", answer, 8)[0]
+
+
+def test_who_knows_the_session_can_disturb_it_and_is_told_of(daemons, zk, root, clients):
+    """A session's password can be derived from its id, which every znode shows: the ensemble's port is what must be
+    guarded. Who shares a session takes its connection away, again and again; that costs nobody a lock."""
+    d = daemons(zk, root)
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    session = Saved(d).session()
+    password = derived_password(session)
+    at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), 20)[0] + 8
+    assert Saved(d).read()[at:at + 16] == password
+
+    def warned():
+        assert take_over(zk, session, password) > 0
+        time.sleep(0.1)
+        return "somebody else may be using this session" in d.log()
+
+    harness.wait_until(warned, "the warning")
+    assert c.call("LOCK", "a") == token and not any(p[0] == "lost" for p in c.pushes)
+    assert Saved(d).session() == session
 
 
 def test_two_daemons_of_one_directory(daemons, zk, root):

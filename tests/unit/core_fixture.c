@@ -45,6 +45,7 @@ void fixture_free(struct fixture *f)
 	broker_check(f->broker);
 	broker_free(f->broker);
 	effects_free(&f->effects);
+	bytes_free(&f->log);
 	for (size_t i = 0; i < FIXTURE_CONNS; i++) {
 		bytes_free(&f->replies[i]);
 		bytes_free(&f->pushes[i]);
@@ -101,6 +102,8 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		f->tokens = e->limit;
 		break;
 	case EFFECT_LOG:
+		bytes_slice(&f->log, effects_slice(&f->effects, e->text));
+		bytes_char(&f->log, '\n');
 		break;
 	case EFFECT_HOLDER:
 		assert_true(f->holds[e->conn] != e->holds);
@@ -200,6 +203,14 @@ void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char
 {
 	fixture_ask(f, conn, words);
 	fixture_expect(f, conn, reply);
+}
+
+bool fixture_logged(struct fixture *f, const char *text)
+{
+	bool found = f->log.len && memmem(f->log.data, f->log.len, text, strlen(text));
+
+	bytes_clear(&f->log);
+	return found;
 }
 
 void fixture_zk_connected(struct fixture *f, int64_t session)

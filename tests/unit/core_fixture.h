@@ -29,6 +29,7 @@ struct fixture {
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
+	struct bytes log;
 	bool refused;
 	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
 	int64_t ended[FIXTURE_CONNS]; /* leftovers, in order */
@@ -55,6 +56,9 @@ void fixture_expect(struct fixture *f, uint32_t conn, const char *reply);
 void fixture_expect_push(struct fixture *f, uint32_t conn, const char *push);
 /* Asks and expects at once. */
 void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char *reply);
+
+/* Whether the log has had that text since the last call. */
+bool fixture_logged(struct fixture *f, const char *text);
 
 /* ZooKeeper's side. */
 void fixture_zk_connected(struct fixture *f, int64_t session);

@@ -117,6 +117,8 @@ static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
 	fixture_answer_rival(f, STRANGER, 102, data);
 	assert_int_equal(f->stopped, 2);
 	assert_true(f->refused);
+	assert_true(fixture_logged(f, "the name \"alpha\" is taken by a lockbrokerd that lives (pid 99 on this host, boot id "
+				      "boot, version 9.9): give each its own zookeeper.host"));
 	fixture_free(f);
 }
 

@@ -31,7 +31,7 @@ static struct saved_conf conf = { .rundir = dir, .boot_id = "boot", .host = "alp
 static int make_dir(void **state)
 {
 	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/test_saved.XXXXXX");
+	snprintf(dir, sizeof(dir), "%s/test_saved.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/saved", dir);
 	conf.boot_id = "boot";
