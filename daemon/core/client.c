@@ -113,9 +113,9 @@ void client_gone(struct client *c)
 {
 	struct broker *b = c->broker;
 
-	c->gone = true;
-	client_release_all(c);
+	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
 	user_leave(b, c->user);
@@ -323,11 +323,12 @@ static void drop_session_event(struct client *c)
 	event_free(c, e);
 }
 
-static void tell_holder(struct client *c, bool holds)
+static void tell_holder(struct client *c)
 {
+	bool holds = holds_something(c);
 	struct effect *e;
 
-	if (c->gone || c->is_holder == holds)
+	if (c->is_holder == holds || c->broker->conns[c->conn] != c)
 		return;
 	c->is_holder = holds;
 	e = effects_add(c->broker->out, EFFECT_HOLDER);
@@ -335,23 +336,18 @@ static void tell_holder(struct client *c, bool holds)
 	e->holds = holds;
 }
 
-void client_granted(struct client *c)
+void client_grants_changed(struct client *c)
 {
-	tell_holder(c, true);
-}
-
-void client_released(struct client *c)
-{
+	tell_holder(c);
 	if (holds_something(c))
 		return;
-	tell_holder(c, false);
 	c->told_jeopardy = false;
 	drop_session_event(c);
 }
 
 void client_tell_lost(struct client *c, struct grant *g)
 {
-	client_released(c);
+	client_grants_changed(c);
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {

@@ -43,7 +43,6 @@ struct client {
 	uint32_t pid, uid;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed;
-	bool gone;                /* its number may be another's soon */
 	bool closing;             /* nothing is said to it any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
@@ -56,8 +55,7 @@ struct client {
 	struct client_event_list events;
 	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
-	bool told_jeopardy;
-	bool is_holder;           /* as the adapter was told */
+	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 };
@@ -68,10 +66,8 @@ void client_half_closed(struct client *c);
 void client_gone(struct client *c);
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It was granted something. */
-void client_granted(struct client *c);
-/* It let go of a grant, or lost it: when it holds nothing any more it is in no jeopardy. */
-void client_released(struct client *c);
+/* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
+void client_grants_changed(struct client *c);
 /* Releases everything; the connection stays. */
 void client_release_all(struct client *c);
 /* NULL when there is none. */

@@ -74,7 +74,7 @@ int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret)
 bool process_lives(pid_t pid, uint64_t start)
 {
 	char text[PROCESS_STAT_MAX];
-	struct process process;
+	struct process process = { 0 };
 
 	if (pid <= 0)
 		return true;

@@ -216,35 +216,32 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 
 /* ---- the file ---- */
 
-/* The memory is there before it is written to: a full file system is an error now, not a signal later. */
-static int map_new(struct saved *s, int dir_fd, size_t clients)
+/*
+ * NULL: see errno. The memory is there before it is written to: a full file system is an error now, not a signal later.
+ */
+static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
 {
 	void *at;
-	int rc;
 
 	if (unlinkat(dir_fd, "saved.new", 0) < 0 && errno != ENOENT)
-		return -errno;
+		return NULL;
 	s->fd = openat(dir_fd, "saved.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->fd < 0 || fchmod(s->fd, 0600) < 0 || flock(s->fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
+		return NULL;
 	s->size = size_of(clients);
-	rc = posix_fallocate(s->fd, 0, (off_t)s->size);
-	if (rc)
-		return -rc;
+	errno = posix_fallocate(s->fd, 0, (off_t)s->size);
+	if (errno)
+		return NULL;
 	at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	s->file = at;
-	return 0;
+	return at == MAP_FAILED ? NULL : at;
 }
 
 /* It appears under its name only when it is whole, with all that the old one said. */
 static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
 {
-	int rc = map_new(s, dir_fd, conf->clients);
-
-	if (rc < 0)
-		return rc;
+	s->file = map_new(s, dir_fd, conf->clients);
+	if (!s->file)
+		return -errno;
 	s->file->magic = SAVED_MAGIC;
 	s->file->version = SAVED_VERSION;
 	s->file->namespace = process_namespace();

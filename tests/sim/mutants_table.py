@@ -176,7 +176,8 @@ MUTANTS = [
         (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("one write of another session makes a rival", [
         (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
-    ("a holder is not in the table", [(GRANT, "\tclient_granted(client);\n", "")], 100),
+    ("a holder is not in the table", [
+        (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
 ]
