@@ -11,7 +11,7 @@
 enum { NAME_BYTES_MAX = 512 };
 
 bool name_valid(struct slice name);
-/* Appends the znode name. `name` must be valid. */
+/* Appends the znode name. `name` is valid, or what a valid one ends with. */
 void name_encode(struct slice name, struct bytes *znode);
 /* Appends the lock name. False, and nothing appended, when `znode` is not an encoding name_encode() makes. */
 bool name_decode(struct slice znode, struct bytes *name);

@@ -17,6 +17,7 @@
 
 #include "effect.h"
 #include "event.h"
+#include "flavour.h"
 #include "protocol/session_page.h"
 
 struct broker_limits {
@@ -30,6 +31,13 @@ struct broker_limits {
 struct broker_leftover {
 	int64_t session;
 	int64_t not_before_ns; /* it may not be ended earlier, unless EVENT_LEFTOVER_FREE; in the past: at once */
+};
+
+/* Locks whose names begin so have another flavour, or another place. */
+struct broker_prefix {
+	const char *prefix; /* not empty */
+	enum flavour flavour;
+	const char *path; /* as `root`; NULL: below the root like any other */
 };
 
 struct broker_conf {
@@ -51,6 +59,8 @@ struct broker_conf {
 	const struct broker_leftover *leftovers; /* the oldest first; at most LEFTOVERS_MAX */
 	size_t leftover_count;
 	struct broker_limits limits;
+	const struct broker_prefix *prefixes;
+	size_t prefix_count;
 };
 
 struct broker;

@@ -50,6 +50,7 @@ struct client {
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	struct request *request;  /* the LOCK that waits */
+	struct query *query;      /* what ZooKeeper is asked for it */
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;

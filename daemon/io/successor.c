@@ -50,10 +50,20 @@ static void said(void *arg, const struct event *event)
 
 	if (event->type == EVENT_ZK_CONNECTED)
 		s->said = SAID_CONNECTED;
-	else if (event->type == EVENT_ZK_EXPIRED)
+	else if (event->type == EVENT_ZK_EXPIRED && s->said != SAID_REFUSED)
 		s->said = SAID_EXPIRED;
-	else if (event->type == EVENT_ZK_SUSPENDED)
+	else if (event->type == EVENT_ZK_SUSPENDED && s->said == SAID_CONNECTED)
 		s->said = SAID_NOTHING;
+}
+
+/* The daemon's own handle tells of the same troubles. A handle whose secret was refused is dead, the session is not. */
+static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
+{
+	struct successor *s = arg;
+
+	log_debug("ending the session of an earlier daemon: %s", sentence);
+	if (kind == ZK_HANDLE_DENIED)
+		s->said = SAID_REFUSED;
 }
 
 static void refused(void *arg, const char *sentence)
@@ -170,7 +180,7 @@ static void attach(struct successor *s)
 	}
 	s->said = SAID_NOTHING;
 	s->closed = false;
-	s->handle = zk_handle_new(loop_base(s->loop), &conf, &(struct zk_handle_owner){ s, said, refused });
+	s->handle = zk_handle_new(loop_base(s->loop), &conf, &(struct zk_handle_owner){ s, said, trouble, refused });
 	rc = zk_handle_connect(s->handle, zookeeper_addresses(s->conf.zookeeper), &identity);
 	if (rc < 0) {
 		log_debug("ending the session of an earlier daemon: %s", strerror(-rc));

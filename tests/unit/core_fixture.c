@@ -299,7 +299,7 @@ void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const
 
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
 {
-	struct slice slices[8];
+	struct slice *slices = calloc(count + 1, sizeof(*slices));
 	struct event e = { .zk_answered.code = ZK_OK };
 
 	for (size_t i = 0; i < count; i++)
@@ -308,6 +308,7 @@ void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const c
 	e.zk_answered.count = count;
 	e.zk_answered.children = slices;
 	answer(f, &e);
+	free(slices);
 }
 
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
