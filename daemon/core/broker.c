@@ -32,6 +32,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
 	audit_init(b);
+	leftovers_init(b);
 	return b;
 }
 
@@ -62,6 +63,8 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	leftovers_deinit(b);
+	bytes_free(&b->rival.text);
 	trouble_deinit(&b->trouble);
 	audit_deinit(b);
 	operation_deinit(&b->operations);
@@ -199,11 +202,23 @@ static void stop(struct broker *b)
 
 static void stopped(struct broker *b, bool close_session)
 {
+	struct effect *e;
+
 	if (b->stopped)
 		return;
 	b->stopped = true;
 	heap_unset(&b->timers, &b->stop_timer);
-	effects_add(b->out, EFFECT_STOPPED)->close_session = close_session;
+	e = effects_add(b->out, EFFECT_STOPPED);
+	e->close_session = close_session;
+	e->refused = b->refused;
+}
+
+void broker_refuse(struct broker *b)
+{
+	if (b->stopping)
+		return;
+	b->refused = true;
+	stop(b);
 }
 
 /* ---- events ---- */
@@ -267,6 +282,12 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
+	case EVENT_LEFTOVER_FREE:
+		leftover_free(b, event);
+		break;
+	case EVENT_LEFTOVER_OVER:
+		leftover_over(b, event);
+		break;
 	case EVENT_STOP:
 		stop(b);
 		break;
@@ -288,6 +309,9 @@ static void fire(struct broker *b, struct timer *t)
 	case TIMER_EVENTS:
 		client_events_end(container_of(t, struct client, events_timer));
 		break;
+	case TIMER_LEFTOVER:
+		leftovers_tick(b);
+		break;
 	case TIMER_STOP:
 		stopped(b, false);
 		break;
@@ -308,8 +332,10 @@ static void pass(struct broker *b)
 static void start(struct broker *b)
 {
 	b->started = true;
-	if (!b->conf->standalone)
-		session_open(b);
+	if (b->conf->standalone)
+		return;
+	leftovers_start(b);
+	session_open(b);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
@@ -421,6 +447,7 @@ void broker_check(const struct broker *b)
 		}
 		assert(n == c->grant_count && n_lost == c->lost_count);
 		assert(b->conns[c->conn] == c);
+		assert(c->is_holder == (n > n_lost));
 		clients++;
 		held += n;
 		waiting += c->request != NULL;

@@ -118,8 +118,9 @@ void client_gone(struct client *c)
 {
 	struct broker *b = c->broker;
 
-	client_release_all(c);
+	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
 	user_leave(b, c->user);
@@ -327,8 +328,22 @@ static void drop_session_event(struct client *c)
 	event_free(c, e);
 }
 
-void client_released(struct client *c)
+static void tell_holder(struct client *c)
 {
+	bool holds = holds_something(c);
+	struct effect *e;
+
+	if (c->is_holder == holds || c->broker->conns[c->conn] != c)
+		return;
+	c->is_holder = holds;
+	e = effects_add(c->broker->out, EFFECT_HOLDER);
+	e->conn = c->conn;
+	e->holds = holds;
+}
+
+void client_grants_changed(struct client *c)
+{
+	tell_holder(c);
 	if (holds_something(c))
 		return;
 	c->told_jeopardy = false;
@@ -337,7 +352,7 @@ void client_released(struct client *c)
 
 void client_tell_lost(struct client *c, struct grant *g)
 {
-	client_released(c);
+	client_grants_changed(c);
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {

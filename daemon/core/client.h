@@ -56,7 +56,7 @@ struct client {
 	struct client_event_list events;
 	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
-	bool told_jeopardy;
+	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
@@ -68,8 +68,8 @@ void client_half_closed(struct client *c);
 void client_gone(struct client *c);
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It let go of a grant: when it holds nothing any more it is in no jeopardy. */
-void client_released(struct client *c);
+/* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
+void client_grants_changed(struct client *c);
 /* Releases everything; the connection stays. */
 void client_release_all(struct client *c);
 /* NULL when there is none. */

@@ -80,6 +80,9 @@ static void info_session(const struct broker *b, struct bytes *out)
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
+	line_text(out, "rival", b->rival.lives ? bytes_view(&b->rival.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)leftovers_open(b));
+	line_int(out, "leftover_wait_ms", leftovers_wait_ns(b) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 

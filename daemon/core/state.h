@@ -4,9 +4,11 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/announce.h"
 #include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
+#include "core/leftover.h"
 #include "core/lock.h"
 #include "core/operation.h"
 #include "core/random.h"
@@ -14,7 +16,7 @@
 #include "core/stats.h"
 #include "core/trouble.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
@@ -26,6 +28,7 @@ struct broker {
 	struct effects *out; /* where its effects go */
 	int64_t started_ns;
 	bool started, stopping, stopped;
+	bool refused; /* it stops because its name is another's */
 	struct heap timers;
 	struct timer stop_timer;
 
@@ -44,6 +47,8 @@ struct broker {
 	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
+	struct rival rival;
+	struct leftovers leftovers;
 	struct trouble trouble;
 	struct operations operations;
 	struct audit audit;
@@ -58,6 +63,8 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
+/* Stops as if asked to, and says that starting again would not help. */
+void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);

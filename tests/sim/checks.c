@@ -40,8 +40,7 @@ bool check_is_meddled(const struct world *w, int64_t token)
 	return false;
 }
 
-/* Is it inside what its broker can prove? */
-static bool grant_valid(const struct caller *c, int lock)
+bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
@@ -71,7 +70,7 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 				continue;
 			if (a->shared && o->holding[a->lock].shared)
 				continue;
-			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
+			if (check_grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
 				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
 					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
 					   " (znode %" PRIx64 ")", w->lock_name[a->lock], c->host->index, c->conn, token,
@@ -236,7 +235,7 @@ void check_foreign_grant(struct world *w, int lock, const char *path)
 		return;
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++)
-			if (grant_valid(&w->hosts[h].clients[i], lock) &&
+			if (check_grant_valid(&w->hosts[h].clients[i], lock) &&
 			    !(check_is_reader(mine) && w->hosts[h].clients[i].holding[lock].shared))
 				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
 					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
@@ -261,7 +260,7 @@ void check_before(struct host *h, const struct event *e)
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;
-		h->safe_until = 0;
+		h->safe_until = h->saved_until = 0;
 	}
 	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
 		void_grants(h);
@@ -279,6 +278,9 @@ static void check_told(struct host *h)
 			const struct holding *g = &c->holding[lock];
 
 			any = any || (g->held && !g->lost);
+			if (check_grant_valid(c, lock) && !h->holds[c->conn])
+				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
+					   h->index, c->conn, h->w->lock_name[lock]);
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
@@ -295,6 +297,8 @@ void check_after(struct host *h)
 	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
+	if (safe != INT64_MIN && safe > h->saved_until)
+		h->saved_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
 		broker_check(h->broker);
 }
@@ -356,6 +360,20 @@ static void meddle(struct world *w, struct znode *n)
 	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, at);
 }
 
+/* A process whose daemon is dead may act on its grant until the last instant it was told. */
+static void check_believed(struct world *w, int lock, const struct znode *n)
+{
+	size_t i;
+
+	for (i = 0; i < w->belief_count && i < BELIEFS_MAX; i++) {
+		const struct belief *b = &w->belief[i];
+
+		if (b->lock == lock && czxid_of(b->token) == n->czxid && w->sched.now < b->until)
+			world_fail(w, lock, "host %d: %s goes away, and a process that its dead daemon granted it may act on "
+				   "that for %" PRId64 " ms more", b->host->index, n->path, (b->until - w->sched.now) / MS);
+	}
+}
+
 void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 {
 	struct world *w = world;
@@ -369,6 +387,8 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	w->deleted_at[lock] = w->sched.now;
 	if (cause == ZK_BY_OPERATOR)
 		meddle(w, n);
+	else
+		check_believed(w, lock, n);
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			struct caller *c = &w->hosts[h].clients[i];
@@ -378,7 +398,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 				continue;
 			if (cause == ZK_BY_OPERATOR)
 				g->meddled = check_is_meddled(w, g->token);
-			else if (grant_valid(c, lock))
+			else if (check_grant_valid(c, lock))
 				world_fail(w, lock, "host %d client %u: %s goes away under its valid grant", h, c->conn, n->path);
 		}
 }
@@ -545,7 +565,7 @@ void clutter_start(struct world *w)
 /* Everybody has left and time has passed: nothing may remain. */
 void check_end(struct world *w)
 {
-	int h, lock;
+	int h, i, lock;
 
 	for (lock = 0; lock < w->lock_count; lock++) {
 		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
@@ -562,5 +582,8 @@ void check_end(struct world *w)
 		if (!broker_quiet(w->hosts[h].broker))
 			world_fail(w, -1, "host %d: its clients have left, and not all that they left behind is gone", h);
 		broker_check(w->hosts[h].broker);
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			if (w->hosts[h].holds[i])
+				world_fail(w, -1, "host %d client %d: nobody holds anything, and it is in the table of holders", h, i);
 	}
 }

@@ -218,6 +218,8 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_ZK_TROUBLE:
 	case EVENT_ZK_PACKET:
 	case EVENT_TOKENS:
+	case EVENT_LEFTOVER_FREE:
+	case EVENT_LEFTOVER_OVER:
 	case EVENT_STOP:
 		break;
 	}

@@ -14,6 +14,7 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+LEFTOVER = "daemon/core/leftover.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
@@ -64,6 +65,8 @@ MUTANTS = [
         (SESSION,
          "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
          "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+        (SESSION, "\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
+        (SESSION, "\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (SESSION,
          "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
@@ -174,6 +177,16 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("what an earlier daemon left is ended whoever lives", [
+        (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
+         "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+    ("what an earlier daemon left is taken for a rival", [
+        (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
+        (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+    ("one write of another session makes a rival", [
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
+    ("a holder is not in the table", [
+        (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"

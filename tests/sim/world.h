@@ -18,6 +18,8 @@ enum {
 	LOCKS_MAX = 4,
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
+	BELIEFS_MAX = 128,
+	SAVED_MAX = 5,
 	QUEUE_MAX = 6,
 	ASK_WORDS = 8,
 	ASK_BYTES = 128,
@@ -103,6 +105,19 @@ struct caller {
 	struct holding holding[LOCKS_MAX];
 };
 
+/* What a dead process of the daemon left in its file of one session. */
+struct saved {
+	int64_t session, not_before;       /* of the host's clock */
+	int64_t holder_dies[CLIENTS_MAX];  /* of the processes that its table names; 0: not named */
+};
+
+/* A process that was told of a grant, and of nothing since: its daemon is dead. */
+struct belief {
+	struct host *host;
+	int lock;
+	int64_t token, until;
+};
+
 struct host {
 	struct world *w;
 	int index;
@@ -118,6 +133,11 @@ struct host {
 	uint64_t timer_life, life, order;
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
+	int64_t saved_until;     /* the last instant that a holder can have been told under that session */
+	bool holds[CLIENTS_MAX]; /* the table of holders, by connection */
+	struct saved saved[SAVED_MAX]; /* sessions of earlier lives, the oldest first */
+	int saved_count;
+	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
@@ -167,6 +187,8 @@ struct world {
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
+	struct belief belief[BELIEFS_MAX];
+	size_t belief_count;
 	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
@@ -196,6 +218,14 @@ void host_free(struct host *h);
 int64_t host_now(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
+
+/* saved.c: what a host's daemon leaves to the next one, and what that one does with it */
+/* The process is about to end. */
+void saved_leave(struct host *h);
+/* A process begins: fills in what the configuration says of leftovers. */
+void saved_begin(struct host *h);
+void saved_end(struct host *h, int64_t session);
+void saved_holder(struct host *h, uint32_t conn, bool holds);
 
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
@@ -231,6 +261,8 @@ void check_end(struct world *w);
 void check_audited(struct caller *c, const struct ask *a);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
+/* Is it inside what its broker can prove? */
+bool check_grant_valid(const struct caller *c, int lock);
 bool check_is_meddled(const struct world *w, int64_t token);
 
 bool check_is_reader(const struct znode *n);

@@ -437,15 +437,6 @@ def test_a_daemon_that_was_killed_comes_back(own_zk, daemons, clients):
     harness.wait_until(lambda: alpha.info()["announced"] == "1", "its name to be its own again")
 
 
-def test_two_daemons_of_one_name_are_reported(daemons, zk, root, clients):
-    first, second = daemons(zk, root, host="alpha"), daemons(zk, root, host="alpha")
-    a, b = clients(first), clients(second)
-    a.call("LOCK", "a")
-    assert b.call("LOCK", "a", "WAIT", 200) is None
-    assert first.info()["announced"] == "1" and second.info()["announced"] == "0"
-    harness.wait_until(lambda: "alpha" in second.log(), "the report")
-
-
 def test_a_daemon_that_ends_takes_its_znodes_along(daemons, zk, root, kazoo_client):
     d = daemons(zk, root, host="alpha")
     k = kazoo_client(zk)

@@ -390,6 +390,25 @@ static void a_session_silent_for_too_long_is_given_up(void **state)
 	assert_int_equal(f->opens, 2);
 }
 
+static void connections_that_end_at_once_are_worth_a_warning(void **state)
+{
+	static const char text[] = "somebody else may be using this session";
+	struct fixture *f = *state;
+
+	fixture_pass(f, 1000);
+	for (int i = 0; i < 5; i++) {
+		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+		assert_false(fixture_logged(f, text)); /* the first connection lasted */
+		fixture_zk_connected(f, SESSION);
+		fixture_pass(f, 200);
+	}
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_true(fixture_logged(f, text));
+	fixture_zk_connected(f, SESSION);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(fixture_logged(f, text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +435,7 @@ int main(void)
 		TEST(losses_do_not_eat_the_limits),
 		TEST(waking_after_the_deadline_tells_the_loss_first),
 		TEST(a_session_silent_for_too_long_is_given_up),
+		TEST(connections_that_end_at_once_are_worth_a_warning),
 #undef TEST
 	};
 
