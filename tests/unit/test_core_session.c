@@ -51,6 +51,7 @@ static void the_first_answered_write_proves_the_session(void **state)
 	assert_int_equal(safe_ms(f), 7500); /* from the time of sending */
 }
 
+/* Pitfall 4. */
 static void reads_prove_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -220,6 +221,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 	bytes_clear(&f->replies[0]);
 }
 
+/* Pitfall 5. */
 static void a_grant_must_be_proven_for_long_enough(void **state)
 {
 	struct fixture *f = *state;
@@ -236,6 +238,7 @@ static void a_grant_must_be_proven_for_long_enough(void **state)
 	fixture_expect(f, 2, "");
 }
 
+/* Pitfall 5. */
 static void after_a_standstill_nothing_is_granted_until_a_later_write(void **state)
 {
 	struct fixture *f = *state;
