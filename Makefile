@@ -33,7 +33,7 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c
-CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
+CORE = effect.c broker.c user.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
 	directory.c contender.c operation.c record.c announce.c session.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
@@ -42,7 +42,7 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c
+UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c test_core_lease.c test_core_enqueue.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c
 FUZZ = fuzz_resp.c

@@ -45,7 +45,7 @@ static void info_server(const struct broker *b, struct bytes *out)
 static void info_clients_section(const struct broker *b, struct bytes *out)
 {
 	line_int(out, "connected_clients", (int64_t)b->client_count);
-	line_int(out, "blocked_clients", (int64_t)b->request_count);
+	line_int(out, "blocked_clients", (int64_t)b->blocked_count);
 	line_int(out, "users", (int64_t)b->users.count);
 }
 
@@ -97,6 +97,7 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
 	line_int(out, "limit_locks", (int64_t)l->locks);
 	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
+	line_int(out, "limit_requests_per_client", (int64_t)l->requests_per_client);
 	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
 	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
 	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
@@ -174,14 +175,21 @@ static void fields_client(struct bytes *out, const struct client *c)
 static void holder_here(struct client *c, const struct grant *g)
 {
 	struct bytes *out = client_out(c);
+	int64_t rest_ns = grant_lease_rest_ns(g);
 
-	resp_map(out, 10, c->version);
+	resp_map(out, 12, c->version);
 	field_text(out, SLICE("host"), slice_of(c->broker->conf->host));
 	fields_client(out, g->client);
 	field_text(out, SLICE("mode"), slice_of(mode_word(g->mode)));
 	field_int(out, SLICE("depth"), g->depth);
 	field_int(out, SLICE("token"), g->token);
 	field_int(out, SLICE("held_ms"), (c->broker->now_ns - g->granted_ns) / NS_PER_MS);
+	resp_bulk(out, SLICE("lease_ms"));
+	if (rest_ns == INT64_MAX)
+		resp_nil(out, c->version);
+	else
+		resp_integer(out, rest_ns / NS_PER_MS);
+	field_text(out, SLICE("data"), bytes_view(&g->data));
 }
 
 /* Whose znode it is is known of the one that this host watches. */
@@ -313,6 +321,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	bytes_text(out, " waiting=");
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
+	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
 	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));

@@ -12,7 +12,7 @@
 #include "core/session.h"
 #include "core/stats.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(client_list, client);
@@ -36,7 +36,8 @@ struct broker {
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
-	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
+	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
 
 	struct session session;
 	struct operations operations;

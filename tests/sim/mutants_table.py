@@ -92,8 +92,7 @@ MUTANTS = [
          "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
          "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
     ("the token forgets the hand-offs", [
-        (SETTLE, "client_reply_integer(client, (c->czxid << 10) | c->handoffs);",
-         "client_reply_integer(client, c->czxid << 10);")], 100),
+        (SETTLE, "request_grant(r, (c->czxid << 10) | c->handoffs);", "request_grant(r, c->czxid << 10);")], 100),
     ("a claim goes back only when a grant has ended", [
         (SETTLE,
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
@@ -166,5 +165,5 @@ MUTANTS = [
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
     ("the loss is not told", [
-        (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+        (GRANT, "\tclient_tell_lost(g->client, g);\n", "")], 100),
 ]
