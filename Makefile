@@ -46,7 +46,7 @@ UNIT_CORE = test_core_lock.c test_core_claim.c test_core_session.c test_core_lea
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+SIM = sim.c world.c host.c caller.c asks.c told.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c

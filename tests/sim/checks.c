@@ -45,7 +45,7 @@ static bool grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !g->meddled && c->host->broker &&
+	return g->held && !g->lost && !ask_unsure(g) && c->host->broker &&
 		host_now(c->host) < broker_safe_until(c->host->broker);
 }
 
@@ -78,6 +78,14 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 		}
 }
 
+/* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
+static const struct ask *waiting_ask(const struct caller *c, int lock)
+{
+	if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)
+		return &c->current;
+	return c->wait[lock].on && !c->wait[lock].blind ? &c->wait[lock].ask : NULL;
+}
+
 static void check_fifo(struct caller *c, const struct ask *a)
 {
 	struct world *w = c->host->w;
@@ -85,11 +93,9 @@ static void check_fifo(struct caller *c, const struct ask *a)
 
 	for (i = 0; i < c->host->client_count; i++) {
 		struct caller *o = &c->host->clients[i];
-		const struct ask *b = &o->current;
+		const struct ask *b = waiting_ask(o, a->lock);
 
-		if (o == c || !o->asking || b->command != COMMAND_LOCK || b->lock != a->lock || b->order > a->order)
-			continue;
-		if (o->state != CLIENT_ON || o->half_closed)
+		if (o == c || !b || b->order > a->order || o->state != CLIENT_ON || o->half_closed)
 			continue;
 		if (b->wait_ms >= 0 && b->asked_at + b->wait_ms * MS <= w->sched.now)
 			continue; /* it is on its way out */
@@ -189,12 +195,27 @@ static void void_grants(struct host *h)
 				h->clients[i].holding[lock].lost = true;
 }
 
-void check_before(struct host *h, const struct event *e)
+/* Deadlines are applied before the event: what is due now is over, whatever else happens. */
+static void end_due(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < LOCKS_MAX; lock++) {
+			struct holding *g = &h->clients[i].holding[lock];
+			struct wait *wait = &h->clients[i].wait[lock];
+
+			if (g->held && !g->lost && g->lease_until <= h->w->sched.now)
+				g->lost = g->by_lease = true;
+			if (wait->on && !wait->over_at && wait->ask.asked_at + wait->ask.wait_ms * MS <= h->w->sched.now)
+				wait->over_at = h->w->sched.now;
+		}
+}
+
+static void check_session(struct host *h, const struct event *e)
 {
 	int64_t safe;
 
-	if (h->conf.standalone)
-		return;
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;
@@ -202,6 +223,13 @@ void check_before(struct host *h, const struct event *e)
 	}
 	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
 		void_grants(h);
+}
+
+void check_before(struct host *h, const struct event *e)
+{
+	if (!h->conf.standalone)
+		check_session(h, e);
+	end_due(h);
 }
 
 /* Holders that get pushes are told of a loss at once; the timer is set so that nobody is told late. */
@@ -215,13 +243,40 @@ static void check_told(struct host *h)
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
 
-			any = any || (g->held && !g->lost);
+			any = any || (g->held && !g->lost && !ask_unsure(g));
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
+			if (g->held && !g->lost && !ask_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
+				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
 	if (any && !h->conf.standalone && broker_deadline(h->broker) > broker_safe_until(h->broker))
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
+}
+
+/* The end of a queued wait is told in time: once it has run out, a sixth of T is left to learn what is to be told. */
+static void check_wait(struct caller *c, int lock)
+{
+	const struct wait *wait = &c->wait[lock];
+	struct world *w = c->host->w;
+	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 : wait->ask.asked_at + wait->ask.wait_ms * MS;
+
+	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)
+		return;
+	if (wait->over_at && end <= w->sched.now)
+		world_fail(w, lock, "host %d client %u: its wait for %s ran out and it was not told", c->host->index,
+			   c->conn, w->lock_name[lock]);
+	if (broker_deadline(c->host->broker) - c->host->offset > end)
+		world_fail(w, lock, "host %d: the timer comes after the end of a wait", c->host->index);
+}
+
+static void check_waits(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < h->w->lock_count; lock++)
+			check_wait(&h->clients[i], lock);
 }
 
 void check_after(struct host *h)
@@ -229,6 +284,7 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	check_waits(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
@@ -350,7 +406,7 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || waiting_ask(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -383,10 +439,9 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
-			const struct caller *c = &w->hosts[h].clients[i];
+			const struct ask *a = waiting_ask(&w->hosts[h].clients[i], lock);
 
-			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-			    c->current.asked_at < since && has_znode(&w->hosts[h], dir))
+			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir))
 				return true;
 		}
 	return false;
@@ -410,7 +465,7 @@ static void check_moves(struct world *w, int lock)
 	if (!h || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].holding[lock].held)
+		if (h->clients[i].holding[lock].held || (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
 			return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);

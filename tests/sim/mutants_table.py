@@ -13,6 +13,8 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+CLIENT = "daemon/core/client.c"
+COMMAND = "daemon/core/command.c"
 
 MUTANTS = [
     ("no list again when the predecessor is gone at the get", [
@@ -166,4 +168,48 @@ MUTANTS = [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
     ("the loss is not told", [
         (GRANT, "\tclient_tell_lost(g->client, g);\n", "")], 100),
+    ("the end of a lease is not told", [
+        (GRANT,
+         "\t\tb->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
+         "\t\tb->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
+    ("the token after the end of a lease is not larger", [
+        (SETTLE,
+         "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode_conflicts(c->granted_mode, mode) && (TAILQ_EMPTY(&lock->lost) ||\n"
+         "\t    TAILQ_LAST(&lock->lost, grant_list)->loss != LOSS_LEASE))\n\t\tc->handoffs++;")], 100),
+    ("a lease ends when somebody else wants the lock", [
+        ("daemon/core/broker.c",
+         "\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n",
+         "\t\tif (container_of(t, struct grant, lease)->lock->request_count)\n"
+         "\t\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n")], 100),
+    ("a re-entry shortens the lease", [
+        (GRANT, "\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
+    ("a re-entry without a lease keeps that of before", [
+        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&b->timers, &g->lease);\n\telse if (lease_ns >",
+         "\tif (lease_ns >")], 100),
+    ("RENEW answers and does nothing", [
+        (COMMAND, "\tgrant_renew(g, lease_ns);\n", "")], 100),
+    ("VALID knows nothing of leases", [
+        (COMMAND, "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));",
+         "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, INT64_MAX);")], 100),
+    ("CANCEL answers 1 and the wait goes on", [
+        (COMMAND, "\tif (r) {\n\t\trequest_end(r);\n", "\tif (r) {\n")], 100),
+    ("a cancelled wait leaves its claim behind", [
+        (COMMAND, "\t\trequest_end(r);\n\t\tc->broker",
+         "\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
+         "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
+         "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
+    ("the end of a request is not looked at", [
+        (REQUEST, "\tbytes_free(&r->data);\n\tmem_free(r);\n\tlock_touch(lock);\n",
+         "\tbytes_free(&r->data);\n\tmem_free(r);\n")], 1000),
+    ("a queued wait that ran out is not told", [
+        (REQUEST, "\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
+    ("a queued wait that was granted is not told", [
+        (REQUEST, "\t\tclient_tell_granted(client, bytes_view(&lock->name), token);", "\t\t;")], 100),
+    ("a queued wait that failed is not told", [
+        (REQUEST, "\t\tclient_tell_failed(client, bytes_view(&lock->name), code, sentence);", "\t\t;")], 300),
+    ("two requests of one client for one name", [
+        (COMMAND, "\telse if (lock && request_find(lock, c))\n", "\telse if (false)\n")], 100),
+    ("RESET and the end of a client leave the queued waits", [
+        (CLIENT, "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
 ]

@@ -131,7 +131,8 @@ static void locks_init(struct world *w)
 static struct broker_limits limits_choose(struct world *w)
 {
 	struct broker_limits l = {
-		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_uid = 100,
+		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
+		.requests_per_uid = 100,
 		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100, .session_path_bytes = 100000,
 	};
 
@@ -139,6 +140,7 @@ static struct broker_limits limits_choose(struct world *w)
 		return l;
 	l.locks = 2;
 	l.requests_per_lock = 2;
+	l.requests_per_client = 2;
 	l.requests_per_uid = 3;
 	l.grants_per_client = 2;
 	l.grants_per_uid = 3;
@@ -213,7 +215,7 @@ static bool clients_finished(const struct world *w)
 			if (!c->done || c->sent)
 				return false;
 			for (lock = 0; lock < LOCKS_MAX; lock++)
-				if (c->holding[lock].held)
+				if (c->holding[lock].held || c->wait[lock].on)
 					return false;
 		}
 	return true;
@@ -222,7 +224,7 @@ static bool clients_finished(const struct world *w)
 static void describe_waiters(struct world *w, char *text, size_t size)
 {
 	size_t len = 0;
-	int h, i;
+	int h, i, lock;
 
 	text[0] = '\0';
 	for (h = 0; h < w->host_count; h++)
@@ -234,6 +236,10 @@ static void describe_waiters(struct world *w, char *text, size_t size)
 							w->lock_name[c->current.lock]);
 			else if (len < size && !c->done)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d was never granted;", h, i);
+			for (lock = 0; lock < w->lock_count && len < size; lock++)
+				if (c->wait[lock].on)
+					len += (size_t)snprintf(text + len, size - len, " host %d client %d has queued for %s;", h,
+								i, w->lock_name[lock]);
 		}
 }
 

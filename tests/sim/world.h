@@ -55,6 +55,7 @@ struct ask {
 	enum command command;
 	int lock, target;
 	int64_t wait_ms;   /* -1: no WAIT */
+	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
@@ -66,8 +67,19 @@ struct holding {
 	bool held;
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
+	bool by_lease;     /* lost, because its lease ran out */
 	bool meddled;      /* an operator deleted its znode */
+	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
+	int64_t lease_until; /* INT64_MAX: none */
+};
+
+/* A wait by ENQUEUE as the model sees it. */
+struct wait {
+	bool on;
+	bool blind;        /* under RESP2 its end is known only once it was read */
+	int64_t over_at;   /* when its broker could first see that its time had run out; 0: not yet */
+	struct ask ask;
 };
 
 enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
@@ -87,6 +99,8 @@ struct caller {
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
+	struct wait wait[LOCKS_MAX];
+	int enqueues_sent[LOCKS_MAX], hellos_sent; /* not answered yet */
 };
 
 struct host {
@@ -123,6 +137,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
 	uint64_t faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -186,7 +201,6 @@ int64_t host_proven_ns(const struct host *h);
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
 void caller_begin(struct caller *c);
 void caller_replied(struct caller *c, struct slice reply);
-void caller_pushed(struct caller *c, struct slice push);
 /* It holds nothing any more, by what it asked for or because it is gone. */
 void caller_let_go(struct caller *c);
 /* The broker wants the connection closed. */
@@ -201,6 +215,19 @@ struct ask ask_choose(struct caller *c);
 /* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Whether the model knows for certain that the grant was not lost unseen. */
+bool ask_unsure(const struct holding *g);
+/* What a grant made now is. */
+struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token);
+/* A level more. */
+void ask_reentered(struct caller *c, const struct ask *a);
+
+/* told.c: what a client is told by events */
+void told_pushed(struct caller *c, struct slice push);
+/* Of a grant made, or entered again, that is read later: it may be lost by then, and its lease is not known. */
+void told_late(struct holding *g);
+/* The answer of EVENTS. */
+void told_event(struct caller *c, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
