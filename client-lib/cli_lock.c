@@ -214,6 +214,9 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_REVOKE:
 		cli_say("The lock %s is asked back: %s.", event->name, event->reason);
 		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
 	case LB_EVENT_OTHER:
 		break;
 	}

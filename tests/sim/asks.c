@@ -70,6 +70,8 @@ static struct ask lock_ask(struct caller *c)
 		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
 	if (a.wait_ms < 0 && (c->sent || a.lock <= highest_held(c)))
 		a.wait_ms = rng_between(&w->rng, 1, 2000);
+	if (w->plain)
+		return a;
 	if (rng_percent(&w->rng, 20))
 		a.lease_ms = lease_choose(w);
 	if (!may_touch(c, a.lock))
@@ -159,7 +161,7 @@ struct ask ask_choose(struct caller *c)
 	}
 	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
 		return wait_ask(c, waited);
-	if (lock >= 0 && rng_percent(r, 10)) {
+	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {
 		struct ask a = unlock_ask(c, lock);
 
 		a.command = COMMAND_RENEW;

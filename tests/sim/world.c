@@ -30,7 +30,7 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
-	  .operator_from = 770, .hosts_max = 2, .locks_max = 1 },
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .plain_percent = 70 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
@@ -184,6 +184,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->mix = mix_choose(&w->rng);
 	if (mix)
 		w->mix = mix_find(mix);
+	w->plain = rng_percent(&w->rng, w->mix->plain_percent);
 	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
 	w->tick = ticks[rng_below(&w->rng, 3)];
 	w->timeout = w->tick * rng_between(&w->rng, 5, 9);

@@ -46,6 +46,7 @@ struct mix {
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
+	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	bool near_wrap;
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -156,6 +157,7 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	bool plain;              /* no leases, no queued waits */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
 	int64_t last_fault;
