@@ -64,16 +64,13 @@ struct client {
 
 void client_connected(struct broker *b, const struct event *event);
 void client_half_closed(struct client *c);
-/* Releases everything and frees it. */
-void client_gone(struct client *c);
+void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
 /* It let go of a grant: when it holds nothing any more it is in no jeopardy. */
 void client_released(struct client *c);
-/* Releases everything; the connection stays. */
-void client_release_all(struct client *c);
-/* NULL when there is none. */
-struct client *client_by_id(struct broker *b, uint64_t id);
+void client_release_all(struct client *c); /* the connection stays */
+struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
 
 /* Where replies are written. */
 struct bytes *client_out(struct client *c);
@@ -85,10 +82,8 @@ void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
 
-/* The grant just became lost. */
-void client_tell_lost(struct client *c, struct grant *g);
-/* Jeopardy or safe, by the session's state. */
-void client_tell_session(struct client *c);
+void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
+void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
 void client_tell_revoke(struct client *c, const struct grant *g);
 /* How a queued request ended. */
 void client_tell_granted(struct client *c, struct slice name, int64_t token);
@@ -98,8 +93,7 @@ void client_tell_failed(struct client *c, struct slice name, enum error_code cod
 void client_lost_told(struct client *c, struct grant *g);
 /* EVENTS: answers now or waits. wait_ns < 0: for ever. */
 void client_events(struct client *c, int64_t wait_ns);
-/* EVENTS ends with nil. */
-void client_events_end(struct client *c);
+void client_events_end(struct client *c); /* EVENTS ends with nil */
 /* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
 void client_speak(struct client *c, int version);
 /* False, and why, when a limit of the client or its user is reached. */
