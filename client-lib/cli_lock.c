@@ -38,6 +38,7 @@ struct lock_job {
 	struct lb *lb;
 	const char *name;
 	char **command;
+	const char *data; /* NULL: none */
 	int64_t wait_ms, grace_ms;
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
@@ -82,7 +83,7 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt(argc, argv, "+:nw:k:")) != -1) {
+	while ((c = getopt(argc, argv, "+:nw:k:d:")) != -1) {
 		switch (c) {
 		case 'n':
 			job->wait_ms = 0;
@@ -95,8 +96,11 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			if (parse_seconds(optarg, &job->grace_ms) < 0)
 				return cli_usage("-k wants seconds, not \"%s\".", optarg);
 			break;
+		case 'd':
+			job->data = optarg;
+			break;
 		case ':':
-			return cli_usage("-%c wants a number of seconds.", optopt);
+			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
 		case '?':
 			return cli_usage("lock has no option -%c.", optopt);
 		}
@@ -355,11 +359,14 @@ static void introduce(struct lock_job *job)
 
 static int take_and_run(struct lock_job *job)
 {
+	struct lb_options options = LB_OPTIONS;
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	options.timeout_ms = job->wait_ms;
+	options.data = job->data;
+	r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);
