@@ -12,19 +12,24 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
+	"       lockbroker [-S SOCKET] why NAME\n"
+	"       lockbroker [-S SOCKET] hosts\n"
 	"       lockbroker [-S SOCKET] ping\n"
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
 	"\n"
 	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
+	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
 	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
-	"  who    who holds the lock NAME, as far as this host knows, and who waits for it here\n"
+	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
+	"  why    why it is not granted yet, in a sentence\n"
+	"  hosts  the hosts that share locks with this one\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
 	"\n"
@@ -123,14 +128,34 @@ static int run_who(struct lb *lb, const char *name)
 
 	if (status != CLI_OK)
 		return status;
-	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none known on this host\n");
+	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
 	cli_table(reply);
 	status = ask(lb, "QUEUE", name, &reply);
 	if (status != CLI_OK)
 		return status;
-	printf(lb_reply_count(reply) > 0 ? "\nwaiting on this host:\n" : "\nwaiting on this host: none\n");
+	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
 	cli_table(reply);
 	return CLI_OK;
+}
+
+static int run_why(struct lb *lb, const char *name)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "WHY", name, &reply);
+
+	if (status == CLI_OK)
+		cli_line(lb_reply_item(reply, 0));
+	return status;
+}
+
+static int run_hosts(struct lb *lb, const char *none)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "HOSTS", NULL, &reply);
+
+	if (status == CLI_OK)
+		cli_table(reply);
+	return status;
 }
 
 static int run_ping(struct lb *lb, const char *none)
@@ -170,6 +195,8 @@ static const struct {
 } commands[] = {
 	{ "ls", 0, 1, run_ls },
 	{ "who", 1, 1, run_who },
+	{ "why", 1, 1, run_why },
+	{ "hosts", 0, 0, run_hosts },
 	{ "ping", 0, 0, run_ping },
 	{ "info", 0, 1, run_info },
 };

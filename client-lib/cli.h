@@ -24,6 +24,8 @@ int cli_exit_of(enum lb_result result);
 
 /* Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
 void cli_table(const struct lb_reply *reply);
+/* Prints a text or a number in a line of its own, as it would stand in a table. */
+void cli_line(const struct lb_reply *value);
 
 /* `lockbroker lock`: argv[0] is "lock". Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -39,6 +40,7 @@ struct lock_job {
 	const char *name;
 	char **command;
 	const char *data; /* NULL: none */
+	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
@@ -78,13 +80,24 @@ static int parse_seconds(const char *text, int64_t *ret_ms)
 
 static int parse_options(struct lock_job *job, int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "shared", no_argument, NULL, 's' },
+		{ "exclusive", no_argument, NULL, 'x' },
+		{ 0 },
+	};
 	int c;
 
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt(argc, argv, "+:nw:k:d:")) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:", options, NULL)) != -1) {
 		switch (c) {
+		case 's':
+			job->shared = true;
+			break;
+		case 'x':
+			job->shared = false;
+			break;
 		case 'n':
 			job->wait_ms = 0;
 			break;
@@ -102,6 +115,8 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 		case ':':
 			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
 		case '?':
+			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
+				return cli_usage("lock has no option %s.", argv[optind - 1]);
 			return cli_usage("lock has no option -%c.", optopt);
 		}
 	}
@@ -365,6 +380,7 @@ static int take_and_run(struct lock_job *job)
 
 	introduce(job);
 	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
 	options.data = job->data;
 	r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {

@@ -152,6 +152,15 @@ static void print_row(const struct table *t, const struct lb_reply *row)
 	putchar('\n');
 }
 
+void cli_line(const struct lb_reply *value)
+{
+	struct cell cell;
+
+	cell_set(&cell, value);
+	cell_print(&cell);
+	putchar('\n');
+}
+
 void cli_table(const struct lb_reply *reply)
 {
 	struct table t = { .rows = lb_reply_item(reply, 0) };

@@ -232,7 +232,7 @@ void lb_close(struct lb *lb)
 
 /* A request for a lock in words; `digits` hold its numbers. */
 struct request {
-	struct slice words[8];
+	struct slice words[9];
 	size_t count;
 	char digits[2][24];
 	int64_t timeout_ms, lease_ms;
@@ -260,6 +260,8 @@ static enum lb_result request_fill(struct lb *lb, struct request *r, const char 
 	r->lease_ms = options->lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->lease_ms;
 	if (r->words[1].len > NAME_BYTES_MAX)
 		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
+	if (options->shared)
+		r->words[r->count++] = SLICE("SHARED");
 	if (r->timeout_ms >= 0)
 		add_number(r, "WAIT", r->timeout_ms, r->digits[0]);
 	if (r->lease_ms)
@@ -338,6 +340,15 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 	return lb_lock_with(lb, name, &options, ret_token);
 }
 
+enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+{
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	options.shared = 1;
+	return lb_lock_with(lb, name, &options, ret_token);
+}
+
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token)
 {
 	return lb_lock_timeout(lb, name, -1, ret_token);
@@ -390,6 +401,17 @@ enum lb_result lb_cancel(struct lb *lb, const char *name)
 		return wire_fail(lb, LB_NONE, "Nothing waits for the lock %s.", name);
 	if (r == LB_OK)
 		holdings_unwait(&lb->holdings, words[1]);
+	return r;
+}
+
+enum lb_result lb_downgrade(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("DOWNGRADE"), slice_of(name) };
+	int64_t token = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &token);
+
+	if (r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], -1);
 	return r;
 }
 

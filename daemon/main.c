@@ -46,6 +46,7 @@ struct options {
 struct daemon {
 	struct conf conf;
 	struct broker_conf broker;
+	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
 	char secret[SECRET_BYTES_MAX];
@@ -203,6 +204,36 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 	};
 }
 
+static enum flavour flavour_of(const struct conf_prefix *prefix)
+{
+	switch ((enum conf_flavour)prefix->flavour) {
+	case CONF_FLAVOUR_RW:
+		return FLAVOUR_RW;
+	case CONF_FLAVOUR_MUTEX:
+		return FLAVOUR_MUTEX;
+	case CONF_FLAVOUR_KAZOO:
+		return FLAVOUR_KAZOO;
+	}
+	abort();
+}
+
+static void fill_prefixes(struct daemon *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->conf.prefix_count; i++) {
+		const struct conf_prefix *prefix = &d->conf.prefixes[i];
+
+		d->prefixes[i] = (struct broker_prefix){
+			.prefix = prefix->prefix,
+			.flavour = flavour_of(prefix),
+			.path = prefix->path[0] ? prefix->path : NULL,
+		};
+	}
+	d->broker.prefixes = d->prefixes;
+	d->broker.prefix_count = d->conf.prefix_count;
+}
+
 /*
  * Clients are turned away before descriptors run out: without one for itself the daemon could not get back to
  * ZooKeeper.
@@ -340,6 +371,7 @@ static int start_parts(struct daemon *d)
 		.servers = d->conf.servers,
 		.timeout_ms = (int)d->conf.session_timeout_ms,
 		.tick_ms = (int)d->conf.tick_ms,
+		.packet_bytes = d->conf.session_path_bytes,
 		.secret = d->secret[0] ? d->secret : NULL,
 	};
 	const struct server_conf server_conf = {
@@ -443,6 +475,7 @@ int main(int argc, char **argv)
 		read_boot_id(d.boot_id, sizeof(d.boot_id));
 		snprintf(d.page_path, sizeof(d.page_path), "%s/session", d.conf.rundir);
 		fill_broker_conf(&d.broker, &d.conf, options.standalone);
+		fill_prefixes(&d);
 		d.broker.boot_id = d.boot_id;
 		d.broker.session_page = d.page_path;
 		status = EXIT_FAILURE;

@@ -8,14 +8,18 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 8, "write blocking", "Take a lock: LOCK name [WAIT ms] [LEASE ms] [DATA text]") \
+	X(LOCK, 2, 9, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
 	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
+	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
 	X(RENEW, 3, 5, "write fast", "From now on the lease of a grant: RENEW name ms [TOKEN t]") \
-	X(ENQUEUE, 2, 8, "write fast", "Ask for a lock without waiting: ENQUEUE name [WAIT ms] [LEASE ms] [DATA text]") \
+	X(ENQUEUE, 2, 9, "write fast", \
+	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
 	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
-	X(HOLDERS, 2, 2, "readonly", "Who holds a lock: HOLDERS name") \
-	X(QUEUE, 2, 2, "readonly", "Who waits for a lock on this host, in order: QUEUE name") \
+	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
+	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
+	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
+	X(HOSTS, 1, 1, "readonly", "The hosts that share locks through this ensemble: HOSTS") \
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \

@@ -57,7 +57,7 @@ static bool plain(char c, bool leading)
 
 void name_encode(struct slice name, struct bytes *znode)
 {
-	assert(name_valid(name));
+	assert(name.len > 0 && name.len <= NAME_BYTES_MAX);
 	bytes_reserve(znode, name.len * 3);
 	for (size_t i = 0; i < name.len; i++) {
 		unsigned char c = (unsigned char)name.data[i];

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/conf_value.h"
-#include "base/log.h"
 #include "base/mem.h"
 
 #define FIELD(field) offsetof(struct conf, field)
@@ -73,50 +72,30 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
 	       "Bytes kept for a connection that does not read its answers."),
 	NUMBER("limits", session_path_bytes, "900000", 1000, 1000000,
-	       "Bytes of znode paths of this host's session; ZooKeeper fails for good at 1 MB."),
+	       "Bytes of znode paths of this host's session, and of watched ones; ZooKeeper fails for good at 1 MB."),
+	{ 0 },
+};
+
+static const struct conf_key prefix_keys[] = {
+	{ "prefix", "flavour", CONF_FLAVOUR, offsetof(struct conf_prefix, flavour), "rw", 0, 0,
+	  "Whose names: rw (Curator's read-write lock), mutex (Curator's, go-zookeeper's) or kazoo; the same on all hosts." },
+	{ "prefix", "path", CONF_ZNODE, offsetof(struct conf_prefix, path), "", 0, 0,
+	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root." },
 	{ 0 },
 };
 
 static_assert(sizeof(keys) / sizeof(keys[0]) <= CONF_KEYS_MAX, "conf.lines is too short");
+static_assert(sizeof(prefix_keys) / sizeof(prefix_keys[0]) <= CONF_PREFIX_KEYS_MAX + 1,
+	      "conf_prefix.lines is too short");
 
 const struct conf_key *conf_keys(void)
 {
 	return keys;
 }
 
-static bool is_number(const struct conf_key *key)
+const struct conf_key *conf_prefix_keys(void)
 {
-	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_LEVEL;
-}
-
-static int64_t *number_of(const struct conf_key *key, const struct conf *conf)
-{
-	return (int64_t *)(void *)((char *)conf + key->offset);
-}
-
-static char **text_of(const struct conf_key *key, const struct conf *conf)
-{
-	return (char **)(void *)((char *)conf + key->offset);
-}
-
-static bool known_section(const char *section)
-{
-	const struct conf_key *key;
-
-	for (key = keys; key->name; key++)
-		if (strcmp(key->section, section) == 0)
-			return true;
-	return false;
-}
-
-static const struct conf_key *find(const char *section, const char *name)
-{
-	const struct conf_key *key;
-
-	for (key = keys; key->name; key++)
-		if (strcmp(key->section, section) == 0 && strcmp(key->name, name) == 0)
-			return key;
-	return NULL;
+	return prefix_keys;
 }
 
 /* Keeps the first error: what follows it is often its consequence. */
@@ -135,7 +114,53 @@ static int fail(char *error, const char *where, const char *format, ...)
 	return -EINVAL;
 }
 
-static int set(struct conf *conf, const struct conf_key *key, const char *value, const char *where, char *error)
+/* A section that is there: where its values live. */
+struct section {
+	const char *name;             /* as it was written */
+	const char *group;            /* as its keys say it */
+	const struct conf_key *table; /* has its keys, maybe others */
+	void *base;
+	int *lines;
+};
+
+/* What follows "prefix:"; NULL when it is another section. */
+static const char *prefix_of(const char *section)
+{
+	return strncmp(section, "prefix:", 7) == 0 ? section + 7 : NULL;
+}
+
+static bool find_section(struct conf *conf, const char *name, struct section *ret)
+{
+	const char *prefix = prefix_of(name);
+	const struct conf_key *key;
+	size_t i;
+
+	for (i = 0; prefix && i < conf->prefix_count; i++)
+		if (strcmp(conf->prefixes[i].prefix, prefix) == 0) {
+			*ret = (struct section){ name, "prefix", prefix_keys, &conf->prefixes[i],
+						 conf->prefixes[i].lines };
+			return true;
+		}
+	for (key = keys; key->name; key++)
+		if (strcmp(key->section, name) == 0) {
+			*ret = (struct section){ name, name, keys, conf, conf->lines };
+			return true;
+		}
+	return false;
+}
+
+static const struct conf_key *find(const struct section *section, const char *name)
+{
+	const struct conf_key *key;
+
+	for (key = section->table; key->name; key++)
+		if (strcmp(key->section, section->group) == 0 && strcmp(key->name, name) == 0)
+			return key;
+	return NULL;
+}
+
+static int set(const struct section *section, const struct conf_key *key, const char *value, const char *where,
+	       char *error)
 {
 	char allowed[CONF_ALLOWED_MAX];
 	int64_t number;
@@ -143,13 +168,13 @@ static int set(struct conf *conf, const struct conf_key *key, const char *value,
 
 	if (!conf_value_parse(key, value, &number)) {
 		conf_value_allowed(key, allowed);
-		return fail(error, where, "%s.%s = %.200s: must be %s", key->section, key->name, value, allowed);
+		return fail(error, where, "%s.%s = %.200s: must be %s", section->name, key->name, value, allowed);
 	}
-	if (is_number(key)) {
-		*number_of(key, conf) = number;
+	if (conf_value_is_number(key)) {
+		*conf_value_number(key, section->base) = number;
 		return 0;
 	}
-	text = text_of(key, conf);
+	text = conf_value_text(key, section->base);
 	free(*text);
 	*text = strdup(value);
 	if (!*text)
@@ -157,27 +182,73 @@ static int set(struct conf *conf, const struct conf_key *key, const char *value,
 	return 0;
 }
 
-void conf_init(struct conf *conf)
+static void set_defaults(const struct conf_key *table, void *base)
 {
 	char error[CONF_ERROR_MAX];
 	const struct conf_key *key;
 	int rc;
 
-	*conf = (struct conf){ 0 };
-	for (key = keys; key->name; key++) {
-		rc = set(conf, key, key->initial, "default", error);
+	for (key = table; key->name; key++) {
+		rc = set(&(struct section){ .name = key->section, .base = base }, key, key->initial, "default", error);
 		assert(rc == 0);
 	}
 }
 
-void conf_free(struct conf *conf)
+static void free_texts(const struct conf_key *table, void *base)
 {
 	const struct conf_key *key;
 
-	for (key = keys; key->name; key++)
-		if (!is_number(key))
-			free(*text_of(key, conf));
+	for (key = table; key->name; key++)
+		if (!conf_value_is_number(key))
+			free(*conf_value_text(key, base));
+}
+
+void conf_init(struct conf *conf)
+{
 	*conf = (struct conf){ 0 };
+	set_defaults(keys, conf);
+}
+
+void conf_free(struct conf *conf)
+{
+	size_t i;
+
+	for (i = 0; i < conf->prefix_count; i++) {
+		free_texts(prefix_keys, &conf->prefixes[i]);
+		free(conf->prefixes[i].prefix);
+	}
+	mem_free(conf->prefixes);
+	free_texts(keys, conf);
+	*conf = (struct conf){ 0 };
+}
+
+/* Makes the section of a prefix if it is one and new; any other must be in the table. */
+static int open_section(struct conf *conf, const char *name, struct section *ret, const char *where, char *error)
+{
+	const char *prefix = prefix_of(name);
+	char allowed[CONF_ALLOWED_MAX];
+	struct conf_prefix *added;
+	bool found;
+
+	if (find_section(conf, name, ret))
+		return 0;
+	if (!prefix)
+		return fail(error, where, "[%.200s]: unknown section", name);
+	if (!conf_value_is_prefix(prefix)) {
+		conf_value_prefix_allowed(allowed);
+		return fail(error, where, "[%.200s]: the prefix must be %s", name, allowed);
+	}
+	if (conf->prefix_count == CONF_PREFIXES_MAX)
+		return fail(error, where, "[%s]: more than %d prefixes", name, CONF_PREFIXES_MAX);
+	conf->prefixes = mem_resize(conf->prefixes, (conf->prefix_count + 1) * sizeof(*added));
+	added = &conf->prefixes[conf->prefix_count++];
+	*added = (struct conf_prefix){ .prefix = strdup(prefix) };
+	if (!added->prefix)
+		abort();
+	set_defaults(prefix_keys, added);
+	found = find_section(conf, name, ret);
+	assert(found);
+	return 0;
 }
 
 /* inih tells no line numbers through its stable interface, so the lines are counted where they are read. */
@@ -186,41 +257,65 @@ struct reader {
 	const char *file;
 	FILE *in;
 	char *error;
-	int line, error_line; /* error_line 0: none yet */
+	int line, error_line;      /* error_line 0: none yet */
+	char where[PATH_MAX + 16]; /* the file and the line */
 	bool indented;
+	bool after_key; /* an indented line continues it */
 };
+
+static void reader_at(struct reader *r, int line)
+{
+	r->line = line;
+	snprintf(r->where, sizeof(r->where), "%s:%d", r->file, line);
+}
 
 static bool reader_failed(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool reader_failed(struct reader *r, const char *format, ...)
 {
-	char where[PATH_MAX + 16], what[CONF_ERROR_MAX];
+	char what[CONF_ERROR_MAX];
 	va_list args;
 
 	if (r->error_line)
 		return false;
 	r->error_line = r->line;
-	snprintf(where, sizeof(where), "%s:%d", r->file, r->line);
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	fail(r->error, where, "%s", what);
+	fail(r->error, r->where, "%s", what);
 	return false;
 }
 
-/* inih says nothing about a section without keys. */
-static void check_section(struct reader *r, const char *line)
+/*
+ * inih says nothing about a section without keys, cuts the name of a long one, and takes no notice of what follows
+ * the first closing bracket. So each is looked at before inih sees it; what is no section for inih is none here.
+ */
+static void read_section(struct reader *r, const char *line)
 {
-	char name[64];
-	size_t len;
+	const char *begin = line, *end, *rest;
+	struct section section;
+	char *name;
 
-	if (*line != '[') /* an indented one goes on with a list of servers */
+	if (r->line == 1 && strncmp(begin, "\xef\xbb\xbf", 3) == 0)
+		begin += 3;
+	while (isspace((unsigned char)*begin))
+		begin++;
+	if (*begin++ != '[' || (r->indented && r->after_key))
 		return;
-	len = strcspn(line + 1, "]");
-	if (line[1 + len] != ']')
+	end = begin + strcspn(begin, "]");
+	if (!*end)
 		return;
-	snprintf(name, sizeof(name), "%.*s", (int)len, line + 1);
-	if (!known_section(name))
-		reader_failed(r, "[%s]: unknown section", name);
+	r->after_key = false;
+	name = strndup(begin, (size_t)(end - begin));
+	if (!name)
+		abort();
+	rest = end + 1;
+	while (isspace((unsigned char)*rest))
+		rest++;
+	if (*rest && (rest == end + 1 || (*rest != ';' && *rest != '#')))
+		reader_failed(r, "[%s]: more behind the closing bracket", name);
+	else if (open_section(r->conf, name, &section, r->where, r->error) < 0)
+		r->error_line = r->line;
+	free(name);
 }
 
 /* Stands in for fgets(). */
@@ -231,20 +326,20 @@ static char *read_line(char *line, int size, void *stream)
 
 	if (r->error_line || !fgets(line, size, r->in))
 		return NULL;
-	r->line++;
+	reader_at(r, r->line + 1);
 	len = strlen(line);
 	if (len + 1 == (size_t)size && line[len - 1] != '\n') {
 		reader_failed(r, "the line is longer than %d bytes", size - 2);
 		return NULL;
 	}
 	r->indented = isspace((unsigned char)line[0]);
-	check_section(r, line);
+	read_section(r, line);
 	return line;
 }
 
-static int append_server(struct reader *r, const struct conf_key *key, const char *value)
+static int append_server(struct reader *r, const struct section *section, const struct conf_key *key, const char *value)
 {
-	char where[PATH_MAX + 16], *joined, *text = *text_of(key, r->conf);
+	char *joined, *text = *conf_value_text(key, section->base);
 	size_t len = strlen(text);
 	int rc;
 
@@ -252,38 +347,39 @@ static int append_server(struct reader *r, const struct conf_key *key, const cha
 		len--;
 	if (asprintf(&joined, "%.*s,%s", (int)len, text, value) < 0)
 		abort();
-	snprintf(where, sizeof(where), "%s:%d", r->file, r->line);
-	rc = set(r->conf, key, joined, where, r->error);
+	rc = set(section, key, joined, r->where, r->error);
 	free(joined);
 	return rc;
 }
 
 /* inih's handler: nonzero is success. */
-static int handle(void *user, const char *section, const char *name, const char *value)
+static int handle(void *user, const char *name_of_section, const char *name, const char *value)
 {
 	struct reader *r = user;
 	const struct conf_key *key;
-	char where[PATH_MAX + 16];
+	struct section section;
 	int *line;
 	int rc;
 
 	if (r->error_line)
 		return 0;
-	if (!known_section(section))
-		return reader_failed(r, section[0] ? "[%s]: unknown section" : "a key outside a section%s", section);
-	key = find(section, name);
+	if (!name_of_section[0])
+		return reader_failed(r, "a key outside a section");
+	if (!find_section(r->conf, name_of_section, &section))
+		return reader_failed(r, "[%s]: unknown section", name_of_section);
+	key = find(&section, name);
 	if (!key)
-		return reader_failed(r, "%s.%s: unknown key", section, name);
-	line = &r->conf->lines[key - keys];
+		return reader_failed(r, "%s.%s: unknown key", section.name, name);
+	r->after_key = true;
+	line = &section.lines[key - section.table];
 	if (r->indented && *line && key->type == CONF_SERVERS) {
-		rc = append_server(r, key, value);
+		rc = append_server(r, &section, key, value);
 	} else if (*line) {
-		return reader_failed(r, "%s.%s = %.200s: the key is already set in line %d%s", section, name, value,
-				     *line, r->indented ? " (an indented line continues the one before)" : "");
+		return reader_failed(r, "%s.%s = %.200s: the key is already set in line %d%s", section.name, name,
+				     value, *line, r->indented ? " (an indented line continues the one before)" : "");
 	} else {
 		*line = r->line;
-		snprintf(where, sizeof(where), "%s:%d", r->file, r->line);
-		rc = set(r->conf, key, value, where, r->error);
+		rc = set(&section, key, value, r->where, r->error);
 	}
 	if (rc < 0)
 		r->error_line = r->line;
@@ -311,39 +407,53 @@ int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
 	}
 	if (rc > 0 && (!r.error_line || rc < r.error_line)) {
 		r.error_line = 0;
-		r.line = rc;
+		reader_at(&r, rc);
 		reader_failed(&r, "neither a [section] nor KEY = VALUE nor a comment");
 	}
 	fclose(r.in);
 	return r.error_line ? -EINVAL : 0;
 }
 
-int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX])
+static int override(struct conf *conf, const char *text, const char *name_of_section, const char *name, char *error)
 {
 	const struct conf_key *key;
-	const char *equals = strchr(text, '='), *dot = NULL, *p;
-	char section[64], name[64];
+	struct section section;
+	int rc;
 
-	for (p = text; equals && p < equals; p++)
-		if (*p == '.')
-			dot = p;
-	if (!equals || !dot || dot - text >= (int)sizeof(section) || equals - dot > (int)sizeof(name))
-		return fail(error, "-o", "%.200s: must be SECTION.KEY=VALUE", text);
-	snprintf(section, sizeof(section), "%.*s", (int)(dot - text), text);
-	snprintf(name, sizeof(name), "%.*s", (int)(equals - dot - 1), dot + 1);
-	if (!known_section(section))
-		return fail(error, "-o", "%.200s: unknown section %s", text, section);
-	key = find(section, name);
+	rc = open_section(conf, name_of_section, &section, "-o", error);
+	if (rc < 0)
+		return rc;
+	key = find(&section, name);
 	if (!key)
-		return fail(error, "-o", "%.200s: unknown key %s.%s", text, section, name);
-	conf->lines[key - keys] = 0;
-	return set(conf, key, equals + 1, "-o", error);
+		return fail(error, "-o", "%.200s: unknown key %s.%.200s", text, section.name, name);
+	section.lines[key - section.table] = 0;
+	return set(&section, key, strchr(text, '=') + 1, "-o", error);
+}
+
+int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX])
+{
+	const char *equals = strchr(text, '='), *dot;
+	char *section, *name;
+	int rc;
+
+	dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
+	if (!dot)
+		return fail(error, "-o", "%.200s: must be SECTION.KEY=VALUE", text);
+	section = strndup(text, (size_t)(dot - text));
+	name = strndup(dot + 1, (size_t)(equals - dot - 1));
+	if (!section || !name)
+		abort();
+	rc = override(conf, text, section, name, error);
+	free(section);
+	free(name);
+	return rc;
 }
 
 static int fill_host(struct conf *conf, char *error)
 {
-	const struct conf_key *key = find("zookeeper", "host");
 	char name[HOST_NAME_MAX + 1] = "";
+	struct section section;
+	bool found;
 	int rc;
 
 	if (conf->host[0])
@@ -351,7 +461,37 @@ static int fill_host(struct conf *conf, char *error)
 	rc = gethostname(name, sizeof(name) - 1);
 	if (rc < 0 || !name[0])
 		return fail(error, "zookeeper.host", "this machine has no host name: set the key");
-	return set(conf, key, name, "host name of this machine (set the key instead)", error);
+	found = find_section(conf, "zookeeper", &section);
+	assert(found);
+	return set(&section, find(&section, "host"), name, "host name of this machine (set the key instead)", error);
+}
+
+/* Equal, or one inside the other. */
+static bool overlap(const char *a, const char *b)
+{
+	size_t a_len = strlen(a), b_len = strlen(b), len = a_len < b_len ? a_len : b_len;
+
+	return strncmp(a, b, len) == 0 && (a_len == b_len || (a_len > len ? a : b)[len] == '/');
+}
+
+static int check_paths(const struct conf *conf, char *error)
+{
+	char where[sizeof("prefix:.path") + CONF_PREFIX_BYTES_MAX];
+	const struct conf_prefix *p, *other, *end = conf->prefixes + conf->prefix_count;
+
+	for (p = conf->prefixes; p < end; p++) {
+		if (!p->path[0])
+			continue;
+		snprintf(where, sizeof(where), "prefix:%s.path", p->prefix);
+		if (overlap(p->path, conf->root))
+			return fail(error, where, "%s must be neither inside nor around zookeeper.root = %s", p->path,
+				    conf->root);
+		for (other = conf->prefixes; other < p; other++)
+			if (other->path[0] && overlap(p->path, other->path))
+				return fail(error, where, "%s must be neither inside nor around prefix:%s.path = %s",
+					    p->path, other->prefix, other->path);
+	}
+	return 0;
 }
 
 int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
@@ -372,48 +512,36 @@ int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 		return fail(error, "locks.grant_min_ms",
 			    "%" PRId64 " is not less than a third of zookeeper.session_timeout_ms = %" PRId64,
 			    conf->grant_min_ms, conf->session_timeout_ms);
-	return 0;
+	return check_paths(conf, error);
 }
 
-/* A long list goes on in indented lines, because the lines of the format are short. */
-static void print_servers(const char *servers, FILE *out)
+static void print_key(const struct conf_key *key, const void *base, FILE *out)
 {
-	const char *p;
-	size_t column = 0;
-
-	for (p = servers; *p; p++) {
-		fputc(*p, out);
-		column++;
-		if (*p == ',' && column > 60) {
-			fputs("\n  ", out);
-			column = 0;
-		}
-	}
+	fprintf(out, "# %s\n%s =%s", key->why, key->name,
+		conf_value_is_number(key) || (*conf_value_text(key, base))[0] ? " " : "");
+	conf_value_print(key, base, out);
+	fputc('\n', out);
 }
 
-static void print_value(const struct conf *conf, const struct conf_key *key, FILE *out)
+static void print_prefixes(const struct conf *conf, FILE *out)
 {
-	switch (key->type) {
-	case CONF_NUMBER:
-		fprintf(out, "%" PRId64, *number_of(key, conf));
-		break;
-	case CONF_OCTAL:
-		fprintf(out, "%04" PRIo64, (uint64_t)*number_of(key, conf));
-		break;
-	case CONF_LEVEL:
-		fputs(log_level_word((enum log_level) * number_of(key, conf)), out);
-		break;
-	case CONF_SERVERS:
-		print_servers(*text_of(key, conf), out);
-		break;
-	case CONF_PATH:
-	case CONF_FILE:
-	case CONF_GROUP:
-	case CONF_ROOT:
-	case CONF_HOST:
-		fputs(*text_of(key, conf), out);
-		break;
+	const struct conf_key *key;
+	size_t i;
+
+	fprintf(out,
+		"\n# Locks whose names begin with a prefix, the longest that fits, may be those of other software.\n"
+		"# A section for each, at most %d:\n",
+		CONF_PREFIXES_MAX);
+	for (i = 0; i < conf->prefix_count; i++) {
+		fprintf(out, "%s[prefix:%s]\n", i > 0 ? "\n" : "", conf->prefixes[i].prefix);
+		for (key = prefix_keys; key->name; key++)
+			print_key(key, &conf->prefixes[i], out);
 	}
+	if (conf->prefix_count > 0)
+		return;
+	fputs("#[prefix:app/]\n", out);
+	for (key = prefix_keys; key->name; key++)
+		fprintf(out, "# %s\n#%s =%s%s\n", key->why, key->name, *key->initial ? " " : "", key->initial);
 }
 
 void conf_print(const struct conf *conf, FILE *out)
@@ -426,9 +554,7 @@ void conf_print(const struct conf *conf, FILE *out)
 		if (!section || strcmp(section, key->section) != 0)
 			fprintf(out, "\n[%s]\n", key->section);
 		section = key->section;
-		fprintf(out, "# %s\n%s =%s", key->why, key->name,
-			is_number(key) || (*text_of(key, conf))[0] ? " " : "");
-		print_value(conf, key, out);
-		fputc('\n', out);
+		print_key(key, conf, out);
 	}
+	print_prefixes(conf, out);
 }

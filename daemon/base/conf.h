@@ -1,7 +1,8 @@
 /*
  * The configuration. One table of keys (conf_key) drives parsing, defaults, ranges, --print-config and the sample
- * file. Strings belong to the struct. Functions return 0, or -errno with a sentence in `error`: where (file and
- * line, or the option), which key, the value, what is allowed. Nothing is logged here.
+ * file; a second one is that of a [prefix:...] section, of which there may be many. Strings belong to the struct.
+ * Functions return 0, or -errno with a sentence in `error`: where (file and line, or the option), which key, the
+ * value, what is allowed. Nothing is logged here.
  */
 #pragma once
 
@@ -10,7 +11,22 @@
 #include <stdio.h>
 
 #define CONF_KEYS_MAX 40
+#define CONF_PREFIX_KEYS_MAX 2
+#define CONF_PREFIXES_MAX 64
+/* What inih takes as the name of a section, 49 bytes, less "prefix:". */
+#define CONF_PREFIX_BYTES_MAX 42
 #define CONF_ERROR_MAX 1024
+
+enum conf_flavour { CONF_FLAVOUR_RW, CONF_FLAVOUR_MUTEX, CONF_FLAVOUR_KAZOO };
+
+/* [prefix:app/]: the locks whose names begin with that. */
+struct conf_prefix {
+	char *prefix;
+	int64_t flavour; /* enum conf_flavour */
+	char *path;      /* "": below the root like any other */
+	/* Private, as in struct conf. */
+	int lines[CONF_PREFIX_KEYS_MAX];
+};
 
 struct conf {
 	/* [daemon] */
@@ -25,32 +41,54 @@ struct conf {
 	int64_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
 	int64_t grants_per_client, grants_per_uid;
 	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
+	/* In the order they were first named in; no two of the same prefix. */
+	struct conf_prefix *prefixes;
+	size_t prefix_count;
 	/* Private: the line that set a key, 0 = not set by the file. */
 	int lines[CONF_KEYS_MAX];
 };
 
-enum conf_type { CONF_NUMBER, CONF_OCTAL, CONF_LEVEL, CONF_PATH, CONF_FILE, CONF_GROUP, CONF_SERVERS, CONF_ROOT, CONF_HOST };
+enum conf_type {
+	CONF_NUMBER,
+	CONF_OCTAL,
+	CONF_LEVEL,
+	CONF_FLAVOUR,
+	CONF_PATH,
+	CONF_FILE,
+	CONF_GROUP,
+	CONF_SERVERS,
+	CONF_ROOT,
+	CONF_ZNODE, /* like ROOT, or empty */
+	CONF_HOST,
+};
 
 struct conf_key {
 	const char *section, *name;
 	enum conf_type type;
-	size_t offset;
+	size_t offset;       /* in struct conf, or in struct conf_prefix */
 	const char *initial; /* the default, as it would stand in a file */
 	int64_t min, max;    /* NUMBER, OCTAL */
 	const char *why;     /* one line */
 };
 
-/* The table, ended by an entry without a name. */
+/* The tables, each ended by an entry without a name. */
 const struct conf_key *conf_keys(void);
+const struct conf_key *conf_prefix_keys(void);
 
 /* All keys at their defaults. */
 void conf_init(struct conf *conf);
 /* Takes one that was only zeroed, too. */
 void conf_free(struct conf *conf);
 int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX]);
-/* `text` is SECTION.KEY=VALUE. Wins over the file; the last one wins among several. */
+/*
+ * `text` is SECTION.KEY=VALUE, KEY what follows the last dot before the first equals sign. Wins over the file; the
+ * last one wins among several. Makes the section of a prefix that has none.
+ */
 int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX]);
-/* The numbers against each other, and an empty host filled in. To be called once, after all values are set. */
+/*
+ * The values against each other, and an empty host filled in. To be called once, after all values are set. The root
+ * and the paths of the prefixes must not lie inside one another: one directory would be two locks.
+ */
 int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 /* A valid file. */
 void conf_print(const struct conf *conf, FILE *out);

@@ -15,6 +15,22 @@ enum {
 	WORD_BYTES_MAX = 100,
 };
 
+bool conf_value_is_number(const struct conf_key *key)
+{
+	return key->type == CONF_NUMBER || key->type == CONF_OCTAL || key->type == CONF_LEVEL ||
+	       key->type == CONF_FLAVOUR;
+}
+
+int64_t *conf_value_number(const struct conf_key *key, const void *base)
+{
+	return (int64_t *)(void *)((char *)base + key->offset);
+}
+
+char **conf_value_text(const struct conf_key *key, const void *base)
+{
+	return (char **)(void *)((char *)base + key->offset);
+}
+
 /* What the file format cannot carry is no value anywhere: what is printed can be read back. */
 static bool is_plain(const char *value)
 {
@@ -48,6 +64,31 @@ static bool parse_level(const char *value, int64_t *ret)
 	for (level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
 		if (strcmp(value, log_level_word((enum log_level)level)) == 0) {
 			*ret = level;
+			return true;
+		}
+	return false;
+}
+
+const char *conf_value_flavour_word(enum conf_flavour flavour)
+{
+	switch (flavour) {
+	case CONF_FLAVOUR_RW:
+		return "rw";
+	case CONF_FLAVOUR_MUTEX:
+		return "mutex";
+	case CONF_FLAVOUR_KAZOO:
+		return "kazoo";
+	}
+	return NULL;
+}
+
+static bool parse_flavour(const char *value, int64_t *ret)
+{
+	int flavour;
+
+	for (flavour = CONF_FLAVOUR_RW; flavour <= CONF_FLAVOUR_KAZOO; flavour++)
+		if (strcmp(value, conf_value_flavour_word((enum conf_flavour)flavour)) == 0) {
+			*ret = flavour;
 			return true;
 		}
 	return false;
@@ -157,6 +198,45 @@ static bool is_word(const char *value, bool dot_first)
 	return len <= WORD_BYTES_MAX && (dot_first || value[0] != '.');
 }
 
+/* The code point at *p, *p moved past it; -1 when the bytes there are no UTF-8. The zero at the end is no part of one. */
+static int32_t utf8_next(const char **p)
+{
+	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	unsigned char c = (unsigned char)*(*p)++;
+	int i, more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+	int32_t point = more == 0 ? c : c & (0x3f >> more);
+
+	if ((c >= 0x80 && c < 0xc0) || c >= 0xf8)
+		return -1;
+	for (i = 0; i < more; i++) {
+		if (((unsigned char)**p & 0xc0) != 0x80)
+			return -1;
+		point = point << 6 | ((unsigned char)*(*p)++ & 0x3f);
+	}
+	return point < least[more] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) ? -1 : point;
+}
+
+bool conf_value_is_prefix(const char *prefix)
+{
+	const char *p = prefix;
+	size_t len = strlen(prefix);
+	int32_t point;
+
+	while (*p) {
+		point = utf8_next(&p);
+		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
+			return false;
+	}
+	return len >= 1 && len <= CONF_PREFIX_BYTES_MAX && is_plain(prefix) && !strchr(prefix, ']');
+}
+
+void conf_value_prefix_allowed(char allowed[CONF_ALLOWED_MAX])
+{
+	snprintf(allowed, CONF_ALLOWED_MAX,
+		 "1 to %d bytes of UTF-8 without control characters, ] and ;, and no blank first or last",
+		 CONF_PREFIX_BYTES_MAX);
+}
+
 bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *ret_number)
 {
 	switch (key->type) {
@@ -166,6 +246,8 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return parse_number(key, value, 8, ret_number);
 	case CONF_LEVEL:
 		return parse_level(value, ret_number);
+	case CONF_FLAVOUR:
+		return parse_flavour(value, ret_number);
 	case CONF_PATH:
 		return is_path(value);
 	case CONF_FILE:
@@ -176,6 +258,8 @@ bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *re
 		return is_servers(value);
 	case CONF_ROOT:
 		return is_root(value);
+	case CONF_ZNODE:
+		return !*value || is_root(value);
 	case CONF_HOST:
 		return is_word(value, false);
 	}
@@ -195,6 +279,9 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	case CONF_LEVEL:
 		snprintf(allowed, CONF_ALLOWED_MAX, "error, warning, info or debug");
 		break;
+	case CONF_FLAVOUR:
+		snprintf(allowed, CONF_ALLOWED_MAX, "rw, mutex or kazoo");
+		break;
 	case CONF_PATH:
 		snprintf(allowed, CONF_ALLOWED_MAX, "an absolute path of at most %d bytes, no slash at its end",
 			 PATH_BYTES_MAX);
@@ -209,14 +296,60 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 		snprintf(allowed, CONF_ALLOWED_MAX, "host:port, separated by commas, IPv6 addresses in brackets");
 		break;
 	case CONF_ROOT:
+	case CONF_ZNODE:
 		snprintf(
 			allowed, CONF_ALLOWED_MAX,
-			"an absolute znode path of at most %d bytes, not \"/\", not below /zookeeper, no slash at its end",
-			ROOT_BYTES_MAX);
+			"an absolute znode path of at most %d bytes, not \"/\", not below /zookeeper, no slash at its end%s",
+			ROOT_BYTES_MAX, key->type == CONF_ZNODE ? ", or empty" : "");
 		break;
 	case CONF_HOST:
 		snprintf(allowed, CONF_ALLOWED_MAX,
 			 "at most %d letters, digits, dots, hyphens or underscores, no dot first", WORD_BYTES_MAX);
+		break;
+	}
+}
+
+/* A long list goes on in indented lines, because the lines of the format are short. */
+static void print_servers(const char *servers, FILE *out)
+{
+	const char *p;
+	size_t column = 0;
+
+	for (p = servers; *p; p++) {
+		fputc(*p, out);
+		column++;
+		if (*p == ',' && column > 60) {
+			fputs("\n  ", out);
+			column = 0;
+		}
+	}
+}
+
+void conf_value_print(const struct conf_key *key, const void *base, FILE *out)
+{
+	switch (key->type) {
+	case CONF_NUMBER:
+		fprintf(out, "%" PRId64, *conf_value_number(key, base));
+		break;
+	case CONF_OCTAL:
+		fprintf(out, "%04" PRIo64, (uint64_t)*conf_value_number(key, base));
+		break;
+	case CONF_LEVEL:
+		fputs(log_level_word((enum log_level) * conf_value_number(key, base)), out);
+		break;
+	case CONF_FLAVOUR:
+		fputs(conf_value_flavour_word((enum conf_flavour) * conf_value_number(key, base)), out);
+		break;
+	case CONF_SERVERS:
+		print_servers(*conf_value_text(key, base), out);
+		break;
+	case CONF_PATH:
+	case CONF_FILE:
+	case CONF_GROUP:
+	case CONF_ROOT:
+	case CONF_ZNODE:
+	case CONF_HOST:
+		fputs(*conf_value_text(key, base), out);
 		break;
 	}
 }

@@ -28,18 +28,20 @@ static void send_path(struct broker *b, struct slice path)
 	operation_send(b, EFFECT_ZK_CREATE, &r);
 }
 
+void announce_above(struct broker *b, struct slice path)
+{
+	for (size_t i = 1; i < path.len; i++)
+		if (path.data[i] == '/')
+			send_path(b, (struct slice){ path.data, i });
+}
+
 void announce_parents(struct broker *b)
 {
-	struct bytes hosts = { 0 };
-	size_t root = strlen(b->conf->root);
+	struct bytes path = { 0 };
 
-	bytes_text(&hosts, b->conf->root);
-	bytes_text(&hosts, "/.hosts");
-	for (size_t i = 1; i <= root; i++)
-		if (i == root || hosts.data[i] == '/')
-			send_path(b, (struct slice){ hosts.data, i });
-	send_path(b, bytes_view(&hosts));
-	bytes_free(&hosts);
+	host_path(b, &path);
+	announce_above(b, bytes_view(&path));
+	bytes_free(&path);
 }
 
 void announce_beat(struct broker *b)
@@ -105,22 +107,11 @@ static void rival_answered(struct broker *b, const struct event *event)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
-static void log_refusal(struct broker *b, struct slice sentence)
-{
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
-}
-
 void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code == ZK_REFUSED)
-		log_refusal(b, event->zk_answered.data);
-	else if (kind == OPERATION_BEAT)
+	if (kind == OPERATION_BEAT)
 		beat_answered(b, code);
 	else if (kind == OPERATION_RIVAL)
 		rival_answered(b, event);

@@ -9,7 +9,9 @@
 
 struct broker;
 
-/* Creates all parents: when a session begins, and when one turned out to be missing. */
+/* Creates what stands above a path, each level that may be missing. */
+void announce_above(struct broker *b, struct slice path);
+/* Creates what stands above the host's own znode: when a session begins, and when one turned out to be missing. */
 void announce_parents(struct broker *b);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
 void announce_beat(struct broker *b);

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -25,6 +26,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->dirty);
 	TAILQ_INIT(&b->later);
 	TAILQ_INIT(&b->closing);
+	TAILQ_INIT(&b->queries);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
@@ -59,6 +61,7 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	trouble_deinit(&b->trouble);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -91,6 +94,7 @@ void broker_settle(struct broker *b)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 		lock->dirty = false;
 		lock_settle(lock);
+		quota_recount(lock);
 		lock_rest(lock);
 	}
 }
@@ -251,6 +255,12 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_ZK_WATCH:
 		directory_watched(b, event->zk_watch.type, event->zk_watch.path);
 		break;
+	case EVENT_ZK_TROUBLE:
+		trouble_met(b, event);
+		break;
+	case EVENT_ZK_PACKET:
+		quota_packet(b, event);
+		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
@@ -376,6 +386,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
 	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
 	assert(!n_grants || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	assert(lock->watch_bytes == quota_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
 	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
@@ -391,13 +402,15 @@ void broker_check(const struct broker *b)
 	const struct client *c;
 	const struct request *r;
 	const struct grant *g;
-	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0, watches = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
+		watches += quota_watches(lock);
+	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count && !lock->watch_bytes);
 	TAILQ_FOREACH(c, &b->clients, link) {
 		size_t n = 0, n_lost = 0, n_requests = 0;
 
@@ -419,7 +432,7 @@ void broker_check(const struct broker *b)
 	assert(clients == b->client_count);
 	assert(requests == b->request_count && requests == waiting && blocked == b->blocked_count);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
-	assert(claims == b->claim_count && (claims || !b->path_bytes));
+	assert(claims == b->claim_count && (claims || !b->path_bytes) && watches == b->watch_bytes);
 }
 
 bool broker_quiet(const struct broker *b)

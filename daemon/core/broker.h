@@ -17,6 +17,7 @@
 
 #include "effect.h"
 #include "event.h"
+#include "flavour.h"
 #include "protocol/session_page.h"
 
 struct broker_limits {
@@ -25,6 +26,13 @@ struct broker_limits {
 	size_t events_per_client; /* buffered for EVENTS; one past it closes the connection */
 	size_t request_bytes, request_args, output_bytes; /* the adapter's; for INFO */
 	size_t session_path_bytes; /* ephemeral paths, and watched paths, of one session: each at most this */
+};
+
+/* Locks whose names begin so have another flavour, or another place. */
+struct broker_prefix {
+	const char *prefix; /* not empty */
+	enum flavour flavour;
+	const char *path; /* as `root`; NULL: below the root like any other */
 };
 
 struct broker_conf {
@@ -44,6 +52,8 @@ struct broker_conf {
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
 	struct broker_limits limits;
+	const struct broker_prefix *prefixes;
+	size_t prefix_count;
 };
 
 struct broker;

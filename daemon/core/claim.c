@@ -3,7 +3,8 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/record.h"
+#include "core/detail.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -64,10 +65,10 @@ static void send_join(struct claim *c)
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++b->last_nonce;
-	contender_name(&name, b->session.id, c->nonce, c->mode);
+	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
-	record_begin(&data);
-	record_text(&data, "host", b->conf->host);
+	c->stem = name.len;
+	detail_begin(b, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	directory_list(c->lock, false);
 	bytes_free(&name);
@@ -108,8 +109,9 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
+	if (quota_refuses(lock))
 		return NULL;
+	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
 	directory_check(lock);
 	send_join(c);
@@ -143,8 +145,6 @@ void claim_free(struct claim *c)
 	b->claim_count--;
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
-	bytes_free(&c->pred_host);
-	bytes_free(&c->holder);
 	mem_free(c);
 	lock_touch(lock);
 }
@@ -198,8 +198,7 @@ void claim_suspended(struct claim *c)
 	c->listed = c->adopting = c->own_watch = c->pred_watch = false;
 	c->leave_op = 0;
 	bytes_clear(&c->pred);
-	bytes_clear(&c->pred_host);
-	bytes_clear(&c->holder);
+	c->detail_client = 0;
 }
 
 void claim_watch_pred(struct claim *c)
@@ -226,6 +225,11 @@ void claim_watch_own(struct claim *c)
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
 }
 
+void claim_write(struct claim *c, struct slice data)
+{
+	send(c, EFFECT_ZK_SET, OPERATION_DETAIL, data);
+}
+
 void claim_adopt(struct claim *c, struct slice name)
 {
 	set_name(c, name);
@@ -234,26 +238,11 @@ void claim_adopt(struct claim *c, struct slice name)
 	directory_list(c->lock, false);
 }
 
-static void refused(struct claim *c, const char *what, struct slice sentence)
-{
-	struct broker *b = c->lock->broker;
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses to ");
-	bytes_text(&b->out->arena, what);
-	bytes_char(&b->out->arena, ' ');
-	claim_path(c, &b->out->arena);
-	bytes_text(&b->out->arena, ": ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	lock_pause(c->lock, REFUSED_PAUSE_NS);
-}
-
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
 static void set_seq(struct claim *c, const struct event *event)
 {
 	struct contender self;
-	bool numbered = contender_parse(slice_of(c->name), &self);
+	bool numbered = contender_parse(slice_of(c->name), c->lock->flavour, &self);
 
 	assert(numbered);
 	c->named = true;
@@ -324,7 +313,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "create", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
@@ -334,14 +323,11 @@ static void pred_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_WAITING)
 		return;
-	bytes_clear(&c->pred_host);
 	switch (event->zk_answered.code) {
-	case ZK_OK:
-		bytes_slice(&c->pred_host, record_get(event->zk_answered.data, "host"));
-		break;
 	case ZK_NONODE:
 		directory_pred_gone(c);
 		break;
+	case ZK_OK:
 	case ZK_UNKNOWN:
 		break;
 	case ZK_NODEEXISTS:
@@ -385,7 +371,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "delete", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}
 }
@@ -411,6 +397,8 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_LEAVE:
 		leave_answered(c, event);
 		break;
+	case OPERATION_DETAIL: /* that it is gone is told by the watch */
+		break;
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
 	case OPERATION_RIVAL:
@@ -418,6 +406,8 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_DIR_GET:
 	case OPERATION_DIR_END:
 	case OPERATION_LIST:
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
 		assert(!"an operation of a claim");
 	}
 }

@@ -47,8 +47,10 @@ struct claim {
 	uint64_t join_op;       /* the create: lists sent after it must show the znode */
 	uint64_t leave_op;      /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
+	size_t stem;            /* length of the name without the number */
 	bool named;             /* the number is known */
 	bool listed;            /* WAITING: seen taken on this connection */
+	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
 	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
 	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
@@ -57,17 +59,18 @@ struct claim {
 	int64_t czxid;
 	int64_t listed_ns;      /* WAITING: when that was asked last */
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
-	struct bytes pred_host; /* whose it is, as far as its data says */
-	struct bytes holder;    /* WAITING and listed: the first of all that conflict */
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted;
-	enum mode granted_mode; /* of the last grant */
+	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
 	int64_t contended;      /* hand-offs made while somebody waited, or might */
 	int64_t contended_ns;   /* since when */
 	int64_t idle_ns;        /* without grant since then */
+	/* Of the grant that its data tell of (detail.h), and when that was written; 0: none on this connection. */
+	uint64_t detail_client;
+	int64_t detail_token, detail_ns;
 };
 
 const char *claim_state_word(enum claim_state state);
@@ -86,6 +89,8 @@ void claim_suspended(struct claim *c);
 /* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
+/* Its znode's data. */
+void claim_write(struct claim *c, struct slice data);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 /* Asks what a create of unknown outcome left under `name`. */

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/query.h"
 #include "core/state.h"
 
 enum { CONNS_FIRST_SIZE = 64 };
@@ -104,6 +105,8 @@ void client_release_all(struct client *c)
 	drop_events(c);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
+	if (c->query)
+		query_free(c->query);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->broker->timers, &c->events_timer);

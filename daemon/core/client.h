@@ -52,6 +52,7 @@ struct client {
 	struct request *request;  /* the LOCK that waits, one of: */
 	struct request_list requests;
 	size_t request_count;
+	struct query *query;      /* what ZooKeeper is asked for it */
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;

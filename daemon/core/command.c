@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/options.h"
+#include "core/query.h"
 #include "core/redis.h"
 #include "core/state.h"
 #include "protocol/commands.h"
@@ -13,15 +14,21 @@ static const int64_t NS_PER_MS = 1000000;
 
 static bool valid_name(struct client *c, struct slice name)
 {
-	if (name_valid(name))
-		return true;
-	client_reply_error(c, ERROR_BADNAME, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
-	return false;
+	if (!name_valid(name)) {
+		client_reply_error(c, ERROR_BADNAME,
+				   "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		return false;
+	}
+	if (!flavour_has_place(c->broker->conf, name)) {
+		client_reply_error(c, ERROR_BADNAME, "that is a prefix with a path of its own: a lock's name goes on behind it");
+		return false;
+	}
+	return true;
 }
 
 /* ---- locks ---- */
 
-enum { OPTIONS_LOCK = OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
+enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
 
 static void limit(struct client *c, const char *why)
 {
@@ -42,6 +49,12 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 {
 	if (g->lost) {
 		lost(c, g, "an earlier grant of this lock was lost; ask again");
+		return;
+	}
+	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
+	if (!mode_covers(g->mode, terms->mode)) {
+		client_reply_error(c, ERROR_DEADLOCK,
+				   "this client holds the lock shared, and would wait for itself: let go first");
 		return;
 	}
 	grant_reenter(g, terms->lease_ns, terms->data);
@@ -84,13 +97,14 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 static void do_lock(const struct request_words *w, enum command command)
 {
 	struct client *c = w->client;
-	struct request_terms terms = { .mode = MODE_EXCLUSIVE, .queued = command == COMMAND_ENQUEUE };
+	struct request_terms terms = { .queued = command == COMMAND_ENQUEUE };
 	struct options o;
 	struct lock *lock;
 	struct grant *g;
 
 	if (!valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
 		return;
+	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
 	terms.lease_ns = o.lease_ns;
 	terms.data = o.data;
@@ -185,6 +199,22 @@ static void do_renew(const struct request_words *w)
 	client_reply_integer(c, 1);
 }
 
+/* The claim keeps its znode, and with that its place among the hosts; readers of this host may join at once. */
+static void do_downgrade(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct grant *g;
+
+	if (!valid_name(c, w->argv[1]))
+		return;
+	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
+	if (!g)
+		return;
+	g->mode = MODE_SHARED;
+	lock_touch(g->lock);
+	client_reply_integer(c, g->token);
+}
+
 static int64_t min64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -234,16 +264,20 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_UNLOCK:
 		do_unlock(w);
 		break;
+	case COMMAND_DOWNGRADE:
+		do_downgrade(w);
+		break;
 	case COMMAND_VALID:
 		do_valid(w);
 		break;
 	case COMMAND_HOLDERS:
-		if (valid_name(w->client, w->argv[1]))
-			info_holders(w->client, w->argv[1]);
-		break;
 	case COMMAND_QUEUE:
+	case COMMAND_WHY:
 		if (valid_name(w->client, w->argv[1]))
-			info_queue(w->client, w->argv[1]);
+			query_lock(w->client, command, w->argv[1]);
+		break;
+	case COMMAND_HOSTS:
+		query_hosts(w->client);
 		break;
 	case COMMAND_LOCKS:
 		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);

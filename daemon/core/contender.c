@@ -2,7 +2,9 @@
 
 #include <assert.h>
 
-static const char exclusive_tag[] = "__WRIT__", shared_tag[] = "__READ__";
+enum { UUID_LEN = 3 + 36 }; /* with the "_c_" before it */
+
+static const char hex[] = "0123456789abcdef";
 
 /* The number the server put at the end: ten digits, or a minus sign and ten past the wrap. */
 static bool parse_seq(struct slice child, uint32_t *seq, size_t *len)
@@ -36,8 +38,9 @@ static bool ends_with(struct slice s, const char *tail)
 	return s.len >= len && memcmp(s.data + s.len - len, tail, len) == 0;
 }
 
-bool contender_parse(struct slice child, struct contender *c)
+bool contender_parse(struct slice child, enum flavour flavour, struct contender *c)
 {
+	const char *shared = flavour_tag(flavour, MODE_SHARED);
 	struct slice tag;
 	size_t len;
 
@@ -45,9 +48,9 @@ bool contender_parse(struct slice child, struct contender *c)
 	if (!parse_seq(child, &c->seq, &len))
 		return false;
 	tag = (struct slice){ child.data, child.len - len };
-	if (ends_with(tag, shared_tag))
+	if (shared && ends_with(tag, shared))
 		c->mode = MODE_SHARED;
-	c->known = ends_with(tag, exclusive_tag) || ends_with(tag, shared_tag);
+	c->known = c->mode == MODE_SHARED || ends_with(tag, flavour_tag(flavour, MODE_EXCLUSIVE));
 	return true;
 }
 
@@ -57,9 +60,8 @@ bool contender_before(const struct contender *a, const struct contender *b)
 }
 
 /* Sixteen digits of the session go around the two fixed ones of a version 8 uuid. */
-static void session_digits(int64_t session, char out[20])
+static void uuid_head(int64_t session, char out[21])
 {
-	static const char hex[] = "0123456789abcdef";
 	uint64_t value = (uint64_t)session;
 	char digits[16];
 
@@ -73,32 +75,53 @@ static void session_digits(int64_t session, char out[20])
 	memcpy(out + 15, digits + 12, 3);
 	out[18] = '-';
 	out[19] = '8';
+	out[20] = digits[15];
 }
 
-void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum mode mode)
+static void append_uuid(struct bytes *out, struct contender_id id)
 {
-	static const char hex[] = "0123456789abcdef";
-	char head[20];
+	char head[21];
 
-	session_digits(session, head);
+	uuid_head(id.session, head);
 	bytes_text(out, "_c_");
 	bytes_append(out, head, sizeof(head));
-	bytes_char(out, hex[(uint64_t)session & 15]);
-	bytes_hex(out, (nonce >> 48) & 0xff, 2);
+	bytes_hex(out, (id.nonce >> 48) & 0xff, 2);
 	bytes_char(out, '-');
-	bytes_hex(out, nonce & 0xffffffffffff, 12);
+	bytes_hex(out, id.nonce & 0xffffffffffff, 12);
 	bytes_char(out, '-');
-	bytes_text(out, mode == MODE_SHARED ? shared_tag : exclusive_tag);
 }
 
-bool contender_of_session(struct slice child, int64_t session)
+void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode)
 {
-	static const char hex[] = "0123456789abcdef";
-	char head[20];
+	if (flavour == FLAVOUR_KAZOO) {
+		bytes_hex(out, (uint64_t)id.session, 16);
+		bytes_hex(out, id.nonce, 16);
+	} else {
+		append_uuid(out, id);
+	}
+	bytes_text(out, flavour_tag(flavour, mode));
+}
 
-	if (child.len < CONTENDER_UUID_LEN || memcmp(child.data, "_c_", 3) != 0)
+static bool begins_with_session(struct slice child, int64_t session)
+{
+	uint64_t value = (uint64_t)session;
+
+	if (child.len < 32)
 		return false;
-	session_digits(session, head);
-	return memcmp(child.data + 3, head, sizeof(head)) == 0 &&
-	       child.data[3 + sizeof(head)] == hex[(uint64_t)session & 15];
+	for (int i = 15; i >= 0; i--, value >>= 4)
+		if (child.data[i] != hex[value & 15])
+			return false;
+	return true;
+}
+
+bool contender_of_session(struct slice child, enum flavour flavour, int64_t session)
+{
+	char head[21];
+
+	if (flavour == FLAVOUR_KAZOO)
+		return begins_with_session(child, session);
+	if (child.len < UUID_LEN || memcmp(child.data, "_c_", 3) != 0)
+		return false;
+	uuid_head(session, head);
+	return memcmp(child.data + 3, head, sizeof(head)) == 0;
 }

@@ -1,21 +1,20 @@
 /*
- * The children of a lock directory, and the names of ours.
+ * The children of a lock directory, and the names of ours, by the directory's flavour.
  *
- * Ours:  _c_SSSSSSSS-SSSS-8SSS-8SNN-NNNNNNNNNNNN-__WRIT__dddddddddd
- * The uuid carries the session id (S) and a nonce (N); its version nibble is 8, where Curator's and kazoo's have 4.
+ * Ours:  _c_SSSSSSSS-SSSS-8SSS-8SNN-NNNNNNNNNNNN-<tag>dddddddddd    kazoo: SSSSSSSSSSSSSSSSNNNNNNNNNNNNNNNN<tag>dddddddddd
+ * The uuid carries the session id (S) and a nonce (N); its version nibble is 8, where Curator's have 4.
  * Numbers are compared unsigned, which keeps the order of creation across the wrap at 2^31.
  */
 #pragma once
 
 #include <stdint.h>
 
+#include "core/flavour.h"
 #include "core/mode.h"
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
 enum {
-	CONTENDER_UUID_LEN = 3 + 36,          /* with the "_c_" before it */
-	CONTENDER_TAG_LEN = 1 + 8,            /* "-__WRIT__" */
 	CONTENDER_DIGITS = 10,
 	CONTENDER_NAME_MAX = 64,              /* of ours, with the NUL */
 };
@@ -31,10 +30,16 @@ struct contender {
 };
 
 /* False when `child` has no sequence number at its end: it cannot be one. */
-bool contender_parse(struct slice child, struct contender *c);
+bool contender_parse(struct slice child, enum flavour flavour, struct contender *c);
 /* a goes before b. Of two with one number each waits for the other: nobody is let in by a guess. */
 bool contender_before(const struct contender *a, const struct contender *b);
+/* Who makes a name, and which of its makings it is. */
+struct contender_id {
+	int64_t session;
+	uint64_t nonce;
+};
+
 /* Appends the name asked for, without the number the server adds: "_c_<uuid>-__WRIT__". */
-void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum mode mode);
+void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode);
 /* The child carries a uuid that this session made. */
-bool contender_of_session(struct slice child, int64_t session);
+bool contender_of_session(struct slice child, enum flavour flavour, int64_t session);

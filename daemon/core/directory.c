@@ -16,7 +16,8 @@ static uint64_t send(struct lock *lock, enum effect_type type, struct operation 
 		.op = op,
 		.path = bytes_view(&lock->directory.path),
 		.data = data,
-		.create = ZK_CONTAINER,
+		/* kazoo remembers that a directory is there, and cannot do without it. */
+		.create = lock->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
 	r.op.lock = lock;
@@ -41,17 +42,21 @@ void directory_make(struct lock *lock)
 
 	record_begin(&data);
 	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", "rw");
+	record_text(&data, "flavour", flavour_word(lock->flavour));
 	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
 	ask(lock);
 }
 
+static uint64_t send_list(struct lock *lock, bool watch)
+{
+	return send(lock, EFFECT_ZK_LIST, (struct operation){ .kind = OPERATION_LIST, .watch = watch }, (struct slice){ 0 });
+}
+
 void directory_list(struct lock *lock, bool watch)
 {
 	struct directory *d = &lock->directory;
-	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
-	uint64_t number = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	uint64_t number = send_list(lock, watch);
 
 	if (watch) {
 		d->watch = DIRECTORY_WATCH_ASKED;
@@ -67,22 +72,20 @@ void directory_arm(struct lock *lock)
 
 static void fail_worn(struct lock *lock)
 {
-	lock->directory.worn_asked = false;
+	lock->directory.worn_op = 0;
 	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
 }
 
 void directory_wear(struct lock *lock)
 {
 	lock->directory.worn = true;
-	fail_worn(lock);
+	lock->directory.worn_op = 0; /* what was asked before our last znode went */
 }
 
 void directory_renew(struct lock *lock)
 {
-	if (lock->directory.worn_asked)
-		return;
-	lock->directory.worn_asked = true;
-	directory_list(lock, false);
+	if (!lock->directory.worn_op)
+		lock->directory.worn_op = send_list(lock, false);
 }
 
 void directory_list_anew(struct lock *lock)
@@ -113,11 +116,12 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(struct slice data)
+static bool data_fits(const struct lock *lock, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
-	return slice_eq(record_get(data, "kind"), SLICE("lock")) && slice_eq(record_get(data, "flavour"), SLICE("rw"));
+	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
+	       slice_is(record_get(data, "flavour"), flavour_word(lock->flavour));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -128,7 +132,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = data_fits(lock, event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -151,14 +155,15 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		announce_parents(lock->broker);
+		announce_above(lock->broker, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
 		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
 static void renewed(struct lock *lock)
 {
-	lock->directory.worn = lock->directory.worn_asked = false;
+	lock->directory.worn = false;
+	lock->directory.worn_op = 0;
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
@@ -167,32 +172,18 @@ static void end_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		renewed(lock);
 	else if (event->zk_answered.code == ZK_UNKNOWN)
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 	else
-		fail_worn(lock);
-}
-
-/* Deleting a directory somebody has just joined fails, and harms nobody. */
-static void examine_worn(struct lock *lock, const struct event *event)
-{
-	struct directory *d = &lock->directory;
-
-	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
-		renewed(lock);
-	else if (d->worn_asked && event->zk_answered.count == 0)
-		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
-	else if (d->worn_asked)
 		fail_worn(lock);
 }
 
 /* Before its number is known: the name we asked for and a number behind it, nothing else. */
 static bool carries_name(struct slice child, const struct claim *c)
 {
-	size_t len = CONTENDER_UUID_LEN + CONTENDER_TAG_LEN;
 	struct contender parsed;
 
-	return child.len >= len + CONTENDER_DIGITS && child.len <= len + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, len) == 0 && contender_parse(child, &parsed);
+	return child.len >= c->stem + CONTENDER_DIGITS && child.len <= c->stem + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, c->stem) == 0 && contender_parse(child, c->lock->flavour, &parsed);
 }
 
 static bool is_own(struct slice child, const struct claim *c)
@@ -210,8 +201,8 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 }
 
 struct ahead {
-	bool any;
-	struct contender nearest, first;
+	bool any, writers;
+	struct contender nearest;
 };
 
 /* Those before the claim that keep it from being entitled. */
@@ -221,15 +212,17 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		if (!contender_parse(event->zk_answered.children[i], &other) || slice_eq(other.name, self.name))
+		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
+		    slice_eq(other.name, self.name))
 			continue;
-		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
+		if (!contender_before(&other, &self))
+			continue;
+		if (!mode_conflicts(c->mode, other.mode))
 			continue;
 		if (!ahead.any || contender_before(&ahead.nearest, &other))
 			ahead.nearest = other;
-		if (!ahead.any || contender_before(&other, &ahead.first))
-			ahead.first = other;
 		ahead.any = true;
+		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 	}
 	return ahead;
 }
@@ -253,20 +246,19 @@ static void examine_waiting(struct claim *c, const struct event *event)
 {
 	struct ahead ahead = find_ahead(c, event);
 
-	bytes_clear(&c->holder);
 	if (!ahead.any) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
+		c->pred_watch = false;
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
 	c->listed = true;
+	c->readers_ahead = !ahead.writers;
 	c->listed_ns = c->lock->broker->now_ns;
-	bytes_slice(&c->holder, ahead.first.name);
 	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_clear(&c->pred_host);
 	bytes_slice(&c->pred, ahead.nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
@@ -322,6 +314,31 @@ static bool is_known(const struct lock *lock, struct slice child)
 	return false;
 }
 
+static bool only_ours(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (!is_known(lock, event->zk_answered.children[i]))
+			return false;
+	return true;
+}
+
+/* Deleting a directory somebody has just joined fails, and harms nobody. */
+static void examine_worn(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
+		renewed(lock);
+	else if (number != d->worn_op)
+		return;
+	else if (event->zk_answered.count == 0)
+		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (only_ours(lock, event))
+		d->worn_op = 0; /* they are on their way out: to be asked again */
+	else
+		fail_worn(lock);
+}
+
 static void report_odd(struct lock *lock, struct slice child)
 {
 	struct broker *b = lock->broker;
@@ -347,12 +364,12 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 		struct slice child = event->zk_answered.children[i];
 		struct contender other;
 
-		if (contender_of_session(child, lock->broker->session.id)) {
+		if (contender_of_session(child, lock->flavour, lock->broker->session.id)) {
 			if (!is_known(lock, child))
 				claim_stray(lock, child);
 			continue;
 		}
-		if (!contender_parse(child, &other)) {
+		if (!contender_parse(child, lock->flavour, &other)) {
 			report_odd(lock, child);
 			continue;
 		}
@@ -377,6 +394,7 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!somebody) {
+		c->own_watch = false; /* the children watch does for it now */
 		c->contended = 0;
 		c->contended_ns = 0;
 	} else if (!c->own_watch) {
@@ -394,7 +412,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (d->worn)
-		examine_worn(lock, event);
+		examine_worn(lock, number, event);
 	if (next)
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
@@ -415,7 +433,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (code != ZK_OK && code != ZK_NONODE) {
 		if (op->watch)
 			directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		if (code == ZK_REFUSED) {
 			lock_pause(lock, REFUSED_PAUSE_NS);
 			request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
@@ -424,7 +442,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	}
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
-		lock->directory.worn_asked = false;
+		lock->directory.worn_op = 0;
 		broker_later(lock);
 		return;
 	}

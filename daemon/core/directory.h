@@ -6,7 +6,7 @@
  *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
  *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
  *
- * Data (record.h): kind=lock, flavour=rw. What another library made says nothing about either, and is not touched.
+ * Data (record.h): kind=lock, flavour=<word>. What another library made says nothing about either, and is not touched.
  */
 #pragma once
 
@@ -36,9 +36,9 @@ struct directory {
 	bool quiet;        /* ARMED: no contender of another session conflicts with our claim */
 	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
 	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
-	bool worn_asked;   /* whether it is empty by now is being asked */
 	bool odd_reported; /* a child of no known kind was reported */
 	uint64_t watch_op; /* the list of ASKED and ARMED */
+	uint64_t worn_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
 	int64_t czxid;     /* of the directory whose data was read */
 	struct bytes path;
 };
@@ -51,9 +51,9 @@ void directory_make(struct lock *lock);
 void directory_list(struct lock *lock, bool watch);
 /* Lists and arms the watch unless that is done or under way. */
 void directory_arm(struct lock *lock);
-/* Its numbers are too near the wrap: requests fail, nothing more is put into it. */
+/* Its numbers are too near the wrap: nothing more is put into it. */
 void directory_wear(struct lock *lock);
-/* Worn, and wanted again: looks whether it can be made anew. */
+/* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */
 void directory_renew(struct lock *lock);
 /* Reads its data again if they are not known, and lists it. */
 void directory_list_anew(struct lock *lock);

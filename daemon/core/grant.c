@@ -14,6 +14,8 @@ const char *loss_word(enum loss loss)
 		return "deleted";
 	case LOSS_LEASE:
 		return "lease";
+	case LOSS_LIMIT:
+		return "limit";
 	}
 	return NULL;
 }

@@ -24,7 +24,7 @@ struct client;
 struct lock;
 
 /* Why a grant was lost. */
-enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE };
+enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE, LOSS_LIMIT };
 
 struct grant {
 	struct client *client;

@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
+#include "core/status.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -61,15 +63,20 @@ static void info_session(const struct broker *b, struct bytes *out)
 {
 	const struct session *s = &b->session;
 	int64_t until = session_safe_until(b);
-	struct bytes id = { 0 };
+	struct bytes text = { 0 };
 
 	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(b, &text);
+	line_text(out, "session_why", bytes_view(&text));
+	bytes_clear(&text);
+	bytes_text(&text, "0x");
+	bytes_hex(&text, (uint64_t)s->id, 16);
+	if (!b->conf->standalone)
+		line_text(out, "session_id", bytes_view(&text));
+	bytes_free(&text);
 	if (b->conf->standalone)
 		return;
-	bytes_text(&id, "0x");
-	bytes_hex(&id, (uint64_t)s->id, 16);
-	line_text(out, "session_id", bytes_view(&id));
-	bytes_free(&id);
+	line_int(out, "asked_timeout_ms", b->conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
@@ -82,11 +89,17 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 
 	if (b->conf->standalone)
 		return;
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(b)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (b->now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&b->trouble.sentence));
+	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
 	line_text(out, "root", slice_of(b->conf->root));
 	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
+	line_int(out, "packet_bytes", b->packet_bytes);
 }
 
 static void info_limits(const struct broker *b, struct bytes *out)
@@ -105,7 +118,8 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)l->session_path_bytes);
+	line_int(out, "limit_session_path_bytes", (int64_t)quota_path_max(b));
+	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
 static void info_stats(const struct broker *b, struct bytes *out)
@@ -151,97 +165,22 @@ void info_write(struct broker *b, struct bytes *out, size_t count, const struct 
 
 /* ---- lists ---- */
 
-static void field_text(struct bytes *out, struct slice key, struct slice value)
+void info_text(struct bytes *out, struct slice key, struct slice value)
 {
 	resp_bulk(out, key);
 	resp_bulk(out, value);
 }
 
-static void field_int(struct bytes *out, struct slice key, int64_t value)
+void info_int(struct bytes *out, struct slice key, int64_t value)
 {
 	resp_bulk(out, key);
 	resp_integer(out, value);
 }
 
-static void fields_client(struct bytes *out, const struct client *c)
+const char *info_lock_state(const struct lock *lock)
 {
-	field_int(out, SLICE("client"), (int64_t)c->id);
-	field_text(out, SLICE("name"), bytes_view(&c->name));
-	field_int(out, SLICE("pid"), c->pid);
-	field_int(out, SLICE("uid"), c->uid);
-	field_text(out, SLICE("command"), bytes_view(&c->comm));
-}
-
-static void holder_here(struct client *c, const struct grant *g)
-{
-	struct bytes *out = client_out(c);
-	int64_t rest_ns = grant_lease_rest_ns(g);
-
-	resp_map(out, 12, c->version);
-	field_text(out, SLICE("host"), slice_of(c->broker->conf->host));
-	fields_client(out, g->client);
-	field_text(out, SLICE("mode"), slice_of(mode_word(g->mode)));
-	field_int(out, SLICE("depth"), g->depth);
-	field_int(out, SLICE("token"), g->token);
-	field_int(out, SLICE("held_ms"), (c->broker->now_ns - g->granted_ns) / NS_PER_MS);
-	resp_bulk(out, SLICE("lease_ms"));
-	if (rest_ns == INT64_MAX)
-		resp_nil(out, c->version);
-	else
-		resp_integer(out, rest_ns / NS_PER_MS);
-	field_text(out, SLICE("data"), bytes_view(&g->data));
-}
-
-/* Whose znode it is is known of the one that this host watches. */
-static void holder_elsewhere(struct client *c, const struct claim *claim)
-{
-	struct bytes *out = client_out(c);
-
-	resp_map(out, 2, c->version);
-	bool next = slice_eq(bytes_view(&claim->pred), bytes_view(&claim->holder));
-
-	field_text(out, SLICE("host"), next ? bytes_view(&claim->pred_host) : SLICE(""));
-	field_text(out, SLICE("znode"), bytes_view(&claim->holder));
-}
-
-void info_holders(struct client *c, struct slice name)
-{
-	const struct lock *lock = lock_find(c->broker, name, false);
-	const struct claim *claim = lock ? lock->claim : NULL;
-	bool elsewhere = claim && claim->state == CLAIM_WAITING && claim->listed;
-	size_t begin = client_reply_begin(c);
-	const struct grant *g;
-
-	resp_array(client_out(c), (lock ? lock->grant_count : 0) + elsewhere);
-	if (lock)
-		TAILQ_FOREACH(g, &lock->grants, link)
-			holder_here(c, g);
-	if (elsewhere)
-		holder_elsewhere(c, claim);
-	client_reply_end(c, begin);
-}
-
-void info_queue(struct client *c, struct slice name)
-{
-	const struct lock *lock = lock_find(c->broker, name, false);
-	size_t begin = client_reply_begin(c), position = 0;
-	struct bytes *out = client_out(c);
-	const struct request *r;
-
-	resp_array(out, lock ? lock->request_count : 0);
-	if (lock)
-		TAILQ_FOREACH(r, &lock->requests, link) {
-			resp_map(out, 8, c->version);
-			fields_client(out, r->client);
-			field_text(out, SLICE("mode"), slice_of(mode_word(r->mode)));
-			field_int(out, SLICE("waited_ms"), (c->broker->now_ns - r->asked_ns) / NS_PER_MS);
-			field_int(out, SLICE("position"), (int64_t)++position);
-		}
-	client_reply_end(c, begin);
-}
-
-static const char *lock_state_word(const struct lock *lock)
-{
+	if (!lock)
+		return "none";
 	if (lock->broker->conf->standalone)
 		return "local";
 	if (lock->claim)
@@ -255,11 +194,11 @@ static void write_lock(struct client *c, const struct lock *lock)
 	struct bytes *out = client_out(c);
 
 	resp_map(out, 5, c->version);
-	field_text(out, SLICE("name"), bytes_view(&lock->name));
-	field_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
-	field_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	field_int(out, SLICE("waiters"), (int64_t)lock->request_count);
-	field_int(out, SLICE("token"), g ? g->token : 0);
+	info_text(out, SLICE("name"), bytes_view(&lock->name));
+	info_text(out, SLICE("state"), slice_of(info_lock_state(lock)));
+	info_int(out, SLICE("holders"), (int64_t)lock->grant_count);
+	info_int(out, SLICE("waiters"), (int64_t)lock->request_count);
+	info_int(out, SLICE("token"), g ? g->token : 0);
 }
 
 static int by_name(const void *a, const void *b)

@@ -5,11 +5,15 @@
 
 struct broker;
 struct client;
+struct lock;
 
 /* INFO's text: the sections named, all when none is. */
 void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *sections);
-/* HOLDERS, QUEUE, LOCKS and CLIENT LIST. */
-void info_holders(struct client *c, struct slice name);
-void info_queue(struct client *c, struct slice name);
+/* LOCKS and CLIENT LIST. */
 void info_locks(struct client *c, const struct slice *pattern);
 void info_clients(struct client *c);
+/* A pair of a map. */
+void info_text(struct bytes *out, struct slice key, struct slice value);
+void info_int(struct bytes *out, struct slice key, int64_t value);
+/* The state of the host's claim, in a word; `lock` may be NULL. */
+const char *info_lock_state(const struct lock *lock);

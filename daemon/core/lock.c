@@ -5,7 +5,6 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/state.h"
-#include "protocol/name.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
 
@@ -42,9 +41,7 @@ static struct lock *lock_new(struct broker *b, struct slice name)
 	TAILQ_INIT(&lock->lost);
 	TAILQ_INIT(&lock->leaving);
 	bytes_slice(&lock->name, name);
-	bytes_text(path, b->conf->root);
-	bytes_char(path, '/');
-	name_encode(name, path);
+	lock->flavour = flavour_place(b->conf, name, path);
 	map_add(&b->names, &lock->name_node, map_hash(&b->names, name.data, name.len));
 	map_add(&b->paths, &lock->path_node, map_hash(&b->paths, path->data, path->len));
 	TAILQ_INSERT_TAIL(&b->locks_used, lock, link);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/query.h"
 #include "core/state.h"
 
 enum {
@@ -135,7 +136,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_WATCH_OWN:
 	case OPERATION_ADOPT:
 	case OPERATION_LEAVE:
+	case OPERATION_DETAIL:
 		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
+		query_answered(b, op, event);
 		break;
 	}
 }
@@ -151,6 +157,7 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 		o->first++;
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->stats.unknown_total++;
+	trouble_answered(b, &op, event);
 	dispatch(b, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;

@@ -29,7 +29,12 @@ enum operation_kind {
 	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
 	OPERATION_LEAVE,    /* delete a claim's znode */
+	OPERATION_DETAIL,   /* set the data of a held claim's znode */
+	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
+	OPERATION_QUERY_GET,  /* get what such a list showed */
 };
+
+enum { OPERATION_KINDS = OPERATION_QUERY_GET + 1 };
 
 struct operation {
 	enum operation_kind kind;
@@ -37,6 +42,7 @@ struct operation {
 	bool watch;    /* LIST: the children watch was asked for */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
+	uint64_t query;    /* QUERY_*: number of the query, which may be gone by now */
 	int64_t sent_ns;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
 	int64_t seen_ns, older_ns;

@@ -66,6 +66,7 @@ static const struct {
 	enum option option;
 	bool (*parse)(struct client *c, struct slice word, struct options *o);
 } table[] = {
+	{ "SHARED", OPTION_SHARED, NULL },
 	{ "WAIT", OPTION_WAIT, parse_wait },
 	{ "LEASE", OPTION_LEASE, parse_lease },
 	{ "DATA", OPTION_DATA, parse_data },

@@ -11,11 +11,13 @@
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
+#include "core/trouble.h"
 
 enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(client_list, client);
+TAILQ_HEAD(query_list, query);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -31,6 +33,8 @@ struct broker {
 	size_t conns_cap, client_count;
 	uint64_t last_client;
 	struct client_list clients, closing;
+	struct query_list queries;
+	uint64_t last_query;
 	struct map users;
 
 	struct map names, paths; /* locks by name and by directory path */
@@ -40,8 +44,11 @@ struct broker {
 	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
 
 	struct session session;
+	struct trouble trouble;
 	struct operations operations;
 	size_t path_bytes;     /* of all claims */
+	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
+	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;

@@ -5,9 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15 };
+
 static struct ask ask_of(enum command command, int lock)
 {
 	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
+}
+
+static bool is_request(enum command command)
+{
+	return command == COMMAND_LOCK || command == COMMAND_ENQUEUE;
+}
+
+static bool takes_token(enum command command)
+{
+	return command == COMMAND_UNLOCK || command == COMMAND_VALID || command == COMMAND_RENEW;
 }
 
 /*
@@ -62,6 +74,7 @@ static struct ask lock_ask(struct caller *c)
 	struct ask a = ask_of(COMMAND_LOCK, (int)rng_below(&w->rng, (uint32_t)w->lock_count));
 	uint32_t roll = rng_below(&w->rng, 10);
 
+	a.shared = rng_percent(&w->rng, w->mix->shared_percent ? w->mix->shared_percent : SHARED_PERCENT);
 	if (roll < 2)
 		a.wait_ms = 0;
 	else if (roll < 5)
@@ -108,19 +121,26 @@ static struct ask unlock_ask(struct caller *c, int lock)
 	return a;
 }
 
+static struct ask downgrade_or_unlock_ask(struct caller *c, int lock)
+{
+	if (!c->host->w->quiet && rng_percent(&c->host->w->rng, c->holding[lock].shared ? 2 : DOWNGRADE_PERCENT))
+		return ask_of(COMMAND_DOWNGRADE, lock);
+	return unlock_ask(c, lock);
+}
+
 static struct ask other_ask(struct caller *c)
 {
 	static const enum command others[] = {
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
-		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_RENEW, COMMAND_CANCEL, COMMAND_QUIT,
+		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_RENEW, COMMAND_CANCEL, COMMAND_DOWNGRADE, COMMAND_QUIT,
+		COMMAND_WHY, COMMAND_HOSTS,
 	};
 	struct rng *r = &c->host->w->rng;
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
 			      (int)rng_below(r, (uint32_t)c->host->w->lock_count));
 
-	if ((a.command == COMMAND_VALID || a.command == COMMAND_UNLOCK || a.command == COMMAND_RENEW) &&
-	    !may_touch(c, a.lock))
+	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !may_touch(c, a.lock))
 		a.command = COMMAND_CANCEL;
 	if (a.command == COMMAND_RENEW)
 		a.lease_ms = lease_choose(c->host->w);
@@ -136,12 +156,15 @@ static struct ask other_ask(struct caller *c)
 static struct ask quiet_ask(struct caller *c)
 {
 	int lock = held_lock(c), waited = waited_lock(c);
+	struct ask a;
 
 	if (waited >= 0 && (lock < 0 || rng_percent(&c->host->w->rng, 50)))
 		return wait_ask(c, waited);
 	if (lock >= 0)
 		return unlock_ask(c, lock);
-	return ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
+	a = ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
+	a.shared = rng_percent(&c->host->w->rng, SHARED_PERCENT);
+	return a;
 }
 
 struct ask ask_choose(struct caller *c)
@@ -169,7 +192,7 @@ struct ask ask_choose(struct caller *c)
 		return a;
 	}
 	if (lock >= 0 && rng_percent(r, 70))
-		return unlock_ask(c, lock);
+		return downgrade_or_unlock_ask(c, lock);
 	if (rng_percent(r, lock >= 0 ? 50 : 85))
 		return lock_ask(c);
 	return other_ask(c);
@@ -183,20 +206,10 @@ static struct slice put_number(char **at, int64_t value)
 	return slice_of(begin);
 }
 
-static bool is_request(enum command command)
-{
-	return command == COMMAND_LOCK || command == COMMAND_ENQUEUE;
-}
-
-static bool takes_token(enum command command)
-{
-	return command == COMMAND_UNLOCK || command == COMMAND_VALID || command == COMMAND_RENEW;
-}
-
 static bool names_lock(enum command command)
 {
-	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_HOLDERS ||
-	       command == COMMAND_QUEUE;
+	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_DOWNGRADE ||
+	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY;
 }
 
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
@@ -209,6 +222,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = slice_of(w->lock_name[a->lock]);
 	if (a->command == COMMAND_RENEW)
 		words[n++] = put_number(&buffer, a->lease_ms);
+	if (is_request(a->command) && a->shared && a->wait_ms % 2)
+		words[n++] = SLICE("SHARED");
 	if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
 		words[n++] = put_number(&buffer, (int64_t)c->host->clients[a->target].id);
@@ -227,6 +242,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = SLICE("DATA");
 		words[n++] = SLICE("d");
 	}
+	if (is_request(a->command) && a->shared && a->wait_ms % 2 == 0)
+		words[n++] = SLICE("shared");
 	if (takes_token(a->command) && a->token) {
 		words[n++] = SLICE("TOKEN");
 		words[n++] = put_number(&buffer, a->token);
@@ -269,7 +286,7 @@ struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t 
 {
 	struct world *w = c->host->w;
 
-	return (struct holding){ .held = true, .depth = 1, .token = token, .since = w->sched.now,
+	return (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token, .since = w->sched.now,
 				 .lease_until = lease_end(w, a), .meddled = check_is_meddled(w, token) };
 }
 
@@ -295,6 +312,15 @@ static void loss_answered(struct caller *c, const struct ask *a, struct slice re
 	*g = (struct holding){ 0 };
 }
 
+/* -DEADLOCK */
+static void upgrade_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	const struct holding *g = &c->holding[a->lock];
+
+	if (!g->held || g->lost || !g->shared || a->shared)
+		bad_reply(c, a, reply, "it does not wait for itself");
+}
+
 static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
@@ -303,8 +329,14 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 
 	if (c->wait[a->lock].on != reply_begins(reply, "-ERR"))
 		bad_reply(c, a, reply, "one request for each name");
-	if (reply_integer(reply, &token)) {
+	if (reply.len && reply.data[0] != ':')
+		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
+	if (reply_begins(reply, "-DEADLOCK")) {
+		upgrade_answered(c, a, reply);
+	} else if (reply_integer(reply, &token)) {
 		if (g->held && !g->lost && token == g->token) {
+			if (g->shared && !a->shared)
+				bad_reply(c, a, reply, "an upgrade");
 			ask_reentered(c, a);
 			return;
 		}
@@ -340,6 +372,8 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 		c->host->w->stats->queued++;
 		if (g->held && c->protocol == 2)
 			told_late(g);
+	} else if (reply_begins(reply, "-DEADLOCK")) {
+		upgrade_answered(c, a, reply);
 	} else if (reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
 	} else if (!reply_begins(reply, "-LIMIT") && !reply_begins(reply, "-DRAINING") && !reply_begins(reply, "-ERR")) {
@@ -412,6 +446,22 @@ static void renew_answered(struct caller *c, const struct ask *a, struct slice r
 	c->host->w->stats->renewals++;
 }
 
+static void downgrade_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t token;
+
+	if (reply_integer(reply, &token)) {
+		if (!g->held || g->lost || token != g->token)
+			bad_reply(c, a, reply, "it does not hold that, or the token has changed");
+		if (!g->shared)
+			g->since = c->host->w->sched.now;
+		g->shared = true;
+	} else {
+		refused(c, a, reply);
+	}
+}
+
 static void valid_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
@@ -445,6 +495,14 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 		c->wait[i].blind = true;
 }
 
+static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->command == COMMAND_HOSTS && reply_begins(reply, "-UNAVAILABLE"))
+		return;
+	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
+		bad_reply(c, a, reply, "it always has an answer");
+}
+
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
@@ -464,6 +522,9 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_RENEW:
 		renew_answered(c, a, reply);
 		break;
+	case COMMAND_DOWNGRADE:
+		downgrade_answered(c, a, reply);
+		break;
 	case COMMAND_VALID:
 		valid_answered(c, a, reply);
 		break;
@@ -480,6 +541,10 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:
+	case COMMAND_WHY:
+	case COMMAND_HOSTS:
+		question_answered(c, a, reply);
+		break;
 	case COMMAND_LOCKS:
 	case COMMAND_CLIENT:
 	case COMMAND_PING:

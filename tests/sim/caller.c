@@ -37,6 +37,16 @@ static void caller_event(struct caller *c, enum event_type type)
 	host_handle(c->host, &e);
 }
 
+static void forget_waits(struct caller *c)
+{
+	int i;
+
+	for (i = 0; i < LOCKS_MAX; i++)
+		if (c->wait[i].on && c->wait[i].blind)
+			check_forget_last(c->host, i);
+	memset(c->wait, 0, sizeof(c->wait));
+}
+
 void caller_let_go(struct caller *c)
 {
 	int i;
@@ -44,7 +54,7 @@ void caller_let_go(struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
 	memset(c->holding, 0, sizeof(c->holding));
-	memset(c->wait, 0, sizeof(c->wait));
+	forget_waits(c);
 }
 
 static void caller_forget(struct caller *c)
@@ -195,7 +205,7 @@ void caller_close(struct caller *c)
 {
 	/* What it holds may be given to others from now on. */
 	memset(c->holding, 0, sizeof(c->holding));
-	memset(c->wait, 0, sizeof(c->wait));
+	forget_waits(c);
 	adapter_close(c);
 }
 

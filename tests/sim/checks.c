@@ -69,6 +69,8 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 
 			if (o == c || (w->hosts[h].conf.standalone && o->host != c->host))
 				continue;
+			if (a->shared && o->holding[a->lock].shared)
+				continue;
 			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
 				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
 					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
@@ -78,8 +80,7 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 		}
 }
 
-/* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
-static const struct ask *waiting_ask(const struct caller *c, int lock)
+const struct ask *check_waiting_ask(const struct caller *c, int lock)
 {
 	if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)
 		return &c->current;
@@ -93,15 +94,32 @@ static void check_fifo(struct caller *c, const struct ask *a)
 
 	for (i = 0; i < c->host->client_count; i++) {
 		struct caller *o = &c->host->clients[i];
-		const struct ask *b = waiting_ask(o, a->lock);
+		const struct ask *b = check_waiting_ask(o, a->lock);
 
 		if (o == c || !b || b->order > a->order || o->state != CLIENT_ON || o->half_closed)
 			continue;
 		if (b->wait_ms >= 0 && b->asked_at + b->wait_ms * MS <= w->sched.now)
 			continue; /* it is on its way out */
+		if (o->asking && (o->current.command == COMMAND_RESET || o->current.command == COMMAND_QUIT))
+			continue; /* it takes all back in this very event */
 		world_fail(w, a->lock, "host %d: client %u was granted %s before client %u, which asked earlier",
 			   c->host->index, c->conn, w->lock_name[a->lock], o->conn);
 	}
+}
+
+bool check_is_reader(const struct znode *n)
+{
+	return memmem(n->path, n->len, "-__READ__", 9) || memmem(n->path, n->len, "__rlock__", 9);
+}
+
+const struct znode *check_ahead_of(const struct znode *n)
+{
+	const struct znode *o;
+
+	TAILQ_FOREACH(o, &n->parent->children, sibling)
+		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && !(check_is_reader(o) && check_is_reader(n)))
+			return o;
+	return NULL;
 }
 
 /* The znode under the grant, in the truth; fails if it does not entitle to one. */
@@ -119,44 +137,94 @@ static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
 			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
 			   mine ? "somebody else's" : "gone or never was");
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->czxid < mine->czxid)
-			world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
-				   c->conn, mine->path, n->path);
+	if (check_is_reader(mine) && !a->shared)
+		world_fail(w, a->lock, "host %d client %u: granted exclusively on %s", c->host->index, c->conn, mine->path);
+	if (check_ahead_of(mine))
+		world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
+			   c->conn, mine->path, check_ahead_of(mine)->path);
 }
 
-static bool others_wait(struct world *w, int lock, const struct host *h)
+/* The first contender of others that has waited behind that znode for a while; 0: none. */
+static int64_t waiter_behind(struct world *w, int lock, const struct host *h, int64_t czxid)
 {
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+	const struct znode *own = NULL;
 
 	if (!dir)
-		return false;
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
-		    n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at)
+		return 0;
+	TAILQ_FOREACH(n, &dir->children, sibling) {
+		if (n->czxid == czxid)
+			own = n;
+		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
+			 n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at &&
+			 !(check_is_reader(own) && check_is_reader(n)))
+			return n->czxid;
+	}
+	return 0;
+}
+
+/* Hand-offs while another host waits are bounded; readers who are granted in one go are one. */
+static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct host *h = c->host;
+	struct contended *n = &w->contended[a->lock];
+	bool together = a->shared && h->read_at_step[a->lock] == w->sched.steps;
+	int64_t waiter;
+
+	if (a->shared)
+		h->read_at_step[a->lock] = w->sched.steps;
+	if (n->czxid != czxid_of(token)) {
+		*n = (struct contended){ .czxid = czxid_of(token) };
+		return;
+	}
+	w->stats->handoffs++;
+	waiter = h->conf.standalone ? 0 : waiter_behind(w, a->lock, h, czxid_of(token));
+	if (together || !waiter)
+		return;
+	if (n->waiter != waiter)
+		*n = (struct contended){ .czxid = czxid_of(token), .waiter = waiter };
+	if (++n->grants > h->conf.handoff_max + 1)
+		world_fail(w, a->lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
+			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->conf.handoff_max);
+}
+
+void check_forget_last(struct host *h, int lock)
+{
+	h->tokens_of[lock].last_shared = h->w->tokens_of[lock].last_shared = false;
+}
+
+/* Perhaps: under RESP2 a queued wait ends before that is read. */
+static bool granted_unseen(const struct host *h, int lock)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return true;
 	return false;
 }
 
-/* Hand-offs while another host waits are bounded. */
-static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
+/* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
+static void check_token(struct caller *c, const struct ask *a, int64_t token)
 {
 	struct world *w = c->host->w;
-	int lock = a->lock;
+	struct tokens *t = c->host->conf.standalone ? &c->host->tokens_of[a->lock] : &w->tokens_of[a->lock];
+	int64_t floor = a->shared ? t->highest_writer : t->highest;
 
-	if (w->last_czxid[lock] != czxid_of(token)) {
-		w->last_czxid[lock] = czxid_of(token);
-		w->contended_grants[lock] = 0;
-		return;
-	}
-	w->stats->handoffs++;
-	if (c->host->conf.standalone || !others_wait(w, lock, c->host))
-		return;
-	if (++w->contended_grants[lock] > c->host->conf.handoff_max + 1)
-		world_fail(w, lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
-			   " are allowed", c->host->index, w->contended_grants[lock], w->lock_name[lock],
-			   c->host->conf.handoff_max);
+	if (token <= floor)
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
+			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
+	if (a->shared && t->last_shared && !granted_unseen(c->host, a->lock) && czxid_of(token) == czxid_of(t->last) && token != t->last)
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
+			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
+	t->last = token;
+	t->last_shared = a->shared;
+	t->highest = token > t->highest ? token : t->highest;
+	if (!a->shared)
+		t->highest_writer = token;
+	w->tokens_of[a->lock].last = token;
 }
 
 void check_grant(struct caller *c, const struct ask *a, int64_t token)
@@ -177,12 +245,24 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_exclusive(c, a, token);
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
-	if (h->conf.standalone ? token <= h->last_token[a->lock] : token <= w->last_token[a->lock])
-		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
-			   " before it", h->index, c->conn, token, w->lock_name[a->lock],
-			   h->conf.standalone ? h->last_token[a->lock] : w->last_token[a->lock]);
-	h->last_token[a->lock] = w->last_token[a->lock] = token;
+	check_token(c, a, token);
 	check_handoffs(c, a, token);
+}
+
+void check_foreign_grant(struct world *w, int lock, const char *path)
+{
+	struct znode *mine = fakezk_find(&w->zk, slice_of(path), FAKEZK_TRUTH);
+	int h, i;
+
+	/* It does not look whether its session still lives: that is its own affair. */
+	if (!mine || !mine->view[FAKEZK_TRUTH].exists)
+		return;
+	for (h = 0; h < w->host_count; h++)
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			if (grant_valid(&w->hosts[h].clients[i], lock) &&
+			    !(check_is_reader(mine) && w->hosts[h].clients[i].holding[lock].shared))
+				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
+					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
 }
 
 static void void_grants(struct host *h)
@@ -285,6 +365,7 @@ void check_after(struct host *h)
 
 	check_told(h);
 	check_waits(h);
+	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
@@ -337,12 +418,9 @@ static void check_meddled_told(void *world, uint64_t number)
 static void meddle(struct world *w, struct znode *n)
 {
 	size_t at = w->meddled_count;
-	struct znode *o;
 
-	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid)
-			return;
-
+	if (check_ahead_of(n))
+		return;
 	if (at == MEDDLED_MAX)
 		world_fail(w, -1, "the operator meddles too much for this simulator");
 	w->meddled[at] = n->czxid;
@@ -406,7 +484,7 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || c->wait[lock].on || waiting_ask(c, lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || check_waiting_ask(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -422,12 +500,12 @@ static void check_clutter(struct host *h, int lock)
 					   w->lock_name[lock], n->path);
 }
 
-static bool has_znode(const struct host *h, const struct znode *dir)
+static bool has_znode(const struct host *h, const struct znode *dir, int64_t since)
 {
 	const struct znode *n;
 
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session)
+		if (n->view[FAKEZK_TRUTH].exists && n->created_at < since && n->session && n->session == h->zk->session)
 			return true;
 	return false;
 }
@@ -439,9 +517,9 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
-			const struct ask *a = waiting_ask(&w->hosts[h].clients[i], lock);
+			const struct ask *a = check_waiting_ask(&w->hosts[h].clients[i], lock);
 
-			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir))
+			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}
 	return false;

@@ -1,6 +1,6 @@
 /*
- * Contenders that are no brokers: they follow Curator's read/write lock recipe on the same directories, each with a
- * session of its own. And an operator, who deletes what it likes.
+ * Contenders that are no brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
+ * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And an operator, who deletes what it likes.
  */
 #include "world.h"
 
@@ -34,7 +34,13 @@ static void foreign_join(struct foreign *f)
 	char name[80];
 
 	f->state = FOREIGN_JOINING;
-	snprintf(name, sizeof(name), "%s-%s", f->uuid, f->reader ? "__READ__" : "__WRIT__");
+	if (f->w->lock_flavour[f->lock] == FLAVOUR_KAZOO)
+		snprintf(name, sizeof(name), "%.8s%.4s%.4s%.4s%.12s%s", f->uuid + 3, f->uuid + 12, f->uuid + 17, f->uuid + 22,
+			 f->uuid + 27, f->reader ? "__rlock__" : "__lock__");
+	else if (f->w->lock_flavour[f->lock] == FLAVOUR_MUTEX)
+		snprintf(name, sizeof(name), "%s-lock-", f->uuid);
+	else
+		snprintf(name, sizeof(name), "%s-%s", f->uuid, f->reader ? "__READ__" : "__WRIT__");
 	foreign_send(f, EFFECT_ZK_CREATE, name, false);
 }
 
@@ -51,9 +57,12 @@ static void foreign_release(void *foreign, uint64_t life)
 static void foreign_holds(struct foreign *f)
 {
 	struct world *w = f->w;
+	char path[160];
 	int64_t hold = rng_percent(&w->rng, 20) ? rng_between(&w->rng, 0, w->timeout) : rng_between(&w->rng, 0, 300 * MS);
 
 	f->state = FOREIGN_HOLDING;
+	snprintf(path, sizeof(path), "%s/%s", w->lock_path[f->lock], f->name);
+	check_foreign_grant(w, f->lock, path);
 	w->stats->foreign_grants++;
 	TRACE(w, f->lock, "foreign %d holds %s", f->index, f->name);
 	sched_at(&w->sched, w->sched.now + (w->quiet ? MS : hold), foreign_release, f, ++f->life);
@@ -69,6 +78,25 @@ static int64_t sequence_of(struct slice name)
 	return strtoll(digits, NULL, 10);
 }
 
+static bool carries(struct slice name, const char *tag)
+{
+	return memmem(name.data, name.len, tag, strlen(tag)) != NULL;
+}
+
+/* Whether the recipe takes that child for one to wait for. */
+static bool foreign_minds(const struct foreign *f, struct slice child)
+{
+	switch (f->w->lock_flavour[f->lock]) {
+	case FLAVOUR_RW:
+		return !f->reader || carries(child, "__WRIT__");
+	case FLAVOUR_MUTEX:
+		return true;
+	case FLAVOUR_KAZOO:
+		return carries(child, "__lock__") || (!f->reader && carries(child, "__rlock__"));
+	}
+	return true;
+}
+
 static void foreign_listed(struct foreign *f, const struct event *e)
 {
 	struct slice me = slice_of(f->name), before = { 0 };
@@ -81,7 +109,7 @@ static void foreign_listed(struct foreign *f, const struct event *e)
 		int64_t seq = sequence_of(child);
 
 		found = found || slice_eq(child, me);
-		if (f->reader && memmem(child.data, child.len, "__READ__", 8))
+		if (!foreign_minds(f, child))
 			continue;
 		if (seq < mine && seq > best) {
 			best = seq;
@@ -185,6 +213,8 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_CLIENT_ASKED:
 	case EVENT_CLIENT_HALF_CLOSED:
 	case EVENT_CLIENT_GONE:
+	case EVENT_ZK_TROUBLE:
+	case EVENT_ZK_PACKET:
 	case EVENT_TOKENS:
 	case EVENT_STOP:
 		break;
@@ -204,7 +234,7 @@ static void foreign_think(void *foreign, uint64_t argument)
 	if (f->state != FOREIGN_IDLE || !f->connected)
 		return;
 	f->lock = (int)rng_below(&w->rng, (uint32_t)w->lock_count);
-	f->reader = rng_percent(&w->rng, 35);
+	f->reader = rng_percent(&w->rng, 35) && w->lock_flavour[f->lock] != FLAVOUR_MUTEX;
 	snprintf(f->uuid, sizeof(f->uuid), "_c_%08x-%04x-4%03x-a%03x-%012" PRIx64, (unsigned)(a >> 32),
 		 (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff, (unsigned)(b >> 52), b & 0xffffffffffff);
 	foreign_join(f);
@@ -234,7 +264,7 @@ static void operator_acts(void *world, uint64_t argument)
 		TAILQ_FOREACH(child, &n->children, sibling)
 			if (child->view[FAKEZK_TRUTH].exists && rng_below(&w->rng, (uint32_t)++count) == 0)
 				chosen = child;
-	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->last_token[lock] & 1023) < w->operator_from)
+	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->tokens_of[lock].last & 1023) < w->operator_from)
 		return;
 	w->stats->operations++;
 	fakezk_operate(&w->zk, type, (struct slice){ chosen->path, chosen->len },

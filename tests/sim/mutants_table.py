@@ -5,6 +5,7 @@ seen (session.h) makes the other rules about time a second line of defence, and 
 lost wake-ups: those mutants break both.
 """
 
+BROKER = "daemon/core/broker.c"
 CLAIM = "daemon/core/claim.c"
 DIRECTORY = "daemon/core/directory.c"
 SESSION = "daemon/core/session.c"
@@ -14,9 +15,15 @@ SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 CLIENT = "daemon/core/client.c"
+FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
 
 MUTANTS = [
+    ("watches are counted before they are set", [
+        (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("a lock that a watch event changed is not settled", [
+        (DIRECTORY, "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);\n\tlock_touch(lock);",
+         "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);")], 1000),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
@@ -116,8 +123,8 @@ MUTANTS = [
          "\tif (c->seq >= CONTENDER_WRAP_NEAR) {")], 300),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted)\n\t\t\treturn false;",
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted || c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
+         "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
+         "\t\tif (head ? !is_outdated(c, head->mode) : c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
     ("hand-offs without a bound", [
         (SETTLE, "\tif (c->contended >= b->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
     ("the first grant counts as a hand-off", [
@@ -157,7 +164,7 @@ MUTANTS = [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
     ("granted without enough proof", [
-        (SETTLE, "!mode_covers(c->mode, r->mode) || !session_grants(b))", "!mode_covers(c->mode, r->mode))")], 300),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!mode_covers(c->mode, mode))")], 300),
     ("the grants outlive the proof", [
         (SESSION, "\tif (b->now_ns >= s->safe_until_ns)\n\t\tenter(b, SESSION_LOST);\n\telse if", "\tif"),
         (SESSION,
@@ -166,6 +173,62 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("a reader passes a waiting writer of its host", [
+        (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
+         "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
+         "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
+    ("who joins readers is no hand-off", [
+        (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",
+         "if (together || !b->session.connected || nobody_waits(lock) ||\n"
+         "\t    !mode_conflicts(c->granted_mode, mode))"),
+        (SETTLE, "\tif (!c->granted)\n\t\treturn true;\n",
+         "\tif (!c->granted || !mode_conflicts(c->granted_mode, mode))\n\t\treturn true;\n")], 1000),
+    ("a reader is granted beside a writer", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);",
+         "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
+    ("a writer is granted beside readers", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("a writer is granted on a shared claim", [
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("each reader has an n of its own", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
+    ("who reads after a writer shares its token", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode == MODE_EXCLUSIVE)\n\t\tc->handoffs++;")], 100),
+    ("who joins a downgraded grant shares its token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n",
+         "\tg->mode = MODE_SHARED;\n\tg->lock->claim->granted_mode = MODE_SHARED;\n")], 300),
+    ("a downgrade changes the token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "\tg->mode = MODE_SHARED;\n\tg->token++;\n")], 100),
+    ("a downgraded grant stays exclusive", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "")], 300),
+    ("nobody hears of a downgrade", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
+    ("an upgrade waits", [
+        (COMMAND, "\tif (g)\n\t\treenter(c, g, &terms);",
+         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms);")], 100),
+    ("an upgrade is a re-entry", [
+        (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
+    ("readers at the front count one by one", [
+        (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
+        (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
+    ("who else reads elsewhere counts as somebody who waits", [
+        (DIRECTORY, "\t\tif (mode_conflicts(mode, other.mode))\n\t\t\tsomebody = true;",
+         "\t\tsomebody = true;")], 5000, "readers"),
+    ("a reader waits for readers of other hosts", [
+        (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
+    ("a reader does not wait for writers of other hosts", [
+        (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
+         "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
+    ("a reader held back never looks again whether somebody waits", [
+        (SETTLE, "(holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c)))",
+         "!c->own_watch && wants_watch(lock, c)")], 5000, "readers"),
+    ("a writer behind its host's shared claim queues next only when that goes back", [
+        (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
+         "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
+    ("a next that cannot serve the head stays", [
+        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 10000),
     ("the loss is not told", [
         (GRANT, "\tclient_tell_lost(g->client, g);\n", "")], 100),
     ("the end of a lease is not told", [
@@ -212,4 +275,10 @@ MUTANTS = [
         (COMMAND, "\telse if (lock && request_find(lock, c))\n", "\telse if (false)\n")], 100),
     ("RESET and the end of a client leave the queued waits", [
         (CLIENT, "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
+    ("kazoo's directory is joined under Curator's tags", [
+        (FLAVOUR, '{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
+    ("a writer is named as a mutex is", [
+        (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
+    ("the name asked for takes in what the server adds", [
+        (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
 ]

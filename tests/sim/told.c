@@ -100,7 +100,9 @@ static void told_granted(struct caller *c, const struct told *t)
 			told_late(g);
 		return;
 	}
-	if (!was.blind)
+	if (was.blind)
+		check_forget_last(c->host, t->lock);
+	else
 		check_grant(c, &was.ask, token);
 	*g = ask_granted(c, &was.ask, token);
 	if (was.blind)
@@ -111,6 +113,7 @@ static void told_timeout(struct caller *c, const struct told *t)
 {
 	struct wait was = ended(c, t);
 
+	c->host->read_at_step[t->lock] = 0; /* who stood behind it was not at the front */
 	if (!c->half_closed && (was.ask.wait_ms < 0 || was.ask.asked_at + was.ask.wait_ms * MS > c->host->w->sched.now))
 		bad_event(c, t, "before its time");
 	c->host->w->stats->timeouts++;
@@ -122,6 +125,7 @@ static void told_failed(struct caller *c, const struct told *t)
 	size_t i = 0;
 
 	ended(c, t);
+	c->host->read_at_step[t->lock] = 0;
 	while (i < 4 && (t->count != 4 || !slice_eq(t->item[2], slice_of(codes[i]))))
 		i++;
 	if (i == 4)

@@ -1,13 +1,11 @@
 /* Making a world from a seed, running it, and bringing it to rest. */
 #include "world.h"
 
-#include "protocol/name.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2 }
+#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2, 1 }
 
 static const struct mix mixes[] = {
 	{ .name = "calm", .share = 12, .long_hold_percent = 10, .think_ms = 20, .foreign_every_ms = 0 },
@@ -30,7 +28,9 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
-	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .plain_percent = 70 },
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4, .plain_percent = 70 },
+	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
+	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
@@ -110,20 +110,31 @@ static void ensemble_init(struct world *w)
 	sched_at(&w->sched, w->sched.now, reap, w, 0);
 }
 
+static const struct broker_prefix prefixes[] = {
+	{ "m/", FLAVOUR_MUTEX, "/app/locks" },
+	{ "k/", FLAVOUR_KAZOO, NULL },
+};
+
+static const struct broker_conf places = { .root = "/locks", .prefixes = prefixes, .prefix_count = 2 };
+
 static void locks_init(struct world *w)
 {
 	static const char *const names[LOCKS_MAX] = { "a", "orders/42", ("m\xc3\xbc" "de"), "d" };
+	static const char *const mutexes[LOCKS_MAX] = { "m/a", "m/orders/42", "m/.", "m/d" };
+	static const char *const kazoos[LOCKS_MAX] = { "k/a", "k/orders", "k/k/", "k/d" };
 	int i;
 
+	fakezk_operate(&w->zk, EFFECT_ZK_CREATE, SLICE("/app"), (struct slice){ 0 });
+	fakezk_operate(&w->zk, EFFECT_ZK_CREATE, SLICE("/app/locks"), (struct slice){ 0 });
 	w->lock_count = (int)rng_between(&w->rng, 1, w->mix->locks_max ? w->mix->locks_max : LOCKS_MAX);
 	for (i = 0; i < w->lock_count; i++) {
+		uint32_t roll = rng_below(&w->rng, 10);
 		struct bytes path = { 0 };
 
-		bytes_text(&path, "/locks/");
-		name_encode(slice_of(names[i]), &path);
+		w->lock_name[i] = roll < 6 ? names[i] : roll < 8 ? mutexes[i] : kazoos[i];
+		w->lock_flavour[i] = flavour_place(&places, slice_of(w->lock_name[i]), &path);
 		memcpy(w->lock_path[i], path.data, path.len);
 		w->lock_path_len[i] = path.len;
-		w->lock_name[i] = names[i];
 		bytes_free(&path);
 	}
 }
@@ -160,7 +171,8 @@ static void host_init(struct world *w, struct host *h, int index)
 	snprintf(h->name, sizeof(h->name), "h%d", index);
 	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
 	h->conf = (struct broker_conf){
-		.standalone = w->mix->standalone, .root = "/locks", .host = h->name, .version = "sim",
+		.standalone = w->mix->standalone, .root = places.root, .prefixes = places.prefixes,
+		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
 		.boot_id = "sim", .session_page = "", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
@@ -287,6 +299,7 @@ void world_run(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_start(&w->hosts[i]);
 	clutter_start(w);
+	readers_start(w);
 	foreign_start(w);
 	faults_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

@@ -19,13 +19,13 @@ enum {
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 8,
+	ASK_WORDS = 9,
 	ASK_BYTES = 128,
 };
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE)
+	X(HANDSHAKE) X(REFUSE) X(PACKET)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -47,6 +47,7 @@ struct mix {
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
 	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
+	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -55,6 +56,7 @@ struct mix {
 struct ask {
 	enum command command;
 	int lock, target;
+	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
@@ -65,7 +67,7 @@ struct ask {
 
 /* A grant as the model sees it. */
 struct holding {
-	bool held;
+	bool held, shared;
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
 	bool by_lease;     /* lost, because its lease ran out */
@@ -81,6 +83,17 @@ struct wait {
 	bool blind;        /* under RESP2 its end is known only once it was read */
 	int64_t over_at;   /* when its broker could first see that its time had run out; 0: not yet */
 	struct ask ask;
+};
+
+/* What the next token must be larger than. */
+struct tokens {
+	int64_t highest, highest_writer, last;
+	bool last_shared;
+};
+
+/* Grants made on one znode while the same contender of another host waits, those made in one go counted once. */
+struct contended {
+	int64_t czxid, waiter, grants;
 };
 
 enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
@@ -120,7 +133,8 @@ struct host {
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
 	int64_t tokens;          /* standalone: reserved below */
-	int64_t last_token[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
+	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
 	struct caller clients[CLIENTS_MAX];
@@ -154,6 +168,7 @@ struct world {
 	int host_count, lock_count, foreign_count;
 	struct foreign foreign[FOREIGN_MAX];
 	const char *lock_name[LOCKS_MAX];
+	enum flavour lock_flavour[LOCKS_MAX];
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
@@ -163,9 +178,8 @@ struct world {
 	int64_t last_fault;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
-	int64_t last_token[LOCKS_MAX];
-	int64_t last_czxid[LOCKS_MAX]; /* of the last grant, and of grants made on it since somebody waits */
-	int64_t contended_grants[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX];
+	struct contended contended[LOCKS_MAX];
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
@@ -233,6 +247,8 @@ void told_event(struct caller *c, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
+/* A foreign contender, whose znode that is, takes the lock as its own. */
+void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
 void check_after(struct host *h);
 void check_created(void *world, struct znode *n);
@@ -241,7 +257,20 @@ void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
+/* A grant may have been made since that was not seen: who reads next joins nobody known. */
+void check_forget_last(struct host *h, int lock);
+/* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
+const struct ask *check_waiting_ask(const struct caller *c, int lock);
 bool check_is_meddled(const struct world *w, int64_t token);
+
+bool check_is_reader(const struct znode *n);
+/* A contender in the truth that keeps `n` from being entitled; NULL. */
+const struct znode *check_ahead_of(const struct znode *n);
+
+/* readers.c: nobody waits who need not, as far as modes are concerned */
+void readers_start(struct world *w);
+/* Queued readers at the front get it together. */
+void readers_check_together(struct host *h);
 
 /* faults.c */
 void faults_start(struct world *w);

@@ -81,7 +81,7 @@ def test_no_broker_is_69(tmp_path):
     done = run(None, "lock", "a", "--", "echo", "run")
     assert (done.returncode, done.stdout) == (69, "")
     assert "/nonexistent/socket" in done.stderr
-    for words in (["ls"], ["who", "a"], ["ping"], ["info"]):
+    for words in (["ls"], ["who", "a"], ["why", "a"], ["hosts"], ["ping"], ["info"]):
         assert run(None, *words).returncode == 69
     stale = tmp_path / "stale"
     with harness.socket.socket(harness.socket.AF_UNIX) as s:
@@ -100,8 +100,8 @@ def test_no_zookeeper_is_69(daemons, root):
 @pytest.mark.parametrize("argv", [
     [], ["nonsense"], ["lock"], ["lock", "a"], ["lock", "a", "--"], ["lock", "-w"],
     ["lock", "-w", "soon", "a", "--", "true"], ["lock", "-w", "-1", "a", "--", "true"],
-    ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-x", "a", "--", "true"],
-    ["who"], ["who", "a", "b"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"], ["--nonsense"],
+    ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-y", "a", "--", "true"], ["lock", "--nonsense", "a", "--", "true"],
+    ["who"], ["who", "a", "b"], ["why"], ["hosts", "a"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"], ["--nonsense"],
 ])
 def test_wrong_usage_is_64(argv):
     done = run(None, *argv)
@@ -432,11 +432,26 @@ def test_who(broker, clients):
     b.send("LOCK", "a")
     harness.wait_until(lambda: len(a.call("QUEUE", "a")) == 1, "the request to be queued")
     text = run(broker, "who", "a").stdout
-    holders, waiting = text.split("waiting on this host:")
+    holders, waiting = text.split("waiting:")
     assert str(token) in holders and str(os.getpid()) in holders
     assert str(os.getpid()) in waiting
     text = run(broker, "who", "nobody").stdout
-    assert "holders: none known on this host" in text and "waiting on this host: none" in text
+    assert "holders: none" in text and "waiting: none" in text
+
+
+def test_why(broker, clients):
+    a = clients(broker)
+    assert run(broker, "why", "a").stdout == "nobody holds it and nobody on this host waits for it\n"
+    a.call("LOCK", "a")
+    assert re.fullmatch(rf"held on this host, pid {os.getpid()} \(.*\), for \d+ ms\n", run(broker, "why", "a").stdout)
+
+
+def test_hosts(two_hosts):
+    lines = run(two_hosts[0], "hosts").stdout.splitlines()
+    assert lines[0].split() == ["HOST", "PID", "VERSION", "STARTED", "TICK_MS", "BOOT_ID", "SESSION", "SELF"]
+    assert [line.split()[0] for line in lines[1:]] == ["alpha", "beta"]
+    assert [line.split()[-1] for line in lines[1:]] == ["1", "0"]
+    assert lines[2].split()[1] == str(two_hosts[1].process.pid)
 
 
 def test_tables_show_what_would_steer_the_terminal_escaped(standalone, clients):
@@ -485,7 +500,7 @@ def test_ping_info_version_help(broker):
     assert run(None, "--version").stdout.startswith("lockbroker ")
     text = run(None, "--help")
     assert text.returncode == 0
-    for word in ("lock", "ls", "who", "ping", "info"):
+    for word in ("lock", "ls", "who", "why", "hosts", "ping", "info"):
         assert word in text.stdout
 
 

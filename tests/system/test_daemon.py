@@ -49,6 +49,8 @@ def test_version_and_help():
     ("[daemon]\nsocket_mode = 999\n", 2, "socket_mode"),
     ("[daemon]\nlog_level = loud\n", 2, "log_level"),
     ("[daemon\nsocket = /x\n", 1, ""),
+    ("[prefix:app/]\nflavour = mutexes\n", 2, "prefix:app/.flavour"),
+    ("[prefix:]\nflavour = mutex\n", 1, "[prefix:]"),
 ])
 def test_a_wrong_line_is_named_before_anything_starts(tmp_path, text, line, what):
     conf = tmp_path / "lockbroker.conf"
@@ -73,9 +75,11 @@ def test_a_missing_file_is_an_error(tmp_path):
 
 
 def test_print_config_round_trip(tmp_path):
-    first = run("--print-config", "-c", "/dev/null", "-o", "locks.linger_ms=123", "-o", f"daemon.socket={tmp_path}/s")
+    first = run("--print-config", "-c", "/dev/null", "-o", "locks.linger_ms=123", "-o", f"daemon.socket={tmp_path}/s",
+                "-o", "prefix:v1.2/.flavour=mutex", "-o", "prefix:v1.2/.path=/app/locks")
     assert first.returncode == 0, first.stderr
     assert re.search(r"^linger_ms *= *123$", first.stdout, re.M)
+    assert re.search(r"^\[prefix:v1\.2/\]\n(#.*\n)*flavour = mutex\n(#.*\n)*path = /app/locks$", first.stdout, re.M)
     conf = tmp_path / "conf"
     conf.write_text(first.stdout)
     second = run("--print-config", "-c", str(conf))
@@ -92,9 +96,16 @@ def test_the_sample_configuration_is_the_default():
 def test_the_manual_has_every_key_with_its_default():
     with open(os.path.join(harness.SOURCE, "client-lib", "man", "lockbroker.conf.5")) as f:
         manual = dict(re.findall(r'^\.BR (\w+) " \(default ([^;)]*)', f.read().replace("\\-", "-"), re.M))
-    printed = dict(re.findall(r"^(\w+) *= *(.*)$", run("--print-config", "-c", "/dev/null").stdout, re.M))
+    text = run("--print-config", "-c", "/dev/null", "-o", "prefix:x.path=").stdout
+    printed = dict(re.findall(r"^(\w+) *= *(.*)$", text, re.M))
     printed["host"] = ""  # the host's own name
     assert manual == {key: value or "empty" for key, value in printed.items()}
+
+
+def test_paths_of_prefixes_inside_one_another_are_refused():
+    done = run("--print-config", "-c", "/dev/null", "-o", "prefix:a/.path=/app", "-o", "prefix:b/.path=/app/locks")
+    assert done.returncode > 0
+    assert "prefix:b/.path" in done.stderr and "prefix:a/.path" in done.stderr
 
 
 def test_a_session_shorter_than_five_ticks_is_refused(tmp_path):

@@ -29,8 +29,10 @@ def kazoo_client():
 
 
 def wait_queued(daemon, name, count):
+    """Of this host's requests: other hosts that wait are listed, too."""
     with daemon.client() as c:
-        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
+        harness.wait_until(lambda: sum(w["host"] == daemon.host for w in c.call("QUEUE", name)) == count,
+                           f"{count} requests to be queued")
 
 
 def use_once(client, k, root):

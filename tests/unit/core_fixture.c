@@ -267,7 +267,7 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children)
 {
-	struct slice slices[8];
+	struct slice *slices = calloc(count + 1, sizeof(*slices));
 	struct event e = { .zk_answered.code = ZK_OK };
 
 	for (size_t i = 0; i < count; i++)
@@ -276,6 +276,7 @@ void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const c
 	e.zk_answered.count = count;
 	e.zk_answered.children = slices;
 	answer(f, &e);
+	free(slices);
 }
 
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)

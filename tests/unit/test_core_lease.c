@@ -135,7 +135,7 @@ static void words_stand_in_any_order_and_once(void **state)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
-				     "LOCK name [WAIT ms] [LEASE ms] [DATA text]";
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]";
 
 	fixture_say(f, 0, "LOCK a DATA x LEASE 100 WAIT 0", ":1024");
 	fixture_say(f, 0, "lock a lease 100 data y", ":1024");
@@ -157,9 +157,9 @@ static void data_are_shown_and_bounded(void **state)
 
 	fixture_say(f, 0, "LOCK a LEASE 100 DATA 10.0.0.1:80", ":1024");
 	fixture_pass(f, 40);
-	fixture_say(f, 1, "HOLDERS a", "*1 *24 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
+	fixture_say(f, 1, "HOLDERS a", "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :40 "
-		    "$8 lease_ms :60 $4 data $11 10.0.0.1:80");
+		    "$6 age_ms :0 $5 znode $0  $8 lease_ms :60 $4 data $11 10.0.0.1:80");
 	fixture_say(f, 0, "LOCK a DATA new", ":1024");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_ask(f, 1, "HOLDERS a");

@@ -1,0 +1,25 @@
+/*
+ * What other hosts may ask about the holder behind a claim, in the data of the claim's znode.
+ *
+ * Written lazily, so that a grant costs no write: only while somebody elsewhere is known to wait (the znode is watched
+ * then), for a grant older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off,
+ * the data say less, or what was true `written` ago.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/bytes.h"
+
+struct broker;
+struct claim;
+struct lock;
+
+/* The data that a claim's znode is made with. */
+void detail_begin(const struct broker *b, struct bytes *data);
+/* Writes what is due about the lock's first grant. Only while connected. */
+void detail_write(struct lock *lock);
+/* When that is due; INT64_MAX: not at all, as things are. */
+int64_t detail_due_ns(const struct lock *lock);
+/* Milliseconds since 1970, by the clock that the daemon was started with. */
+int64_t detail_wall_ms(const struct broker *b, int64_t at_ns);

@@ -1,0 +1,67 @@
+#include "core/flavour.h"
+
+#include <assert.h>
+
+#include "core/broker.h"
+#include "protocol/name.h"
+
+static const struct {
+	const char *word, *exclusive, *shared;
+} flavours[] = {
+	[FLAVOUR_RW] = { "rw", "__WRIT__", "__READ__" },
+	[FLAVOUR_MUTEX] = { "mutex", "lock-", NULL },
+	[FLAVOUR_KAZOO] = { "kazoo", "__lock__", "__rlock__" },
+};
+
+const char *flavour_word(enum flavour flavour)
+{
+	return flavours[flavour].word;
+}
+
+const char *flavour_tag(enum flavour flavour, enum mode mode)
+{
+	return mode == MODE_SHARED ? flavours[flavour].shared : flavours[flavour].exclusive;
+}
+
+enum mode flavour_claim_mode(enum flavour flavour, enum mode wanted)
+{
+	return flavours[flavour].shared ? wanted : MODE_EXCLUSIVE;
+}
+
+/* NULL: the name has none of the configured prefixes. */
+static const struct broker_prefix *find(const struct broker_conf *conf, struct slice name)
+{
+	const struct broker_prefix *best = NULL;
+	size_t best_len = 0;
+
+	for (size_t i = 0; i < conf->prefix_count; i++) {
+		const struct broker_prefix *p = &conf->prefixes[i];
+		size_t len = strlen(p->prefix);
+
+		if (len > best_len && name.len >= len && memcmp(name.data, p->prefix, len) == 0) {
+			best = p;
+			best_len = len;
+		}
+	}
+	return best;
+}
+
+enum flavour flavour_place(const struct broker_conf *conf, struct slice name, struct bytes *path)
+{
+	const struct broker_prefix *p = find(conf, name);
+	bool mapped = p && p->path;
+	size_t skip = mapped ? strlen(p->prefix) : 0;
+
+	assert(name.len > skip);
+	bytes_text(path, mapped ? p->path : conf->root);
+	bytes_char(path, '/');
+	name_encode((struct slice){ name.data + skip, name.len - skip }, path);
+	return p ? p->flavour : FLAVOUR_RW;
+}
+
+bool flavour_has_place(const struct broker_conf *conf, struct slice name)
+{
+	const struct broker_prefix *p = find(conf, name);
+
+	return !p || !p->path || name.len > strlen(p->prefix);
+}

@@ -1,0 +1,214 @@
+#include "core/query.h"
+
+#include "base/mem.h"
+#include "core/query_reply.h"
+#include "core/state.h"
+
+void query_free(struct query *q)
+{
+	for (size_t i = 0; i < q->count; i++) {
+		bytes_free(&q->children[i].name);
+		bytes_free(&q->children[i].data);
+	}
+	mem_free(q->children);
+	bytes_free(&q->name);
+	bytes_free(&q->path);
+	TAILQ_REMOVE(&q->client->broker->queries, q, link);
+	q->client->query = NULL;
+	mem_free(q);
+}
+
+static void answer(struct query *q)
+{
+	query_reply(q);
+	query_free(q);
+}
+
+static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
+{
+	struct operation_request r = { .op = { .kind = kind, .query = q->number } };
+	struct bytes path = { 0 };
+
+	bytes_slice(&path, bytes_view(&q->path));
+	if (child) {
+		bytes_char(&path, '/');
+		bytes_slice(&path, bytes_view(&child->name));
+	}
+	r.path = bytes_view(&path);
+	operation_send(q->client->broker, type, &r);
+	bytes_free(&path);
+}
+
+/* Who holds exclusively here needs no question about others, unless they wait. */
+static bool known_here(const struct query *q)
+{
+	const struct lock *lock;
+
+	if (q->command != COMMAND_HOLDERS)
+		return false;
+	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
+	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
+}
+
+static struct query *query_new(struct client *c, enum command command)
+{
+	struct query *q = mem_new(sizeof(*q));
+	struct broker *b = c->broker;
+
+	q->client = c;
+	q->command = command;
+	q->number = ++b->last_query;
+	TAILQ_INSERT_TAIL(&b->queries, q, link);
+	c->query = q;
+	return q;
+}
+
+static void begin(struct query *q)
+{
+	const struct broker *b = q->client->broker;
+
+	if (b->conf->standalone || known_here(q)) {
+		answer(q);
+	} else if (!b->session.connected) {
+		q->partial = true;
+		answer(q);
+	} else {
+		send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+	}
+}
+
+void query_lock(struct client *c, enum command command, struct slice name)
+{
+	struct query *q = query_new(c, command);
+
+	bytes_slice(&q->name, name);
+	q->flavour = flavour_place(c->broker->conf, name, &q->path);
+	begin(q);
+}
+
+void query_hosts(struct client *c)
+{
+	struct query *q = query_new(c, COMMAND_HOSTS);
+
+	bytes_text(&q->path, c->broker->conf->root);
+	bytes_text(&q->path, "/.hosts");
+	begin(q);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct query_child *x = a, *y = b;
+	size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return memcmp(x->name.data, y->name.data, len);
+}
+
+static bool wanted(const struct query *q, struct slice name, struct query_child *ret)
+{
+	int64_t session = q->client->broker->session.id;
+	struct contender parsed;
+
+	*ret = (struct query_child){ 0 };
+	if (q->command == COMMAND_HOSTS)
+		return true;
+	if (!contender_parse(name, q->flavour, &parsed))
+		return false;
+	ret->mode = parsed.mode;
+	ret->seq = parsed.seq;
+	ret->ours = contender_of_session(name, q->flavour, session);
+	return true;
+}
+
+static void keep_children(struct query *q, const struct event *event)
+{
+	size_t count = event->zk_answered.count;
+	struct query_child child;
+
+	q->children = mem_new((count + 1) * sizeof(*q->children));
+	for (size_t i = 0; i < count; i++) {
+		if (!wanted(q, event->zk_answered.children[i], &child))
+			continue;
+		bytes_slice(&child.name, event->zk_answered.children[i]);
+		q->children[q->count++] = child;
+	}
+	qsort(q->children, q->count, sizeof(*q->children), by_order);
+	while (q->count > QUERY_CHILDREN_MAX)
+		bytes_free(&q->children[--q->count].name);
+}
+
+/* Ours need not be read: what is known here is younger. */
+static void read_more(struct query *q)
+{
+	struct broker *b = q->client->broker;
+
+	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX) {
+		struct query_child *child = &q->children[q->sent];
+
+		if (child->ours || !b->session.connected) {
+			if (q->sent > q->answered)
+				return; /* answers are counted in order */
+			q->partial |= !child->ours;
+			q->sent++;
+			q->answered++;
+			continue;
+		}
+		q->sent++;
+		send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, child);
+	}
+	if (q->answered == q->count)
+		answer(q);
+}
+
+static void list_answered(struct query *q, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (code != ZK_OK && code != ZK_NONODE) {
+		q->partial = true;
+		answer(q);
+		return;
+	}
+	q->state = QUERY_READING;
+	keep_children(q, event);
+	read_more(q);
+}
+
+static void get_answered(struct query *q, const struct event *event)
+{
+	struct query_child *child = &q->children[q->answered++];
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_OK) {
+		bytes_slice(&child->data, event->zk_answered.data);
+		child->owner = event->zk_answered.stat.owner;
+		child->czxid = event->zk_answered.stat.czxid;
+	} else {
+		child->gone = code == ZK_NONODE;
+		q->partial |= code != ZK_NONODE;
+	}
+	read_more(q);
+}
+
+static struct query *find(const struct broker *b, uint64_t number)
+{
+	struct query *q;
+
+	TAILQ_FOREACH(q, &b->queries, link)
+		if (q->number == number)
+			return q;
+	return NULL;
+}
+
+void query_answered(struct broker *b, const struct operation *op, const struct event *event)
+{
+	struct query *q = find(b, op->query);
+
+	if (!q)
+		return;
+	if (op->kind == OPERATION_QUERY_LIST)
+		list_answered(q, event);
+	else
+		get_answered(q, event);
+}

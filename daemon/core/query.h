@@ -1,0 +1,60 @@
+/*
+ * A question that this host alone cannot answer: who holds a lock and who waits for it on all hosts, and which hosts
+ * there are. One per client, which waits for the answer.
+ *
+ *   state   | means                                      | left by
+ *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
+ *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part
+ *           |   a few at a time                          |
+ *
+ * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
+ * tells what this host knows. What is read may be older than the answer: holders write about themselves (detail.h).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "core/flavour.h"
+#include "core/operation.h"
+#include "protocol/bytes.h"
+#include "protocol/commands.h"
+
+struct broker;
+struct client;
+
+enum {
+	QUERY_CHILDREN_MAX = 1000, /* the others are not told of */
+	QUERY_READS_MAX = 16,      /* at a time */
+};
+
+enum query_state { QUERY_LISTING, QUERY_READING };
+
+struct query_child {
+	struct bytes name, data;
+	enum mode mode;
+	bool ours, gone;
+	uint32_t seq;
+	int64_t owner, czxid;
+};
+
+struct query {
+	struct client *client;
+	TAILQ_ENTRY(query) link; /* broker->queries */
+	uint64_t number;
+	enum query_state state;
+	enum command command; /* HOLDERS, QUEUE, WHY or HOSTS */
+	enum flavour flavour;
+	struct bytes name, path;
+	struct query_child *children; /* in their order */
+	size_t count, sent, answered;
+	bool partial; /* ZooKeeper could not be asked */
+};
+
+/* HOLDERS, QUEUE, WHY: answers now or later. */
+void query_lock(struct client *c, enum command command, struct slice name);
+void query_hosts(struct client *c);
+/* Without an answer: its client is gone. */
+void query_free(struct query *q);
+/* Answers of QUERY_LIST and QUERY_GET. */
+void query_answered(struct broker *b, const struct operation *op, const struct event *event);

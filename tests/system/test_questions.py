@@ -1,0 +1,84 @@
+"""What a host can tell about locks that others hold: HOLDERS, QUEUE, WHY, HOSTS."""
+
+import os
+import signal
+
+import harness
+from harness import FAST, FAST_TICK_MS
+
+
+def described(client, name):
+    """The holder, once its host has written about it."""
+    (holder,) = client.call("HOLDERS", name)
+    return holder if holder["pid"] else None
+
+
+def test_a_holder_of_another_host_is_named(two_hosts, clients):
+    a, b = clients(two_hosts[0]), clients(two_hosts[1])
+    a.call("CLIENT", "SETNAME", "settling")
+    token = a.call("LOCK", "orders")
+    (before,) = b.call("HOLDERS", "orders")
+    assert (before["host"], before["mode"], before["pid"], before["held_ms"]) == ("alpha", "exclusive", 0, -1)
+    waiter = clients(two_hosts[1])
+    waiter.send("LOCK", "orders")
+    holder = harness.wait_until(lambda: described(b, "orders"), "the holder to write")
+    assert holder["host"] == "alpha" and holder["pid"] == os.getpid() and holder["uid"] == os.getuid()
+    assert holder["name"] == "settling" and holder["token"] == token and holder["held_ms"] >= 100
+    assert holder["znode"].startswith("_c_")
+    (queued,) = b.call("QUEUE", "orders")
+    assert (queued["host"], queued["position"], queued["pid"]) == ("beta", 1, os.getpid())
+    why = b.call("WHY", "orders")
+    assert why["why"].startswith(f"held by host alpha, pid {os.getpid()} (")
+    assert (why["state"], why["waiters"], why["hosts_before"], why["position"]) == ("waiting", 1, 1, 0)
+    assert [h["host"] for h in why["holders"]] == ["alpha"]
+    (elsewhere,) = a_view = clients(two_hosts[0]).call("QUEUE", "orders")
+    assert elsewhere["host"] == "beta" and len(a_view) == 1
+    a.call("UNLOCK", "orders")
+    assert waiter.reply() > token
+    (here,) = b.call("HOLDERS", "orders")
+    assert (here["host"], here["age_ms"]) == ("beta", 0)
+
+
+def test_a_host_that_does_not_take_part_can_tell(daemons, zk, root, clients):
+    a, b, c = (clients(daemons(zk, root, host=name)) for name in ("alpha", "beta", "gamma"))
+    a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    harness.wait_until(lambda: len(c.call("QUEUE", "a")) == 1, "beta to wait")
+    (holder,), (waiter,) = c.call("HOLDERS", "a"), c.call("QUEUE", "a")
+    assert (holder["host"], waiter["host"], waiter["waited_ms"]) == ("alpha", "beta", -1)
+    why = c.call("WHY", "a")
+    assert why["why"].startswith("held by host alpha") and (why["hosts_before"], why["hosts_waiting"]) == (2, 1)
+
+
+def test_hosts_come_and_go(daemons, zk, root, clients):
+    a = daemons(zk, root, host="alpha")
+    b = daemons(zk, root, host="beta")
+    c = clients(a)
+    hosts = {h["host"]: h for h in c.call("HOSTS")}
+    assert list(hosts) == ["alpha", "beta"]
+    assert (hosts["alpha"]["self"], hosts["beta"]["self"]) == (1, 0)
+    assert hosts["beta"]["pid"] == b.process.pid and hosts["beta"]["session"].startswith("0x")
+    b.terminate()
+    harness.wait_until(lambda: [h["host"] for h in c.call("HOSTS")] == ["alpha"], "beta to go")
+
+
+def test_questions_without_zookeeper_are_answered_in_part(own_zk, daemons, clients):
+    server = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(server, **FAST)
+    holder, c = clients(d), clients(d)
+    holder.call("LOCK", "held")
+    server.kill()
+    harness.wait_until(lambda: d.info("zookeeper")["connected"] == "0", "the connection to go")
+    assert [h["host"] for h in c.call("HOLDERS", "held")] == [d.host]
+    assert c.call("HOLDERS", "other") == [] and "no connection to ZooKeeper" in c.call("WHY", "other")["why"]
+    assert c.call("HOSTS").code == "UNAVAILABLE"
+    server.start()
+
+
+def test_a_silent_server_holds_no_question_for_long(own_zk, daemons, clients):
+    server = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(server, **FAST)
+    c = clients(d)
+    server.signal(signal.SIGSTOP)
+    assert c.call("HOLDERS", "a") == []
+    server.signal(signal.SIGCONT)

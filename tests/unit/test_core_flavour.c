@@ -1,0 +1,206 @@
+/* Where locks live and how contenders are named, by the prefixes of the configuration (flavour.h, contender.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/contender.h"
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const struct broker_prefix prefixes[] = {
+	{ "app/", FLAVOUR_MUTEX, "/app/locks" },
+	{ "app/py/", FLAVOUR_KAZOO, NULL },
+	{ "k", FLAVOUR_KAZOO, "/kazoo" },
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.prefixes = prefixes;
+	f->conf.prefix_count = 3;
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	fixture_connect(f, 0);
+	fixture_connect(f, 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+static void expect_place(const struct broker_conf *conf, const char *name, enum flavour flavour, const char *path)
+{
+	struct bytes got = { 0 };
+
+	assert_true(flavour_has_place(conf, slice_of(name)));
+	assert_int_equal(flavour_place(conf, slice_of(name), &got), flavour);
+	bytes_char(&got, '\0');
+	assert_string_equal(got.data, path);
+	bytes_free(&got);
+}
+
+static void the_longest_prefix_says_where_a_lock_lives(void **state)
+{
+	const struct fixture *f = *state;
+
+	expect_place(&f->conf, "orders/42", FLAVOUR_RW, "/lb/orders%2F42");
+	expect_place(&f->conf, "app", FLAVOUR_RW, "/lb/app");
+	expect_place(&f->conf, "app/orders", FLAVOUR_MUTEX, "/app/locks/orders");
+	expect_place(&f->conf, "app/orders/42", FLAVOUR_MUTEX, "/app/locks/orders%2F42");
+	expect_place(&f->conf, "app/..", FLAVOUR_MUTEX, "/app/locks/%2E.");
+	expect_place(&f->conf, "app/py/x", FLAVOUR_KAZOO, "/lb/app%2Fpy%2Fx");
+	expect_place(&f->conf, "app/py/", FLAVOUR_KAZOO, "/lb/app%2Fpy%2F");
+	expect_place(&f->conf, "k.", FLAVOUR_KAZOO, "/kazoo/%2E");
+	assert_false(flavour_has_place(&f->conf, SLICE("app/")));
+	assert_false(flavour_has_place(&f->conf, SLICE("k")));
+}
+
+static void a_prefix_alone_is_no_name(void **state)
+{
+	struct fixture *f = *state;
+	static const char why[] = "-BADNAME that is a prefix with a path of its own: a lock's name goes on behind it";
+
+	fixture_say(f, 0, "LOCK app/", why);
+	fixture_say(f, 0, "UNLOCK k", why);
+	fixture_say(f, 0, "HOLDERS k", why);
+	fixture_no_op(f);
+}
+
+static void contenders_are_named_by_flavour(void **state)
+{
+	static const struct {
+		enum flavour flavour;
+		enum mode mode;
+		const char *name;
+	} names[] = {
+		{ FLAVOUR_RW, MODE_EXCLUSIVE, "_c_1000abcd-ef01-8234-8507-000000000042-__WRIT__" },
+		{ FLAVOUR_RW, MODE_SHARED, "_c_1000abcd-ef01-8234-8507-000000000042-__READ__" },
+		{ FLAVOUR_MUTEX, MODE_EXCLUSIVE, "_c_1000abcd-ef01-8234-8507-000000000042-lock-" },
+		{ FLAVOUR_KAZOO, MODE_EXCLUSIVE, "1000abcdef0123450007000000000042__lock__" },
+		{ FLAVOUR_KAZOO, MODE_SHARED, "1000abcdef0123450007000000000042__rlock__" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct contender_id id = { SESSION, INT64_C(0x0007000000000042) };
+		struct bytes name = { 0 };
+		struct contender c;
+
+		contender_name(&name, id, names[i].flavour, names[i].mode);
+		assert_true(slice_is(bytes_view(&name), names[i].name));
+		bytes_text(&name, "0000000017");
+		assert_true(name.len < CONTENDER_NAME_MAX);
+		assert_true(contender_parse(bytes_view(&name), names[i].flavour, &c));
+		assert_true(c.known);
+		assert_int_equal(c.mode, names[i].mode);
+		assert_int_equal(c.seq, 17);
+		assert_true(contender_of_session(bytes_view(&name), names[i].flavour, SESSION));
+		assert_false(contender_of_session(bytes_view(&name), names[i].flavour, SESSION + 1));
+		bytes_free(&name);
+	}
+	assert_int_equal(flavour_claim_mode(FLAVOUR_MUTEX, MODE_SHARED), MODE_EXCLUSIVE);
+	assert_int_equal(flavour_claim_mode(FLAVOUR_RW, MODE_SHARED), MODE_SHARED);
+	assert_int_equal(flavour_claim_mode(FLAVOUR_KAZOO, MODE_SHARED), MODE_SHARED);
+}
+
+/* Pitfall 7: past 2^31 the server writes a negative number. */
+static void numbers_past_the_wrap_are_read_in_every_flavour(void **state)
+{
+	static const struct {
+		enum flavour flavour;
+		const char *name;
+		bool known, shared;
+		uint32_t seq;
+	} names[] = {
+		{ FLAVOUR_RW, "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__-2147483648", true, true, 1u << 31 },
+		{ FLAVOUR_MUTEX, "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock--2147483647", true, false, (1u << 31) + 1 },
+		{ FLAVOUR_KAZOO, "4c61f3c27f3c4c119d3e1c6f0f3a9b11__lock__-2147483646", true, false, (1u << 31) + 2 },
+		{ FLAVOUR_RW, "4c61f3c27f3c4c119d3e1c6f0f3a9b11__rlock__0000000003", false, false, 3 },
+		{ FLAVOUR_KAZOO, "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000003", false, false, 3 },
+		{ FLAVOUR_MUTEX, "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000003", false, false, 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct contender c;
+
+		assert_true(contender_parse(slice_of(names[i].name), names[i].flavour, &c));
+		assert_int_equal(c.known, names[i].known);
+		assert_int_equal(c.mode == MODE_SHARED, names[i].shared);
+		assert_int_equal(c.seq, names[i].seq);
+	}
+}
+
+static void a_lock_of_a_prefix_is_made_where_it_belongs(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[] = { name };
+
+	fixture_ask(f, 0, "LOCK app/a");
+	fixture_op(f, EFFECT_ZK_GET, "/app/locks/a");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list */
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/app/locks/a")->data, "1\nkind=lock\nflavour=mutex\n");
+	fixture_answer(f, ZK_NONODE); /* its parents are missing: they are made behind what is under way */
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list */
+	fixture_op(f, EFFECT_ZK_CREATE, "/app");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "/app/locks");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "/app/locks/a");
+	fixture_answer(f, ZK_OK);
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=mutex\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, ":78848");
+}
+
+static void kazoos_directories_are_not_taken_away(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK k1");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_op(f, EFFECT_ZK_CREATE, "__lock__");
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list */
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/kazoo/1")->effect.create, ZK_PERSISTENT);
+}
+
+static void a_host_of_another_flavour_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK app/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(the_longest_prefix_says_where_a_lock_lives),
+		TEST(a_prefix_alone_is_no_name),
+		TEST(contenders_are_named_by_flavour),
+		TEST(numbers_past_the_wrap_are_read_in_every_flavour),
+		TEST(a_lock_of_a_prefix_is_made_where_it_belongs),
+		TEST(kazoos_directories_are_not_taken_away),
+		TEST(a_host_of_another_flavour_is_told),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

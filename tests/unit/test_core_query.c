@@ -1,0 +1,288 @@
+/* Questions about other hosts (query.h), and what a holder writes about itself for them (detail.h). */
+#include <stdio.h>
+
+#include "core/query.h"
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char fits[] = "1\nkind=lock\nflavour=rw\n";
+static const char first[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000004";
+static const char third[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000009";
+static const char of_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nname=w1\ntoken=71680\nsince=99000\nwritten=99500\n";
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.started_s = 100;
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int setup_standalone(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	fixture_connect(f, 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* The fixture's session starts a moment after the broker: `written` is about a second old. */
+static void a_holder_elsewhere_is_read_from_its_znode(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	assert_false(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 3, (const char *[]){ third, first, second });
+	fixture_op(f, EFFECT_ZK_GET, first);
+	assert_false(fixture_op(f, EFFECT_ZK_GET, first)->effect.watch);
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
+	fixture_expect(f, 0, "");
+	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
+	fixture_expect(f, 0, "*1 *28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
+		    "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "
+		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
+	fixture_no_op(f);
+}
+
+static void readers_before_the_first_writer_hold_together(void **state)
+{
+	struct fixture *f = *state;
+	static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002";
+
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_answer_list(f, 1, 3, (const char *[]){ third, reader, second });
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_answer(f, ZK_NONODE); /* it left meanwhile */
+	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
+	fixture_expect(f, 0, "*1 *28 $4 host $4 beta $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
+		    "$4 mode $6 shared $5 depth :0 $5 token :0 $7 held_ms :-1 $6 age_ms :0 $5 znode $58 "
+		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002 $8 lease_ms $-1 $4 data $0");
+}
+
+static void the_queue_is_that_of_all_hosts(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], queue[1024];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
+	fixture_answer_get(f, 70, 9, of_beta); /* the watch */
+	fixture_ask(f, 1, "QUEUE a");
+	fixture_answer_list(f, 1, 4, (const char *[]){ name, first, second, third });
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
+	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
+	snprintf(queue, sizeof(queue),
+		       "*3 *20 $4 host $5 gamma $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
+		       "$4 mode $6 shared $9 waited_ms :-1 $8 position :1 $5 znode $58 "
+		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000004 "
+		       "*20 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 $7 command $4 test "
+		       "$4 mode $9 exclusive $9 waited_ms :0 $8 position :2 $5 znode $58 "
+		       "%s "
+		       "*20 $4 host $5 delta $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
+		       "$4 mode $9 exclusive $9 waited_ms :-1 $8 position :3 $5 znode $58 "
+		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000009",
+		 name);
+	fixture_expect(f, 1, queue);
+	fixture_ask(f, 1, "WHY a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_expect(f, 1,
+		       "*14 $3 why $64 held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago $5 state $7 waiting "
+		       "$8 position :0 $7 waiters :1 $12 hosts_before :1 $13 hosts_waiting :0 $7 holders *1 "
+		       "*28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
+		       "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "
+		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
+}
+
+static void an_exclusive_holder_here_is_told_without_asking(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "HOLDERS a");
+	fixture_no_op(f);
+	fixture_ask(f, 2, "WHY a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+}
+
+static void without_a_connection_the_answer_tells_what_is_known_here(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_ask(f, 1, "HOSTS");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, "*0");
+	fixture_expect(f, 1, "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
+	fixture_say(f, 0, "QUEUE a", "*0");
+	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
+	fixture_say(f, 0, "WHY a",
+		    "*14 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
+		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+}
+
+static void a_client_may_go_while_it_asks(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_ask(f, 1, "HOLDERS a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_answer_get(f, 70, 9, of_beta);
+	fixture_no_op(f);
+	fixture_connect(f, 0);
+	fixture_say(f, 0, "PING", "+PONG");
+}
+
+static void hosts_are_listed_with_what_they_announce(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "HOSTS");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/.hosts");
+	fixture_answer_list(f, 1, 2, (const char *[]){ "beta", "alpha" });
+	fixture_op(f, EFFECT_ZK_GET, "/lb/.hosts/alpha");
+	fixture_answer_get(f, 70, SESSION, "1\nhost=alpha\npid=7\nboot_id=b\nstarted=100\nversion=test\ntick_ms=2000\n");
+	fixture_answer_get(f, 71, 9, "");
+	fixture_expect(f, 0,
+		       "*2 *16 $4 host $5 alpha $3 pid :7 $7 version $4 test $7 started :100 $7 tick_ms :2000 $7 boot_id $1 b "
+		       "$7 session $18 0x1000abcdef012345 $4 self :1 "
+		       "*16 $4 host $4 beta $3 pid :0 $7 version $0  $7 started :0 $7 tick_ms :0 $7 boot_id $0  "
+		       "$7 session $18 0x0000000000000009 $4 self :0");
+}
+
+static void at_most_so_many_are_read_and_few_at_a_time(void **state)
+{
+	struct fixture *f = *state;
+	static char names[QUERY_CHILDREN_MAX + 1][80];
+	static const char *children[QUERY_CHILDREN_MAX + 1];
+	int gets = 0;
+
+	for (int i = 0; i <= QUERY_CHILDREN_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "%.48s%010d", first, i);
+		children[i] = names[i];
+	}
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_answer_list(f, 1, QUERY_CHILDREN_MAX + 1, children);
+	while (f->first_op != f->end_op) {
+		assert_true(f->end_op - f->first_op <= QUERY_READS_MAX);
+		fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+		gets++;
+	}
+	assert_int_equal(gets, QUERY_CHILDREN_MAX);
+	assert_true(f->replies[0].len > 0);
+}
+
+static void standalone_asks_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "HOSTS", "*0");
+	fixture_say(f, 0, "HOLDERS a", "*0");
+	fixture_say(f, 0, "WHY a",
+		    "*14 $3 why $52 nobody holds it and nobody on this host waits for it $5 state $4 none $8 position :0 "
+		    "$7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+}
+
+/* Somebody waits elsewhere, as the children watch tells after a second. */
+static void held_and_wanted(struct fixture *f, char name[128])
+{
+	char path[160];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, third });
+	snprintf(path, sizeof(path), "/lb/a/%s", name);
+	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_answer_get(f, 77, SESSION, "");
+}
+
+static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **state)
+{
+	struct fixture *f = *state;
+	const struct fixture_op *op;
+	char name[128], path[160];
+
+	held_and_wanted(f, name);
+	op = fixture_op(f, EFFECT_ZK_SET, name);
+	assert_string_equal(op->data, "1\nhost=alpha\npid=100\nuid=1000\ncommand=test\nname=\nmode=exclusive\ntoken=78848\n"
+				      "holders=1\nsince=100000\nwritten=101000\n");
+	fixture_answer(f, ZK_OK);
+	/* That fires its own watch, which is set again; nothing is written twice. */
+	snprintf(path, sizeof(path), "/lb/a/%s", name);
+	fixture_watch(f, ZK_WATCH_CHANGED, path);
+	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_pass(f, 400);
+	fixture_no_op(f);
+}
+
+static void a_claim_is_written_at_most_once_a_second(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	held_and_wanted(f, name);
+	fixture_expect(f, 0, ":78848");
+	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_answer(f, ZK_OK);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_pass(f, 50);
+	fixture_no_op(f); /* too young, and too soon after the last */
+	fixture_pass(f, 949);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_op(f, EFFECT_ZK_SET, name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_holder_elsewhere_is_read_from_its_znode),
+		TEST(readers_before_the_first_writer_hold_together),
+		TEST(the_queue_is_that_of_all_hosts),
+		TEST(an_exclusive_holder_here_is_told_without_asking),
+		TEST(without_a_connection_the_answer_tells_what_is_known_here),
+		TEST(a_client_may_go_while_it_asks),
+		TEST(hosts_are_listed_with_what_they_announce),
+		TEST(at_most_so_many_are_read_and_few_at_a_time),
+		cmocka_unit_test_setup_teardown(standalone_asks_nobody, setup_standalone, teardown),
+		TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits),
+		TEST(a_claim_is_written_at_most_once_a_second),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
