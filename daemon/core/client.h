@@ -92,8 +92,7 @@ void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
-/* EVENTS: answers now or waits. wait_ns < 0: for ever. */
-void client_events(struct client *c, int64_t wait_ns);
+void client_events(struct client *c, int64_t wait_ns); /* answers now or waits; below 0: for ever */
 void client_events_end(struct client *c); /* EVENTS ends with nil */
 /* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
 void client_speak(struct client *c, int version);

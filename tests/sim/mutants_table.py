@@ -175,7 +175,7 @@ MUTANTS = [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
     ("a reader passes a waiting writer of its host", [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
-         "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
+         "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
          "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
     ("who joins readers is no hand-off", [
         (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",

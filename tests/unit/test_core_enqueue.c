@@ -145,6 +145,27 @@ static void what_one_holds_is_granted_again_at_once(void **state)
 	fixture_expect_push(f, 2, ">4 $4 lost $1 a :2048 $5 lease");
 }
 
+/* What LOCK says at once ENQUEUE says at once: an upgrade would wait for itself. */
+static void modes_are_those_of_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 2, "ENQUEUE a SHARED", "+QUEUED");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
+	fixture_say(f, 3, "ENQUEUE a WAIT 100 SHARED", "+QUEUED");
+	fixture_expect_push(f, 3, ">3 $7 granted $1 a :1024");
+	fixture_say(f, 2, "ENQUEUE a",
+		    "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first");
+	fixture_say(f, 0, "LOCK a", "");
+	fixture_say(f, 1, "ENQUEUE a SHARED", "+QUEUED");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_expect(f, 0, ":2048");
+	fixture_say(f, 0, "DOWNGRADE a", ":2048");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 a :2049");
+}
+
 static void only_a_blocked_lock_is_unblocked(void **state)
 {
 	struct fixture *f = *state;
@@ -333,6 +354,7 @@ int main(void)
 		TEST(cancel_takes_it_back_for_good),
 		TEST(one_wait_for_each_client_and_name),
 		TEST(what_one_holds_is_granted_again_at_once),
+		TEST(modes_are_those_of_lock),
 		TEST(only_a_blocked_lock_is_unblocked),
 		TEST(the_end_of_a_client_ends_all_its_waits),
 		TEST(a_half_closed_client_waits_no_longer),
