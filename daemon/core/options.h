@@ -12,7 +12,13 @@
 #include "protocol/slice.h"
 
 /* Bits, for what a command takes and what was given. */
-enum option { OPTION_WAIT = 1 << 0, OPTION_LEASE = 1 << 1, OPTION_DATA = 1 << 2, OPTION_TOKEN = 1 << 3, OPTION_SHARED = 1 << 4 };
+enum option {
+	OPTION_WAIT = 1 << 0,
+	OPTION_LEASE = 1 << 1,
+	OPTION_DATA = 1 << 2,
+	OPTION_TOKEN = 1 << 3,
+	OPTION_SHARED = 1 << 4,
+};
 
 struct options {
 	unsigned int given;

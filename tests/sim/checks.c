@@ -216,7 +216,8 @@ static void check_token(struct caller *c, const struct ask *a, int64_t token)
 	if (token <= floor)
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
 			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
-	if (a->shared && t->last_shared && !granted_unseen(c->host, a->lock) && czxid_of(token) == czxid_of(t->last) && token != t->last)
+	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last &&
+	    !granted_unseen(c->host, a->lock))
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
 			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
 	t->last = token;
