@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
@@ -26,6 +26,7 @@ static const char help[] =
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
+	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"

@@ -39,6 +39,7 @@ struct lock_job {
 	struct lb *lb;
 	const char *name;
 	char **command;
+	const char *data; /* NULL: none */
 	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
@@ -89,7 +90,7 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:sxnw:k:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
 			job->shared = true;
@@ -108,8 +109,11 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			if (parse_seconds(optarg, &job->grace_ms) < 0)
 				return cli_usage("-k wants seconds, not \"%s\".", optarg);
 			break;
+		case 'd':
+			job->data = optarg;
+			break;
 		case ':':
-			return cli_usage("-%c wants a number of seconds.", optopt);
+			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
 		case '?':
 			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
 				return cli_usage("lock has no option %s.", argv[optind - 1]);
@@ -229,6 +233,9 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_REVOKE:
 		cli_say("The lock %s is asked back: %s.", event->name, event->reason);
 		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
 	case LB_EVENT_OTHER:
 		break;
 	}
@@ -367,14 +374,15 @@ static void introduce(struct lock_job *job)
 
 static int take_and_run(struct lock_job *job)
 {
+	struct lb_options options = LB_OPTIONS;
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	if (job->shared)
-		r = lb_lock_shared(job->lb, job->name, job->wait_ms, &job->token);
-	else
-		r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
+	options.data = job->data;
+	r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

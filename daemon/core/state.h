@@ -16,7 +16,7 @@
 #include "core/stats.h"
 #include "core/trouble.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
@@ -43,7 +43,8 @@ struct broker {
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
-	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
+	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
 	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
