@@ -407,8 +407,10 @@ static void cancel_answered(struct caller *c, const struct ask *a, struct slice 
 		bad_reply(c, a, reply, "unexpected");
 	if (done ? !wait->on : wait->on && !wait->blind)
 		bad_reply(c, a, reply, done ? "nothing waited" : "it waits, and was told nothing else");
-	if (done)
+	if (done) {
 		wait->on = false;
+		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
+	}
 	c->host->w->stats->cancels += (uint64_t)done;
 }
 

@@ -42,8 +42,11 @@ static void forget_waits(struct caller *c)
 	int i;
 
 	for (i = 0; i < LOCKS_MAX; i++)
-		if (c->wait[i].on && c->wait[i].blind)
-			check_forget_last(c->host, i);
+		if (c->wait[i].on) {
+			c->host->read_at_step[i] = 0; /* who stood behind it was not at the front */
+			if (c->wait[i].blind)
+				check_forget_last(c->host, i);
+		}
 	memset(c->wait, 0, sizeof(c->wait));
 }
 

@@ -69,8 +69,12 @@ static bool may_join(const struct host *h, int lock)
 void readers_check_together(struct host *h)
 {
 	struct world *w = h->w;
-	int lock;
+	int i, lock;
 
+	/* Who stood behind somebody who goes in this very event was not at the front when its deadlines were applied. */
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].going)
+			return;
 	for (lock = 0; lock < w->lock_count; lock++) {
 		bool served = h->read_at_step[lock] == w->sched.steps || may_join(h, lock);
 		struct front f = served ? front(h, lock) : (struct front){ 0 };
