@@ -6,4 +6,5 @@
 /* A year, of WAIT, LEASE and RENEW: beyond it is a mistake, and the arithmetic of instants stays far from its ends. */
 #define LIMIT_MS_MAX (INT64_C(365) * 86400 * 1000)
 
-enum { LIMIT_DATA_BYTES_MAX = 512 };
+/* LIMIT and COUNT of a semaphore. */
+enum { LIMIT_DATA_BYTES_MAX = 512, LIMIT_PERMITS_MAX = 1000000 };

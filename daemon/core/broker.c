@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/command.h"
 #include "core/quota.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -44,9 +45,13 @@ static void free_locks(struct broker *b)
 	while ((lock = TAILQ_FIRST(&b->locks_used))) {
 		while ((c = TAILQ_FIRST(&lock->leaving)))
 			claim_free(c);
+		while ((c = TAILQ_FIRST(&lock->permits)))
+			claim_free(c);
 		while (lock->claim)
 			claim_free(lock->claim);
 		lock->operations = 0;
+		if (lock->semaphore)
+			semaphore_detach(lock);
 		lock_free(lock);
 	}
 	while ((lock = TAILQ_FIRST(&b->locks_idle)))
@@ -412,10 +417,16 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(c->state == CLAIM_LEAVING);
 		n_claims++;
 	}
+	TAILQ_FOREACH(c, &lock->permits, link) {
+		assert(c->state != CLAIM_LEAVING && lock->flavour == FLAVOUR_LEASES);
+		n_claims++;
+	}
 	assert(!lock->next || (lock->claim && lock->next != lock->claim));
 	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
 	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
-	assert(!n_grants || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	if (lock->semaphore)
+		semaphore_check(lock->semaphore);
+	assert(!n_grants || lock->flavour == FLAVOUR_LEASES || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
 	assert(lock->watch_bytes == quota_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);

@@ -49,6 +49,7 @@ struct broker_conf {
 	const char *session_page; /* its path, for clients; "": there is none */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
+	uint32_t uid;             /* of this daemon: its clients of that user, and root's, are operators */
 	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/detail.h"
 #include "core/quota.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -70,7 +71,8 @@ static void send_join(struct claim *c)
 	c->stem = name.len;
 	detail_begin(b, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
-	directory_list(c->lock, false);
+	if (c->lock->flavour != FLAVOUR_LEASES) /* several are made at once, and listed at once */
+		directory_list(c->lock, false);
 	bytes_free(&name);
 	bytes_free(&data);
 }
@@ -125,6 +127,8 @@ static void detach(struct claim *c)
 
 	if (c->state == CLAIM_LEAVING) {
 		TAILQ_REMOVE(&lock->leaving, c, link);
+	} else if (lock->flavour == FLAVOUR_LEASES) {
+		TAILQ_REMOVE(&lock->permits, c, link);
 	} else if (lock->claim == c) {
 		lock->claim = lock->next;
 		lock->next = NULL;
@@ -267,7 +271,8 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
-	if (c->seq >= CONTENDER_WRAP_NEAR) {
+	/* Leases are counted: their order is of no matter. */
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_LEASES) {
 		struct lock *lock = c->lock;
 
 		claim_leave(c);
@@ -282,7 +287,9 @@ static void give_up(struct claim *c, const char *why)
 	bool first = c == lock->claim;
 
 	claim_free(c);
-	if (first)
+	if (lock->flavour == FLAVOUR_LEASES)
+		semaphore_fail(lock->semaphore, why);
+	else if (first)
 		request_fail_all(lock, ERROR_UNAVAILABLE, why);
 }
 
@@ -292,6 +299,9 @@ static void join_again(struct claim *c)
 
 	if (c->state == CLAIM_LEAVING) {
 		claim_free(c);
+	} else if (lock->semaphore) {
+		claim_free(c);
+		semaphore_vanished(lock->semaphore);
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
@@ -410,6 +420,10 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_DIR_GET:
 	case OPERATION_DIR_END:
 	case OPERATION_LIST:
+	case OPERATION_SEMAPHORE_GET:
+	case OPERATION_SEMAPHORE_WRITE:
+	case OPERATION_LIMIT_GET:
+	case OPERATION_LIMIT_SET:
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 	case OPERATION_AUDIT_ROOT:

@@ -4,8 +4,10 @@
 #include <assert.h>
 
 #include "core/options.h"
+#include "core/permits.h"
 #include "core/query.h"
 #include "core/redis.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
@@ -79,6 +81,10 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	}
 	if (!client_may_ask(c, &why)) {
 		limit(c, why);
+		return;
+	}
+	if (semaphore_find(b, name, false)) {
+		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
 		return;
 	}
 	lock = lock_find(b, name, true);
@@ -269,6 +275,18 @@ static void dispatch(enum command command, const struct request_words *w)
 		break;
 	case COMMAND_VALID:
 		do_valid(w);
+		break;
+	case COMMAND_ACQUIRE:
+		if (valid_name(w->client, w->argv[1]))
+			permits_acquire(w);
+		break;
+	case COMMAND_RELEASE:
+		if (valid_name(w->client, w->argv[1]))
+			permits_release(w);
+		break;
+	case COMMAND_LIMIT:
+		if (valid_name(w->client, w->argv[1]))
+			permits_limit(w);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/announce.h"
 #include "core/record.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 /* A list or a read that ZooKeeper refused is tried again, not at once. */
@@ -165,7 +166,8 @@ static void renewed(struct lock *lock)
 {
 	lock->directory.worn = false;
 	lock->directory.worn_op = 0;
-	lock->directory.state = DIRECTORY_UNKNOWN;
+	if (!lock->semaphore)
+		lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
 static void end_answered(struct lock *lock, const struct event *event)
@@ -284,6 +286,8 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	case CLAIM_WAITING:
 		if (!own)
 			vanished(c);
+		else if (c->lock->flavour == FLAVOUR_LEASES)
+			semaphore_counted(c, event->zk_answered.count);
 		else if (fits)
 			examine_waiting(c, event);
 		break;
@@ -309,6 +313,9 @@ static bool is_known(const struct lock *lock, struct slice child)
 
 	if ((lock->claim && is_own(child, lock->claim)) || (lock->next && is_own(child, lock->next)))
 		return true;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		if (is_own(child, c))
+			return true;
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		if (is_own(child, c))
 			return true;
@@ -431,7 +438,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		lock_remember(lock, false);
 	}
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
-	if (gone || d->czxid != event->zk_answered.stat.czxid)
+	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (d->worn)
 		examine_worn(lock, number, event);
@@ -439,6 +446,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
 		examine(first, number, d->state == DIRECTORY_FITS, event);
+	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+		examine(c, number, true, event);
 	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
@@ -458,7 +467,8 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 		lock->directory.worn_op = 0;
 		if (code == ZK_REFUSED) {
 			lock_pause(lock, REFUSED_PAUSE_NS);
-			request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
+			request_fail_all(lock->semaphore ? lock->semaphore->mutex : lock, ERROR_UNAVAILABLE,
+					 "ZooKeeper refuses to list the lock's directory");
 		}
 		return;
 	}
@@ -512,10 +522,12 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 {
 	struct lock *lock = lock_find_path(b, path);
 	const char *slash;
+	struct claim *c;
 	struct slice child;
 
 	if (!b->session.connected)
 		return;
+	semaphore_watched(b, path);
 	if (lock) {
 		directory_changed(lock);
 		return;
@@ -531,5 +543,7 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 		child_watched(lock, lock->next, type, child);
 	if (lock->claim)
 		child_watched(lock, lock->claim, type, child);
+	TAILQ_FOREACH(c, &lock->permits, link)
+		child_watched(lock, c, type, child);
 	lock_touch(lock);
 }

@@ -18,7 +18,8 @@
 
 struct broker_conf;
 
-enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO };
+/* LEASES is no lock's: what a semaphore counts (semaphore.h). */
+enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_LEASES };
 
 /* As it stands in the configuration and in a directory's data. */
 const char *flavour_word(enum flavour flavour);

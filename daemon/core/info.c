@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/command.h"
 #include "core/quota.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "core/status.h"
 #include "protocol/name.h"
@@ -210,13 +211,14 @@ const char *info_lock_state(const struct lock *lock)
 static void write_lock(struct client *c, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct lock *queue = lock->semaphore ? lock->semaphore->mutex : lock;
 	struct bytes *out = client_out(c);
 
 	resp_map(out, 5, c->version);
 	info_text(out, SLICE("name"), bytes_view(&lock->name));
-	info_text(out, SLICE("state"), slice_of(info_lock_state(lock)));
+	info_text(out, SLICE("state"), slice_of(info_lock_state(queue)));
 	info_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	info_int(out, SLICE("waiters"), (int64_t)lock->request_count);
+	info_int(out, SLICE("waiters"), (int64_t)queue->request_count);
 	info_int(out, SLICE("token"), g ? g->token : 0);
 }
 
@@ -230,12 +232,15 @@ static int by_name(const void *a, const void *b)
 
 void info_locks(struct client *c, const struct slice *pattern)
 {
-	const struct lock **shown = mem_new((c->broker->names.count + 1) * sizeof(*shown)), *lock;
+	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphore_count + 1) * sizeof(*shown)), *lock;
 	size_t begin = client_reply_begin(c), count = 0, work = 0;
 
 	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {
 		if (work > MATCH_STEPS_MAX)
 			break;
+		/* A semaphore is shown once. */
+		if (lock->semaphore && lock->semaphore->leases != lock)
+			continue;
 		if (!pattern || name_matches(*pattern, bytes_view(&lock->name), &work))
 			shown[count++] = lock;
 	}

@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
@@ -31,7 +32,6 @@ static struct lock *find(const struct map *m, struct slice key, bool by_path)
 static struct lock *lock_new(struct broker *b, struct slice name)
 {
 	struct lock *lock = mem_new(sizeof(*lock));
-	struct bytes *path = &lock->directory.path;
 
 	lock->broker = b;
 	lock->timer.kind = TIMER_LOCK;
@@ -40,11 +40,39 @@ static struct lock *lock_new(struct broker *b, struct slice name)
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
 	TAILQ_INIT(&lock->leaving);
+	TAILQ_INIT(&lock->permits);
 	bytes_slice(&lock->name, name);
-	lock->flavour = flavour_place(b->conf, name, path);
-	map_add(&b->names, &lock->name_node, map_hash(&b->names, name.data, name.len));
-	map_add(&b->paths, &lock->path_node, map_hash(&b->paths, path->data, path->len));
 	TAILQ_INSERT_TAIL(&b->locks_used, lock, link);
+	return lock;
+}
+
+static void add_path(struct lock *lock)
+{
+	const struct bytes *path = &lock->directory.path;
+	struct map *paths = &lock->broker->paths;
+
+	map_add(paths, &lock->path_node, map_hash(paths, path->data, path->len));
+}
+
+static struct lock *lock_new_named(struct broker *b, struct slice name)
+{
+	struct lock *lock = lock_new(b, name);
+
+	lock->flavour = flavour_place(b->conf, name, &lock->directory.path);
+	map_add(&b->names, &lock->name_node, map_hash(&b->names, name.data, name.len));
+	add_path(lock);
+	return lock;
+}
+
+struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour)
+{
+	struct lock *lock = lock_new(s->broker, name);
+
+	lock->semaphore = s;
+	lock->flavour = flavour;
+	lock->directory.state = DIRECTORY_FITS; /* the semaphore's own data say what is below */
+	bytes_slice(&lock->directory.path, path);
+	add_path(lock);
 	return lock;
 }
 
@@ -60,7 +88,7 @@ static void unlink_lock(struct lock *lock)
 	}
 }
 
-static bool in_use(const struct lock *lock)
+bool lock_in_use(const struct lock *lock)
 {
 	return lock->request_count || lock->grant_count || lock->claim_count || lock->operations ||
 	       !TAILQ_EMPTY(&lock->lost);
@@ -70,13 +98,14 @@ void lock_free(struct lock *lock)
 {
 	struct broker *b = lock->broker;
 
-	assert(!in_use(lock));
+	assert(!lock_in_use(lock));
 	heap_unset(&b->timers, &lock->timer);
 	if (lock->dirty)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 	broker_not_later(lock);
 	unlink_lock(lock);
-	map_remove(&b->names, &lock->name_node);
+	if (!lock->semaphore)
+		map_remove(&b->names, &lock->name_node);
 	map_remove(&b->paths, &lock->path_node);
 	bytes_free(&lock->name);
 	bytes_free(&lock->directory.path);
@@ -98,9 +127,9 @@ struct lock *lock_find(struct broker *b, struct slice name, bool make)
 	struct lock *lock = find(&b->names, name, false);
 
 	if (!lock && make) {
-		if (b->names.count >= b->conf->limits.locks && !evict(b))
+		if (b->names.count + b->semaphore_count >= b->conf->limits.locks && !evict(b))
 			return NULL;
-		lock = lock_new(b, name);
+		lock = lock_new_named(b, name);
 	}
 	if (lock && make && lock->idle) {
 		unlink_lock(lock);
@@ -122,8 +151,12 @@ void lock_rest(struct lock *lock)
 {
 	struct broker *b = lock->broker;
 
-	if (lock->idle || lock->dirty || in_use(lock))
+	if (lock->idle || lock->dirty || lock_in_use(lock))
 		return;
+	if (lock->semaphore) {
+		semaphore_rest(lock->semaphore);
+		return;
+	}
 	if (b->conf->standalone) {
 		lock_free(lock);
 		return;

@@ -33,6 +33,7 @@
 #include "core/request.h"
 
 struct broker;
+struct semaphore;
 
 enum { LOCK_ZNODES_MAX = 2 };
 
@@ -40,6 +41,7 @@ TAILQ_HEAD(claim_list, claim);
 
 struct lock {
 	struct broker *broker;
+	struct semaphore *semaphore;    /* this is its mutex or its leases, and found by path only; NULL: a lock */
 	struct map_node name_node, path_node;
 	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
 	TAILQ_ENTRY(lock) dirty_link, later_link;
@@ -48,6 +50,7 @@ struct lock {
 	struct request_list requests;
 	struct grant_list grants, lost;
 	struct claim_list leaving;
+	struct claim_list permits;      /* of a semaphore's leases: its claims, but for those that leave */
 	struct claim *claim, *next;
 	size_t request_count, expired_count, grant_count, claim_count;
 	size_t watch_bytes;             /* of its watches, quota.h */
@@ -63,6 +66,10 @@ struct lock {
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
 struct lock *lock_find(struct broker *b, struct slice name, bool make);
 struct lock *lock_find_path(struct broker *b, struct slice path);
+/* A part of a semaphore, at that path. */
+struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
+/* Something needs the struct. */
+bool lock_in_use(const struct lock *lock);
 /* To be settled before the event ends. */
 void lock_touch(struct lock *lock);
 void lock_settle(struct lock *lock);

@@ -6,6 +6,7 @@
 #include "core/announce.h"
 #include "core/audit.h"
 #include "core/query.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 enum {
@@ -54,7 +55,7 @@ static void emit(struct broker *b, enum effect_type type, const struct operation
 	e->op = number;
 	e->create = request->create;
 	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
-		   request->op.kind == OPERATION_WATCH_OWN;
+		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_SEMAPHORE_GET;
 	e->text = path;
 	e->data = data;
 }
@@ -112,6 +113,9 @@ static struct claim *claim_of(const struct operation *op)
 		return op->lock->claim;
 	if (op->lock->next && op->lock->next->number == op->claim)
 		return op->lock->next;
+	TAILQ_FOREACH(c, &op->lock->permits, link)
+		if (c->number == op->claim)
+			return c;
 	TAILQ_FOREACH(c, &op->lock->leaving, link)
 		if (c->number == op->claim)
 			return c;
@@ -140,6 +144,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_DETAIL:
 		claim_answered(claim_of(op), op, event);
 		break;
+	case OPERATION_SEMAPHORE_GET:
+	case OPERATION_SEMAPHORE_WRITE:
+		semaphore_answered(op, event);
+		break;
+	case OPERATION_LIMIT_GET:
+	case OPERATION_LIMIT_SET:
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		query_answered(b, op, event);

@@ -30,6 +30,10 @@ enum operation_kind {
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
 	OPERATION_LEAVE,    /* delete a claim's znode */
 	OPERATION_DETAIL,   /* set the data of a held claim's znode */
+	OPERATION_SEMAPHORE_GET, /* get-and-watch the data of a semaphore: its limit */
+	OPERATION_SEMAPHORE_WRITE, /* make it or one of its directories, or set its limit */
+	OPERATION_LIMIT_GET, /* get a semaphore's data for LIMIT */
+	OPERATION_LIMIT_SET, /* set them for LIMIT */
 	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
 	OPERATION_QUERY_GET,  /* get what such a list showed */
 	OPERATION_AUDIT_ROOT, /* list what is below a root */

@@ -45,6 +45,23 @@ static bool parse_lease(struct client *c, struct slice word, struct options *o)
 	return options_parse_lease(c, "LEASE", word, &o->lease_ns);
 }
 
+bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret)
+{
+	if (!number_parse(word, ret) || *ret < 1 || *ret > LIMIT_PERMITS_MAX)
+		return refuse(c, what, " takes a number of permits, 1..1000000");
+	return true;
+}
+
+static bool parse_limit(struct client *c, struct slice word, struct options *o)
+{
+	return options_parse_count(c, "LIMIT", word, &o->limit);
+}
+
+static bool parse_count(struct client *c, struct slice word, struct options *o)
+{
+	return options_parse_count(c, "COUNT", word, &o->count);
+}
+
 static bool parse_data(struct client *c, struct slice word, struct options *o)
 {
 	if (word.len == 0 || word.len > LIMIT_DATA_BYTES_MAX || !name_is_text(word))
@@ -71,6 +88,8 @@ static const struct {
 	{ "LEASE", OPTION_LEASE, parse_lease },
 	{ "DATA", OPTION_DATA, parse_data },
 	{ "TOKEN", OPTION_TOKEN, parse_token },
+	{ "LIMIT", OPTION_LIMIT, parse_limit },
+	{ "COUNT", OPTION_COUNT, parse_count },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
@@ -78,7 +97,7 @@ enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
 bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
 		   struct options *ret)
 {
-	*ret = (struct options){ .wait_ns = -1, .token = -1 };
+	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
 	for (size_t at = from; at < w->argc; at++) {
 		size_t i = 0;
 

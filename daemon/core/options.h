@@ -18,6 +18,8 @@ enum option {
 	OPTION_DATA = 1 << 2,
 	OPTION_TOKEN = 1 << 3,
 	OPTION_SHARED = 1 << 4,
+	OPTION_LIMIT = 1 << 5,
+	OPTION_COUNT = 1 << 6,
 };
 
 struct options {
@@ -25,11 +27,15 @@ struct options {
 	int64_t wait_ns;   /* -1: not given, for ever; 0: a try */
 	int64_t lease_ns;  /* 0: not given, none */
 	int64_t token;     /* -1: not given */
+	int64_t limit;     /* 0: not given */
+	int64_t count;     /* 1: not given */
 	struct slice data; /* empty: not given; borrowed */
 };
 
 /* The words of `w` from `from` on, of the `taken` options. False when that was answered with an error. */
 bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
 		   struct options *ret);
+/* A number of permits: false when that was answered with an error. `what` is the word for it. */
+bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret);
 /* A lease's length: false when that was answered with an error. `what` is the word for it. */
 bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);

@@ -1,7 +1,9 @@
 #include "core/query.h"
 
 #include "base/mem.h"
+#include "core/permits.h"
 #include "core/query_reply.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 void query_free(struct query *q)
@@ -79,11 +81,32 @@ static void begin(struct query *q)
 
 void query_lock(struct client *c, enum command command, struct slice name)
 {
-	struct query *q = query_new(c, command);
+	struct query *q;
 
+	if (command == COMMAND_WHY && semaphore_find(c->broker, name, false)) {
+		client_reply_error(c, ERROR_MISMATCH, "WHY is about locks: HOLDERS and QUEUE tell of a semaphore");
+		return;
+	}
+	q = query_new(c, command);
 	bytes_slice(&q->name, name);
 	q->flavour = flavour_place(c->broker->conf, name, &q->path);
+	if (semaphore_find(c->broker, name, false)) {
+		q->leases = command == COMMAND_HOLDERS;
+		q->mutex = !q->leases;
+		q->flavour = q->leases ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
+		bytes_text(&q->path, q->leases ? "/leases" : "/locks");
+	}
 	begin(q);
+}
+
+void query_limit(struct client *c, struct slice name, int64_t limit)
+{
+	struct query *q = query_new(c, COMMAND_LIMIT);
+
+	bytes_slice(&q->name, name);
+	q->limit = limit;
+	flavour_place(c->broker->conf, name, &q->path);
+	send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
 }
 
 void query_hosts(struct client *c)
@@ -207,7 +230,9 @@ void query_answered(struct broker *b, const struct operation *op, const struct e
 
 	if (!q)
 		return;
-	if (op->kind == OPERATION_QUERY_LIST)
+	if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)
+		permits_limit_answered(q, op, event);
+	else if (op->kind == OPERATION_QUERY_LIST)
 		list_answered(q, event);
 	else
 		get_answered(q, event);

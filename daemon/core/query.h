@@ -46,6 +46,9 @@ struct query {
 	enum command command; /* HOLDERS, QUEUE, WHY or HOSTS */
 	enum flavour flavour;
 	struct bytes name, path;
+	bool leases;  /* HOLDERS of a semaphore */
+	bool mutex;   /* QUEUE of one: who is next to get permits */
+	int64_t limit; /* LIMIT: to be set; 0: only read */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial; /* ZooKeeper could not be asked */
@@ -53,6 +56,8 @@ struct query {
 
 /* HOLDERS, QUEUE, WHY: answers now or later. */
 void query_lock(struct client *c, enum command command, struct slice name);
+/* LIMIT: reads the limit; sets it to `limit` if that is not 0. Connected. */
+void query_limit(struct client *c, struct slice name, int64_t limit);
 void query_hosts(struct client *c);
 /* Without an answer: its client is gone. */
 void query_free(struct query *q);

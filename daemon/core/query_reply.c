@@ -4,6 +4,7 @@
 #include "core/info.h"
 #include "core/query.h"
 #include "core/record.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/number.h"
 
@@ -83,6 +84,8 @@ static size_t entitled(const struct query *q)
 {
 	size_t count = 0;
 
+	if (q->leases)
+		return q->count;
 	while (count < q->count && q->children[count].mode == MODE_SHARED)
 		count++;
 	return count || !q->count ? count : 1;
@@ -115,7 +118,15 @@ static void write_holder(const struct query *q, const struct person *p)
 
 static const struct lock *lock_of(const struct query *q)
 {
-	return lock_find(q->client->broker, bytes_view(&q->name), false);
+	struct broker *b = q->client->broker;
+	const struct semaphore *s;
+
+	if (!q->leases && !q->mutex)
+		return lock_find(b, bytes_view(&q->name), false);
+	s = semaphore_find(b, bytes_view(&q->name), false);
+	if (!s)
+		return NULL;
+	return q->leases ? s->leases : s->mutex;
 }
 
 static void write_holders(const struct query *q, const struct lock *lock)

@@ -1,5 +1,6 @@
 #include "core/quota.h"
 
+#include "core/semaphore.h"
 #include "core/state.h"
 
 enum {
@@ -65,6 +66,10 @@ size_t quota_watches(const struct lock *lock)
 		bytes += claim_watches(lock->claim);
 	if (lock->next)
 		bytes += claim_watches(lock->next);
+	if (lock->semaphore && lock->semaphore->mutex == lock && lock->semaphore->state == SEMAPHORE_KNOWN)
+		bytes += lock->semaphore->path.len + WATCH_OVERHEAD;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		bytes += claim_watches(c);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		bytes += claim_watches(c);
 	return bytes;
@@ -87,6 +92,8 @@ static void give_up(struct lock *lock)
 	request_fail_all(lock, ERROR_LIMIT, "that name is too long for the packets this ZooKeeper server takes");
 	grant_lose_all(lock, LOSS_LIMIT);
 	while ((c = TAILQ_FIRST(&lock->leaving)))
+		claim_free(c);
+	while ((c = TAILQ_FIRST(&lock->permits)))
 		claim_free(c);
 	while (lock->claim)
 		claim_free(lock->claim);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 /* Once a wait has run out, a part of T for the answer that tells whether the lock is taken. */
@@ -31,6 +32,8 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	r->asked_ns = b->now_ns;
 	r->lease_ns = terms->lease_ns;
 	bytes_slice(&r->data, terms->data);
+	r->limit = terms->limit;
+	r->count = terms->count;
 	r->timer.kind = TIMER_REQUEST;
 	if (r->queued)
 		b->stats.enqueued_total++;
@@ -67,6 +70,8 @@ void request_end(struct request *r)
 {
 	struct lock *lock = r->lock;
 
+	if (lock->semaphore)
+		semaphore_request_ends(lock->semaphore, r);
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);

@@ -34,6 +34,7 @@ struct request_terms {
 	int64_t wait_ns;   /* below 0: for ever; 0: a try */
 	int64_t lease_ns;  /* 0: none */
 	struct slice data; /* borrowed; may be empty */
+	int64_t limit, count; /* ACQUIRE */
 };
 
 struct request {
@@ -47,6 +48,7 @@ struct request {
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;
+	int64_t limit, count; /* of permits, for a semaphore */
 	struct timer timer;   /* the wait; once expired, how long the answer may still take */
 };
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/announce.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 enum {
@@ -227,11 +228,15 @@ static void suspend_lock(struct lock *lock)
 		claim_suspended(lock->claim);
 	if (lock->next)
 		claim_suspended(lock->next);
+	TAILQ_FOREACH(c, &lock->permits, link)
+		claim_suspended(c);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_suspended(c);
 	if (lock->claim_count)
 		lock_remember(lock, true);
 	directory_forget_watch(lock);
+	if (lock->semaphore)
+		semaphore_suspended(lock->semaphore);
 	broker_not_later(lock);
 	lock_touch(lock);
 }
@@ -259,6 +264,8 @@ static void forget_claims(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		while ((c = TAILQ_FIRST(&lock->leaving)))
+			claim_free(c);
+		while ((c = TAILQ_FIRST(&lock->permits)))
 			claim_free(c);
 		if (lock->next)
 			claim_free(lock->next);

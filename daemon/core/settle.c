@@ -2,6 +2,7 @@
 
 #include "core/detail.h"
 #include "core/quota.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
@@ -18,7 +19,12 @@ static bool may_send(const struct lock *lock)
 
 void lock_lose(struct lock *lock)
 {
+	struct claim *c, *after;
+
 	grant_lose_all(lock, LOSS_SESSION);
+	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+		if (c->state == CLAIM_HELD)
+			claim_leave(c);
 	if (lock->next && lock->next->state == CLAIM_HELD)
 		claim_leave(lock->next);
 	if (lock->claim && lock->claim->state == CLAIM_HELD)
@@ -75,19 +81,41 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 		c->contended_ns = b->now_ns;
 }
 
+static void mark_granted(struct lock *lock, struct claim *c, enum mode mode, bool together)
+{
+	if (c->granted)
+		count_hand_off(lock, c, mode, together);
+	c->granted = true;
+	c->granted_mode = mode;
+	c->idle_ns = 0;
+	if (lock->grant_count == 0)
+		c->granted_ns = lock->broker->now_ns;
+}
+
 static void grant_request(struct lock *lock, struct claim *c, struct request *r, bool together)
 {
 	struct client *client = r->client;
 
-	if (c->granted)
-		count_hand_off(lock, c, r->mode, together);
-	c->granted = true;
-	c->granted_mode = r->mode;
-	c->idle_ns = 0;
-	if (lock->grant_count == 0)
-		c->granted_ns = lock->broker->now_ns;
+	mark_granted(lock, c, r->mode, together);
 	request_grant(r, (c->czxid << 10) | c->handoffs);
 	client_tell_session(client);
+}
+
+/* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
+static void gather(struct lock *lock)
+{
+	struct semaphore *s = lock->semaphore;
+	struct claim *c = lock->claim;
+
+	semaphore_ask(s);
+	if (s->gathering) {
+		lock_touch(s->leases);
+		return;
+	}
+	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(lock->broker))
+		return;
+	if (may_hand_off(lock, c, MODE_EXCLUSIVE) && semaphore_gather(s))
+		mark_granted(lock, c, MODE_EXCLUSIVE, false);
 }
 
 /* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */
@@ -97,6 +125,10 @@ static void serve(struct lock *lock)
 	bool reading = false;
 	struct request *r;
 
+	if (lock->semaphore) {
+		gather(lock);
+		return;
+	}
 	while ((r = TAILQ_FIRST(&lock->requests))) {
 		struct claim *c = lock->claim;
 		enum mode mode = r->mode;
@@ -121,6 +153,8 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 
 	if (c && c->state == CLAIM_WAITING && c->listed)
 		return true;
+	if (lock->semaphore)
+		return semaphore_full(lock->semaphore);
 	if (!lock->grant_count)
 		return false;
 	return behind || conflicts_with_grants(lock, mode) || somebody_waits(lock) || c->handoffs >= CLAIM_HANDOFFS_MAX;
@@ -156,6 +190,8 @@ static bool may_join(const struct lock *lock)
 		return false;
 	if (b->conf->standalone)
 		return b->token_next < b->token_limit;
+	if (lock->semaphore && lock->semaphore->state != SEMAPHORE_KNOWN)
+		return false;
 	/* A directory of another kind is read again before anything is put into it. */
 	if (lock->directory.worn || (lock->directory.suspect && lock->directory.state != DIRECTORY_FITS))
 		return false;
@@ -189,6 +225,9 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 /* A held claim nobody holds a grant on. True when the claims changed. */
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
+	/* Somebody gathers, or may as soon as the limit is read. */
+	if (lock->semaphore && lock->request_count && (lock->semaphore->gathering || may_hand_off(lock, c, MODE_EXCLUSIVE)))
+		return false;
 	if (lock->request_count) {
 		/* Only a proof is missing: it will serve when that comes. */
 		if (!session_grants(lock->broker))
@@ -358,7 +397,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
-void lock_settle(struct lock *lock)
+static void settle(struct lock *lock)
 {
 	do {
 		serve(lock);
@@ -367,6 +406,14 @@ void lock_settle(struct lock *lock)
 	join(lock);
 	serve(lock); /* standalone: what joined is held */
 	end_expired(lock);
+}
+
+void lock_settle(struct lock *lock)
+{
+	if (lock->flavour == FLAVOUR_LEASES)
+		semaphore_settle(lock->semaphore);
+	else
+		settle(lock);
 	if (may_send(lock) && lock->broker->session.proving) {
 		ask_again(lock);
 		watch(lock);

@@ -57,6 +57,13 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "delete a znode of";
 	case OPERATION_DETAIL:
 		return "describe a holder in";
+	case OPERATION_SEMAPHORE_GET:
+		return "read the limit of";
+	case OPERATION_SEMAPHORE_WRITE:
+		return "make a semaphore";
+	case OPERATION_LIMIT_GET:
+	case OPERATION_LIMIT_SET:
+		return "read or set a limit";
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		return "say what was asked about other hosts";

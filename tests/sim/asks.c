@@ -187,6 +187,8 @@ struct ask ask_choose(struct caller *c)
 
 	if (c->auditor)
 		return auditor_ask(c);
+	if (c->permitted)
+		return permits_ask(c);
 	if (c->host->w->quiet)
 		return quiet_ask(c);
 	lock = held_lock(c);
@@ -232,6 +234,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
+	if (c->permitted)
+		return permits_words(c, a, words, buffer);
 	words[n++] = slice_of(command_table[a->command].word);
 	if (names_lock(a->command))
 		words[n++] = slice_of(w->lock_name[a->lock]);
@@ -539,6 +543,10 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
+	if (c->permitted) {
+		permits_answered(c, a, reply);
+		return;
+	}
 	if (a->command != COMMAND_AUDIT)
 		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
 	switch (a->command) {
@@ -591,6 +599,9 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:
+	case COMMAND_ACQUIRE:
+	case COMMAND_RELEASE:
+	case COMMAND_LIMIT:
 	case COMMAND_COUNT:
 		break;
 	}

@@ -57,6 +57,8 @@ void caller_let_go(struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
 	memset(c->holding, 0, sizeof(c->holding));
+	c->permits = 0;
+	c->permits_lost = false;
 	forget_waits(c);
 }
 
@@ -209,6 +211,8 @@ void caller_close(struct caller *c)
 {
 	/* What it holds may be given to others from now on. */
 	memset(c->holding, 0, sizeof(c->holding));
+	c->permits = 0;
+	c->permits_lost = false;
 	forget_waits(c);
 	adapter_close(c);
 }
@@ -251,7 +255,7 @@ static bool holds_any(const struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		if (c->holding[i].held)
 			return true;
-	return false;
+	return c->permits > 0;
 }
 
 static bool waits_any(const struct caller *c)

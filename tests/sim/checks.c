@@ -269,10 +269,12 @@ static void void_grants(struct host *h)
 {
 	int i, lock;
 
-	for (i = 0; i < h->client_count; i++)
+	for (i = 0; i < h->client_count; i++) {
+		h->clients[i].permits_lost = h->clients[i].permits > 0;
 		for (lock = 0; lock < LOCKS_MAX; lock++)
 			if (h->clients[i].holding[lock].held)
 				h->clients[i].holding[lock].lost = true;
+	}
 }
 
 /* Deadlines are applied before the event: what is due now is over, whatever else happens. */
@@ -456,6 +458,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	lock = n->parent ? world_lock_of(w, n->parent->path, n->parent->len) : -1;
 	TRACE(w, lock, "truth: %s gone%s", n->path, cause == ZK_BY_OPERATOR ? ", by an operator" :
 	      cause == ZK_BY_EXPIRY ? ", with its session" : "");
+	permits_check_deleted(w, n);
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;
@@ -649,6 +652,7 @@ void check_end(struct world *w)
 				if (n->view[FAKEZK_TRUTH].exists)
 					world_fail(w, lock, "nobody wants %s, and it is still there", n->path);
 	}
+	permits_check_end(w);
 	for (h = 0; h < w->host_count; h++) {
 		if (!w->hosts[h].broker)
 			world_fail(w, -1, "host %d has not come back", h);

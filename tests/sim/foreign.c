@@ -92,6 +92,7 @@ static bool foreign_minds(const struct foreign *f, struct slice child)
 	case FLAVOUR_RW:
 		return !f->reader || carries(child, "__WRIT__");
 	case FLAVOUR_MUTEX:
+	case FLAVOUR_LEASES:
 		return true;
 	case FLAVOUR_KAZOO:
 		return carries(child, "__lock__") || (!f->reader && carries(child, "__rlock__"));

@@ -34,6 +34,11 @@ static const struct mix mixes[] = {
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
+	{ .name = "permits", .share = 0, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
+	  .think_ms = 60, .permits = true },
+	{ .name = "calm permits", .share = 0, .long_hold_percent = 5, .think_ms = 30, .permits = true },
+	{ .name = "permits standalone", .share = 0, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
+	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .permits = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };
@@ -212,6 +217,8 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->host_count = (int)rng_between(&w->rng, 1, w->mix->hosts_max ? w->mix->hosts_max : HOSTS_MAX);
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
+	if (w->mix->permits)
+		permits_init(w);
 }
 
 static void run_for(struct world *w, int64_t ns)
@@ -231,7 +238,7 @@ static bool clients_finished(const struct world *w)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			const struct caller *c = &w->hosts[h].clients[i];
 
-			if (!c->done || c->sent)
+			if (!c->done || c->sent || c->permits)
 				return false;
 			for (lock = 0; lock < LOCKS_MAX; lock++)
 				if (c->holding[lock].held || c->wait[lock].on)

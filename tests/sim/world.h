@@ -51,6 +51,7 @@ struct mix {
 	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
+	bool permits;                   /* half of the clients share a semaphore */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -61,7 +62,7 @@ struct ask {
 	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
-	int64_t token;     /* 0: none given */
+	int64_t token;     /* 0: none given; of ACQUIRE and RELEASE: how many permits */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
 	int protocol;
@@ -113,6 +114,9 @@ struct caller {
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
 	bool auditor;            /* it asks AUDIT and nothing else */
+	bool permitted;          /* it asks for permits and nothing else */
+	int64_t permits;         /* it has of the semaphore */
+	bool permits_lost;       /* they are void, and that was not told yet */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
@@ -173,7 +177,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
+	uint64_t permits, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
 	uint64_t faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -193,6 +197,7 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	int64_t permits_limit;   /* of the semaphore */
 	bool plain;              /* no leases, no queued waits */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
@@ -301,6 +306,17 @@ bool check_is_meddled(const struct world *w, int64_t token);
 bool check_is_reader(const struct znode *n);
 /* A contender in the truth that keeps `n` from being entitled; NULL. */
 const struct znode *check_ahead_of(const struct znode *n);
+
+/* permits.c: a semaphore, and those who share it */
+void permits_init(struct world *w);
+struct ask permits_ask(struct caller *c);
+size_t permits_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
+void permits_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Their loss is told by an event; false: that is no name of the semaphore. */
+bool permits_told_lost(struct caller *c, struct slice name);
+/* Something goes away in the truth. */
+void permits_check_deleted(struct world *w, const struct znode *n);
+void permits_check_end(struct world *w);
 
 /* readers.c: nobody waits who need not, as far as modes are concerned */
 void readers_start(struct world *w);

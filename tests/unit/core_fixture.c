@@ -16,6 +16,7 @@ struct fixture *fixture_new(bool standalone)
 		.boot_id = "boot",
 		.session_page = "/run/page",
 		.pid = 7,
+		.uid = 1000,
 		.session_timeout_ns = 12000 * MS,
 		.tick_ns = 2000 * MS,
 		.handoff_max = 64,

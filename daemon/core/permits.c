@@ -1,0 +1,194 @@
+#include "core/permits.h"
+
+#include "core/options.h"
+#include "core/semaphore.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+static void refuse(struct client *c, const char *why)
+{
+	c->broker->stats.limits_total++;
+	client_reply_error(c, ERROR_LIMIT, why);
+}
+
+static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
+{
+	struct broker *b = c->broker;
+	struct semaphore *s;
+	const char *why;
+
+	if (b->stopping) {
+		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (!client_may_ask(c, &why)) {
+		refuse(c, why);
+		return;
+	}
+	s = semaphore_find(b, name, true);
+	if (!s)
+		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
+	else if (s->mutex->request_count >= b->conf->limits.requests_per_lock)
+		refuse(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	else
+		request_new(s->mutex, c, terms);
+}
+
+/* A loss that was not told yet is told by this. */
+static struct grant *find_grant(struct client *c, struct slice name)
+{
+	struct semaphore *s = semaphore_find(c->broker, name, false);
+
+	return s ? grant_find(s->leases, c) : NULL;
+}
+
+static bool is_lock_here(const struct client *c, struct slice name)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+
+	return lock && !lock->idle;
+}
+
+void permits_acquire(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct request_terms terms = { .mode = MODE_EXCLUSIVE };
+	struct options o;
+	struct grant *g;
+
+	if (!options_parse(w, COMMAND_ACQUIRE, 2, OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT, &o))
+		return;
+	if (!(o.given & OPTION_LIMIT) || o.count > o.limit) {
+		client_reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+		return;
+	}
+	if (is_lock_here(c, w->argv[1])) {
+		client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+		return;
+	}
+	terms.limit = o.limit;
+	terms.count = o.count;
+	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
+	g = find_grant(c, w->argv[1]);
+	if (g && g->lost) {
+		client_lost_told(c, g);
+		client_reply_error(c, ERROR_LOST, "earlier permits of this semaphore were lost; ask again");
+	} else if (g && g->depth + o.count > o.limit) {
+		client_reply_error(c, ERROR_DEADLOCK, "with the permits it has this client would wait for itself");
+	} else {
+		ask_for(c, w->argv[1], &terms);
+	}
+}
+
+void permits_release(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct options o;
+	struct grant *g;
+	int64_t rest;
+
+	if (!options_parse(w, COMMAND_RELEASE, 2, OPTION_COUNT, &o))
+		return;
+	g = find_grant(c, w->argv[1]);
+	if (g && g->lost) {
+		client_lost_told(c, g);
+		client_reply_error(c, ERROR_LOST, "the permits were lost before they were released");
+		return;
+	}
+	if (!g || g->depth < o.count) {
+		client_reply_error(c, ERROR_NOTHELD, "this client does not have that many permits");
+		return;
+	}
+	rest = g->depth - o.count;
+	if (rest) {
+		g->depth = rest;
+		lock_touch(g->lock);
+	} else {
+		grant_end(g);
+	}
+	/* Who waited for them is told first. */
+	broker_settle(c->broker);
+	client_reply_integer(c, rest);
+}
+
+/* ---- the limit ---- */
+
+static void reply_limit(struct client *c, int64_t limit)
+{
+	if (limit > 0)
+		client_reply_integer(c, limit);
+	else
+		client_reply_nil(c);
+}
+
+static void limit_here(struct client *c, struct slice name, int64_t wanted)
+{
+	struct semaphore *s = semaphore_find(c->broker, name, false);
+
+	if (s && wanted && s->limit) {
+		s->limit = wanted;
+		lock_touch(s->mutex);
+		lock_touch(s->leases);
+	}
+	reply_limit(c, s ? s->limit : 0);
+}
+
+static bool is_operator(const struct client *c)
+{
+	return c->uid == 0 || c->uid == c->broker->conf->uid;
+}
+
+void permits_limit(const struct request_words *w)
+{
+	struct client *c = w->client;
+	int64_t wanted = 0;
+
+	if (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted))
+		return;
+	if (wanted && !is_operator(c))
+		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
+	else if (c->broker->conf->standalone)
+		limit_here(c, w->argv[1], wanted);
+	else if (!c->broker->session.connected)
+		client_reply_error(c, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
+	else
+		query_limit(c, w->argv[1], wanted);
+}
+
+static void set_limit(struct query *q)
+{
+	struct operation_request r = { .op = { .kind = OPERATION_LIMIT_SET, .query = q->number } };
+	struct bytes data = { 0 };
+
+	semaphore_data(&data, q->limit);
+	r.path = bytes_view(&q->path);
+	r.data = bytes_view(&data);
+	operation_send(q->client->broker, EFFECT_ZK_SET, &r);
+	bytes_free(&data);
+}
+
+void permits_limit_answered(struct query *q, const struct operation *op, const struct event *event)
+{
+	struct client *c = q->client;
+	enum zk_code code = event->zk_answered.code;
+	int64_t limit = q->limit;
+
+	if (code == ZK_OK && op->kind == OPERATION_LIMIT_GET) {
+		if (!semaphore_data_fits(event->zk_answered.data, &limit)) {
+			client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+			query_free(q);
+			return;
+		}
+		if (q->limit && limit != q->limit) {
+			set_limit(q);
+			return;
+		}
+	}
+	if (code == ZK_OK)
+		reply_limit(c, limit);
+	else if (code == ZK_NONODE)
+		client_reply_nil(c);
+	else
+		client_reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper did not say");
+	query_free(q);
+}

@@ -1,0 +1,11 @@
+/* ACQUIRE, RELEASE and LIMIT: what clients ask of semaphores (semaphore.h). */
+#pragma once
+
+#include "core/query.h"
+#include "core/redis.h"
+
+void permits_acquire(const struct request_words *w);
+void permits_release(const struct request_words *w);
+void permits_limit(const struct request_words *w);
+/* Answers of LIMIT_GET and LIMIT_SET. */
+void permits_limit_answered(struct query *q, const struct operation *op, const struct event *event);

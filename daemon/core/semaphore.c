@@ -1,0 +1,515 @@
+#include "core/semaphore.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/announce.h"
+#include "core/quota.h"
+#include "core/record.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+/* What ZooKeeper refused is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+/* Permits held for longer are watched: somebody might delete one. */
+static const int64_t WATCH_AFTER_NS = 1000000000;
+
+/* ---- life ---- */
+
+static struct lock *new_part(struct semaphore *s, struct slice name, const char *child, enum flavour flavour)
+{
+	struct bytes path = { 0 };
+	struct lock *part;
+
+	bytes_slice(&path, bytes_view(&s->path));
+	bytes_text(&path, child);
+	part = lock_new_part(s, name, bytes_view(&path), flavour);
+	bytes_free(&path);
+	return part;
+}
+
+static struct semaphore *semaphore_new(struct broker *b, struct slice name, struct slice path)
+{
+	struct semaphore *s = mem_new(sizeof(*s));
+
+	s->broker = b;
+	bytes_slice(&s->path, path);
+	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
+	s->leases = new_part(s, name, "/leases", FLAVOUR_LEASES);
+	b->semaphore_count++;
+	lock_touch(s->mutex); /* it goes again if nothing comes of it */
+	return s;
+}
+
+static struct semaphore *find_at(struct broker *b, struct slice path)
+{
+	struct bytes mutex = { 0 };
+	struct lock *lock;
+
+	bytes_slice(&mutex, path);
+	bytes_text(&mutex, "/locks");
+	lock = lock_find_path(b, bytes_view(&mutex));
+	bytes_free(&mutex);
+	return lock ? lock->semaphore : NULL;
+}
+
+struct semaphore *semaphore_find(struct broker *b, struct slice name, bool make)
+{
+	struct bytes path = { 0 };
+	struct semaphore *s;
+
+	flavour_place(b->conf, name, &path);
+	s = find_at(b, bytes_view(&path));
+	if (!s && make && b->names.count + b->semaphore_count < b->conf->limits.locks)
+		s = semaphore_new(b, name, bytes_view(&path));
+	bytes_free(&path);
+	return s;
+}
+
+static void semaphore_free(struct semaphore *s)
+{
+	s->broker->semaphore_count--;
+	bytes_free(&s->path);
+	mem_free(s);
+}
+
+void semaphore_rest(struct semaphore *s)
+{
+	if (s->mutex->dirty || s->leases->dirty || lock_in_use(s->mutex) || lock_in_use(s->leases))
+		return;
+	s->state = SEMAPHORE_UNKNOWN;
+	directory_forget_watch(s->mutex);
+	directory_forget_watch(s->leases);
+	quota_recount(s->mutex);
+	quota_recount(s->leases);
+	lock_free(s->mutex);
+	lock_free(s->leases);
+	semaphore_free(s);
+}
+
+void semaphore_detach(struct lock *part)
+{
+	struct semaphore *s = part->semaphore;
+
+	if (s->mutex == part)
+		s->mutex = NULL;
+	else
+		s->leases = NULL;
+	if (!s->mutex && !s->leases)
+		semaphore_free(s);
+}
+
+/* ---- the limit ---- */
+
+void semaphore_data(struct bytes *out, int64_t limit)
+{
+	record_begin(out);
+	record_text(out, "kind", "semaphore");
+	record_int(out, "limit", limit);
+}
+
+bool semaphore_data_fits(struct slice data, int64_t *limit)
+{
+	*limit = 0;
+	if (!record_is_ours(data))
+		return true;
+	return slice_eq(record_get(data, "kind"), SLICE("semaphore")) && number_parse(record_get(data, "limit"), limit);
+}
+
+static bool may_send(const struct lock *lock)
+{
+	return lock->broker->session.connected && lock->broker->now_ns >= lock->pause_until_ns;
+}
+
+static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path,
+		 struct slice data)
+{
+	struct operation_request r = {
+		.op = { .kind = kind, .lock = s->mutex },
+		.path = path,
+		.data = data,
+		.create = ZK_CONTAINER,
+	};
+
+	operation_send(s->broker, type, &r);
+}
+
+static void ask(struct semaphore *s)
+{
+	s->state = SEMAPHORE_ASKED;
+	send(s, EFFECT_ZK_GET, OPERATION_SEMAPHORE_GET, bytes_view(&s->path), (struct slice){ 0 });
+}
+
+static void write_limit(struct semaphore *s, enum effect_type type, int64_t limit)
+{
+	struct bytes data = { 0 };
+
+	semaphore_data(&data, limit);
+	send(s, type, OPERATION_SEMAPHORE_WRITE, bytes_view(&s->path), bytes_view(&data));
+	bytes_free(&data);
+	ask(s);
+}
+
+static void make_part(struct semaphore *s, const struct lock *part)
+{
+	struct bytes data = { 0 };
+
+	record_begin(&data);
+	record_text(&data, "kind", "lock");
+	record_text(&data, "flavour", flavour_word(part->flavour));
+	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->directory.path), bytes_view(&data));
+	bytes_free(&data);
+}
+
+static void fail_all(struct semaphore *s, enum error_code code, const char *why)
+{
+	request_fail_all(s->mutex, code, why);
+}
+
+static void give_up(struct semaphore *s)
+{
+	s->tries = 0;
+	fail_all(s, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
+}
+
+/* It is made before its parts: what stands there already may be of another kind, and nothing is put into that. */
+static void make(struct semaphore *s)
+{
+	const struct request *r = TAILQ_FIRST(&s->mutex->requests);
+
+	s->incomplete = true;
+	if (!r)
+		return;
+	if (++s->tries > SEMAPHORE_TRIES)
+		give_up(s);
+	else
+		write_limit(s, EFFECT_ZK_CREATE, r->limit);
+}
+
+static void known(struct semaphore *s, struct slice data)
+{
+	if (!semaphore_data_fits(data, &s->limit)) {
+		fail_all(s, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+		return;
+	}
+	s->state = SEMAPHORE_KNOWN;
+	if (s->incomplete) {
+		s->incomplete = false;
+		make_part(s, s->mutex);
+		make_part(s, s->leases);
+	}
+	s->leases->relist = s->leases->claim_count > 0; /* what was counted may be enough now */
+	lock_touch(s->leases);
+}
+
+static void get_answered(struct semaphore *s, const struct event *event)
+{
+	s->state = SEMAPHORE_UNKNOWN;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		known(s, event->zk_answered.data);
+		break;
+	case ZK_NONODE:
+		make(s);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
+		break;
+	}
+}
+
+void semaphore_answered(const struct operation *op, const struct event *event)
+{
+	struct semaphore *s = op->lock->semaphore;
+
+	if (op->kind == OPERATION_SEMAPHORE_GET) {
+		get_answered(s, event);
+	} else if (event->zk_answered.code == ZK_NONODE) {
+		announce_above(s->broker, bytes_view(&s->path));
+		s->incomplete = true;
+	} else if (event->zk_answered.code == ZK_REFUSED) {
+		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
+	}
+}
+
+void semaphore_watched(struct broker *b, struct slice path)
+{
+	struct semaphore *s = find_at(b, path);
+
+	if (!s)
+		return;
+	if (s->state == SEMAPHORE_KNOWN)
+		s->state = SEMAPHORE_UNKNOWN;
+	lock_touch(s->mutex);
+}
+
+void semaphore_suspended(struct semaphore *s)
+{
+	s->state = SEMAPHORE_UNKNOWN;
+}
+
+void semaphore_vanished(struct semaphore *s)
+{
+	s->incomplete = true;
+	lock_touch(s->mutex);
+	if (s->state != SEMAPHORE_KNOWN)
+		return;
+	s->state = SEMAPHORE_UNKNOWN;
+	if (++s->tries > SEMAPHORE_TRIES)
+		give_up(s);
+}
+
+static void reject(struct semaphore *s)
+{
+	struct request *r, *after;
+
+	TAILQ_FOREACH_SAFE(r, &s->mutex->requests, link, after)
+		if (s->limit && r->limit != s->limit)
+			request_fail(r, ERROR_MISMATCH, "another limit was agreed on: LIMIT name tells it");
+}
+
+/* ---- who is next ---- */
+
+static bool holds_mutex(const struct semaphore *s)
+{
+	const struct claim *c = s->mutex->claim;
+
+	return c && c->state == CLAIM_HELD;
+}
+
+void semaphore_ask(struct semaphore *s)
+{
+	if (s->broker->conf->standalone) {
+		if (s->gathering || semaphore_granted(s))
+			reject(s);
+		return;
+	}
+	if (!s->mutex->request_count)
+		return;
+	if (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))
+		ask(s);
+	if (s->state == SEMAPHORE_KNOWN)
+		reject(s);
+}
+
+bool semaphore_gather(struct semaphore *s)
+{
+	struct request *r = TAILQ_FIRST(&s->mutex->requests);
+
+	if (s->broker->conf->standalone) {
+		if (!semaphore_granted(s))
+			s->limit = r->limit;
+	} else if (s->state != SEMAPHORE_KNOWN) {
+		return false;
+	} else if (!s->limit) {
+		/* Other software made it, and does not say. Who holds the mutex says it for all. */
+		if (may_send(s->mutex))
+			write_limit(s, EFFECT_ZK_SET, r->limit);
+		return false;
+	}
+	s->gathering = r;
+	lock_touch(s->leases);
+	return true;
+}
+
+void semaphore_request_ends(struct semaphore *s, const struct request *r)
+{
+	if (s->gathering != r)
+		return;
+	s->gathering = NULL;
+	lock_touch(s->leases);
+}
+
+void semaphore_fail(struct semaphore *s, const char *why)
+{
+	if (s->gathering)
+		request_fail(s->gathering, ERROR_UNAVAILABLE, why);
+}
+
+/* ---- permits ---- */
+
+int64_t semaphore_granted(const struct semaphore *s)
+{
+	const struct grant *g;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(g, &s->leases->grants, link)
+		count += g->depth;
+	return count;
+}
+
+static int64_t permits(const struct semaphore *s, bool held)
+{
+	const struct claim *c;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(c, &s->leases->permits, link)
+		count += !held || c->state == CLAIM_HELD;
+	return count;
+}
+
+static int64_t wanted(const struct semaphore *s)
+{
+	return semaphore_granted(s) + (s->gathering ? s->gathering->count : 0);
+}
+
+bool semaphore_full(const struct semaphore *s)
+{
+	const struct claim *c;
+
+	if (!s->gathering)
+		return false;
+	if (s->broker->conf->standalone)
+		return wanted(s) > s->limit;
+	TAILQ_FOREACH(c, &s->leases->permits, link)
+		if (c->state == CLAIM_WAITING && c->listed)
+			return true;
+	return false;
+}
+
+void semaphore_counted(struct claim *c, size_t children)
+{
+	struct semaphore *s = c->lock->semaphore;
+
+	if (s->state != SEMAPHORE_KNOWN)
+		return; /* listed anew once it is */
+	c->listed = children > (size_t)s->limit;
+	if (c->listed) {
+		lock_touch(s->mutex); /* a try ends with that */
+		return;
+	}
+	c->state = CLAIM_HELD;
+	c->granted_ns = s->broker->now_ns;
+	s->tries = 0;
+}
+
+static bool enough(const struct semaphore *s)
+{
+	if (s->broker->conf->standalone)
+		return wanted(s) <= s->limit;
+	return permits(s, true) >= wanted(s) && session_grants(s->broker);
+}
+
+static void grant(struct semaphore *s)
+{
+	struct request *r = s->gathering;
+	struct client *client = r->client;
+	struct grant *g = grant_find(s->leases, client);
+	int64_t count = r->count;
+
+	if (g && g->lost) {
+		client_lost_told(client, g);
+		request_fail(r, ERROR_LOST, "earlier permits of this semaphore were lost; ask again");
+		return;
+	}
+	if (g)
+		g->depth += count;
+	else
+		grant_new(s->leases, client, MODE_SHARED, 0, r->lease_ns, &r->data);
+	g = grant_find(s->leases, client);
+	if (g->depth < count)
+		g->depth = count;
+	request_end(r);
+	client_reply_integer(client, g->depth);
+	client_tell_session(client);
+}
+
+static void join(struct semaphore *s, int64_t missing)
+{
+	struct lock *leases = s->leases;
+	const char *why = quota_refuses(leases);
+	int64_t before = missing;
+
+	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->later || !may_send(leases))
+		return;
+	for (; missing > 0 && !why && !operation_window_full(s->broker); missing--) {
+		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
+
+		TAILQ_INSERT_TAIL(&leases->permits, c, link);
+		why = quota_refuses(leases);
+	}
+	if (missing > 0 && why)
+		request_fail(s->gathering, ERROR_LIMIT, why);
+	else if (missing > 0)
+		broker_later(leases);
+	if (missing < before)
+		directory_list(leases, false);
+}
+
+/* Those that do not count yet first. */
+static void leave(struct semaphore *s, int64_t surplus)
+{
+	struct claim *c, *after;
+
+	for (int held = 0; held <= 1; held++)
+		TAILQ_FOREACH_SAFE(c, &s->leases->permits, link, after)
+			if (surplus > 0 && (c->state == CLAIM_HELD) == held) {
+				claim_leave(c);
+				surplus--;
+			}
+}
+
+static void lose_deleted(struct semaphore *s)
+{
+	int64_t held = permits(s, true);
+
+	while (semaphore_granted(s) > held)
+		grant_lose(TAILQ_LAST(&s->leases->grants, grant_list), LOSS_DELETED);
+}
+
+/* Of the one that waits, where; and of those that are held for long. */
+static void watch(struct semaphore *s)
+{
+	struct lock *leases = s->leases;
+	struct claim *c;
+
+	if (!may_send(leases) || !s->broker->session.proving)
+		return;
+	if (semaphore_full(s))
+		directory_arm(leases);
+	TAILQ_FOREACH(c, &leases->permits, link) {
+		int64_t due = c->granted_ns + WATCH_AFTER_NS;
+
+		if (c->state != CLAIM_HELD || c->own_watch || leases->directory.watch != DIRECTORY_WATCH_NONE)
+			continue;
+		if (due <= s->broker->now_ns)
+			claim_watch_own(c);
+		else
+			heap_set_by(&s->broker->timers, &leases->timer, due);
+	}
+}
+
+void semaphore_settle(struct semaphore *s)
+{
+	int64_t missing;
+
+	if (s->gathering && !holds_mutex(s))
+		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
+	if (!s->broker->conf->standalone)
+		lose_deleted(s);
+	if (s->gathering && enough(s))
+		grant(s);
+	if (s->broker->conf->standalone)
+		return;
+	missing = wanted(s) - permits(s, false);
+	if (missing > 0 && s->gathering)
+		join(s, missing);
+	else
+		leave(s, -missing);
+	watch(s);
+}
+
+void semaphore_check(const struct semaphore *s)
+{
+	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
+	assert(s->broker->conf->standalone || permits(s, true) >= semaphore_granted(s));
+	assert(!s->mutex->grant_count && !s->leases->request_count && !s->leases->claim && !s->leases->next);
+}

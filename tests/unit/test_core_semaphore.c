@@ -1,0 +1,364 @@
+/* Counting semaphores: permits in standalone mode, and what they ask of ZooKeeper. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char three[] = "1\nkind=semaphore\nlimit=3\n";
+static const char two[] = "1\nkind=semaphore\nlimit=2\n";
+static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000001";
+static const char foreign_mutex[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";
+static const char other_limit[] = "-MISMATCH another limit was agreed on: LIMIT name tells it";
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int setup_standalone(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	broker_check(f->broker);
+	fixture_free(f);
+	return 0;
+}
+
+/* ---- standalone ---- */
+
+static void permits_are_counted_and_waited_for_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3", ""); /* one is free, and it is not the first */
+	fixture_say(f, 0, "RELEASE s", ":1");
+	fixture_expect(f, 1, ":2");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 0, "RELEASE s", ":0");
+	fixture_expect(f, 2, ":1");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 2", ":3");
+	fixture_say(f, 2, "RELEASE s COUNT 4", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 2, "RELEASE s COUNT 3", ":0");
+}
+
+static void a_try_is_answered_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2 COUNT 2 WAIT 0", "$-1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2 WAIT 0", ":1");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2 WAIT 50", "");
+	fixture_pass(f, 50);
+	fixture_expect(f, 2, "$-1");
+}
+
+static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LIMIT s", "$-1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", other_limit);
+	fixture_say(f, 1, "LIMIT s", ":2");
+	fixture_say(f, 0, "RELEASE s", ":0");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+}
+
+static void operators_change_the_limit(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
+	fixture_say(f, 0, "LIMIT s 2", ":2");
+	fixture_expect(f, 1, other_limit);
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
+	f->conf.uid = 1001;
+	fixture_say(f, 0, "LIMIT s 3", "-DENIED limits are changed by root and the daemon's own user only");
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 COUNT 3",
+		    "-ERR ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+	fixture_say(f, 0, "ACQUIRE s COUNT 1",
+		    "-ERR ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 0", "-ERR LIMIT takes a number of permits, 1..1000000");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1000001", "-ERR LIMIT takes a number of permits, 1..1000000");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000", ":1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000 COUNT 1000000",
+		    "-DEADLOCK with the permits it has this client would wait for itself");
+}
+
+static void locks_and_semaphores_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "LOCK s", "-MISMATCH that name is a semaphore's, not a lock's");
+	fixture_say(f, 1, "LOCK l", ":2048");
+	fixture_say(f, 0, "ACQUIRE l LIMIT 2", "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_say(f, 0, "RESET", "+RESET");
+	fixture_say(f, 1, "LOCK s", ":3072");
+}
+
+/* ---- ZooKeeper ---- */
+
+/* The mutex, from its create on. */
+static void take_mutex(struct fixture *f, char *mutex, size_t size)
+{
+	const char *children[] = { mutex };
+
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer_made(f, 5, 70, mutex, size);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
+	fixture_answer_list(f, 1, 1, children);
+}
+
+static void known_and_mutex(struct fixture *f, const char *data, char *mutex, size_t size)
+{
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	assert_true(fixture_op(f, EFFECT_ZK_GET, "/lb/s")->effect.watch);
+	fixture_answer_get(f, 1, 0, data);
+	take_mutex(f, mutex, size);
+}
+
+/* Its directory is watched, for a waiter elsewhere. */
+static void list_mutex(struct fixture *f, const char *mutex)
+{
+	const char *children[] = { mutex };
+
+	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST &&
+	       strstr(f->ops[f->first_op % FIXTURE_OPS].path, "/locks"))
+		fixture_answer_list(f, 1, 1, children);
+}
+
+/* A semaphore of three with one permit held by connection 0; nothing is left open. */
+static void hold_one(struct fixture *f, char *lease, size_t size)
+{
+	char mutex[128];
+	const char *leases[] = { lease };
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	known_and_mutex(f, three, mutex, sizeof(mutex));
+	list_mutex(f, mutex);
+	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
+	fixture_answer_made(f, 7, 80, lease, size);
+	while (f->first_op < f->end_op) {
+		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+		const char *mutexes[] = { mutex };
+		bool list = op->effect.type == EFFECT_ZK_LIST;
+
+		if (list && strstr(op->path, "/leases"))
+			fixture_answer_list(f, 2, 1, leases);
+		else if (list)
+			fixture_answer_list(f, 1, 1, mutexes);
+		else
+			fixture_answer(f, ZK_OK);
+	}
+	fixture_expect(f, 0, ":1");
+}
+
+static void a_new_semaphore_is_made_with_its_limit_before_its_parts(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer(f, ZK_NONODE);
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->data, three);
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->effect.create, ZK_CONTAINER);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/locks");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/leases");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+}
+
+static void nothing_is_put_into_a_locks_directory(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_no_op(f);
+}
+
+static void another_limit_is_refused_and_nothing_created(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_answer_get(f, 1, 0, two);
+	fixture_expect(f, 0, other_limit);
+	fixture_no_op(f);
+}
+
+static void who_does_not_say_a_limit_is_told_one_under_the_mutex(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128];
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	known_and_mutex(f, "10.0.0.7", mutex, sizeof(mutex));
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, three);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer_get(f, 1, 0, three);
+	list_mutex(f, mutex);
+	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
+}
+
+static void permits_that_are_too_many_wait_for_room(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], a[128], b[128];
+	const char *crowded[] = { foreign, a, b }, *room[] = { a, b };
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 2");
+	known_and_mutex(f, two, mutex, sizeof(mutex));
+	list_mutex(f, mutex);
+	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
+	fixture_answer_made(f, 2, 80, a, sizeof(a));
+	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
+	fixture_answer_made(f, 3, 81, b, sizeof(b));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 3, crowded);
+	fixture_expect(f, 0, "");
+	list_mutex(f, mutex);
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases")->effect.watch);
+	fixture_answer_list(f, 2, 3, crowded);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/s/leases");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 2, room);
+	fixture_expect(f, 0, ":2");
+}
+
+static void a_client_that_goes_gives_its_permits_back(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	hold_one(f, lease, sizeof(lease));
+	fixture_answer_session(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_DELETE, lease);
+}
+
+static void a_deleted_permit_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	hold_one(f, lease, sizeof(lease));
+	fixture_pass(f, 1100);
+	while (!strstr(f->ops[f->first_op % FIXTURE_OPS].path, "lease-"))
+		fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, lease);
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 0, NULL);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again");
+}
+
+static void a_lost_session_loses_all_permits(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	hold_one(f, lease, sizeof(lease));
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+}
+
+static void a_try_behind_another_hosts_turn_is_nil(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128];
+	const char *queue[] = { foreign_mutex, mutex };
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 WAIT 0");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
+	fixture_answer_list(f, 1, 2, queue);
+	fixture_expect(f, 0, "$-1");
+	fixture_op(f, EFFECT_ZK_DELETE, mutex);
+}
+
+static void limit_reads_and_sets_what_zookeeper_has(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LIMIT s");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_expect(f, 0, ":3");
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, three);
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":2");
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LIMIT s");
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, "$-1");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(permits_are_counted_and_waited_for_in_order, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(a_try_is_answered_at_once, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(all_agree_on_the_limit_while_anybody_uses_it, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(operators_change_the_limit, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(locks_and_semaphores_are_told_apart, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(a_new_semaphore_is_made_with_its_limit_before_its_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_put_into_a_locks_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_limit_is_refused_and_nothing_created, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_does_not_say_a_limit_is_told_one_under_the_mutex, setup, teardown),
+		cmocka_unit_test_setup_teardown(permits_that_are_too_many_wait_for_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
+		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
