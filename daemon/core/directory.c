@@ -541,9 +541,9 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
 	if (lock->next)
 		child_watched(lock, lock->next, type, child);
-	if (lock->claim)
-		child_watched(lock, lock->claim, type, child);
 	TAILQ_FOREACH(c, &lock->permits, link)
 		child_watched(lock, c, type, child);
+	if (lock->claim)
+		child_watched(lock, lock->claim, type, child);
 	lock_touch(lock);
 }

@@ -122,12 +122,17 @@ static bool evict(struct broker *b)
 	return true;
 }
 
+bool lock_has_room(struct broker *b)
+{
+	return b->names.count + b->semaphore_count < b->conf->limits.locks || evict(b);
+}
+
 struct lock *lock_find(struct broker *b, struct slice name, bool make)
 {
 	struct lock *lock = find(&b->names, name, false);
 
 	if (!lock && make) {
-		if (b->names.count + b->semaphore_count >= b->conf->limits.locks && !evict(b))
+		if (!lock_has_room(b))
 			return NULL;
 		lock = lock_new_named(b, name);
 	}

@@ -68,6 +68,8 @@ struct lock *lock_find(struct broker *b, struct slice name, bool make);
 struct lock *lock_find_path(struct broker *b, struct slice path);
 /* A part of a semaphore, at that path. */
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
+/* One more may be known, if need be in the place of one that is only remembered. */
+bool lock_has_room(struct broker *b);
 /* Something needs the struct. */
 bool lock_in_use(const struct lock *lock);
 /* To be settled before the event ends. */

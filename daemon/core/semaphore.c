@@ -61,7 +61,7 @@ struct semaphore *semaphore_find(struct broker *b, struct slice name, bool make)
 
 	flavour_place(b->conf, name, &path);
 	s = find_at(b, bytes_view(&path));
-	if (!s && make && b->names.count + b->semaphore_count < b->conf->limits.locks)
+	if (!s && make && lock_has_room(b))
 		s = semaphore_new(b, name, bytes_view(&path));
 	bytes_free(&path);
 	return s;

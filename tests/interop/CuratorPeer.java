@@ -4,7 +4,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,7 +18,10 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.curator.utils.CloseableUtils;
 
 /**
  * Curator's locks, used as any program uses them, by order of a test: it writes lines, and reads one answer to each.
@@ -25,6 +31,8 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  *   CLIENT acquire KIND PATH MS                      held, or timeout
  *   CLIENT release KIND PATH                         released
  *   CLIENT rounds KIND PATH COUNT MS HOLD_US WITNESS done OVERLAPS TIMEOUTS
+ *   CLIENT permit PATH LIMIT COUNT MS                held, or timeout
+ *   CLIENT return PATH                               returned
  *   CLIENT close                                     closed
  * </pre>
  *
@@ -34,6 +42,8 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  *
  * A round acquires, waiting MS at most, makes the file WITNESS, removes it after HOLD_US and releases. A file that is
  * there already is an overlap: somebody else believes to hold the lock.
+ *
+ * A permit is COUNT leases of an InterProcessSemaphoreV2 of LIMIT; what a client has of one path it returns at once.
  */
 public final class CuratorPeer
 {
@@ -43,6 +53,7 @@ public final class CuratorPeer
 	private final ExecutorService thread = Executors.newSingleThreadExecutor();
 	private final Map<String, InterProcessMutex> mutexes = new HashMap<>();
 	private final Map<String, InterProcessReadWriteLock> pairs = new HashMap<>();
+	private final Map<String, List<Lease>> leases = new HashMap<>();
 	private CuratorFramework curator;
 
 	private CuratorPeer(String name)
@@ -87,6 +98,11 @@ public final class CuratorPeer
 		case "release":
 			lock(words[2], words[3]).release();
 			return "released";
+		case "permit":
+			return permit(words[2], Integer.parseInt(words[3]), Integer.parseInt(words[4]), Long.parseLong(words[5]));
+		case "return":
+			leases.remove(words[2]).forEach(CloseableUtils::closeQuietly);
+			return "returned";
 		case "rounds":
 			return rounds(lock(words[2], words[3]), Integer.parseInt(words[4]), Long.parseLong(words[5]),
 				      Long.parseLong(words[6]), Path.of(words[7]));
@@ -106,6 +122,16 @@ public final class CuratorPeer
 		if (!curator.blockUntilConnected(CONNECT_MS, TimeUnit.MILLISECONDS))
 			throw new IllegalStateException("no server at " + servers);
 		return "opened";
+	}
+
+	private String permit(String path, int limit, int count, long ms) throws Exception
+	{
+		Collection<Lease> had = new InterProcessSemaphoreV2(curator, path, limit).acquire(count, ms, TimeUnit.MILLISECONDS);
+
+		if (had == null)
+			return "timeout";
+		leases.computeIfAbsent(path, p -> new ArrayList<>()).addAll(had);
+		return "held";
 	}
 
 	private InterProcessLock lock(String kind, String path)

@@ -32,7 +32,8 @@ static struct ask acquire(struct caller *c)
 	struct world *w = c->host->w;
 	struct ask a = ask_for(COMMAND_ACQUIRE, rng_between(&w->rng, 1, w->permits_limit));
 
-	if (!w->quiet && rng_percent(&w->rng, 50))
+	/* Who has some and waits for more may wait for somebody who does the same: never for ever. */
+	if (c->permits || c->sent || (!w->quiet && rng_percent(&w->rng, 50)))
 		a.wait_ms = rng_percent(&w->rng, 40) ? 0 : rng_between(&w->rng, 1, 2000);
 	return a;
 }
@@ -88,6 +89,16 @@ static bool begins(struct slice reply, const char *text)
 	return reply.len >= strlen(text) && memcmp(reply.data, text, strlen(text)) == 0;
 }
 
+/* What it gives back in this very event: who gets it may be told before. */
+static int64_t letting_go(const struct caller *c)
+{
+	if (!c->asking)
+		return 0;
+	if (c->current.command == COMMAND_RESET)
+		return c->permits;
+	return c->current.command == COMMAND_RELEASE && c->current.token <= c->permits ? c->current.token : 0;
+}
+
 /* Those of its clients that are inside what the broker can prove. */
 static int64_t valid_permits(const struct host *h)
 {
@@ -98,7 +109,7 @@ static int64_t valid_permits(const struct host *h)
 		return 0;
 	for (i = 0; i < h->client_count; i++)
 		if (!h->clients[i].permits_lost)
-			count += h->clients[i].permits;
+			count += h->clients[i].permits - letting_go(&h->clients[i]);
 	return count;
 }
 

@@ -1,0 +1,223 @@
+"""Counting semaphores: among the clients of a host, among hosts, and with Curator's InterProcessSemaphoreV2."""
+
+import concurrent.futures
+import signal
+import time
+
+import kazoo.client
+import pytest
+
+import harness
+from test_interop import CuratorLock, curator_peer  # noqa: F401 (a fixture)
+
+SOON = 20000  # milliseconds: a wait that is expected to end well before
+
+
+class CuratorSemaphore(CuratorLock):
+    """A client of Curator with permits of one semaphore."""
+
+    def __init__(self, with_peer, zk, path, limit):
+        super().__init__(with_peer, zk, path, "semaphore")
+        self.limit = limit
+
+    def try_for(self, ms, count=1):
+        return self.call("permit", self.path, self.limit, count, ms) == "held"
+
+    def ask(self, count=1):
+        self.peer.send(self.name, "permit", self.path, self.limit, count, SOON)
+
+    def release(self):
+        assert self.call("return", self.path) == "returned"
+
+
+@pytest.fixture
+def look(zk):
+    client = kazoo.client.KazooClient(hosts=zk.address)
+    client.start(timeout=harness.PATIENCE)
+    yield client
+    client.stop()
+    client.close()
+
+
+def leases(look, root):
+    return look.get_children(f"{root}/s/leases") if look.exists(f"{root}/s/leases") else []
+
+
+# ---- on one host, with and without ZooKeeper ----
+
+
+def test_permits_are_counted_and_waited_for_in_order(broker, clients):
+    a, b, c = (clients(broker) for _ in range(3))
+    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2)
+    harness.wait_queued(broker, "s", 1)
+    c.send("ACQUIRE", "s", "LIMIT", 3, "WAIT", SOON)
+    assert c.quiet()
+    assert a.call("RELEASE", "s") == 1
+    assert b.reply() == 2
+    assert c.quiet()
+    assert a.call("RELEASE", "s") == 0
+    assert c.reply() == 1
+
+
+def test_a_try_tells_at_once_whether_there_is_room(broker, clients):
+    a, b = clients(broker), clients(broker)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2, "WAIT", 0) is None
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 0) == 1
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 0) is None
+
+
+def test_the_end_of_a_client_gives_its_permits_back(broker, clients):
+    a, b = clients(broker), clients(broker)
+    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3) == 3
+    b.send("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2)
+    assert b.quiet()
+    a.close()
+    assert b.reply() == 2
+
+
+def test_errors_say_what_is_wrong(broker, clients):
+    a, b = clients(broker), clients(broker)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    for words, code in ((("ACQUIRE", "s", "LIMIT", 3), "MISMATCH"), (("LOCK", "s"), "MISMATCH"),
+                        (("ACQUIRE", "s", "LIMIT", 2, "COUNT", 3), "ERR"), (("RELEASE", "s"), "NOTHELD")):
+        assert b.call(*words).code == code, words
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2).code == "DEADLOCK"
+    assert isinstance(b.call("LOCK", "l"), int)
+    assert a.call("ACQUIRE", "l", "LIMIT", 2).code == "MISMATCH"
+
+
+def test_holders_and_queue_show_permits(broker, clients):
+    a, b = clients(broker), clients(broker)
+    a.call("CLIENT", "SETNAME", "keeper")
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 2)
+    harness.wait_queued(broker, "s", 1)
+    (holder,) = a.call("HOLDERS", "s")
+    assert (holder["name"], holder["depth"]) == ("keeper", 2)
+    assert len(a.call("QUEUE", "s")) == 1
+
+
+# ---- among hosts ----
+
+
+def test_hosts_share_one_limit_in_order(two_hosts, clients, look, root):
+    one, two = two_hosts
+    a, b, c = clients(one), clients(two), clients(one)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+    assert len(leases(look, root)) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 2, "WAIT", 100)
+    assert b.reply() is None
+    c.send("ACQUIRE", "s", "LIMIT", 2)
+    assert c.quiet()
+    b.call("RELEASE", "s")
+    assert c.reply() == 1
+    a.call("RELEASE", "s")
+    c.call("RELEASE", "s")
+    harness.wait_until(lambda: not leases(look, root), "no lease is left")
+    harness.wait_until(lambda: not look.get_children(f"{root}/s/locks"), "nor a turn")
+
+
+def test_never_more_than_the_limit(two_hosts, clients):
+    """Witnesses count for themselves how many of them are inside."""
+    inside, most = [], []
+
+    def worker(number):
+        client = clients(two_hosts[number % 2])
+        for _ in range(25):
+            assert client.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+            inside.append(number)
+            most.append(len(inside))
+            time.sleep(0.001)
+            inside.remove(number)
+            client.call("RELEASE", "s")
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(worker, range(6)))
+    assert max(most) <= 2
+
+
+def test_a_dead_host_gives_its_permits_back(two_hosts, clients):
+    one, two = two_hosts
+    a, b = clients(one), clients(two)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 2, "WAIT", 60000)
+    assert b.quiet()
+    one.signal(signal.SIGKILL)
+    assert b.reply() == 1
+
+
+def test_hosts_agree_on_the_limit_and_operators_change_it(two_hosts, clients):
+    one, two = two_hosts
+    a, b = clients(one), clients(two)
+    assert b.call("LIMIT", "s") is None
+    assert a.call("ACQUIRE", "s", "LIMIT", 1) == 1
+    assert b.call("LIMIT", "s") == 1
+    assert b.call("ACQUIRE", "s", "LIMIT", 2).code == "MISMATCH"
+    b.send("ACQUIRE", "s", "LIMIT", 1)
+    assert b.quiet()
+    assert a.call("LIMIT", "s", 2) == 2
+    assert b.reply().code == "MISMATCH"
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+
+
+def test_a_lock_of_another_host_is_no_semaphore(two_hosts, clients, look, root):
+    one, two = two_hosts
+    a, b = clients(one), clients(two)
+    a.call("LOCK", "s")
+    assert b.call("ACQUIRE", "s", "LIMIT", 2).code == "MISMATCH"
+    assert len(look.get_children(f"{root}/s")) == 1
+    assert a.call("ACQUIRE", "t", "LIMIT", 2) == 1
+    assert b.call("LOCK", "t").code == "MISMATCH"
+
+
+def test_a_deleted_permit_is_lost_and_told(two_hosts, clients, look, root):
+    a = clients(two_hosts[0])
+    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    (lease,) = leases(look, root)
+    time.sleep(1.5)  # it is watched from the age of a second on
+    look.delete(f"{root}/s/leases/{lease}")
+    assert a.push()[:2] == ["lost", "s"]
+
+
+# ---- with Curator ----
+
+
+def test_curator_and_lockbroker_share_a_semaphore(curator_peer, zk, broker_with_zk, clients, look, root):  # noqa: F811
+    a, b = clients(broker_with_zk), clients(broker_with_zk)
+    curator = CuratorSemaphore(curator_peer, zk, f"{root}/s", 3)
+    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
+    assert not curator.try_for(300, 2)
+    assert curator.try_for(SOON)
+    assert b.call("ACQUIRE", "s", "LIMIT", 3, "WAIT", 100) is None
+    b.send("ACQUIRE", "s", "LIMIT", 3, "WAIT", SOON)
+    assert b.quiet()
+    curator.release()
+    assert b.reply() == 1
+    curator.ask(2)
+    assert curator.waits()
+    a.call("RELEASE", "s", "COUNT", 2)
+    assert curator.served()
+    assert len(leases(look, root)) == 3
+    curator.release()
+    b.call("RELEASE", "s")
+    harness.wait_until(lambda: not leases(look, root), "no lease is left")
+
+
+def test_a_semaphore_that_curator_made_is_told_its_limit(curator_peer, zk, two_hosts, clients, root):  # noqa: F811
+    one, two = two_hosts
+    a, b = clients(one), clients(two)
+    curator = CuratorSemaphore(curator_peer, zk, f"{root}/s", 2)
+    assert curator.try_for(SOON)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+    assert b.call("LIMIT", "s") == 2
+    assert b.call("ACQUIRE", "s", "LIMIT", 3).code == "MISMATCH"
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 100) is None
+    curator.release()
+
+
+@pytest.fixture
+def broker_with_zk(two_hosts):
+    return two_hosts[0]
