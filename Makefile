@@ -53,6 +53,8 @@ UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c readers.c permits.c faults.c foreign.c sched.c trace.c \
 	fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+# Weather with a semaphore, which no seed chooses by itself; _ is a space.
+PERMIT_MIXES = permits calm_permits permits,_operator permits_standalone
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
 SIM_MAIN = sim.c
@@ -271,6 +273,7 @@ unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 
 sim: $(SIM_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
 	$(SIM_BIN) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	$(if $(SEED),,$(foreach mix,$(PERMIT_MIXES),$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(mix))' &&) true)
 
 # MUTANT_SECONDS= is for all of them together; what lives longer then is reported, not failed.
 mutants: ## break the rules one by one; the simulator must notice each

@@ -13,6 +13,7 @@
 
 static const char help[] =
 	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
@@ -27,6 +28,7 @@ static const char help[] =
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
 	"           -d TEXT show that with the lock: `who` tells it\n"
+	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -k as for lock\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"
@@ -271,7 +273,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 
 	if (argc < 1)
 		return cli_usage("What shall be done? lock, ls, who, ping, info or audit.");
-	if (strcmp(argv[0], "lock") == 0)
+	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0)
 		return cli_lock(socket, argc, argv);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[0], commands[i].word) != 0)

@@ -28,5 +28,5 @@ void cli_table(const struct lb_reply *reply);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 
-/* `lockbroker lock`: argv[0] is "lock". Returns the exit status. */
+/* `lockbroker lock` and `lockbroker sem`: argv[0] is "lock" or "sem". Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

@@ -1,5 +1,5 @@
 /*
- * lockbroker lock: run a command while holding a lock.
+ * lockbroker lock, lockbroker sem: run a command while holding a lock, or permits of a semaphore.
  *
  * The connection is the owner of the lock, and the command inherits its descriptor: the lock is held until the last
  * of the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
@@ -41,6 +41,7 @@ struct lock_job {
 	char **command;
 	const char *data; /* NULL: none */
 	bool shared;
+	int64_t limit, count; /* of permits; limit 0: a lock is wanted */
 	int64_t wait_ms, grace_ms;
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
@@ -78,6 +79,31 @@ static int parse_seconds(const char *text, int64_t *ret_ms)
 	return 0;
 }
 
+static int parse_permits(const char *text, int64_t *ret)
+{
+	char *end;
+	long long value = strtoll(text, &end, 10);
+
+	if (end == text || *end || value < 1 || value > 1000000)
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}
+
+/* What belongs to permits alone, or to locks alone. */
+static int parse_kind(struct lock_job *job, bool semaphore, int c)
+{
+	if (strchr("sxd", c) && semaphore)
+		return cli_usage("sem has no option -%c.", c);
+	if (strchr("lc", c) && !semaphore)
+		return cli_usage("lock has no option -%c.", c);
+	if (c == 'l' && parse_permits(optarg, &job->limit) < 0)
+		return cli_usage("-l wants a number of permits, not \"%s\".", optarg);
+	if (c == 'c' && parse_permits(optarg, &job->count) < 0)
+		return cli_usage("-c wants a number of permits, not \"%s\".", optarg);
+	return CLI_OK;
+}
+
 static int parse_options(struct lock_job *job, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -85,12 +111,17 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 		{ "exclusive", no_argument, NULL, 'x' },
 		{ 0 },
 	};
-	int c;
+	const char *verb = argv[0];
+	bool semaphore = strcmp(verb, "sem") == 0;
+	int c, status;
 
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:l:c:", options, NULL)) != -1) {
+		status = parse_kind(job, semaphore, c);
+		if (status != CLI_OK)
+			return status;
 		switch (c) {
 		case 's':
 			job->shared = true;
@@ -112,22 +143,27 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 		case 'd':
 			job->data = optarg;
 			break;
+		case 'l':
+		case 'c':
+			break;
 		case ':':
-			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
+			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : strchr("lc", optopt) ? "number" : "number of seconds");
 		case '?':
 			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
-				return cli_usage("lock has no option %s.", argv[optind - 1]);
-			return cli_usage("lock has no option -%c.", optopt);
+				return cli_usage("%s has no option %s.", verb, argv[optind - 1]);
+			return cli_usage("%s has no option -%c.", verb, optopt);
 		}
 	}
+	if (semaphore && !job->limit)
+		return cli_usage("sem wants -l N: how many permits there are.");
 	job->name = argv[optind];
 	if (!job->name)
-		return cli_usage("lock wants a NAME.");
+		return cli_usage("%s wants a NAME.", verb);
 	job->command = argv + optind + 1;
 	if (*job->command && strcmp(*job->command, "--") == 0)
 		job->command++;
 	if (!*job->command)
-		return cli_usage("lock wants a command to run: lock %s -- CMD [ARG...].", job->name);
+		return cli_usage("%s wants a command to run: %s %s -- CMD [ARG...].", verb, verb, job->name);
 	return CLI_OK;
 }
 
@@ -138,7 +174,7 @@ static int export(const struct lock_job *job)
 	char number[24];
 
 	snprintf(number, sizeof(number), "%lld", (long long)job->token);
-	if (setenv("LOCKBROKER_TOKEN", number, 1) < 0 || setenv("LOCKBROKER_NAME", job->name, 1) < 0)
+	if ((!job->limit && setenv("LOCKBROKER_TOKEN", number, 1) < 0) || setenv("LOCKBROKER_NAME", job->name, 1) < 0)
 		return -errno;
 	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
 	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
@@ -382,7 +418,10 @@ static int take_and_run(struct lock_job *job)
 	options.timeout_ms = job->wait_ms;
 	options.shared = job->shared;
 	options.data = job->data;
-	r = lb_lock_with(job->lb, job->name, &options, &job->token);
+	if (job->limit)
+		r = lb_acquire(job->lb, job->name, job->limit, job->count, job->wait_ms, NULL);
+	else
+		r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);
@@ -398,7 +437,7 @@ static int take_and_run(struct lock_job *job)
 int cli_lock(const char *socket, int argc, char **argv)
 {
 	struct lock_job job = {
-		.wait_ms = -1, .grace_ms = GRACE_MS, .signals = -1, .kill_at_ms = INT64_MAX, .give_up_at_ms = INT64_MAX
+		.count = 1, .wait_ms = -1, .grace_ms = GRACE_MS, .signals = -1, .kill_at_ms = INT64_MAX, .give_up_at_ms = INT64_MAX
 	};
 	int status = parse_options(&job, argc, argv);
 	enum lb_result r;

@@ -150,6 +150,18 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
+ * Takes `count` permits of a counting semaphore, all or none, whose `limit` all who use it agree on (LB_MISMATCH: others
+ * use another; or the name is a lock's). They add to those that this handle has; *ret_held (may be NULL) is how many
+ * that are then. timeout_ms, and LB_TAKEN, LB_UNAVAILABLE, LB_LOST: as lb_lock_timeout(). LB_DEADLOCK: with what this
+ * handle has it would need more than there are. There is no token.
+ */
+enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
+			  int64_t *ret_held);
+
+/* Gives `count` of them back. LB_NOTHELD: there are fewer, and none was given back. LB_LOST: all were void already. */
+enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
+
+/*
  * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 when it holds no such lock or the proof
  * or its lease has run out. While all is well the figure stays between half and two thirds of the session timeout, or is
  * the rest of the lease; in standalone mode it is a large constant without a lease. It reads what the daemon has sent

@@ -3,6 +3,8 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/record.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/name.h"
 
@@ -35,12 +37,31 @@ static struct root present_root(const struct broker *b)
 	return root;
 }
 
+static const char PART = '\n'; /* in no name of a znode */
+
 /* The directory of that znode name below the present root. */
 static void directory_path(const struct broker *b, struct slice znode, struct bytes *out)
 {
 	bytes_slice(out, present_root(b).path);
 	bytes_char(out, '/');
-	bytes_slice(out, znode);
+	for (size_t i = 0; i < znode.len; i++)
+		bytes_char(out, znode.data[i] == PART ? '/' : znode.data[i]);
+}
+
+/* Those of a semaphore are looked at like any other, under names that no lock has: its own, PART, and theirs. */
+static void add_parts(struct audit *a, struct slice znode)
+{
+	static const char *const parts[] = { "locks", "leases" };
+	struct bytes name = { 0 };
+
+	bytes_slice(&name, znode);
+	for (size_t i = 0; i < 2; i++) {
+		bytes_slice(&a->names, bytes_view(&name));
+		bytes_char(&a->names, PART);
+		bytes_text(&a->names, parts[i]);
+		bytes_char(&a->names, '/');
+	}
+	bytes_free(&name);
 }
 
 static bool lock_name(const struct broker *b, struct slice znode, struct bytes *out)
@@ -143,6 +164,8 @@ static struct lock *find_lock(struct broker *b, struct slice znode, struct slice
 	struct lock *lock = lock_find_path(b, path);
 	struct bytes name = { 0 };
 
+	if (lock && lock->semaphore)
+		return lock;
 	if (lock)
 		lock = lock_find(b, bytes_view(&lock->name), true);
 	else if (lock_name(b, znode, &name))
@@ -184,9 +207,12 @@ static void delete_stray(struct broker *b, struct slice znode, struct slice path
 /* Its name was found to be a lock's before. */
 static enum flavour flavour_of(const struct broker *b, struct slice znode)
 {
+	const char *part = memchr(znode.data, PART, znode.len);
 	struct bytes name = { 0 }, path = { 0 };
 	enum flavour flavour;
 
+	if (part)
+		return part[2] == 'e' ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
 	lock_name(b, znode, &name);
 	flavour = flavour_place(b->conf, bytes_view(&name), &path);
 	bytes_free(&name);
@@ -236,12 +262,24 @@ static struct slice name_at(const struct audit *a, size_t at)
 	return (struct slice){ from, (size_t)(end - from) };
 }
 
+static bool is_semaphore(struct slice data)
+{
+	int64_t limit;
+
+	return record_is_ours(data) && semaphore_data_fits(data, &limit);
+}
+
 static void data_answered(struct broker *b, const struct event *event)
 {
 	struct audit *a = &b->audit;
 	struct slice znode = name_at(a, a->answered);
 	struct bytes path = { 0 };
 
+	if (event->zk_answered.code == ZK_OK && is_semaphore(event->zk_answered.data)) {
+		add_parts(a, znode);
+		a->mismatch = true; /* they are its only children */
+		return;
+	}
 	if (event->zk_answered.code != ZK_OK || directory_data_fits(flavour_of(b, znode), event->zk_answered.data))
 		return;
 	a->mismatch = true;

@@ -271,8 +271,7 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
-	/* Leases are counted: their order is of no matter. */
-	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_LEASES) {
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_LEASES) { /* which are only counted */
 		struct lock *lock = c->lock;
 
 		claim_leave(c);

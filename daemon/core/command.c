@@ -236,6 +236,8 @@ static void do_valid(const struct request_words *w)
 	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
+	if (!g)
+		g = permits_find(c, w->argv[1]);
 	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
 		int64_t until = session_safe_until(c->broker);
 

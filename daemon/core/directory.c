@@ -247,8 +247,13 @@ static void vanished(struct claim *c)
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct ahead ahead = find_ahead(c, event);
+	struct ahead ahead;
 
+	if (c->lock->flavour == FLAVOUR_LEASES) {
+		semaphore_counted(c, event->zk_answered.count);
+		return;
+	}
+	ahead = find_ahead(c, event);
 	if (!ahead.any) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
@@ -286,8 +291,6 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	case CLAIM_WAITING:
 		if (!own)
 			vanished(c);
-		else if (c->lock->flavour == FLAVOUR_LEASES)
-			semaphore_counted(c, event->zk_answered.count);
 		else if (fits)
 			examine_waiting(c, event);
 		break;

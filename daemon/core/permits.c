@@ -34,8 +34,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		request_new(s->mutex, c, terms);
 }
 
-/* A loss that was not told yet is told by this. */
-static struct grant *find_grant(struct client *c, struct slice name)
+struct grant *permits_find(struct client *c, struct slice name)
 {
 	struct semaphore *s = semaphore_find(c->broker, name, false);
 
@@ -69,7 +68,7 @@ void permits_acquire(const struct request_words *w)
 	terms.limit = o.limit;
 	terms.count = o.count;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
-	g = find_grant(c, w->argv[1]);
+	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
 		client_lost_told(c, g);
 		client_reply_error(c, ERROR_LOST, "earlier permits of this semaphore were lost; ask again");
@@ -89,7 +88,7 @@ void permits_release(const struct request_words *w)
 
 	if (!options_parse(w, COMMAND_RELEASE, 2, OPTION_COUNT, &o))
 		return;
-	g = find_grant(c, w->argv[1]);
+	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
 		client_lost_told(c, g);
 		client_reply_error(c, ERROR_LOST, "the permits were lost before they were released");

@@ -4,6 +4,8 @@
 #include "core/query.h"
 #include "core/redis.h"
 
+/* What the client has of that semaphore, or lost and was not told; NULL. */
+struct grant *permits_find(struct client *c, struct slice name);
 void permits_acquire(const struct request_words *w);
 void permits_release(const struct request_words *w);
 void permits_limit(const struct request_words *w);

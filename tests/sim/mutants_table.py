@@ -19,6 +19,7 @@ CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
+SEMAPHORE = "daemon/core/semaphore.c"
 
 MUTANTS = [
     ("watches are counted before they are set", [
@@ -122,9 +123,9 @@ MUTANTS = [
          "")], 1000, "storm"),
     ("next is granted past who stands between", [
         (CLAIM,
-         "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR) {",
+         "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
          "\tc->state = TAILQ_EMPTY(&c->lock->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
-         "\tif (c->seq >= CONTENDER_WRAP_NEAR) {")], 300),
+         "\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
          "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
@@ -307,4 +308,24 @@ MUTANTS = [
         (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
+    ("one permit more than the limit", [
+        (SEMAPHORE, "children > (size_t)s->limit;", "children > (size_t)s->limit + 1;")], 100, "calm permits"),
+    ("a permit counts before it is listed", [
+        (SEMAPHORE, "return permits(s, true) >= wanted(s)", "return permits(s, false) >= wanted(s)"),
+        (SEMAPHORE, "int64_t held = permits(s, true);", "int64_t held = permits(s, false);"),
+    ], 100, "calm permits"),
+    ("permits are granted without a proof", [
+        (SEMAPHORE, "permits(s, true) >= wanted(s) && session_grants(s->broker);", "permits(s, true) >= wanted(s);")],
+     1000, "permits"),
+    ("permits that nobody has stay", [
+        (SEMAPHORE, "\t\tleave(s, -missing);", "\t\tleave(s, 0);")], 100, "calm permits"),
+    ("held permits leave before those that only wait", [
+        (SEMAPHORE, "for (int held = 0; held <= 1; held++)", "for (int held = 1; held >= 0; held--)")], 300, "calm permits"),
+    ("nobody watches for room", [
+        (SEMAPHORE, "\t\tdirectory_arm(leases);", "\t\t;")], 100, "calm permits"),
+    ("a semaphore whose data changed is not read again", [
+        (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))",
+         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex))")], 300, "permits"),
+    ("AUDIT does not look into semaphores", [
+        (AUDIT, "\t\tadd_parts(a, znode);\n", "")], 300, "permits, operator"),
 ]

@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include "core/contender.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +107,7 @@ static int64_t valid_permits(const struct host *h)
 	int64_t count = 0;
 	int i;
 
-	if (!h->broker || host_now(h) >= broker_safe_until(h->broker))
+	if (!h->broker || h->permits_vague || host_now(h) >= broker_safe_until(h->broker))
 		return 0;
 	for (i = 0; i < h->client_count; i++)
 		if (!h->clients[i].permits_lost)
@@ -176,7 +178,7 @@ static void granted(struct caller *c, const struct ask *a, struct slice reply)
 
 static void lost(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (!c->permits_lost)
+	if (!c->permits_lost && !c->host->permits_vague)
 		bad(c, a, reply, "nothing was lost");
 	c->permits = 0;
 	c->permits_lost = false;
@@ -238,7 +240,7 @@ bool permits_told_lost(struct caller *c, struct slice name)
 {
 	if (!slice_eq(name, SLICE(NAME)))
 		return false;
-	if (!c->permits_lost)
+	if (!c->permits_lost && !c->host->permits_vague)
 		world_fail(c->host->w, -1, "host %d client %u: told that its permits are lost, and they are not", c->host->index,
 			   c->conn);
 	c->permits = 0;
@@ -255,6 +257,70 @@ void permits_check_deleted(struct world *w, const struct znode *n)
 	for (h = 0; h < w->host_count; h++)
 		if (w->hosts[h].broker && w->hosts[h].zk->session && w->hosts[h].zk->session == n->session)
 			check_backed(&w->hosts[h], "one of its leases gone");
+}
+
+static struct znode *choose(struct world *w, const char *path)
+{
+	struct znode *dir = fakezk_find(&w->zk, slice_of(path), FAKEZK_TRUTH), *n, *chosen = dir;
+	int count = 0;
+
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && rng_below(&w->rng, (uint32_t)++count) == 0)
+				chosen = n;
+	return chosen;
+}
+
+static void delete_one(struct world *w)
+{
+	bool lease = rng_percent(&w->rng, 60);
+	struct znode *n = choose(w, lease ? leases : mutex);
+	int h;
+
+	if (!n)
+		return;
+	for (h = 0; lease && h < w->host_count; h++)
+		w->hosts[h].permits_vague |= n->session && w->hosts[h].zk->session == n->session;
+	w->stats->operations++;
+	fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+}
+
+static void make_orphan(struct world *w)
+{
+	struct host *h = &w->hosts[rng_below(&w->rng, (uint32_t)w->host_count)];
+	struct zsession *s = h->broker ? h->zk->session : NULL;
+	struct txn create = { .origin = -1, .request = EFFECT_ZK_CREATE, .session = s };
+	bool lease = rng_percent(&w->rng, 60);
+	struct bytes path = { 0 };
+
+	if (!s || !s->alive || w->zk.leader < 0)
+		return;
+	bytes_text(&path, lease ? leases : mutex);
+	bytes_char(&path, '/');
+	contender_name(&path, (struct contender_id){ s->id, 0xffffffffff0000 | (w->orphan_count++ & 0xffff) },
+		       lease ? FLAVOUR_LEASES : FLAVOUR_MUTEX, MODE_EXCLUSIVE);
+	fakezk_write(&w->zk, create, bytes_view(&path), (struct slice){ 0 }, ZK_EPHEMERAL_SEQUENTIAL, ZK_BY_OPERATOR);
+	bytes_free(&path);
+}
+
+static void operator_acts(void *world, uint64_t argument)
+{
+	struct world *w = world;
+
+	(void)argument;
+	if (w->quiet)
+		return;
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->operator_every_ms * 2) * MS, operator_acts, w, 0);
+	if (rng_percent(&w->rng, 50))
+		delete_one(w);
+	else
+		make_orphan(w);
+}
+
+void permits_start(struct world *w)
+{
+	if (w->mix->permits && w->mix->operator_every_ms)
+		sched_at(&w->sched, w->sched.now + SECOND, operator_acts, w, 0);
 }
 
 static void check_empty(struct world *w, const char *path)

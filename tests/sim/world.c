@@ -36,6 +36,8 @@ static const struct mix mixes[] = {
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "permits", .share = 0, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 60, .permits = true },
+	{ .name = "permits, operator", .share = 0, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS,
+	  .operator_every_ms = 1500, .orphan_every_ms = 4000, .long_hold_percent = 10, .think_ms = 60, .permits = true },
 	{ .name = "calm permits", .share = 0, .long_hold_percent = 5, .think_ms = 30, .permits = true },
 	{ .name = "permits standalone", .share = 0, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .permits = true },
@@ -317,6 +319,7 @@ void world_run(struct world *w)
 	clutter_start(w);
 	readers_start(w);
 	foreign_start(w);
+	permits_start(w);
 	faults_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))
 		;

@@ -164,6 +164,7 @@ struct host {
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
+	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
 
 struct foreign {
@@ -309,6 +310,8 @@ const struct znode *check_ahead_of(const struct znode *n);
 
 /* permits.c: a semaphore, and those who share it */
 void permits_init(struct world *w);
+/* An operator who deletes, and makes what nobody knows. */
+void permits_start(struct world *w);
 struct ask permits_ask(struct caller *c);
 size_t permits_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void permits_answered(struct caller *c, const struct ask *a, struct slice reply);

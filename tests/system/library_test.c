@@ -153,6 +153,10 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_lock_shared(*lb, argv[2], atoll(argv[3]), &number));
 	else if (strcmp(argv[0], "downgrade") == 0)
 		tell(lb, lb_downgrade(*lb, argv[2]));
+	else if (strcmp(argv[0], "acquire") == 0)
+		tell(lb, lb_acquire(*lb, argv[2], atoll(argv[3]), atoll(argv[4]), atoll(argv[5]), &number));
+	else if (strcmp(argv[0], "release") == 0)
+		tell(lb, lb_release(*lb, argv[2], atoll(argv[3])));
 	else if (strcmp(argv[0], "unlock") == 0)
 		tell(lb, lb_unlock(*lb, argv[2]));
 	else if (strcmp(argv[0], "valid") == 0)

@@ -94,6 +94,23 @@ def test_lock_unlock_try_valid(broker, programs):
     assert token_of(p.do("timeout 0 orders/42 99999999999999")) > first
 
 
+def test_permits_of_a_semaphore(broker, programs):
+    p = programs(broker.socket)
+    assert [p.do(f"open {i}") for i in (0, 1)] == ["OK 0", "OK 0"]
+    assert p.do("acquire 0 s 3 2 20000") == "OK 2"
+    assert p.do("acquire 1 s 3 2 0").startswith("TAKEN ")
+    assert p.do("acquire 1 s 3 1 -1") == "OK 1"
+    assert p.do("acquire 1 s 4 1 0").startswith("MISMATCH ")
+    assert p.do("acquire 0 s 3 2 0").startswith("DEADLOCK ")
+    assert token_of(p.do("valid 0 s")) > 0
+    assert p.do("release 0 s 3").startswith("NOTHELD ")
+    assert p.do("release 0 s 1") == "OK 0"
+    assert token_of(p.do("valid 0 s")) > 0
+    assert p.do("release 0 s 1") == "OK 0"
+    assert p.do("valid 0 s") == "OK 0"
+    assert p.do("acquire 1 s 3 2 20000") == "OK 3"
+
+
 def test_shared_and_downgrade(broker, programs):
     p = programs(broker.socket)
     for handle in range(3):

@@ -8,6 +8,7 @@ import kazoo.client
 import pytest
 
 import harness
+import test_cli
 from test_interop import CuratorLock, curator_peer  # noqa: F401 (a fixture)
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
@@ -97,6 +98,32 @@ def test_holders_and_queue_show_permits(broker, clients):
     (holder,) = a.call("HOLDERS", "s")
     assert (holder["name"], holder["depth"]) == ("keeper", 2)
     assert len(a.call("QUEUE", "s")) == 1
+
+
+# ---- the command ----
+
+
+def test_a_command_runs_with_permits(broker):
+    first = test_cli.start(broker, "sem", "-l", 2, "s", "--", *test_cli.READY, "sleep", 60)
+    harness.wait_until(lambda: first.stdout.readline(), "the command")
+    assert test_cli.run(broker, "sem", "-n", "-l", 2, "-c", 2, "s", "--", "true").returncode == 75
+    done = test_cli.run(broker, "sem", "-l", 2, "-w", 20, "s", "--", "sh", "-c", "echo $LOCKBROKER_NAME.$LOCKBROKER_TOKEN")
+    assert (done.returncode, done.stdout) == (0, "s.\n")
+    other = test_cli.run(broker, "sem", "-l", 3, "s", "--", "true")
+    assert other.returncode == 69 and "limit" in other.stderr
+    first.terminate()
+    assert first.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("argv", [("s", "--", "true"), ("-l", 0, "s", "--", "true"), ("-l", "x", "s", "--", "true"),
+                                  ("-l", 2, "-c", 0, "s", "--", "true"), ("-s", "-l", 2, "s", "--", "true"), ("-l", 2)],
+                         ids=str)
+def test_wrong_options_are_64(standalone, argv):
+    assert test_cli.run(standalone, "sem", *argv).returncode == 64
+
+
+def test_lock_takes_no_limit(standalone):
+    assert test_cli.run(standalone, "lock", "-l", 2, "s", "--", "true").returncode == 64
 
 
 # ---- among hosts ----

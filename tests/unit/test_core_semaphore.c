@@ -266,6 +266,38 @@ static void permits_that_are_too_many_wait_for_room(void **state)
 	fixture_expect(f, 0, ":2");
 }
 
+static void a_try_that_finds_no_room_is_nil(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], lease[128];
+	const char *crowded[] = { foreign, "_c_x-lease-0000000002", lease };
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 WAIT 0");
+	known_and_mutex(f, two, mutex, sizeof(mutex));
+	list_mutex(f, mutex);
+	fixture_answer_made(f, 3, 80, lease, sizeof(lease));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 3, crowded);
+	fixture_expect(f, 0, "$-1");
+}
+
+/* Directories that are only remembered make room. */
+static void idle_locks_are_forgotten_for_a_semaphore(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.limits.locks = 1;
+	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon knows as many locks as it may (limits.locks)");
+	fixture_ask(f, 0, "UNLOCK l");
+	fixture_answer_session(f);
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+}
+
 static void a_client_that_goes_gives_its_permits_back(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +385,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_limit_is_refused_and_nothing_created, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_does_not_say_a_limit_is_told_one_under_the_mutex, setup, teardown),
 		cmocka_unit_test_setup_teardown(permits_that_are_too_many_wait_for_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_try_that_finds_no_room_is_nil, setup, teardown),
+		cmocka_unit_test_setup_teardown(idle_locks_are_forgotten_for_a_semaphore, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
