@@ -75,10 +75,12 @@ void holdings_add(struct holdings *h, const char *name, int64_t token)
 		if (!held->name)
 			abort();
 	} else if (held->token == token) {
+		held->depth++;
 		return;
 	}
 	held->token = token;
 	held->epoch = view.epoch;
+	held->depth = 1;
 }
 
 void holdings_remove(struct holdings *h, struct slice name, int64_t token)
@@ -89,6 +91,26 @@ void holdings_remove(struct holdings *h, struct slice name, int64_t token)
 		return;
 	free(held->name);
 	*held = h->list[--h->count];
+}
+
+bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns)
+{
+	struct held *held = find(h, name);
+
+	if (!held || holdings_valid_ms(h, held->name, now_ns) == 0)
+		return false;
+	holdings_left(h, name, held->depth - 1);
+	return true;
+}
+
+void holdings_left(struct holdings *h, struct slice name, int64_t depth)
+{
+	struct held *held = find(h, name);
+
+	if (held && depth > 0)
+		held->depth = depth;
+	else
+		holdings_remove(h, name, -1);
 }
 
 int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct held {
 	char *name;
 	int64_t token;
 	uint64_t epoch; /* of the page when it was granted */
+	int64_t depth;  /* how often it was entered */
 };
 
 struct holdings {
@@ -26,6 +28,13 @@ struct holdings {
 void holdings_map(struct holdings *h, struct slice path);
 /* Granted, or entered again. */
 void holdings_add(struct holdings *h, const char *name, int64_t token);
+/*
+ * One level less, or the last one and it is gone. False, and nothing changed, when it is not known to be held and valid:
+ * then only the daemon knows.
+ */
+bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns);
+/* So many levels are left, says the daemon; 0: released. */
+void holdings_left(struct holdings *h, struct slice name, int64_t depth);
 /* Released, or lost: with a token, only that grant. -1: whichever. */
 void holdings_remove(struct holdings *h, struct slice name, int64_t token);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or not proven any more. */

@@ -90,6 +90,12 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 /*
  * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it
  * since is in doubt; it is not held any more. LB_NOTHELD: there was nothing to release. Never waits for ZooKeeper.
+ *
+ * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned without
+ * waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the daemon sees
+ * it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read), the next
+ * lb_lock(), lb_lock_timeout(), lb_try() or lb_unlock() that would be LB_OK says so instead, with the name in
+ * lb_error(); what it was to lock is not held then. Who must know before going on: lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
@@ -157,6 +163,9 @@ int lb_fd(const struct lb *lb);
 
 /* How long an answer that should come at once is waited for; 10,000 at first. At least 1. */
 void lb_set_patience(struct lb *lb, int64_t ms);
+
+/* 0: from now on lb_unlock() always waits for its answer; 1, as at first: only when it must. */
+void lb_set_deferred(struct lb *lb, int on);
 
 /* What the last failure was: always a sentence, until the next call with this handle. */
 const char *lb_error(const struct lb *lb);
