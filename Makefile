@@ -292,7 +292,7 @@ mutants: ## break the rules one by one; the simulator must notice each
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
-system: all ## real daemons, a real ZooKeeper, Redis's own clients
+system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(PYTEST) -n $(shell nproc) tests/torture tests/system
 
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults

@@ -29,8 +29,8 @@ void holdings_map(struct holdings *h, struct slice path);
 /* Granted, or entered again. */
 void holdings_add(struct holdings *h, const char *name, int64_t token);
 /*
- * One level less, or the last one and it is gone. False, and nothing changed, when it is not known to be held and valid:
- * then only the daemon knows.
+ * One level less, or the last one and it is gone. False, and nothing changed, when it is not known to be held and
+ * valid: then only the daemon knows.
  */
 bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns);
 /* So many levels are left, says the daemon; 0: released. */

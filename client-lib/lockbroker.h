@@ -91,10 +91,10 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
  * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it
  * since is in doubt; it is not held any more. LB_NOTHELD: there was nothing to release. Never waits for ZooKeeper.
  *
- * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned without
- * waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the daemon sees
- * it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read), the next
- * lb_lock(), lb_lock_timeout(), lb_try() or lb_unlock() that would be LB_OK says so instead, with the name in
+ * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned
+ * without waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the
+ * daemon sees it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read),
+ * the next lb_lock(), lb_lock_timeout(), lb_try() or lb_unlock() that would be LB_OK says so instead, with the name in
  * lb_error(); what it was to lock is not held then. Who must know before going on: lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);

@@ -1,8 +1,9 @@
 /*
  * A handle and its connection: bytes in and out, whole messages, deadlines. One request is waited for at a time; before
- * its answer come those of the unlocks that were not waited for, and what is no answer is a push, kept for lb_event(). Input stays in `in` until the next call, because replies
- * point into it. Once anything went wrong with the stream the descriptor is closed: an answer could no longer be told
- * from that of an earlier request. Not part of the public interface.
+ * its answer come those of the unlocks that were not waited for, and what is no answer is a push, kept for lb_event().
+ * Input stays in `in` until the next call, because replies point into it. Once anything went wrong with the stream the
+ * descriptor is closed: an answer could no longer be told from that of an earlier request. Not part of the public
+ * interface.
  */
 #pragma once
 

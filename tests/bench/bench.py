@@ -62,7 +62,8 @@ class Bench:
 
     def programs(self):
         """Peers that bring a load of their own."""
-        for label, program in (("Curator, threads of one JVM", services.curator), ("kazoo, a session each", services.kazoo)):
+        for label, program in (("Curator, threads of one JVM", services.curator),
+                               ("kazoo, a session each", services.kazoo)):
             try:
                 if self.quick:
                     raise services.Missing("it starts too slowly for QUICK")
@@ -108,7 +109,7 @@ class Bench:
                 ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions, *jars,
                            f"Python {platform.python_version()}"]),
                 f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "
-                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {'on ' + self.disk if self.disk else 'in memory'}, synced"]
+                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"]
 
     def run(self, only):
         self.load = os.getloadavg()[0]
@@ -129,7 +130,9 @@ def text(bench):
         if r.rows(section):
             some = [c for c in columns if r.get(section, c, targets.NULL, "pairs_s") is not None]
             parts += [title, "", report.main_table(r, section, some, targets.NULL), "",
-                      report.wait_table(r, section, some), ""]
+                      report.wait_table(r, section, some), "",
+                      report.ratio_table(r, section, some, targets.ZOOKEEPER), "",
+                      report.cost_table(r, section, some), ""]
     for section, title in (("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
                            ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
@@ -149,8 +152,9 @@ SHOWN = {
     "requests": {"packets_per_pair": ("packets", 3), "transactions_per_pair": ("transactions", 3),
                  "fsyncs_per_pair": ("fsyncs", 3), "zookeeper_cpu_us": ("CPU us in all", 0),
                  "zookeeper_cpu_us_per_pair": ("a pair", 1), "cpu_us": ("the service's", 1), "pairs_s": ("pairs/s", 0)},
-    "hosts": {"pairs_s": ("pairs/s", 0), "hand_offs_s": ("hand-offs/s", 0), "hand_off_us": ("us each", 0), "share_least": ("least share", 2),
-              "share_most": ("most", 2), "p50_us": ("us: median", 0), "p99_us": ("99 %", 0), "longest_us": ("longest", 0)},
+    "hosts": {"pairs_s": ("pairs/s", 0), "hand_offs_s": ("hand-offs/s", 0), "hand_off_us": ("us each", 0),
+              "share_least": ("least share", 2), "share_most": ("most", 2), "p50_us": ("us: median", 0),
+              "p99_us": ("99 %", 0), "longest_us": ("longest", 0)},
     "pipelined": {"requests_s": ("requests/s", 0)},
     "held": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_lock": ("bytes a lock", 0)},
     "idle": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_client": ("bytes a client", 0),
@@ -167,8 +171,11 @@ def write(bench, directory):
         f.write(told + "\n")
     bench.results.write_csv(os.path.join(directory, "results.csv"), bench.facts())
     report.write_svg(bench.results, os.path.join(directory, "results.svg"), "free", scenarios.COLUMNS, bench.facts())
+    with open(os.path.join(directory, "results.md"), "w") as f:
+        f.write(report.markdown(bench.results, "free", list(scenarios.COLUMNS), targets.NULL, bench.facts(),
+                                "make bench" + (" QUICK=1" if bench.quick else "")))
     print(told)
-    print(f"\nResults: {os.path.relpath(directory)}/results.txt, .csv, .svg")
+    print(f"\nResults: {os.path.relpath(directory)}/results.txt, .csv, .svg, .md")
 
 
 def main():

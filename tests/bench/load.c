@@ -35,8 +35,8 @@ static const char usage[] =
 	"each pair. --warm: so long before it counts. --pause: between two pairs. --order: see the source.\n";
 
 static const struct peer *const peers[] = {
-	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis,  &peer_blpop,
-	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_recipe,  &peer_herd,   &peer_create,
+	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
+	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_recipe,  &peer_herd,  &peer_create,
 };
 
 enum names { NAMES_OWN, NAMES_ONE, NAMES_NEW };
@@ -280,9 +280,10 @@ static int report(const struct options *o, const struct shared *shared)
 	}
 	printf("{\"pairs\": %" PRIu64 ", \"seconds\": %g, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, "
 	       "\"longest_us\": %.1f, \"hand_offs\": %" PRIu64 ", \"hand_off_us\": %.2f, \"overlaps\": %" PRIu64 ", ",
-	       all.total, o->seconds, histogram_percentile_ns(&all, 0.5) / 1e3, histogram_percentile_ns(&all, 0.99) / 1e3,
-	       histogram_percentile_ns(&all, 0.999) / 1e3, (double)all.longest_ns / 1e3,
-	       shared->hand_offs.total, histogram_percentile_ns(&shared->hand_offs, 0.5) / 1e3, shared->overlaps);
+	       all.total, o->seconds, histogram_percentile_ns(&all, 0.5) / 1e3,
+	       histogram_percentile_ns(&all, 0.99) / 1e3, histogram_percentile_ns(&all, 0.999) / 1e3,
+	       (double)all.longest_ns / 1e3, shared->hand_offs.total,
+	       histogram_percentile_ns(&shared->hand_offs, 0.5) / 1e3, shared->overlaps);
 	if (o->order)
 		printf("\"overtaken\": %" PRIu64 ", ", overtaken);
 	printf("\"by_target\": [");
@@ -298,11 +299,11 @@ static int report(const struct options *o, const struct shared *shared)
 }
 
 static const struct option words[] = {
-	{ "peer", required_argument, NULL, 'p' },    { "target", required_argument, NULL, 't' },
+	{ "peer", required_argument, NULL, 'p' },      { "target", required_argument, NULL, 't' },
 	{ "processes", required_argument, NULL, 'n' }, { "seconds", required_argument, NULL, 's' },
-	{ "warm", required_argument, NULL, 'w' },    { "pause", required_argument, NULL, 'u' },
-	{ "names", required_argument, NULL, 'l' },   { "order", no_argument, NULL, 'o' },
-	{ "prefix", required_argument, NULL, 'x' },  { NULL, 0, NULL, 0 },
+	{ "warm", required_argument, NULL, 'w' },      { "pause", required_argument, NULL, 'u' },
+	{ "names", required_argument, NULL, 'l' },     { "order", no_argument, NULL, 'o' },
+	{ "prefix", required_argument, NULL, 'x' },    { NULL, 0, NULL, 0 },
 };
 
 static const struct peer *peer_of(const char *word)

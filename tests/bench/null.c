@@ -139,7 +139,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < NULL_LOCKS; i++)
 		STAILQ_INIT(&locks[i].waiters);
 	base = event_base_new();
-	if (!base || bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, BACKLOG) < 0) {
+	if (!base || bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(listener, BACKLOG) < 0) {
 		perror("bench-null");
 		return 1;
 	}

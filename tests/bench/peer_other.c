@@ -27,7 +27,8 @@ static void *open_line(const char *target)
 
 /* ---- Redis: SET NX PX, polled; deleted by a script if it is still ours ---- */
 
-static const char script[] = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+static const char script[] =
+	"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 
 struct redis {
 	struct line line;
@@ -69,7 +70,8 @@ static int redis_lock(void *session, const struct lock_name *name)
 	const char *line;
 
 	for (;;) {
-		if (line_sendf(&r->line, "*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n%d000\r\n",
+		if (line_sendf(&r->line,
+			       "*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n%d000\r\n",
 			       strlen(name->text), name->text, strlen(r->owner), r->owner, EXPIRES_S))
 			return -1;
 		line = line_read(&r->line);

@@ -24,8 +24,8 @@ struct session {
 	zhandle_t *zh;
 	bool answered, connected, woken;
 	int rc;
-	char own[PATH_MAX_BYTES];      /* path of the znode that was made */
-	char before[PATH_MAX_BYTES];   /* path of the one before it; empty: it is the first */
+	char own[PATH_MAX_BYTES];    /* path of the znode that was made */
+	char before[PATH_MAX_BYTES]; /* path of the one before it; empty: it is the first */
 };
 
 /* The path of the znode without its last part. */

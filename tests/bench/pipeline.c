@@ -45,9 +45,10 @@ static size_t write_request(char *at, const char *kind, int connection, int i)
 	if (strcmp(kind, "ping") == 0)
 		return (size_t)snprintf(at, REQUEST_MAX, "*1\r\n$4\r\nPING\r\n");
 	if (strcmp(kind, "set") == 0)
-		return (size_t)snprintf(at, REQUEST_MAX, "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$3\r\nxxx\r\n", strlen(name), name);
-	return (size_t)snprintf(at, REQUEST_MAX, "*2\r\n$%d\r\n%s\r\n$%zu\r\n%s\r\n", i % 2 ? 6 : 4, i % 2 ? "UNLOCK" : "LOCK",
-				strlen(name), name);
+		return (size_t)snprintf(at, REQUEST_MAX, "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$3\r\nxxx\r\n", strlen(name),
+					name);
+	return (size_t)snprintf(at, REQUEST_MAX, "*2\r\n$%d\r\n%s\r\n$%zu\r\n%s\r\n", i % 2 ? 6 : 4,
+				i % 2 ? "UNLOCK" : "LOCK", strlen(name), name);
 }
 
 static void open_connection(struct connection *c, const char *path, const char *kind, int number, int depth)

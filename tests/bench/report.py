@@ -80,6 +80,45 @@ def wait_table(results, section, columns):
                   *[w for c in columns for w in (c, "99%", "99.9%", "h-offs")]], lines)
 
 
+def ratio(results, section, column, row, base, metric="pairs_s"):
+    a, b = (results.get(section, column, r, metric) for r in (row, base))
+    return a / b if a is not None and b else None
+
+
+def ratio_table(results, section, columns, ours):
+    """How many times the pairs of each other row, and of its hand-offs, where there are any: what polls or barges has
+    more pairs than hand-offs."""
+    lines = []
+    for row in results.rows(section):
+        if row == ours:
+            continue
+        line = [row]
+        for column in columns:
+            line += [number(ratio(results, section, column, ours, row, m), 2) for m in ("pairs_s", "hand_offs_s")]
+        lines.append(line)
+    return table([f"{ours}: times the pairs/s and the hand-offs/s of", *[w for c in columns for w in (c, "h-offs")]], lines)
+
+
+def cost_table(results, section, columns):
+    lines = [[row, *[number(results.get(section, c, row, "cpu_us"), 1) for c in columns]] for row in results.rows(section)]
+    return table(["CPU us of the service for a pair", *columns], lines)
+
+
+def markdown(results, section, columns, base, facts, command):
+    """The main table in short, to be shown elsewhere."""
+    last = columns[-2]
+    lines = ["| pairs/s (ratio to the null broker) | " + " | ".join(columns) + f" | p99 / p50, {last} |",
+             "| --- |" + " --: |" * (len(columns) + 1)]
+    for row in results.rows(section):
+        cells = []
+        for column in columns:
+            part = ratio(results, section, column, row, base)
+            cells.append(number(results.get(section, column, row, "pairs_s")) + (f" ({part:.2f})" if part else ""))
+        p50, p99 = (results.get(section, last, row, m) for m in ("p50_us", "p99_us"))
+        lines.append(f"| {row} | " + " | ".join(cells) + f" | {number(p99 / p50, 1) if p50 and p99 else '-'} |")
+    return "\n".join([f"`{command}`: {facts[0]}; {facts[1]}; {facts[2]}.", "", *lines, ""])
+
+
 def section_table(results, section, shown):
     """A line for each case and row; `shown` is metric -> head, digits."""
     pairs = dict.fromkeys((case, row) for s, case, row, _ in results.figures if s == section)
