@@ -12,24 +12,28 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
 	"       lockbroker [-S SOCKET] hosts\n"
 	"       lockbroker [-S SOCKET] ping\n"
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
+	"       lockbroker [-S SOCKET] audit\n"
 	"\n"
 	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
+	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
+	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"
 	"  hosts  the hosts that share locks with this one\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
+	"  audit  look into all lock directories, delete what this host has left there; 1: something is odd\n"
 	"\n"
 	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
 	"  --help, --version\n"
@@ -186,6 +190,48 @@ static int run_info(struct lb *lb, const char *section)
 	return CLI_OK;
 }
 
+/* A sweep of very many directories takes its time. */
+static const int64_t AUDIT_PATIENCE_MS = 86400000;
+
+static void print_numbers(const struct lb_reply *map)
+{
+	size_t i, len;
+
+	for (i = 0; i < lb_reply_count(map); i++) {
+		const struct lb_reply *value = lb_reply_item(map, i);
+		const char *key = lb_reply_text(lb_reply_key(map, i), &len);
+
+		if (lb_reply_type(value) == LB_REPLY_INTEGER)
+			printf("%-13.*s %lld\n", (int)len, key, (long long)lb_reply_integer(value));
+	}
+}
+
+static int run_audit(struct lb *lb, const char *none)
+{
+	static const char *const odd[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
+	const struct lb_reply *reply, *examples;
+	int status;
+	size_t i;
+
+	lb_set_patience(lb, AUDIT_PATIENCE_MS);
+	status = ask(lb, "AUDIT", none, &reply);
+	if (status != CLI_OK)
+		return status;
+	if (lb_reply_type(reply) != LB_REPLY_MAP) {
+		cli_say("The audit was ended by somebody else.");
+		return CLI_UNAVAILABLE;
+	}
+	print_numbers(reply);
+	examples = lb_reply_field(reply, "examples");
+	if (lb_reply_count(examples) > 0)
+		putchar('\n');
+	cli_table(examples);
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		if (lb_reply_integer(lb_reply_field(reply, odd[i])) > 0)
+			return CLI_ODD;
+	return CLI_OK;
+}
+
 static const struct {
 	const char *word;
 	int args_min, args_max;
@@ -197,6 +243,7 @@ static const struct {
 	{ "hosts", 0, 0, run_hosts },
 	{ "ping", 0, 0, run_ping },
 	{ "info", 0, 1, run_info },
+	{ "audit", 0, 0, run_audit },
 };
 
 /* The exit status of what has written to the standard output. */
@@ -223,7 +270,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, ls, who, ping or info.");
+		return cli_usage("What shall be done? lock, ls, who, ping, info or audit.");
 	if (strcmp(argv[0], "lock") == 0)
 		return cli_lock(socket, argc, argv);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -38,6 +39,8 @@ struct lock_job {
 	struct lb *lb;
 	const char *name;
 	char **command;
+	const char *data; /* NULL: none */
+	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
@@ -77,13 +80,24 @@ static int parse_seconds(const char *text, int64_t *ret_ms)
 
 static int parse_options(struct lock_job *job, int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "shared", no_argument, NULL, 's' },
+		{ "exclusive", no_argument, NULL, 'x' },
+		{ 0 },
+	};
 	int c;
 
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt(argc, argv, "+:nw:k:")) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:", options, NULL)) != -1) {
 		switch (c) {
+		case 's':
+			job->shared = true;
+			break;
+		case 'x':
+			job->shared = false;
+			break;
 		case 'n':
 			job->wait_ms = 0;
 			break;
@@ -95,9 +109,14 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			if (parse_seconds(optarg, &job->grace_ms) < 0)
 				return cli_usage("-k wants seconds, not \"%s\".", optarg);
 			break;
+		case 'd':
+			job->data = optarg;
+			break;
 		case ':':
-			return cli_usage("-%c wants a number of seconds.", optopt);
+			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
 		case '?':
+			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
+				return cli_usage("lock has no option %s.", argv[optind - 1]);
 			return cli_usage("lock has no option -%c.", optopt);
 		}
 	}
@@ -214,6 +233,9 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_REVOKE:
 		cli_say("The lock %s is asked back: %s.", event->name, event->reason);
 		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
 	case LB_EVENT_OTHER:
 		break;
 	}
@@ -352,11 +374,15 @@ static void introduce(struct lock_job *job)
 
 static int take_and_run(struct lock_job *job)
 {
+	struct lb_options options = LB_OPTIONS;
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
+	options.data = job->data;
+	r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

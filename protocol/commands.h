@@ -8,8 +8,13 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 4, "write blocking", "Take a lock: LOCK name [WAIT ms]") \
+	X(LOCK, 2, 9, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
 	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
+	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
+	X(RENEW, 3, 5, "write fast", "From now on the lease of a grant: RENEW name ms [TOKEN t]") \
+	X(ENQUEUE, 2, 9, "write fast", \
+	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
+	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
 	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
@@ -17,6 +22,7 @@
 	X(HOSTS, 1, 1, "readonly", "The hosts that share locks through this ensemble: HOSTS") \
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
+	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

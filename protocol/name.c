@@ -28,19 +28,24 @@ static int32_t utf8_next(struct slice s, size_t *at)
 	return point;
 }
 
-bool name_valid(struct slice name)
+bool name_is_text(struct slice text)
 {
 	size_t at = 0;
 
-	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
-		return false;
-	while (at < name.len) {
-		int32_t point = utf8_next(name, &at);
+	while (at < text.len) {
+		int32_t point = utf8_next(text, &at);
 
 		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
 			return false;
 	}
 	return true;
+}
+
+bool name_valid(struct slice name)
+{
+	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
+		return false;
+	return name_is_text(name);
 }
 
 /* Does this byte stand for itself in a znode name (a leading dot does not)? */
@@ -95,7 +100,7 @@ bool name_decode(struct slice znode, struct bytes *name)
 		bytes_char(name, (char)(high << 4 | low));
 		i += 2;
 	}
-	if (name_valid((struct slice){ name->data + begin, name->len - begin }))
+	if (name->len > begin && name->len - begin <= NAME_BYTES_MAX)
 		return true;
 foreign:
 	name->len = begin;

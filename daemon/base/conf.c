@@ -61,8 +61,9 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", clients_per_uid, "9000", 1, 1000000, "Connections of one user."),
 	NUMBER("limits", locks, "100000", 1, 10000000, "Locks held or waited for."),
 	NUMBER("limits", requests_per_lock, "10000", 1, 1000000, "Requests that wait for one lock."),
+	NUMBER("limits", requests_per_client, "1000", 1, 1000000, "Requests of one connection that wait."),
 	NUMBER("limits", requests_per_uid, "20000", 1, 10000000, "Requests of one user that wait."),
-	NUMBER("limits", grants_per_client, "10000", 1, 1000000, "Locks that one connection holds."),
+	NUMBER("limits", grants_per_client, "10000", 1, 1000000, "Locks that one connection holds or waits for."),
 	NUMBER("limits", grants_per_uid, "100000", 1, 10000000, "Locks that one user holds."),
 	NUMBER("limits", events_per_client, "1024", 1, 1000000,
 	       "Events kept for a connection that does not fetch them; past it the connection is closed."),
@@ -71,7 +72,7 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
 	       "Bytes kept for a connection that does not read its answers."),
 	NUMBER("limits", session_path_bytes, "900000", 1000, 1000000,
-	       "Bytes of znode paths of this host's session; ZooKeeper fails for good at 1 MB."),
+	       "Bytes of znode paths of this host's session, and of watched ones; ZooKeeper fails for good at 1 MB."),
 	{ 0 },
 };
 

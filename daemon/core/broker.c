@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -30,6 +31,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
+	audit_init(b);
+	leftovers_init(b);
 	return b;
 }
 
@@ -60,6 +63,10 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	leftovers_deinit(b);
+	bytes_free(&b->rival.text);
+	trouble_deinit(&b->trouble);
+	audit_deinit(b);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -92,6 +99,7 @@ void broker_settle(struct broker *b)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 		lock->dirty = false;
 		lock_settle(lock);
+		quota_recount(lock);
 		lock_rest(lock);
 	}
 }
@@ -167,11 +175,12 @@ static void tokens_reserved(struct broker *b, int64_t limit)
 static void end_all_requests(struct broker *b)
 {
 	struct client *c;
+	struct request *r;
 
-	TAILQ_FOREACH(c, &b->clients, link) {
-		if (c->request)
-			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
-	}
+	TAILQ_FOREACH(c, &b->clients, link)
+		while ((r = TAILQ_FIRST(&c->requests)))
+			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
+	audit_stopping(b);
 }
 
 static void stop(struct broker *b)
@@ -193,11 +202,23 @@ static void stop(struct broker *b)
 
 static void stopped(struct broker *b, bool close_session)
 {
+	struct effect *e;
+
 	if (b->stopped)
 		return;
 	b->stopped = true;
 	heap_unset(&b->timers, &b->stop_timer);
-	effects_add(b->out, EFFECT_STOPPED)->close_session = close_session;
+	e = effects_add(b->out, EFFECT_STOPPED);
+	e->close_session = close_session;
+	e->refused = b->refused;
+}
+
+void broker_refuse(struct broker *b)
+{
+	if (b->stopping)
+		return;
+	b->refused = true;
+	stop(b);
 }
 
 /* ---- events ---- */
@@ -252,8 +273,20 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_ZK_WATCH:
 		directory_watched(b, event->zk_watch.type, event->zk_watch.path);
 		break;
+	case EVENT_ZK_TROUBLE:
+		trouble_met(b, event);
+		break;
+	case EVENT_ZK_PACKET:
+		quota_packet(b, event);
+		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
+		break;
+	case EVENT_LEFTOVER_FREE:
+		leftover_free(b, event);
+		break;
+	case EVENT_LEFTOVER_OVER:
+		leftover_over(b, event);
 		break;
 	case EVENT_STOP:
 		stop(b);
@@ -273,8 +306,14 @@ static void fire(struct broker *b, struct timer *t)
 	case TIMER_REQUEST:
 		request_expire(container_of(t, struct request, timer));
 		break;
+	case TIMER_LEASE:
+		grant_lose(container_of(t, struct grant, lease), LOSS_LEASE);
+		break;
 	case TIMER_EVENTS:
 		client_events_end(container_of(t, struct client, events_timer));
+		break;
+	case TIMER_LEFTOVER:
+		leftovers_tick(b);
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
@@ -296,8 +335,10 @@ static void pass(struct broker *b)
 static void start(struct broker *b)
 {
 	b->started = true;
-	if (!b->conf->standalone)
-		session_open(b);
+	if (b->conf->standalone)
+		return;
+	leftovers_start(b);
+	session_open(b);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
@@ -317,6 +358,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
+	audit_continue(b);
 	close_clients(b);
 	broker_settle(b);
 	if (b->stopping && b->grant_count == b->lost_count)
@@ -353,7 +395,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_claims = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
-		assert(r->client->request == r && r->client->asking && r->lock == lock);
+		assert(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
 		n_requests++;
 		n_expired += r->expired;
 	}
@@ -362,8 +404,10 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
 	}
-	TAILQ_FOREACH(g, &lock->lost, link)
-		n_lost += g->lost;
+	TAILQ_FOREACH(g, &lock->lost, link) {
+		assert(g->lost && !g->lease.place);
+		n_lost++;
+	}
 	TAILQ_FOREACH(c, &lock->leaving, link) {
 		assert(c->state == CLAIM_LEAVING);
 		n_claims++;
@@ -372,6 +416,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
 	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
 	assert(!n_grants || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	assert(lock->watch_bytes == quota_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
 	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
@@ -385,31 +430,44 @@ void broker_check(const struct broker *b)
 {
 	const struct lock *lock;
 	const struct client *c;
+	const struct request *r;
 	const struct grant *g;
-	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0, watches = 0;
+	size_t remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
+		watches += quota_watches(lock);
+		remembered += lock->remembered;
+	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
+		       !lock->watch_bytes && !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
-		size_t n = 0, n_lost = 0;
+		size_t n = 0, n_lost = 0, n_requests = 0;
 
 		TAILQ_FOREACH(g, &c->grants, client_link) {
 			n++;
 			n_lost += g->lost;
 		}
-		assert(n == c->grant_count && n_lost == c->lost_count);
+		TAILQ_FOREACH(r, &c->requests, client_link) {
+			assert(r->client == c && r->queued == (r != c->request));
+			n_requests++;
+		}
+		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		assert(b->conns[c->conn] == c);
+		assert(c->is_holder == (n > n_lost));
 		clients++;
 		held += n;
-		waiting += c->request != NULL;
+		waiting += n_requests;
+		blocked += c->request != NULL;
 	}
 	assert(clients == b->client_count);
-	assert(requests == b->request_count && requests == waiting);
+	assert(requests == b->request_count && requests == waiting && blocked == b->blocked_count);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
-	assert(claims == b->claim_count && (claims || !b->path_bytes));
+	assert(claims == b->claim_count && (claims || !b->path_bytes) && watches == b->watch_bytes);
+	assert(remembered == b->remembered_count && (claims || !b->stray_count));
 }
 
 bool broker_quiet(const struct broker *b)

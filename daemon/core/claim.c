@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/detail.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -108,7 +109,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
+	if (quota_refuses(lock))
 		return NULL;
 	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
@@ -140,8 +141,10 @@ void claim_free(struct claim *c)
 	struct broker *b = lock->broker;
 
 	detach(c);
-	lock->claim_count--;
+	if (--lock->claim_count == 0)
+		lock_remember(lock, false);
 	b->claim_count--;
+	b->stray_count -= c->stray;
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	mem_free(c);
@@ -170,19 +173,21 @@ void claim_leave(struct claim *c)
 	lock_touch(lock);
 }
 
-void claim_stray(struct lock *lock, struct slice name)
+bool claim_stray(struct lock *lock, struct slice name)
 {
 	struct claim *c;
 
 	if (name.len >= CONTENDER_NAME_MAX)
-		return;
+		return false;
 	c = claim_new(lock, MODE_EXCLUSIVE);
 	c->state = CLAIM_LEAVING;
-	c->named = true;
+	c->named = c->stray = true;
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	lock->broker->stray_count++;
 	lock->broker->stats.strays_total++;
 	claim_send_delete(c);
+	return true;
 }
 
 void claim_found(struct claim *c, struct slice name)
@@ -235,21 +240,6 @@ void claim_adopt(struct claim *c, struct slice name)
 	c->adopting = true;
 	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
 	directory_list(c->lock, false);
-}
-
-static void refused(struct claim *c, const char *what, struct slice sentence)
-{
-	struct broker *b = c->lock->broker;
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses to ");
-	bytes_text(&b->out->arena, what);
-	bytes_char(&b->out->arena, ' ');
-	claim_path(c, &b->out->arena);
-	bytes_text(&b->out->arena, ": ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	lock_pause(c->lock, REFUSED_PAUSE_NS);
 }
 
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
@@ -327,7 +317,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "create", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
@@ -385,7 +375,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "delete", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}
 }
@@ -422,6 +412,10 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_LIST:
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
 		assert(!"an operation of a claim");
 	}
 }

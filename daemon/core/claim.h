@@ -49,7 +49,9 @@ struct claim {
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;            /* length of the name without the number */
 	bool named;             /* the number is known */
+	bool stray;             /* LEAVING: a list showed it, and no claim knew it */
 	bool listed;            /* WAITING: seen taken on this connection */
+	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
 	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
 	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
@@ -61,7 +63,7 @@ struct claim {
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted;
-	enum mode granted_mode; /* of the last grant */
+	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
 	int64_t contended;      /* hand-offs made while somebody waited, or might */
@@ -79,8 +81,8 @@ struct claim *claim_join(struct lock *lock, enum mode mode);
 void claim_leave(struct claim *c);
 /* Its znode is gone, or goes with its session. Frees it. */
 void claim_free(struct claim *c);
-/* A znode of ours that nobody knew: to be deleted. */
-void claim_stray(struct lock *lock, struct slice name);
+/* A znode of ours that nobody knew: to be deleted. False: no name that we can have given. */
+bool claim_stray(struct lock *lock, struct slice name);
 /* Sends the delete of a LEAVING claim if it can be sent and is not under way. */
 void claim_send_delete(struct claim *c);
 /* The connection is gone: what was under way is unknown. */

@@ -67,6 +67,7 @@ void client_connected(struct broker *b, const struct event *event)
 	c->connected_ns = b->now_ns;
 	c->events_timer.kind = TIMER_EVENTS;
 	keep_printable(&c->comm, event->connected.comm);
+	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->events);
 	c->user = user_enter(b, c->uid);
@@ -84,7 +85,7 @@ static void event_free(struct client *c, struct client_event *e)
 		c->event_count--;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
-	bytes_free(&e->name);
+	bytes_free(&e->text);
 	mem_free(e);
 }
 
@@ -98,11 +99,12 @@ static void drop_events(struct client *c)
 
 void client_release_all(struct client *c)
 {
+	struct request *r;
 	struct grant *g;
 
 	drop_events(c);
-	if (c->request)
-		request_end(c->request);
+	while ((r = TAILQ_FIRST(&c->requests)))
+		request_end(r);
 	if (c->query)
 		query_free(c->query);
 	while ((g = TAILQ_FIRST(&c->grants)))
@@ -110,14 +112,17 @@ void client_release_all(struct client *c)
 	heap_unset(&c->broker->timers, &c->events_timer);
 	c->events_waiting = false;
 	c->told_jeopardy = false;
+	if (c->auditing)
+		audit_leave(c);
 }
 
 void client_gone(struct client *c)
 {
 	struct broker *b = c->broker;
 
-	client_release_all(c);
+	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
 	user_leave(b, c->user);
@@ -130,9 +135,14 @@ void client_gone(struct client *c)
 
 void client_half_closed(struct client *c)
 {
+	struct request *r;
+
 	c->half_closed = true;
-	if (c->request && !c->request->expired)
-		request_expire(c->request);
+	TAILQ_FOREACH(r, &c->requests, client_link)
+		if (!r->expired)
+			request_expire(r);
+	/* The end of a wait may be the event that EVENTS waits for. */
+	broker_settle(c->broker);
 	if (c->events_waiting)
 		client_events_end(c);
 }
@@ -151,8 +161,10 @@ bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->broker->conf->limits;
 
-	if (c->grant_count - c->lost_count >= limits->grants_per_client)
-		*why = "this client holds as many locks as it may (limits.grants_per_client)";
+	if (c->request_count >= limits->requests_per_client)
+		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
+	else if (c->grant_count - c->lost_count + c->request_count >= limits->grants_per_client)
+		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
 	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
 		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
 	else if (c->user->requests >= limits->requests_per_uid)
@@ -236,19 +248,11 @@ static void write_session(struct client *c)
 
 static void write_lost(struct client *c, const struct grant *g)
 {
-	resp_push(client_out(c), 3, c->version);
+	resp_push(client_out(c), 4, c->version);
 	resp_bulk(client_out(c), SLICE("lost"));
 	resp_bulk(client_out(c), bytes_view(&g->lock->name));
 	resp_integer(client_out(c), g->token);
-}
-
-static void write_revoke(struct client *c, struct slice name, int64_t token)
-{
-	resp_push(client_out(c), 4, c->version);
-	resp_bulk(client_out(c), SLICE("revoke"));
-	resp_bulk(client_out(c), name);
-	resp_integer(client_out(c), token);
-	resp_bulk(client_out(c), SLICE("stopping"));
+	resp_bulk(client_out(c), slice_of(loss_word(g->loss)));
 }
 
 static void write_event(struct client *c, const struct client_event *e)
@@ -260,8 +264,9 @@ static void write_event(struct client *c, const struct client_event *e)
 	case CLIENT_EVENT_LOST:
 		write_lost(c, e->grant);
 		break;
-	case CLIENT_EVENT_REVOKE:
-		write_revoke(c, bytes_view(&e->name), e->token);
+	case CLIENT_EVENT_TOLD:
+		resp_push(client_out(c), e->items, c->version);
+		bytes_slice(client_out(c), bytes_view(&e->text));
 		break;
 	}
 }
@@ -325,8 +330,22 @@ static void drop_session_event(struct client *c)
 	event_free(c, e);
 }
 
-void client_released(struct client *c)
+static void tell_holder(struct client *c)
 {
+	bool holds = holds_something(c);
+	struct effect *e;
+
+	if (c->is_holder == holds || c->broker->conns[c->conn] != c)
+		return;
+	c->is_holder = holds;
+	e = effects_add(c->broker->out, EFFECT_HOLDER);
+	e->conn = c->conn;
+	e->holds = holds;
+}
+
+void client_grants_changed(struct client *c)
+{
+	tell_holder(c);
 	if (holds_something(c))
 		return;
 	c->told_jeopardy = false;
@@ -335,7 +354,7 @@ void client_released(struct client *c)
 
 void client_tell_lost(struct client *c, struct grant *g)
 {
-	client_released(c);
+	client_grants_changed(c);
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {
@@ -371,21 +390,65 @@ void client_tell_session(struct client *c)
 	wake_events(c);
 }
 
-void client_tell_revoke(struct client *c, const struct grant *g)
+/* Takes the text over. */
+static void tell(struct client *c, size_t items, struct bytes *text)
 {
 	struct client_event *e;
 
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->broker->out);
 
-		write_revoke(c, bytes_view(&g->lock->name), g->token);
+		resp_push(client_out(c), items, c->version);
+		bytes_slice(client_out(c), bytes_view(text));
 		push_end(c, begin);
+		bytes_free(text);
 		return;
 	}
-	e = add_event(c, CLIENT_EVENT_REVOKE);
-	bytes_slice(&e->name, bytes_view(&g->lock->name));
-	e->token = g->token;
+	e = add_event(c, CLIENT_EVENT_TOLD);
+	e->items = items;
+	e->text = *text;
 	wake_events(c);
+}
+
+void client_tell_revoke(struct client *c, const struct grant *g)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("revoke"));
+	resp_bulk(&text, bytes_view(&g->lock->name));
+	resp_integer(&text, g->token);
+	resp_bulk(&text, SLICE("stopping"));
+	tell(c, 4, &text);
+}
+
+void client_tell_granted(struct client *c, struct slice name, int64_t token)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("granted"));
+	resp_bulk(&text, name);
+	resp_integer(&text, token);
+	tell(c, 3, &text);
+}
+
+void client_tell_timeout(struct client *c, struct slice name)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("timeout"));
+	resp_bulk(&text, name);
+	tell(c, 2, &text);
+}
+
+void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("failed"));
+	resp_bulk(&text, name);
+	resp_bulk(&text, slice_of(error_word(code)));
+	resp_bulk(&text, slice_of(sentence));
+	tell(c, 4, &text);
 }
 
 void client_lost_told(struct client *c, struct grant *g)

@@ -1,8 +1,8 @@
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
  *
- * Events (lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait until EVENTS asks.
- * jeopardy and safe coalesce to the latest.
+ * Events (granted, timeout, failed, lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait
+ * until EVENTS asks. jeopardy and safe coalesce to the latest; the others tell what happened, each once and in order.
  */
 #pragma once
 
@@ -21,26 +21,26 @@
 struct broker;
 struct event;
 
-enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE };
+enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_TOLD };
 
 /* Buffered for EVENTS. */
 struct client_event {
 	TAILQ_ENTRY(client_event) link;
 	enum client_event_type type;
 	struct grant *grant; /* LOST: answered from it, and telling it ends it */
-	struct bytes name;   /* REVOKE */
-	int64_t token;
+	size_t items;        /* TOLD: so many, and their text, the same in both versions of RESP */
+	struct bytes text;
 };
 
 TAILQ_HEAD(client_event_list, client_event);
+TAILQ_HEAD(client_list, client);
 
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link; /* broker->closing */
-	uint32_t conn;
+	TAILQ_ENTRY(client) closing_link, audit_link; /* broker->closing; `auditing` */
+	uint32_t conn, pid, uid;
 	uint64_t id;
-	uint32_t pid, uid;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed;
 	bool closing;             /* nothing is said to it any more */
@@ -49,30 +49,30 @@ struct client {
 	struct user *user;
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	struct request *request;  /* the LOCK that waits */
+	struct request *request;  /* the LOCK that waits, one of: */
+	struct request_list requests;
+	size_t request_count;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;
 	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
-	bool told_jeopardy;
+	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
+	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
 
 void client_connected(struct broker *b, const struct event *event);
 void client_half_closed(struct client *c);
-/* Releases everything and frees it. */
-void client_gone(struct client *c);
+void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It let go of a grant: when it holds nothing any more it is in no jeopardy. */
-void client_released(struct client *c);
-/* Releases everything; the connection stays. */
-void client_release_all(struct client *c);
-/* NULL when there is none. */
-struct client *client_by_id(struct broker *b, uint64_t id);
+/* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
+void client_grants_changed(struct client *c);
+void client_release_all(struct client *c); /* the connection stays */
+struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
 
 /* Where replies are written. */
 struct bytes *client_out(struct client *c);
@@ -84,16 +84,17 @@ void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
 
-/* The grant just became lost. */
-void client_tell_lost(struct client *c, struct grant *g);
-/* Jeopardy or safe, by the session's state. */
-void client_tell_session(struct client *c);
+void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
+void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
 void client_tell_revoke(struct client *c, const struct grant *g);
+/* How a queued request ended. */
+void client_tell_granted(struct client *c, struct slice name, int64_t token);
+void client_tell_timeout(struct client *c, struct slice name);
+void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
-/* EVENTS: answers now or waits. wait_ns < 0: for ever. */
+/* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
 void client_events(struct client *c, int64_t wait_ns);
-/* EVENTS ends with nil. */
 void client_events_end(struct client *c);
 /* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
 void client_speak(struct client *c, int version);

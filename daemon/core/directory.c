@@ -116,12 +116,12 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(const struct lock *lock, struct slice data)
+bool directory_data_fits(enum flavour flavour, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
 	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
-	       slice_is(record_get(data, "flavour"), flavour_word(lock->flavour));
+	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -132,7 +132,8 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(lock, event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = directory_data_fits(lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+										       : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -200,23 +201,31 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 	return NULL;
 }
 
-/* The nearest of those before the claim that keep it from being entitled. False: there is none. */
-static bool find_ahead(const struct claim *c, const struct event *event, struct contender *nearest)
+struct ahead {
+	bool any, writers;
+	struct contender nearest;
+};
+
+/* Those before the claim that keep it from being entitled. */
+static struct ahead find_ahead(const struct claim *c, const struct event *event)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
-	bool any = false;
+	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
 		    slice_eq(other.name, self.name))
 			continue;
-		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
+		if (!contender_before(&other, &self))
 			continue;
-		if (!any || contender_before(nearest, &other))
-			*nearest = other;
-		any = true;
+		if (!mode_conflicts(c->mode, other.mode))
+			continue;
+		if (!ahead.any || contender_before(&ahead.nearest, &other))
+			ahead.nearest = other;
+		ahead.any = true;
+		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 	}
-	return any;
+	return ahead;
 }
 
 static void vanished(struct claim *c)
@@ -230,26 +239,28 @@ static void vanished(struct claim *c)
 	claim_path(c, &b->out->arena);
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 	if (c == lock->claim)
-		grant_lose_all(lock);
+		grant_lose_all(lock, LOSS_DELETED);
 	claim_free(c);
 }
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct contender nearest;
+	struct ahead ahead = find_ahead(c, event);
 
-	if (!find_ahead(c, event, &nearest)) {
+	if (!ahead.any) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
+		c->pred_watch = false;
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
 	c->listed = true;
+	c->readers_ahead = !ahead.writers;
 	c->listed_ns = c->lock->broker->now_ns;
-	if (slice_eq(bytes_view(&c->pred), nearest.name))
+	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_slice(&c->pred, nearest.name);
+	bytes_slice(&c->pred, ahead.nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
@@ -345,28 +356,45 @@ static void report_odd(struct lock *lock, struct slice child)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
+enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode)
+{
+	struct contender other;
+
+	if (contender_of_session(child, view.flavour, view.session))
+		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_STRAY;
+	if (!contender_parse(child, view.flavour, &other))
+		return DIRECTORY_CHILD_ODD;
+	*mode = other.mode;
+	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
+}
+
 /* Whether somebody of another session conflicts with `mode`; strays of ours are deleted, odd children reported. */
 static bool examine_others(struct lock *lock, enum mode mode, const struct event *event)
 {
+	const struct directory_view view = { lock->broker->session.id, lock->flavour, lock };
 	bool somebody = false;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
-		struct contender other;
+		enum mode other = MODE_EXCLUSIVE;
 
-		if (contender_of_session(child, lock->flavour, lock->broker->session.id)) {
-			if (!is_known(lock, child))
-				claim_stray(lock, child);
-			continue;
-		}
-		if (!contender_parse(child, lock->flavour, &other)) {
+		switch (directory_classify(view, child, &other)) {
+		case DIRECTORY_CHILD_OURS:
+			break;
+		case DIRECTORY_CHILD_STRAY:
+			claim_stray(lock, child);
+			break;
+		case DIRECTORY_CHILD_ODD:
 			report_odd(lock, child);
-			continue;
-		}
-		if (!other.known)
+			break;
+		case DIRECTORY_CHILD_UNKNOWN:
 			report_odd(lock, child);
-		if (mode_conflicts(mode, other.mode))
-			somebody = true;
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		case DIRECTORY_CHILD_OTHER:
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		}
 	}
 	return somebody;
 }
@@ -384,6 +412,7 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!somebody) {
+		c->own_watch = false; /* the children watch does for it now */
 		c->contended = 0;
 		c->contended_ns = 0;
 	} else if (!c->own_watch) {
@@ -397,6 +426,10 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	struct claim *c, *after, *first = lock->claim, *next = lock->next;
 	bool gone = event->zk_answered.code == ZK_NONODE, somebody;
 
+	if (lock->remembered) {
+		lock->broker->stats.relisted_total++;
+		lock_remember(lock, false);
+	}
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;

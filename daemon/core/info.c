@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
+#include "core/status.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -45,7 +47,7 @@ static void info_server(const struct broker *b, struct bytes *out)
 static void info_clients_section(const struct broker *b, struct bytes *out)
 {
 	line_int(out, "connected_clients", (int64_t)b->client_count);
-	line_int(out, "blocked_clients", (int64_t)b->request_count);
+	line_int(out, "blocked_clients", (int64_t)b->blocked_count);
 	line_int(out, "users", (int64_t)b->users.count);
 }
 
@@ -61,18 +63,26 @@ static void info_session(const struct broker *b, struct bytes *out)
 {
 	const struct session *s = &b->session;
 	int64_t until = session_safe_until(b);
-	struct bytes id = { 0 };
+	struct bytes text = { 0 };
 
 	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(b, &text);
+	line_text(out, "session_why", bytes_view(&text));
+	bytes_clear(&text);
+	bytes_text(&text, "0x");
+	bytes_hex(&text, (uint64_t)s->id, 16);
+	if (!b->conf->standalone)
+		line_text(out, "session_id", bytes_view(&text));
+	bytes_free(&text);
 	if (b->conf->standalone)
 		return;
-	bytes_text(&id, "0x");
-	bytes_hex(&id, (uint64_t)s->id, 16);
-	line_text(out, "session_id", bytes_view(&id));
-	bytes_free(&id);
+	line_int(out, "asked_timeout_ms", b->conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
+	line_text(out, "rival", b->rival.lives ? bytes_view(&b->rival.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)leftovers_open(b));
+	line_int(out, "leftover_wait_ms", leftovers_wait_ns(b) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 
@@ -82,11 +92,32 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 
 	if (b->conf->standalone)
 		return;
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(b)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (b->now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&b->trouble.sentence));
+	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
 	line_text(out, "root", slice_of(b->conf->root));
 	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
+	line_int(out, "packet_bytes", b->packet_bytes);
+}
+
+static void info_audit(const struct broker *b, struct bytes *out)
+{
+	const struct audit *a = &b->audit;
+
+	line_int(out, "audit_remembered", (int64_t)b->remembered_count);
+	line_int(out, "audit_undeleted", (int64_t)b->stray_count);
+	line_int(out, "audit_running", a->state != AUDIT_IDLE);
+	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
+	line_int(out, "audit_sweeps", (int64_t)b->stats.audits_total);
+	line_int(out, "audit_relisted", (int64_t)b->stats.relisted_total);
+	line_int(out, "audit_strays", (int64_t)b->stats.strays_total);
+	line_int(out, "audit_adopted", (int64_t)b->stats.adopted_total);
+	line_int(out, "audit_vanished", (int64_t)b->stats.vanished_total);
 }
 
 static void info_limits(const struct broker *b, struct bytes *out)
@@ -97,6 +128,7 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
 	line_int(out, "limit_locks", (int64_t)l->locks);
 	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
+	line_int(out, "limit_requests_per_client", (int64_t)l->requests_per_client);
 	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
 	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
 	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
@@ -104,7 +136,8 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)l->session_path_bytes);
+	line_int(out, "limit_session_path_bytes", (int64_t)quota_path_max(b));
+	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
 static void info_stats(const struct broker *b, struct bytes *out)
@@ -123,6 +156,7 @@ static const struct {
 	{ "locks", "# Locks\r\n", info_locks_section },
 	{ "session", "# Session\r\n", info_session },
 	{ "zookeeper", "# ZooKeeper\r\n", info_zookeeper },
+	{ "audit", "# Audit\r\n", info_audit },
 	{ "limits", "# Limits\r\n", info_limits },
 	{ "stats", "# Stats\r\n", info_stats },
 };
@@ -245,6 +279,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	bytes_text(out, " waiting=");
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
+	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
 	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));

@@ -5,12 +5,15 @@
  * done: a claim can become HELD after its request is gone.
  *
  *   1  a HELD claim serves the requests at the head as long as it may: the session is proven, the mode is covered,
- *      no grant conflicts, the hand-off rule allows it
+ *      no grant conflicts, the hand-off rule allows it; readers at the head get it together and are one hand-off
  *   2  waits that ran out end as soon as it is known whether the lock is taken
  *   3  a HELD claim without grants that cannot serve the head goes back, *next* queued first; one without requests
- *      lingers, or goes back when somebody else wants it; any other claim that no request wants goes back
- *   4  requests without a claim join; *next* is queued when the held claim will not do for the head, or before its
- *      hand-offs run out
+ *      lingers, or goes back when somebody else wants it; any other claim that no request wants goes back, and so does
+ *      one that will not do for the head: a shared one when a writer is first, an exclusive one that only readers keep
+ *      waiting when a reader is
+ *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim will not do for
+ *      the head, before its hand-offs run out, or when the hand-off rule keeps a reader from joining others: a writer
+ *      waits elsewhere, and whether it still does is looked at with each change of the directory
  *
  * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted.
  */
@@ -47,12 +50,14 @@ struct lock {
 	struct claim_list leaving;
 	struct claim *claim, *next;
 	size_t request_count, expired_count, grant_count, claim_count;
+	size_t watch_bytes;             /* of its watches, quota.h */
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
 	enum flavour flavour;           /* of the directory */
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */
+	bool remembered;                /* it has claims from before the connection: not listed on this one yet */
 };
 
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
@@ -61,6 +66,8 @@ struct lock *lock_find_path(struct broker *b, struct slice path);
 /* To be settled before the event ends. */
 void lock_touch(struct lock *lock);
 void lock_settle(struct lock *lock);
+/* What became of its claims is not known, or is known again. */
+void lock_remember(struct lock *lock, bool remembered);
 /* Frees or parks it if nothing refers to it. */
 void lock_rest(struct lock *lock);
 void lock_free(struct lock *lock);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/audit.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -143,6 +144,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_QUERY_GET:
 		query_answered(b, op, event);
 		break;
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
+		audit_answered(b, op, event);
+		break;
 	}
 }
 
@@ -157,6 +164,7 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 		o->first++;
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->stats.unknown_total++;
+	trouble_answered(b, &op, event);
 	dispatch(b, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;

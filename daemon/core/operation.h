@@ -32,14 +32,20 @@ enum operation_kind {
 	OPERATION_DETAIL,   /* set the data of a held claim's znode */
 	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
 	OPERATION_QUERY_GET,  /* get what such a list showed */
+	OPERATION_AUDIT_ROOT, /* list what is below a root */
+	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
+	OPERATION_AUDIT_LIST, /* list it */
+	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
 };
+
+enum { OPERATION_KINDS = OPERATION_AUDIT_DELETE + 1 };
 
 struct operation {
 	enum operation_kind kind;
 	bool write, done;
 	bool watch;    /* LIST: the children watch was asked for */
 	struct lock *lock; /* kept alive by its operations */
-	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
+	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	uint64_t query;    /* QUERY_*: number of the query, which may be gone by now */
 	int64_t sent_ns;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */

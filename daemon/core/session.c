@@ -8,14 +8,21 @@
 enum {
 	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
 	BEAT_PART = 8,
+	/* Lock traffic proves as well as a heartbeat, but only the heartbeat shows others of our name that we live. */
+	ANNOUNCE_PART = 4,
 	ANSWER_PART = 6,
 	SAFE_PART = 3,
 	STALL_PART = 3,
 	/* After this many ticks past T without a connection the server must have expired us. */
 	GIVE_UP_TICKS = 2,
+	SHORT_LIVES = 5,
 };
 
 static const int64_t JOIN_JITTER_NS = 200000000;
+/* Connections that each last less are somebody else's doing. */
+static const int64_t SHORT_LIFE_NS = 1000000000;
+static const int64_t SHARED_AGAIN_NS = 600000000000;
+
 /* Without a connection for so long is worth a line of the log. */
 static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
@@ -120,6 +127,7 @@ static void arm(struct broker *b)
 		return;
 	if (s->connected) {
 		due = min64(due, s->write_ns + T / BEAT_PART);
+		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (oldest)
 			due = min64(due, oldest->sent_ns + T / ANSWER_PART);
 		if (s->stalled && s->stalled_until_ns > b->now_ns)
@@ -142,6 +150,12 @@ static void log_state(struct broker *b, enum effect_level level, const char *tex
 	bytes_hex(out, (uint64_t)b->session.id, 16);
 	bytes_text(out, ")");
 	broker_log_end(b, level, begin);
+}
+
+/* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */
+static enum effect_level level_of(const struct session *s, enum effect_level level)
+{
+	return s->fruitless && !s->proving ? EFFECT_LEVEL_DEBUG : level;
 }
 
 static void tell_holders(struct broker *b)
@@ -215,6 +229,8 @@ static void suspend_lock(struct lock *lock)
 		claim_suspended(lock->next);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_suspended(c);
+	if (lock->claim_count)
+		lock_remember(lock, true);
 	directory_forget_watch(lock);
 	broker_not_later(lock);
 	lock_touch(lock);
@@ -233,6 +249,7 @@ static void disconnect(struct broker *b)
 	operation_fail_all(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
+	audit_suspended(b);
 }
 
 static void forget_claims(struct broker *b)
@@ -263,7 +280,7 @@ static void forget(struct broker *b)
 	forget_claims(b);
 	s->id = 0;
 	s->safe_until_ns = INT64_MIN;
-	s->announced = s->rival_told = false;
+	s->announced = false;
 }
 
 void session_open(struct broker *b)
@@ -278,7 +295,7 @@ void session_expired(struct broker *b)
 {
 	if (!b->session.id)
 		return;
-	log_state(b, EFFECT_LEVEL_WARNING, "session expired by ZooKeeper");
+	log_state(b, level_of(&b->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
 	session_open(b);
 }
 
@@ -344,11 +361,28 @@ static void queue_recovery(struct broker *b)
 	}
 }
 
+/* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */
+static void log_timeout(struct broker *b)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin;
+
+	if (b->session.timeout_ns == b->conf->session_timeout_ns)
+		return;
+	begin = broker_log_begin(b);
+	bytes_text(out, "the servers grant a session timeout of ");
+	bytes_int(out, b->session.timeout_ns / 1000000);
+	bytes_text(out, " ms, asked for were ");
+	bytes_int(out, b->conf->session_timeout_ns / 1000000);
+	bytes_text(out, " ms: their minSessionTimeout or maxSessionTimeout, or 2 and 20 of their ticks, bound it");
+	broker_log_end(b, level_of(&b->session, EFFECT_LEVEL_WARNING), begin);
+}
+
 void session_connected(struct broker *b, const struct event *event)
 {
 	struct session *s = &b->session;
 	int64_t id = event->zk_connected.session;
-	bool fresh = s->id != id;
+	bool fresh = s->id != id, other = s->timeout_ns != event->zk_connected.timeout_ns;
 
 	session_suspended(b);
 	if (fresh)
@@ -362,7 +396,10 @@ void session_connected(struct broker *b, const struct event *event)
 	forget_answers(s);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
-	log_state(b, EFFECT_LEVEL_INFO, fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	log_state(b, level_of(s, EFFECT_LEVEL_INFO),
+		  fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	if (fresh || other)
+		log_timeout(b);
 	if (fresh)
 		announce_parents(b);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
@@ -372,12 +409,35 @@ void session_connected(struct broker *b, const struct event *event)
 	arm(b);
 }
 
+/*
+ * Two that use one session take the connection from each other again and again. What is proven stays so: whoever it is
+ * keeps the session alive, unless he ends it.
+ */
+static void suspect_sharing(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	if (b->now_ns - s->contact_ns >= SHORT_LIFE_NS)
+		s->short_lives = 0;
+	else if (++s->short_lives >= SHORT_LIVES && b->now_ns >= s->shared_ns) {
+		s->shared_ns = b->now_ns + SHARED_AGAIN_NS;
+		log_state(b, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
+						   "be using this session, or something between cuts them");
+	}
+}
+
 void session_suspended(struct broker *b)
 {
-	if (!b->session.connected)
+	struct session *s = &b->session;
+	enum effect_level level;
+
+	if (!s->connected)
 		return;
+	suspect_sharing(b);
+	level = level_of(s, EFFECT_LEVEL_WARNING);
+	s->fruitless = !s->proving;
 	disconnect(b);
-	log_state(b, EFFECT_LEVEL_WARNING, "connection to ZooKeeper lost");
+	log_state(b, level, "connection to ZooKeeper lost");
 	update(b);
 	arm(b);
 }
@@ -397,6 +457,7 @@ static void prove(struct broker *b, const struct operation *op)
 	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
 	s->stalled = false;
+	s->proved_ns = b->now_ns;
 	if (until > s->safe_until_ns)
 		s->safe_until_ns = until;
 	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > b->now_ns) {
@@ -412,6 +473,11 @@ void session_proved(struct broker *b, const struct operation *op)
 	bool granted = session_grants(b);
 
 	s->proving = true;
+	trouble_proved(b);
+	if (s->fruitless) {
+		s->fruitless = false;
+		log_state(b, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
+	}
 	if (op->sent_ns > s->beat_ns)
 		s->beat_ns = op->sent_ns;
 	note_answer(b);
@@ -466,6 +532,10 @@ static void complain(struct broker *b)
 	bytes_text(&b->out->arena, "no ZooKeeper server can be reached for ");
 	bytes_int(&b->out->arena, silent_ns / 1000000000);
 	bytes_text(&b->out->arena, " s: trying on");
+	if (b->trouble.sentence.len) {
+		bytes_text(&b->out->arena, "; ");
+		bytes_slice(&b->out->arena, bytes_view(&b->trouble.sentence));
+	}
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
@@ -482,6 +552,7 @@ static void tick_connected(struct broker *b)
 		return;
 	}
 	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
 		announce_beat(b);
 }

@@ -4,18 +4,21 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/announce.h"
+#include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
+#include "core/leftover.h"
 #include "core/lock.h"
 #include "core/operation.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
+#include "core/trouble.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
 
 TAILQ_HEAD(lock_list, lock);
-TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(query_list, query);
 
 struct broker {
@@ -25,6 +28,7 @@ struct broker {
 	struct effects *out; /* where its effects go */
 	int64_t started_ns;
 	bool started, stopping, stopped;
+	bool refused; /* it stops because its name is another's */
 	struct heap timers;
 	struct timer stop_timer;
 
@@ -39,11 +43,19 @@ struct broker {
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
-	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
+	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
+	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
+	struct rival rival;
+	struct leftovers leftovers;
+	struct trouble trouble;
 	struct operations operations;
+	struct audit audit;
 	size_t path_bytes;     /* of all claims */
+	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
+	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;
@@ -52,6 +64,8 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
+/* Stops as if asked to, and says that starting again would not help. */
+void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);

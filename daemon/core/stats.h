@@ -12,6 +12,9 @@
 	X(claims_total, "claims that were held") \
 	X(timeouts_total, "waits that ran out") \
 	X(losses_total, "grants declared lost") \
+	X(leases_ended_total, "of those, because their lease ran out") \
+	X(enqueued_total, "waits queued by ENQUEUE") \
+	X(cancelled_total, "of those, taken back by CANCEL") \
 	X(jeopardies_total, "times the session came into jeopardy") \
 	X(sessions_total, "sessions made") \
 	X(sessions_lost_total, "sessions declared lost") \
@@ -26,6 +29,9 @@
 	X(adopted_total, "claims found again after a lost reply") \
 	X(strays_total, "znodes of ours found that no claim knew, deleted") \
 	X(vanished_total, "znodes of ours that somebody else deleted") \
+	X(relisted_total, "directories listed again after a connection had ended") \
+	X(audits_total, "sweeps of all directories, by AUDIT") \
+	X(audit_directories_total, "directories looked at by them") \
 	X(limits_total, "requests refused by a limit")
 
 struct stats {

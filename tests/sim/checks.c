@@ -40,12 +40,11 @@ bool check_is_meddled(const struct world *w, int64_t token)
 	return false;
 }
 
-/* Is it inside what its broker can prove? */
-static bool grant_valid(const struct caller *c, int lock)
+bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !g->meddled && c->host->broker &&
+	return g->held && !g->lost && !ask_unsure(g) && c->host->broker &&
 		host_now(c->host) < broker_safe_until(c->host->broker);
 }
 
@@ -69,13 +68,22 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 
 			if (o == c || (w->hosts[h].conf.standalone && o->host != c->host))
 				continue;
-			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
+			if (a->shared && o->holding[a->lock].shared)
+				continue;
+			if (check_grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
 				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
 					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
 					   " (znode %" PRIx64 ")", w->lock_name[a->lock], c->host->index, c->conn, token,
 					   (uint64_t)czxid_of(token), h, o->conn, o->holding[a->lock].token,
 					   (uint64_t)czxid_of(o->holding[a->lock].token));
 		}
+}
+
+const struct ask *check_waiting_ask(const struct caller *c, int lock)
+{
+	if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)
+		return &c->current;
+	return c->wait[lock].on && !c->wait[lock].blind ? &c->wait[lock].ask : NULL;
 }
 
 static void check_fifo(struct caller *c, const struct ask *a)
@@ -85,17 +93,32 @@ static void check_fifo(struct caller *c, const struct ask *a)
 
 	for (i = 0; i < c->host->client_count; i++) {
 		struct caller *o = &c->host->clients[i];
-		const struct ask *b = &o->current;
+		const struct ask *b = check_waiting_ask(o, a->lock);
 
-		if (o == c || !o->asking || b->command != COMMAND_LOCK || b->lock != a->lock || b->order > a->order)
-			continue;
-		if (o->state != CLIENT_ON || o->half_closed)
+		if (o == c || !b || b->order > a->order || o->state != CLIENT_ON || o->half_closed)
 			continue;
 		if (b->wait_ms >= 0 && b->asked_at + b->wait_ms * MS <= w->sched.now)
 			continue; /* it is on its way out */
+		if (o->asking && (o->current.command == COMMAND_RESET || o->current.command == COMMAND_QUIT))
+			continue; /* it takes all back in this very event */
 		world_fail(w, a->lock, "host %d: client %u was granted %s before client %u, which asked earlier",
 			   c->host->index, c->conn, w->lock_name[a->lock], o->conn);
 	}
+}
+
+bool check_is_reader(const struct znode *n)
+{
+	return memmem(n->path, n->len, "-__READ__", 9) || memmem(n->path, n->len, "__rlock__", 9);
+}
+
+const struct znode *check_ahead_of(const struct znode *n)
+{
+	const struct znode *o;
+
+	TAILQ_FOREACH(o, &n->parent->children, sibling)
+		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && !(check_is_reader(o) && check_is_reader(n)))
+			return o;
+	return NULL;
 }
 
 /* The znode under the grant, in the truth; fails if it does not entitle to one. */
@@ -113,44 +136,95 @@ static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
 			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
 			   mine ? "somebody else's" : "gone or never was");
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->czxid < mine->czxid)
-			world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
-				   c->conn, mine->path, n->path);
+	if (check_is_reader(mine) && !a->shared)
+		world_fail(w, a->lock, "host %d client %u: granted exclusively on %s", c->host->index, c->conn, mine->path);
+	if (check_ahead_of(mine))
+		world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
+			   c->conn, mine->path, check_ahead_of(mine)->path);
 }
 
-static bool others_wait(struct world *w, int lock, const struct host *h)
+/* The first contender of others that has waited behind that znode for a while; 0: none. */
+static int64_t waiter_behind(struct world *w, int lock, const struct host *h, int64_t czxid)
 {
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+	const struct znode *own = NULL;
 
 	if (!dir)
-		return false;
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
-		    n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at)
+		return 0;
+	TAILQ_FOREACH(n, &dir->children, sibling) {
+		if (n->czxid == czxid)
+			own = n;
+		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
+			 n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at &&
+			 !(check_is_reader(own) && check_is_reader(n)))
+			return n->czxid;
+	}
+	return 0;
+}
+
+/* Hand-offs while another host waits are bounded; readers who are granted in one go are one. */
+static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct host *h = c->host;
+	struct contended *n = &w->contended[a->lock];
+	bool together = a->shared && h->read_at_step[a->lock] == w->sched.steps;
+	int64_t waiter;
+
+	if (a->shared)
+		h->read_at_step[a->lock] = w->sched.steps;
+	if (n->czxid != czxid_of(token)) {
+		*n = (struct contended){ .czxid = czxid_of(token) };
+		return;
+	}
+	w->stats->handoffs++;
+	waiter = h->conf.standalone ? 0 : waiter_behind(w, a->lock, h, czxid_of(token));
+	if (together || !waiter)
+		return;
+	if (n->waiter != waiter)
+		*n = (struct contended){ .czxid = czxid_of(token), .waiter = waiter };
+	if (++n->grants > h->conf.handoff_max + 1)
+		world_fail(w, a->lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
+			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->conf.handoff_max);
+}
+
+void check_forget_last(struct host *h, int lock)
+{
+	h->tokens_of[lock].last_shared = h->w->tokens_of[lock].last_shared = false;
+}
+
+/* Perhaps: under RESP2 a queued wait ends before that is read. */
+static bool granted_unseen(const struct host *h, int lock)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return true;
 	return false;
 }
 
-/* Hand-offs while another host waits are bounded. */
-static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
+/* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
+static void check_token(struct caller *c, const struct ask *a, int64_t token)
 {
 	struct world *w = c->host->w;
-	int lock = a->lock;
+	struct tokens *t = c->host->conf.standalone ? &c->host->tokens_of[a->lock] : &w->tokens_of[a->lock];
+	int64_t floor = a->shared ? t->highest_writer : t->highest;
 
-	if (w->last_czxid[lock] != czxid_of(token)) {
-		w->last_czxid[lock] = czxid_of(token);
-		w->contended_grants[lock] = 0;
-		return;
-	}
-	w->stats->handoffs++;
-	if (c->host->conf.standalone || !others_wait(w, lock, c->host))
-		return;
-	if (++w->contended_grants[lock] > c->host->conf.handoff_max + 1)
-		world_fail(w, lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
-			   " are allowed", c->host->index, w->contended_grants[lock], w->lock_name[lock],
-			   c->host->conf.handoff_max);
+	if (token <= floor)
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
+			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
+	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last &&
+	    !granted_unseen(c->host, a->lock))
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
+			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
+	t->last = token;
+	t->last_shared = a->shared;
+	t->highest = token > t->highest ? token : t->highest;
+	if (!a->shared)
+		t->highest_writer = token;
+	w->tokens_of[a->lock].last = token;
 }
 
 void check_grant(struct caller *c, const struct ask *a, int64_t token)
@@ -171,11 +245,7 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_exclusive(c, a, token);
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
-	if (h->conf.standalone ? token <= h->last_token[a->lock] : token <= w->last_token[a->lock])
-		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
-			   " before it", h->index, c->conn, token, w->lock_name[a->lock],
-			   h->conf.standalone ? h->last_token[a->lock] : w->last_token[a->lock]);
-	h->last_token[a->lock] = w->last_token[a->lock] = token;
+	check_token(c, a, token);
 	check_handoffs(c, a, token);
 }
 
@@ -189,7 +259,8 @@ void check_foreign_grant(struct world *w, int lock, const char *path)
 		return;
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++)
-			if (grant_valid(&w->hosts[h].clients[i], lock))
+			if (check_grant_valid(&w->hosts[h].clients[i], lock) &&
+			    !(check_is_reader(mine) && w->hosts[h].clients[i].holding[lock].shared))
 				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
 					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
 }
@@ -204,19 +275,41 @@ static void void_grants(struct host *h)
 				h->clients[i].holding[lock].lost = true;
 }
 
-void check_before(struct host *h, const struct event *e)
+/* Deadlines are applied before the event: what is due now is over, whatever else happens. */
+static void end_due(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < LOCKS_MAX; lock++) {
+			struct holding *g = &h->clients[i].holding[lock];
+			struct wait *wait = &h->clients[i].wait[lock];
+
+			if (g->held && !g->lost && g->lease_until <= h->w->sched.now)
+				g->lost = g->by_lease = true;
+			if (wait->on && !wait->over_at && wait->ask.asked_at + wait->ask.wait_ms * MS <= h->w->sched.now)
+				wait->over_at = h->w->sched.now;
+		}
+}
+
+static void check_session(struct host *h, const struct event *e)
 {
 	int64_t safe;
 
-	if (h->conf.standalone)
-		return;
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;
-		h->safe_until = 0;
+		h->safe_until = h->saved_until = 0;
 	}
 	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
 		void_grants(h);
+}
+
+void check_before(struct host *h, const struct event *e)
+{
+	if (!h->conf.standalone)
+		check_session(h, e);
+	end_due(h);
 }
 
 /* Holders that get pushes are told of a loss at once; the timer is set so that nobody is told late. */
@@ -230,13 +323,43 @@ static void check_told(struct host *h)
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
 
-			any = any || (g->held && !g->lost);
+			any = any || (g->held && !g->lost && !ask_unsure(g));
+			if (!ask_unsure(g) && check_grant_valid(c, lock) && !h->holds[c->conn])
+				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
+					   h->index, c->conn, h->w->lock_name[lock]);
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
+			if (g->held && !g->lost && !ask_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
+				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
 	if (any && !h->conf.standalone && broker_deadline(h->broker) > broker_safe_until(h->broker))
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
+}
+
+/* The end of a queued wait is told in time: once it has run out, a sixth of T is left to learn what is to be told. */
+static void check_wait(struct caller *c, int lock)
+{
+	const struct wait *wait = &c->wait[lock];
+	struct world *w = c->host->w;
+	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 : wait->ask.asked_at + wait->ask.wait_ms * MS;
+
+	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)
+		return;
+	if (wait->over_at && end <= w->sched.now)
+		world_fail(w, lock, "host %d client %u: its wait for %s ran out and it was not told", c->host->index,
+			   c->conn, w->lock_name[lock]);
+	if (broker_deadline(c->host->broker) - c->host->offset > end)
+		world_fail(w, lock, "host %d: the timer comes after the end of a wait", c->host->index);
+}
+
+static void check_waits(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < h->w->lock_count; lock++)
+			check_wait(&h->clients[i], lock);
 }
 
 void check_after(struct host *h)
@@ -244,8 +367,12 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	check_waits(h);
+	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
+	if (safe != INT64_MIN && safe > h->saved_until)
+		h->saved_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
 		broker_check(h->broker);
 }
@@ -263,7 +390,7 @@ void check_created(void *world, struct znode *n)
 	if (lock < 0)
 		return;
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session;
+		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !orphan_is(o);
 	if (count > 2)
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
 }
@@ -296,18 +423,29 @@ static void check_meddled_told(void *world, uint64_t number)
 static void meddle(struct world *w, struct znode *n)
 {
 	size_t at = w->meddled_count;
-	struct znode *o;
 
-	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid)
-			return;
-
+	if (check_ahead_of(n))
+		return;
 	if (at == MEDDLED_MAX)
 		world_fail(w, -1, "the operator meddles too much for this simulator");
 	w->meddled[at] = n->czxid;
 	w->meddled_at[at] = w->sched.now;
 	w->meddled_count++;
 	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, at);
+}
+
+/* A process whose daemon is dead may act on its grant until the last instant it was told. */
+static void check_believed(struct world *w, int lock, const struct znode *n)
+{
+	size_t i;
+
+	for (i = 0; i < w->belief_count && i < BELIEFS_MAX; i++) {
+		const struct belief *b = &w->belief[i];
+
+		if (b->lock == lock && czxid_of(b->token) == n->czxid && w->sched.now < b->until)
+			world_fail(w, lock, "host %d: %s goes away, and a process that its dead daemon granted it may act on "
+				   "that for %" PRId64 " ms more", b->host->index, n->path, (b->until - w->sched.now) / MS);
+	}
 }
 
 void check_deleted(void *world, struct znode *n, enum zk_cause cause)
@@ -323,6 +461,8 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	w->deleted_at[lock] = w->sched.now;
 	if (cause == ZK_BY_OPERATOR)
 		meddle(w, n);
+	else
+		check_believed(w, lock, n);
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			struct caller *c = &w->hosts[h].clients[i];
@@ -332,7 +472,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 				continue;
 			if (cause == ZK_BY_OPERATOR)
 				g->meddled = check_is_meddled(w, g->token);
-			else if (grant_valid(c, lock))
+			else if (check_grant_valid(c, lock))
 				world_fail(w, lock, "host %d client %u: %s goes away under its valid grant", h, c->conn, n->path);
 		}
 }
@@ -365,7 +505,7 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || check_waiting_ask(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -375,18 +515,18 @@ static void check_clutter(struct host *h, int lock)
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session &&
+			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
 			    n->created_at + 3 * SECOND < w->sched.now)
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
 }
 
-static bool has_znode(const struct host *h, const struct znode *dir)
+static bool has_znode(const struct host *h, const struct znode *dir, int64_t since)
 {
 	const struct znode *n;
 
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session)
+		if (n->view[FAKEZK_TRUTH].exists && n->created_at < since && n->session && n->session == h->zk->session)
 			return true;
 	return false;
 }
@@ -398,13 +538,33 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
-			const struct caller *c = &w->hosts[h].clients[i];
+			const struct ask *a = check_waiting_ask(&w->hosts[h].clients[i], lock);
 
-			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-			    c->current.asked_at < since && has_znode(&w->hosts[h], dir))
+			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}
 	return false;
+}
+
+/* The list that comes with a join shows what was made before: an orphan older than a claim of its host is deleted. */
+static void check_orphans(struct host *h, int lock)
+{
+	struct world *w = h->w;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n, *claim = NULL;
+
+	if (!dir)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
+		    n->created_at + 3 * SECOND < w->sched.now)
+			claim = n;
+	if (!claim || w->last_fault > claim->created_at - 3 * SECOND)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == claim->session && n->czxid < claim->czxid)
+			world_fail(w, lock, "host %d has joined %s by %s, and has left its own %s where it is", h->index,
+				   w->lock_name[lock], claim->path, n->path);
 }
 
 /* Whoever has the first znode of a lock that somebody waits for grants it, or gives it back, in time. */
@@ -422,13 +582,36 @@ static void check_moves(struct world *w, int lock)
 		if (n->view[FAKEZK_TRUTH].exists)
 			break;
 	h = n ? host_of(w, n->session) : NULL;
-	if (!h || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
+	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].holding[lock].held)
+		if (h->clients[i].holding[lock].held || (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
 			return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);
+}
+
+/*
+ * What stood when the client asked is gone. A follower's lists are late, but not later than the last answered write,
+ * which is never older than the time from one heartbeat to the drop of a silent server.
+ */
+void check_audited(struct caller *c, const struct ask *a)
+{
+	struct world *w = c->host->w;
+	int lock;
+
+	for (lock = 0; lock < w->lock_count; lock++) {
+		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+		struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+		if (!dir)
+			continue;
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == c->host->zk->session &&
+			    n->created_at < a->asked_at - w->timeout / 2)
+				world_fail(w, lock, "host %d: an AUDIT asked %" PRId64 " ms after %s was made has left it",
+					   c->host->index, (a->asked_at - n->created_at) / MS, n->path);
+	}
 }
 
 static void look_for_clutter(void *world, uint64_t argument)
@@ -438,8 +621,10 @@ static void look_for_clutter(void *world, uint64_t argument)
 
 	(void)argument;
 	for (h = 0; h < w->host_count; h++)
-		for (lock = 0; lock < w->lock_count; lock++)
+		for (lock = 0; lock < w->lock_count; lock++) {
 			check_clutter(&w->hosts[h], lock);
+			check_orphans(&w->hosts[h], lock);
+		}
 	for (lock = 0; lock < w->lock_count; lock++)
 		check_moves(w, lock);
 	sched_at(&w->sched, w->sched.now + 3 * SECOND, look_for_clutter, w, 0);
@@ -453,7 +638,7 @@ void clutter_start(struct world *w)
 /* Everybody has left and time has passed: nothing may remain. */
 void check_end(struct world *w)
 {
-	int h, lock;
+	int h, i, lock;
 
 	for (lock = 0; lock < w->lock_count; lock++) {
 		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
@@ -470,5 +655,8 @@ void check_end(struct world *w)
 		if (!broker_quiet(w->hosts[h].broker))
 			world_fail(w, -1, "host %d: its clients have left, and not all that they left behind is gone", h);
 		broker_check(w->hosts[h].broker);
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			if (w->hosts[h].holds[i])
+				world_fail(w, -1, "host %d client %d: nobody holds anything, and it is in the table of holders", h, i);
 	}
 }

@@ -5,6 +5,7 @@ seen (session.h) makes the other rules about time a second line of defence, and 
 lost wake-ups: those mutants break both.
 """
 
+BROKER = "daemon/core/broker.c"
 CLAIM = "daemon/core/claim.c"
 DIRECTORY = "daemon/core/directory.c"
 SESSION = "daemon/core/session.c"
@@ -13,9 +14,18 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+LEFTOVER = "daemon/core/leftover.c"
+CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
+COMMAND = "daemon/core/command.c"
+AUDIT = "daemon/core/audit.c"
 
 MUTANTS = [
+    ("watches are counted before they are set", [
+        (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("a lock that a watch event changed is not settled", [
+        (DIRECTORY, "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);\n\tlock_touch(lock);",
+         "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);")], 1000),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
@@ -56,6 +66,8 @@ MUTANTS = [
         (SESSION,
          "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
          "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+        (SESSION, "\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
+        (SESSION, "\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (SESSION,
          "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
@@ -93,8 +105,7 @@ MUTANTS = [
          "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
          "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
     ("the token forgets the hand-offs", [
-        (SETTLE, "client_reply_integer(client, (c->czxid << 10) | c->handoffs);",
-         "client_reply_integer(client, c->czxid << 10);")], 100),
+        (SETTLE, "request_grant(r, (c->czxid << 10) | c->handoffs);", "request_grant(r, c->czxid << 10);")], 100),
     ("a claim goes back only when a grant has ended", [
         (SETTLE,
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
@@ -102,10 +113,9 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
     ("the entitlement of next is forgotten", [
-        (DIRECTORY, "\tif (!find_ahead(c, event, &nearest)) {\n",
-         "\tif (!find_ahead(c, event, &nearest)) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000, "storm"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (SETTLE,
          "\tif (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))\n\t\treturn false;\n",
@@ -117,8 +127,8 @@ MUTANTS = [
          "\tif (c->seq >= CONTENDER_WRAP_NEAR) {")], 300),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted)\n\t\t\treturn false;",
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted || c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
+         "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
+         "\t\tif (head ? !is_outdated(c, head->mode) : c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
     ("hand-offs without a bound", [
         (SETTLE, "\tif (c->contended >= b->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
     ("the first grant counts as a hand-off", [
@@ -158,7 +168,7 @@ MUTANTS = [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
     ("granted without enough proof", [
-        (SETTLE, "!mode_covers(c->mode, r->mode) || !session_grants(b))", "!mode_covers(c->mode, r->mode))")], 300),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!mode_covers(c->mode, mode))")], 300),
     ("the grants outlive the proof", [
         (SESSION, "\tif (b->now_ns >= s->safe_until_ns)\n\t\tenter(b, SESSION_LOST);\n\telse if", "\tif"),
         (SESSION,
@@ -167,12 +177,136 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("what an earlier daemon left is ended whoever lives", [
+        (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
+         "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+    ("what an earlier daemon left is taken for a rival", [
+        (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
+        (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+    ("one write of another session makes a rival", [
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
+    ("a holder is not in the table", [
+        (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
+    ("a reader passes a waiting writer of its host", [
+        (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
+         "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
+         "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
+    ("who joins readers is no hand-off", [
+        (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",
+         "if (together || !b->session.connected || nobody_waits(lock) ||\n"
+         "\t    !mode_conflicts(c->granted_mode, mode))"),
+        (SETTLE, "\tif (!c->granted)\n\t\treturn true;\n",
+         "\tif (!c->granted || !mode_conflicts(c->granted_mode, mode))\n\t\treturn true;\n")], 1000),
+    ("a reader is granted beside a writer", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);",
+         "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
+    ("a writer is granted beside readers", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("a writer is granted on a shared claim", [
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("each reader has an n of its own", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
+    ("who reads after a writer shares its token", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode == MODE_EXCLUSIVE)\n\t\tc->handoffs++;")], 100),
+    ("who joins a downgraded grant shares its token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n",
+         "\tg->mode = MODE_SHARED;\n\tg->lock->claim->granted_mode = MODE_SHARED;\n")], 300),
+    ("a downgrade changes the token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "\tg->mode = MODE_SHARED;\n\tg->token++;\n")], 100),
+    ("a downgraded grant stays exclusive", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "")], 300),
+    ("nobody hears of a downgrade", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
+    ("an upgrade waits", [
+        (COMMAND, "\tif (g)\n\t\treenter(c, g, &terms);",
+         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms);")], 100),
+    ("an upgrade is a re-entry", [
+        (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
+    ("readers at the front count one by one", [
+        (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
+        (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
+    ("who else reads elsewhere counts as somebody who waits", [
+        (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
+         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 5000, "readers"),
+    ("a reader waits for readers of other hosts", [
+        (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
+    ("a reader does not wait for writers of other hosts", [
+        (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
+         "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
+    ("a reader held back never looks again whether somebody waits", [
+        (SETTLE, "(holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c)))",
+         "!c->own_watch && wants_watch(lock, c)")], 5000, "readers"),
+    ("a writer behind its host's shared claim queues next only when that goes back", [
+        (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
+         "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
+    ("a next that cannot serve the head stays", [
+        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 10000),
     ("the loss is not told", [
-        (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+        (GRANT, "\tclient_tell_lost(g->client, g);\n", "")], 100),
+    ("the end of a lease is not told", [
+        (GRANT,
+         "\t\tb->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
+         "\t\tb->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
+    ("the token after the end of a lease is not larger", [
+        (SETTLE,
+         "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode_conflicts(c->granted_mode, mode) && (TAILQ_EMPTY(&lock->lost) ||\n"
+         "\t    TAILQ_LAST(&lock->lost, grant_list)->loss != LOSS_LEASE))\n\t\tc->handoffs++;")], 100),
+    ("a lease ends when somebody else wants the lock", [
+        ("daemon/core/broker.c",
+         "\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n",
+         "\t\tif (container_of(t, struct grant, lease)->lock->request_count)\n"
+         "\t\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n")], 100),
+    ("a re-entry shortens the lease", [
+        (GRANT, "\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
+    ("a re-entry without a lease keeps that of before", [
+        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&b->timers, &g->lease);\n\telse if (lease_ns >",
+         "\tif (lease_ns >")], 100),
+    ("RENEW answers and does nothing", [
+        (COMMAND, "\tgrant_renew(g, lease_ns);\n", "")], 100),
+    ("VALID knows nothing of leases", [
+        (COMMAND, "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));",
+         "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, INT64_MAX);")], 100),
+    ("CANCEL answers 1 and the wait goes on", [
+        (COMMAND, "\tif (r) {\n\t\trequest_end(r);\n", "\tif (r) {\n")], 100),
+    ("a cancelled wait leaves its claim behind", [
+        (COMMAND, "\t\trequest_end(r);\n\t\tc->broker",
+         "\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
+         "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
+         "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
+    ("the end of a request is not looked at", [
+        (REQUEST, "\tbytes_free(&r->data);\n\tmem_free(r);\n\tlock_touch(lock);\n",
+         "\tbytes_free(&r->data);\n\tmem_free(r);\n")], 1000),
+    ("a queued wait that ran out is not told", [
+        (REQUEST, "\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
+    ("a queued wait that was granted is not told", [
+        (REQUEST, "\t\tclient_tell_granted(client, bytes_view(&lock->name), token);", "\t\t;")], 100),
+    ("a queued wait that failed is not told", [
+        (REQUEST, "\t\tclient_tell_failed(client, bytes_view(&lock->name), code, sentence);", "\t\t;")], 300),
+    ("two requests of one client for one name", [
+        (COMMAND, "\telse if (lock && request_find(lock, c))\n", "\telse if (false)\n")], 100),
+    ("RESET and the end of a client leave the queued waits", [
+        (CLIENT, "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
     ("kazoo's directory is joined under Curator's tags", [
         (FLAVOUR, '{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
     ("a writer is named as a mutex is", [
         (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
     ("the name asked for takes in what the server adds", [
         (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
+    ("an audit takes a claim's znode for a stray", [
+        (AUDIT, "flavour, lock_find_path(b, path) }", "flavour, NULL }")], 300),
+    ("an audit skips the first child", [
+        (AUDIT, "for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
+         "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
+    ("an audit skips a directory", [
+        (AUDIT, "if (child.len && child.data[0] == '.')",
+         "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
+    ("an audit ends before its deletes are answered", [
+        (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
+         "if (a->state == AUDIT_CLEAR) {"),
+        (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("strays stay where a list shows them", [
+        (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
 ]

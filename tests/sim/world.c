@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2 }
+#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2, 1 }
 
 static const struct mix mixes[] = {
 	{ .name = "calm", .share = 12, .long_hold_percent = 10, .think_ms = 20, .foreign_every_ms = 0 },
-	{ .name = "calm, operator", .share = 8, .operator_every_ms = 9000, .long_hold_percent = 50, .think_ms = 500 },
+	{ .name = "calm, operator", .share = 8, .operator_every_ms = 9000, .long_hold_percent = 50, .think_ms = 500,
+	  .orphan_every_ms = 3000 },
 	{ .name = "faulty", .share = 25, .fault_every_ms = 2000, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
 	  .think_ms = 150 },
 	{ .name = "expiry", .share = 12, .fault_every_ms = 5000, .long_hold_percent = 60, .think_ms = 1500,
@@ -21,14 +22,16 @@ static const struct mix mixes[] = {
 	{ .name = "stopped", .share = 10, .fault_every_ms = 4000, .long_hold_percent = 40, .think_ms = 400,
 	  .fault_weight = { 1, 1, 0, 4, 4, 0, 0, 1, 12, 0, 0, 1 } },
 	{ .name = "operator", .share = 8, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .operator_every_ms = 1500,
-	  .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
+	  .orphan_every_ms = 2000, .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
 	{ .name = "foreign", .share = 10, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 300,
 	  .long_hold_percent = 20, .think_ms = 100 },
 	{ .name = "resets", .share = 12, .fault_every_ms = 300, .long_hold_percent = 10, .think_ms = 30,
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
-	  .operator_from = 770, .hosts_max = 2, .locks_max = 1 },
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4, .plain_percent = 70 },
+	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
+	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
@@ -140,7 +143,8 @@ static void locks_init(struct world *w)
 static struct broker_limits limits_choose(struct world *w)
 {
 	struct broker_limits l = {
-		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_uid = 100,
+		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
+		.requests_per_uid = 100,
 		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100, .session_path_bytes = 100000,
 	};
 
@@ -148,6 +152,7 @@ static struct broker_limits limits_choose(struct world *w)
 		return l;
 	l.locks = 2;
 	l.requests_per_lock = 2;
+	l.requests_per_client = 2;
 	l.requests_per_uid = 3;
 	l.grants_per_client = 2;
 	l.grants_per_uid = 3;
@@ -179,6 +184,11 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
 	for (i = 0; i < h->client_count; i++)
 		caller_init(&h->clients[i], h, (uint32_t)i);
+	if (w->mix->orphan_every_ms) {
+		caller_init(&h->clients[i], h, (uint32_t)i);
+		h->clients[i].auditor = true;
+		h->client_count++;
+	}
 }
 
 void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats)
@@ -192,6 +202,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->mix = mix_choose(&w->rng);
 	if (mix)
 		w->mix = mix_find(mix);
+	w->plain = rng_percent(&w->rng, w->mix->plain_percent);
 	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
 	w->tick = ticks[rng_below(&w->rng, 3)];
 	w->timeout = w->tick * rng_between(&w->rng, 5, 9);
@@ -223,7 +234,7 @@ static bool clients_finished(const struct world *w)
 			if (!c->done || c->sent)
 				return false;
 			for (lock = 0; lock < LOCKS_MAX; lock++)
-				if (c->holding[lock].held)
+				if (c->holding[lock].held || c->wait[lock].on)
 					return false;
 		}
 	return true;
@@ -232,7 +243,7 @@ static bool clients_finished(const struct world *w)
 static void describe_waiters(struct world *w, char *text, size_t size)
 {
 	size_t len = 0;
-	int h, i;
+	int h, i, lock;
 
 	text[0] = '\0';
 	for (h = 0; h < w->host_count; h++)
@@ -242,8 +253,14 @@ static void describe_waiters(struct world *w, char *text, size_t size)
 			if (len < size && c->asking)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d waits for %s;", h, i,
 							w->lock_name[c->current.lock]);
+			else if (len < size && c->auditor && !c->done)
+				len += (size_t)snprintf(text + len, size - len, " host %d was never audited clean;", h);
 			else if (len < size && !c->done)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d was never granted;", h, i);
+			for (lock = 0; lock < w->lock_count && len < size; lock++)
+				if (c->wait[lock].on)
+					len += (size_t)snprintf(text + len, size - len, " host %d client %d has queued for %s;", h,
+								i, w->lock_name[lock]);
 		}
 }
 
@@ -254,6 +271,7 @@ static void come_to_rest(struct world *w)
 	int lock;
 
 	w->quiet = true;
+	w->quiet_at = w->sched.now;
 	faults_stop(w);
 	while (!clients_finished(w) || !foreign_idle(w)) {
 		if (w->sched.now > until) {
@@ -290,6 +308,7 @@ void world_run(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_start(&w->hosts[i]);
 	clutter_start(w);
+	readers_start(w);
 	foreign_start(w);
 	faults_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

@@ -18,14 +18,16 @@ enum {
 	LOCKS_MAX = 4,
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
+	BELIEFS_MAX = 128,
+	SAVED_MAX = 5,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 8,
+	ASK_WORDS = 9,
 	ASK_BYTES = 128,
 };
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE)
+	X(HANDSHAKE) X(REFUSE) X(PACKET)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -41,11 +43,13 @@ struct mix {
 	bool standalone;
 	int64_t fault_every_ms;         /* mean; 0: none */
 	uint32_t fault_weight[FAULT_COUNT];
-	int64_t operator_every_ms, foreign_every_ms; /* mean; 0: none */
+	int64_t operator_every_ms, foreign_every_ms, orphan_every_ms; /* mean; 0: none */
 	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
+	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
+	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -54,7 +58,9 @@ struct mix {
 struct ask {
 	enum command command;
 	int lock, target;
+	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
+	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
@@ -63,11 +69,33 @@ struct ask {
 
 /* A grant as the model sees it. */
 struct holding {
-	bool held;
+	bool held, shared;
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
+	bool by_lease;     /* lost, because its lease ran out */
 	bool meddled;      /* an operator deleted its znode */
+	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
+	int64_t lease_until; /* INT64_MAX: none */
+};
+
+/* A wait by ENQUEUE as the model sees it. */
+struct wait {
+	bool on;
+	bool blind;        /* under RESP2 its end is known only once it was read */
+	int64_t over_at;   /* when its broker could first see that its time had run out; 0: not yet */
+	struct ask ask;
+};
+
+/* What the next token must be larger than. */
+struct tokens {
+	int64_t highest, highest_writer, last;
+	bool last_shared;
+};
+
+/* Grants made on one znode while the same contender of another host waits, those made in one go counted once. */
+struct contended {
+	int64_t czxid, waiter, grants;
 };
 
 enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
@@ -84,9 +112,25 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	bool auditor;            /* it asks AUDIT and nothing else */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
+	struct wait wait[LOCKS_MAX];
+	int enqueues_sent[LOCKS_MAX], hellos_sent; /* not answered yet */
+};
+
+/* What a dead process of the daemon left in its file of one session. */
+struct saved {
+	int64_t session, not_before;       /* of the host's clock */
+	int64_t holder_dies[CLIENTS_MAX];  /* of the processes that its table names; 0: not named */
+};
+
+/* A process that was told of a grant, and of nothing since: its daemon is dead. */
+struct belief {
+	struct host *host;
+	int lock;
+	int64_t token, until;
 };
 
 struct host {
@@ -104,11 +148,17 @@ struct host {
 	uint64_t timer_life, life, order;
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
+	int64_t saved_until;     /* the last instant that a holder can have been told under that session */
+	bool holds[CLIENTS_MAX]; /* the table of holders, by connection */
+	struct saved saved[SAVED_MAX]; /* sessions of earlier lives, the oldest first */
+	int saved_count;
+	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
-	int64_t last_token[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
+	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
-	struct caller clients[CLIENTS_MAX];
+	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 };
 
@@ -123,6 +173,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
 	uint64_t faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -142,18 +193,20 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	bool plain;              /* no leases, no queued waits */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
-	int64_t last_fault;
+	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
-	int64_t last_token[LOCKS_MAX];
-	int64_t last_czxid[LOCKS_MAX]; /* of the last grant, and of grants made on it since somebody waits */
-	int64_t contended_grants[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX];
+	struct contended contended[LOCKS_MAX];
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
-	uint64_t check_every;
+	struct belief belief[BELIEFS_MAX];
+	size_t belief_count;
+	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
 	struct stats *stats;
@@ -183,11 +236,18 @@ int64_t host_now(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
 
+/* saved.c: what a host's daemon leaves to the next one, and what that one does with it */
+/* The process is about to end. */
+void saved_leave(struct host *h);
+/* A process begins: fills in what the configuration says of leftovers. */
+void saved_begin(struct host *h);
+void saved_end(struct host *h, int64_t session);
+void saved_holder(struct host *h, uint32_t conn, bool holds);
+
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
 void caller_begin(struct caller *c);
 void caller_replied(struct caller *c, struct slice reply);
-void caller_pushed(struct caller *c, struct slice push);
 /* It holds nothing any more, by what it asked for or because it is gone. */
 void caller_let_go(struct caller *c);
 /* The broker wants the connection closed. */
@@ -202,6 +262,19 @@ struct ask ask_choose(struct caller *c);
 /* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Whether the model knows for certain that the grant was not lost unseen. */
+bool ask_unsure(const struct holding *g);
+/* What a grant made now is. */
+struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token);
+/* A level more. */
+void ask_reentered(struct caller *c, const struct ask *a);
+
+/* told.c: what a client is told by events */
+void told_pushed(struct caller *c, struct slice push);
+/* Of a grant made, or entered again, that is read later: it may be lost by then, and its lease is not known. */
+void told_late(struct holding *g);
+/* The answer of EVENTS. */
+void told_event(struct caller *c, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
@@ -213,15 +286,34 @@ void check_created(void *world, struct znode *n);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
+/* AUDIT says that nothing is left. */
+void check_audited(struct caller *c, const struct ask *a);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
+/* Is it inside what its broker can prove? */
+bool check_grant_valid(const struct caller *c, int lock);
+/* A grant may have been made since that was not seen: who reads next joins nobody known. */
+void check_forget_last(struct host *h, int lock);
+/* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
+const struct ask *check_waiting_ask(const struct caller *c, int lock);
 bool check_is_meddled(const struct world *w, int64_t token);
+
+bool check_is_reader(const struct znode *n);
+/* A contender in the truth that keeps `n` from being entitled; NULL. */
+const struct znode *check_ahead_of(const struct znode *n);
+
+/* readers.c: nobody waits who need not, as far as modes are concerned */
+void readers_start(struct world *w);
+/* Queued readers at the front get it together. */
+void readers_check_together(struct host *h);
 
 /* faults.c */
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
 
 /* foreign.c */
+/* A znode under the session of a host that its broker never made. */
+bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);

@@ -51,6 +51,7 @@ static void the_first_answered_write_proves_the_session(void **state)
 	assert_int_equal(safe_ms(f), 7500); /* from the time of sending */
 }
 
+/* Pitfall 4. */
 static void reads_prove_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -173,7 +174,7 @@ static void loss_is_told_at_two_thirds_and_once(void **state)
 	fixture_say(f, 0, "VALID a", ":1");
 	fixture_pass(f, 1);
 	fixture_say(f, 0, "VALID a", ":0");
-	fixture_say(f, 0, "EVENTS", "*3 $4 lost $1 a :78848");
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $7 session");
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
 }
 
@@ -196,7 +197,7 @@ static void a_push_does_not_count_as_told(void **state)
 	bytes_clear(&f->replies[0]);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
-	fixture_expect_push(f, 0, ">3 $4 lost $1 a :78848");
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_say(f, 0, "UNLOCK a TOKEN 78848", "-LOST the grant was lost before it was released");
 	assert_int_equal(f->opens, 2);
 }
@@ -220,6 +221,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 	bytes_clear(&f->replies[0]);
 }
 
+/* Pitfall 5. */
 static void a_grant_must_be_proven_for_long_enough(void **state)
 {
 	struct fixture *f = *state;
@@ -236,6 +238,7 @@ static void a_grant_must_be_proven_for_long_enough(void **state)
 	fixture_expect(f, 2, "");
 }
 
+/* Pitfall 5. */
 static void after_a_standstill_nothing_is_granted_until_a_later_write(void **state)
 {
 	struct fixture *f = *state;
@@ -352,13 +355,13 @@ static void losses_do_not_eat_the_limits(void **state)
 	bytes_clear(&f->replies[0]);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
-	fixture_expect_push(f, 0, ">3 $4 lost $1 a :78848");
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_zk_connected(f, SESSION + 1);
 	fixture_answer_session(f);
 	fixture_pass(f, 200);
 	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
 	fixture_expect(f, 0, ":79872");
-	fixture_say(f, 0, "LOCK c", "-LIMIT this client holds as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, "LOCK c", "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
 	/* One more that it is not told of is one too many to remember. */
 	assert_int_equal(f->closed[0], 0);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
@@ -390,6 +393,25 @@ static void a_session_silent_for_too_long_is_given_up(void **state)
 	assert_int_equal(f->opens, 2);
 }
 
+static void connections_that_end_at_once_are_worth_a_warning(void **state)
+{
+	static const char text[] = "somebody else may be using this session";
+	struct fixture *f = *state;
+
+	fixture_pass(f, 1000);
+	for (int i = 0; i < 5; i++) {
+		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+		assert_false(fixture_logged(f, text)); /* the first connection lasted */
+		fixture_zk_connected(f, SESSION);
+		fixture_pass(f, 200);
+	}
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_true(fixture_logged(f, text));
+	fixture_zk_connected(f, SESSION);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(fixture_logged(f, text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +438,7 @@ int main(void)
 		TEST(losses_do_not_eat_the_limits),
 		TEST(waking_after_the_deadline_tells_the_loss_first),
 		TEST(a_session_silent_for_too_long_is_given_up),
+		TEST(connections_that_end_at_once_are_worth_a_warning),
 #undef TEST
 	};
 
