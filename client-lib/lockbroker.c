@@ -83,7 +83,7 @@ static enum lb_result ask(struct lb *lb, size_t argc, const struct slice *argv, 
 	if (r != LB_OK)
 		return r;
 	resp_request(&lb->out, argc, argv);
-	r = wire_send(lb, wire_deadline(lb->patience_ms));
+	r = wire_send(lb);
 	if (r != LB_OK && r != LB_NONE)
 		return r;
 	if (wait_ms >= 0 && wait_ms < WIRE_FOREVER - lb->patience_ms)
@@ -269,7 +269,7 @@ static enum lb_result unlock_unanswered(struct lb *lb, const struct slice words[
 	    !holdings_leave(&lb->holdings, words[1], boottime_ns()))
 		return LB_NONE;
 	resp_request(&lb->out, 2, words);
-	r = wire_send(lb, wire_deadline(lb->patience_ms));
+	r = wire_send(lb);
 	if (r != LB_OK)
 		return r;
 	lb->unlocks++;
@@ -362,7 +362,7 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 {
 	struct request words;
 	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
-	int64_t sent_ns = boottime_ns(), token;
+	int64_t sent_ns = words.lease_ms ? boottime_ns() : 0, token;
 
 	if (r == LB_OK)
 		r = ask(lb, words.count, words.words, words.timeout_ms);

@@ -70,8 +70,9 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 	}
 }
 
-enum lb_result wire_send(struct lb *lb, int64_t deadline)
+enum lb_result wire_send(struct lb *lb)
 {
+	int64_t deadline = WIRE_FOREVER; /* the clock is asked only when there is something to wait for */
 	size_t sent = 0;
 
 	while (sent < lb->out.len) {
@@ -87,6 +88,8 @@ enum lb_result wire_send(struct lb *lb, int64_t deadline)
 			return LB_NONE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "the request could not be sent", errno);
+		if (deadline == WIRE_FOREVER)
+			deadline = wire_deadline(lb->patience_ms);
 		r = wait_for(lb, POLLOUT, deadline);
 		if (r == LB_NONE)
 			return wire_hang_up(lb, "the daemon did not take the request in time", 0);

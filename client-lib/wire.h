@@ -48,8 +48,8 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error);
 void wire_drop(struct bytes *b, size_t n);
 /* Before each call: forgets the last reply. LB_CONNECTION when the connection is closed. */
 enum lb_result wire_begin(struct lb *lb);
-/* Sends `out`. LB_NONE: the daemon takes no more; what it has said before is still to be read. */
-enum lb_result wire_send(struct lb *lb, int64_t deadline);
+/* Sends `out`, with patience. LB_NONE: the daemon takes no more; what it has said before is still to be read. */
+enum lb_result wire_send(struct lb *lb);
 /*
  * Takes one message off the input, waiting for it. LB_OK: *ret_push tells which kind; a push went to `events`, a
  * reply stands in `replies` and `reply_bytes`. LB_NONE: `deadline` passed. Answers to unlocks are taken on the way.

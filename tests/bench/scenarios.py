@@ -14,6 +14,7 @@ COLUMNS = {"1 process": (1, "own"), "32, own locks": (32, "own"), "8, one lock":
            "128, one lock": (128, "one")}
 PAUSE_US = 3000  # between two cold pairs: what an unlock leaves behind in ZooKeeper is done by then
 SESSION_LOCKS = 8000
+SETTLE_S = 2  # when a grant is a second old, the daemon begins to watch who else wants its lock
 
 
 def attempt(bench, what, action):
@@ -178,11 +179,13 @@ def hold(bench, label, service, size):
             answer = clients[i % len(clients)].reply()
             assert isinstance(answer, int), f"no lock: {answer}"
         grown = measure.memory_bytes(service.pids[0]) - before
+        time.sleep(SETTLE_S)
         add(bench, "held", str(size), label, pair_cost(bench, service) | {"bytes_per_lock": grown / size})
     finally:
         for client in clients:
             client.close()
-    harness.wait_until(lambda: {"grants": "0", "claims": "0"}.items() <= service.info("locks").items(), "the locks to go")
+    harness.wait_until(lambda: {"grants": "0", "claims": "0"}.items() <= service.info("locks").items(),
+                       "the locks to go")
 
 
 def idle(bench):

@@ -77,8 +77,9 @@ class Targets:
         self.tell("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 2048,
                   False, 0)
         self.tell("7: wake-ups a second, 10,000 idle clients", self.get("idle", "10000", PLAIN, "wake_ups_s"), 0, False, 1)
-        few, many = (self.get("held", n, ZOOKEEPER, "pairs_s") for n in ("10", "8000"))
-        self.tell("7: cost of a pair with 8,000 locks held / with 10", few / many if few and many else None, 1.2, False)
+        few, many = (self.get("held", n, ZOOKEEPER, "p50_us") for n in ("10", "8000"))
+        self.tell("7: median wait of another with 8,000 locks held / with 10", many / few if few and many else None, 1.2,
+                  False)
 
     def servers(self):
         pairs, seconds = (self.get("requests", "warm", "lockbroker", m) for m in ("pairs", "seconds"))
