@@ -49,9 +49,10 @@ public final class CuratorLoad
 		for (long asked = System.nanoTime(); asked < end; asked = System.nanoTime()) {
 			mutex.acquire();
 			long got = System.nanoTime();
-			whileHeld(asked >= begin);
+			boolean counts = got >= begin && got <= end;
+			whileHeld(counts);
 			mutex.release();
-			if (asked < begin || got > end)
+			if (!counts)
 				continue;
 			if (count == waits.length)
 				waits = Arrays.copyOf(waits, count * 2);

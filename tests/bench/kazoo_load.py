@@ -23,10 +23,11 @@ def work(servers, path, number, barrier, last_holder, warm, seconds, results):
     while asked < begin + seconds:
         lock.acquire()
         got = time.monotonic()
-        hand_offs += asked >= begin and last_holder.value != number
+        counts = begin <= got <= begin + seconds
+        hand_offs += counts and last_holder.value != number
         last_holder.value = number
         lock.release()
-        if asked >= begin and got <= begin + seconds:
+        if counts:
             waits.append(got - asked)
         asked = time.monotonic()
     results.put((waits, hand_offs))

@@ -193,17 +193,18 @@ static int work(struct worker *w)
 	int64_t begin = atomic_load(&w->shared->begin_ns), end = atomic_load(&w->shared->end_ns), asked, got;
 
 	for (asked = now_ns(); asked < end; asked = now_ns()) {
-		bool counts = asked >= begin;
+		bool counts;
 
 		if (w->o->names == NAMES_NEW)
 			name_it(w->o, w->id, w->count++, &w->name);
 		if (acquire(w))
 			return -1;
 		got = now_ns();
+		counts = got >= begin && got <= end;
 		while_held(w, counts, got);
 		if (p->unlock(w->session, &w->name))
 			return -1;
-		if (counts && got <= end)
+		if (counts)
 			histogram_add(&w->result->waits, got - asked);
 		pause_us(w->o->pause_us);
 	}
