@@ -88,7 +88,7 @@ class Bench:
         self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
         self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
         self.peers(services.Files, ("flock(2)", "flock"))
-        for label, peer in ((targets.RECIPE, "recipe"), ("the same, all watch all", "herd")):
+        for label, peer in ((targets.RECIPE, "recipe"), ("ZooKeeper, all watch all", "herd")):
             self.rows.append(Row(label, peer, [self.zookeeper.target], self.zookeeper.pids))
         self.programs()
 
@@ -170,7 +170,8 @@ def write(bench, directory):
     with open(os.path.join(directory, "results.txt"), "w") as f:
         f.write(told + "\n")
     bench.results.write_csv(os.path.join(directory, "results.csv"), bench.facts())
-    report.write_svg(bench.results, os.path.join(directory, "results.svg"), "free", scenarios.COLUMNS, bench.facts())
+    report.write_svg(bench.results, os.path.join(directory, "results.svg"), "free",
+                     {c: names == "one" for c, (_, names) in scenarios.COLUMNS.items()}, bench.facts())
     with open(os.path.join(directory, "results.md"), "w") as f:
         f.write(report.markdown(bench.results, "free", list(scenarios.COLUMNS), targets.NULL, bench.facts(),
                                 "make bench" + (" QUICK=1" if bench.quick else "")))

@@ -1,7 +1,7 @@
 /*
  * bench-load: see `usage`. Prints one line of JSON: pairs of lock and unlock, the times from asking to having, and
- * what shared memory proves of the order. That every grant excluded all others is checked in every load of one lock;
- * its order only with --order, because that puts the asking itself into a row:
+ * what shared memory proves of the order. That every grant excluded all others is checked in every load of one lock,
+ * best with --hold; its order only with --order, because that puts the asking itself into a row:
  *
  * A ticket is drawn and the request sent as one step, so that a smaller ticket was sent first. The holder then counts,
  * for everybody who still waits with a smaller ticket than his own, that he was overtaken. In the order of asking
@@ -30,9 +30,10 @@ enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60 };
 
 static const char usage[] =
 	"usage: bench-load --peer WORD --target ADDRESS... [--processes N] [--seconds S] [--warm S] [--pause US]\n"
-	"                  [--names own|one|new] [--order] [--prefix TEXT]\n"
+	"                  [--names own|one|new] [--hold US] [--order] [--prefix TEXT]\n"
 	"Process i uses the target i modulo their number. --names: a lock each, one for all, or one never seen before for\n"
-	"each pair. --warm: so long before it counts. --pause: between two pairs. --order: see the source.\n";
+	"each pair. --warm: so long before it counts. --pause: between two pairs. --hold: while it is held.\n"
+	"--order: see the source.\n";
 
 static const struct peer *const peers[] = {
 	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
@@ -44,7 +45,7 @@ enum names { NAMES_OWN, NAMES_ONE, NAMES_NEW };
 struct options {
 	const struct peer *peer;
 	const char *targets[TARGETS_MAX];
-	int target_count, processes, pause_us;
+	int target_count, processes, pause_us, hold_us;
 	enum names names;
 	double seconds, warm_s;
 	bool order;
@@ -183,6 +184,7 @@ static void while_held(struct worker *w, bool counts, int64_t got_ns)
 	s->last_holder = w->id;
 	if (w->o->order)
 		check_order(w);
+	pause_us(w->o->hold_us);
 	s->released_ns = now_ns();
 	atomic_store(&s->holder, 0);
 }
@@ -300,11 +302,17 @@ static int report(const struct options *o, const struct shared *shared)
 }
 
 static const struct option words[] = {
-	{ "peer", required_argument, NULL, 'p' },      { "target", required_argument, NULL, 't' },
-	{ "processes", required_argument, NULL, 'n' }, { "seconds", required_argument, NULL, 's' },
-	{ "warm", required_argument, NULL, 'w' },      { "pause", required_argument, NULL, 'u' },
-	{ "names", required_argument, NULL, 'l' },     { "order", no_argument, NULL, 'o' },
-	{ "prefix", required_argument, NULL, 'x' },    { NULL, 0, NULL, 0 },
+	{ "peer", required_argument, NULL, 'p' },
+	{ "target", required_argument, NULL, 't' },
+	{ "processes", required_argument, NULL, 'n' },
+	{ "seconds", required_argument, NULL, 's' },
+	{ "warm", required_argument, NULL, 'w' },
+	{ "pause", required_argument, NULL, 'u' },
+	{ "names", required_argument, NULL, 'l' },
+	{ "order", no_argument, NULL, 'o' },
+	{ "prefix", required_argument, NULL, 'x' },
+	{ "hold", required_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static const struct peer *peer_of(const char *word)
@@ -335,6 +343,9 @@ static bool set(struct options *o, int which, const char *value)
 		return true;
 	case 'u':
 		o->pause_us = atoi(value);
+		return true;
+	case 'h':
+		o->hold_us = atoi(value);
 		return true;
 	case 'l':
 		o->names = strcmp(value, "own") == 0 ? NAMES_OWN : strcmp(value, "one") == 0 ? NAMES_ONE : NAMES_NEW;

@@ -138,14 +138,15 @@ def colour(row):
     return next((c for word, c in COLOURS.items() if row.startswith(word)), "#d08c3f")
 
 
-def panel(results, section, column, y):
-    rows = [(r, results.get(section, column, r, "pairs_s")) for r in results.rows(section)]
+def panel(results, section, column, one_lock, y):
+    metric, word = ("hand_offs_s", "hand-offs") if one_lock else ("pairs_s", "pairs")
+    rows = [(r, results.get(section, column, r, metric)) for r in results.rows(section)]
     rows = [(r, v) for r, v in rows if v]
     if not rows:
         return [], y
     top = max(v for _, v in rows)
     low = 10 ** math.floor(math.log10(min(v for _, v in rows)))
-    out = [f'<text x="10" y="{y}" font-weight="bold">{html.escape(column)}</text>']
+    out = [f'<text x="10" y="{y}" font-weight="bold">{html.escape(column)}: {word}</text>']
     y += 8
     for row, value in rows:
         length = WIDTH * (math.log10(value / low) / math.log10(top / low)) if top > low else WIDTH
@@ -157,12 +158,13 @@ def panel(results, section, column, y):
 
 
 def write_svg(results, path, section, columns, facts):
+    """A panel for each column; where all want one lock, of hand-offs to another process: pairs flatter who barges."""
     y, body = TOP, []
-    for column in columns:
-        some, y = panel(results, section, column, y)
+    for column, one_lock in columns.items():
+        some, y = panel(results, section, column, one_lock, y)
         body += some
     with open(path, "w") as f:
         f.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 100}" height="{y}" '
                 'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" fill="white"/>\n'
-                '<text x="10" y="20" font-size="15">Pairs of lock and unlock per second (logarithmic)</text>\n'
+                '<text x="10" y="20" font-size="15">Pairs of lock and unlock, and hand-offs to another process, per second (logarithmic)</text>\n'
                 f'<text x="10" y="36" fill="#555">{html.escape(facts[0])}</text>\n' + "\n".join(body) + "\n</svg>\n")

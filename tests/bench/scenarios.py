@@ -47,11 +47,15 @@ def contend(bench):
 
 
 def order(bench):
-    """Whether who asked first is served first: tickets, not times."""
+    """Whether who asked first is served first: tickets, not times. And whether who has the lock has it alone, when it
+    is held for longer than a moment."""
     for row in bench.rows:
         if row.peer in ("null", "lockbroker", "blpop"):
             add(bench, "order", "32, one lock", row.label, attempt(bench, f"{row.label}, order", lambda: row.measure(
                 32, "one", bench.seconds, more=["--order"])))
+    for row in bench.rows:
+        if not row.few:
+            attempt(bench, f"{row.label}, held", lambda: row.measure(8, "one", bench.seconds, more=["--hold", "100"]))
 
 
 # ---- cold and new locks ----

@@ -39,6 +39,11 @@ def test_the_broker_under_load(broker, peer):
     assert broker.info("locks")["grants"] == "0"
 
 
+def test_a_lock_that_is_held_for_a_while_is_held_by_one(two_hosts):
+    status, figures = load("library", two_hosts[0].socket, 6, "one", "--target", two_hosts[1].socket, "--hold", "2000")
+    assert status == 0 and figures["overlaps"] == 0 and figures["pairs"] > 1
+
+
 def test_shares_of_hosts_are_told_apart(two_hosts):
     status, figures = load("lockbroker", two_hosts[0].socket, 4, "one", "--target", two_hosts[1].socket)
     assert status == 0 and len(figures["by_target"]) == 2 and sum(figures["by_target"]) == figures["pairs"]
@@ -52,7 +57,7 @@ def test_the_null_broker_is_a_lock_in_the_order_of_asking(null):
 
 
 def test_what_is_no_lock_is_found_out(zk):
-    status, figures = load("create", zk.address, 4, "one")
+    status, figures = load("create", zk.address, 4, "one", "--hold", "5000")
     assert status == 1 and figures["overlaps"] > 0
 
 
