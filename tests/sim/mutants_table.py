@@ -307,4 +307,6 @@ MUTANTS = [
         (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
+    ("a session that ends within its proof costs nobody anything", [
+        (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", "")], 1000),
 ]
