@@ -30,12 +30,17 @@ static int32_t utf8_next(struct slice s, size_t *at)
 
 bool name_valid(struct slice name)
 {
-	size_t at = 0;
-
 	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
 		return false;
-	while (at < name.len) {
-		int32_t point = utf8_next(name, &at);
+	return name_is_text(name);
+}
+
+bool name_is_text(struct slice text)
+{
+	size_t at = 0;
+
+	while (at < text.len) {
+		int32_t point = utf8_next(text, &at);
 
 		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
 			return false;

@@ -11,6 +11,8 @@
 enum { NAME_BYTES_MAX = 512 };
 
 bool name_valid(struct slice name);
+/* UTF-8 without control characters; of any length, and maybe empty. */
+bool name_is_text(struct slice text);
 /* Appends the znode name. `name` is valid, or what a valid one ends with. */
 void name_encode(struct slice name, struct bytes *znode);
 /* Appends the lock name. False, and nothing appended, when `znode` is not an encoding name_encode() makes. */

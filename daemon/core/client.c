@@ -80,11 +80,11 @@ void client_connected(struct broker *b, const struct event *event)
 static void event_free(struct client *c, struct client_event *e)
 {
 	TAILQ_REMOVE(&c->events, e, link);
-	if (e->type != CLIENT_EVENT_LOST)
+	if (!e->grant)
 		c->event_count--;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
-	bytes_free(&e->name);
+	bytes_free(&e->reason);
 	mem_free(e);
 }
 
@@ -105,6 +105,8 @@ void client_release_all(struct client *c)
 		request_end(c->request);
 	if (c->query)
 		query_free(c->query);
+	if (c->demand)
+		demand_free(c->demand);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->broker->timers, &c->events_timer);
@@ -236,19 +238,21 @@ static void write_session(struct client *c)
 
 static void write_lost(struct client *c, const struct grant *g)
 {
-	resp_push(client_out(c), 3, c->version);
+	resp_push(client_out(c), g->forced ? 4 : 3, c->version);
 	resp_bulk(client_out(c), SLICE("lost"));
 	resp_bulk(client_out(c), bytes_view(&g->lock->name));
 	resp_integer(client_out(c), g->token);
+	if (g->forced)
+		resp_bulk(client_out(c), SLICE("forced"));
 }
 
-static void write_revoke(struct client *c, struct slice name, int64_t token)
+static void write_revoke(struct client *c, const struct grant *g, struct slice reason)
 {
 	resp_push(client_out(c), 4, c->version);
 	resp_bulk(client_out(c), SLICE("revoke"));
-	resp_bulk(client_out(c), name);
-	resp_integer(client_out(c), token);
-	resp_bulk(client_out(c), SLICE("stopping"));
+	resp_bulk(client_out(c), bytes_view(&g->lock->name));
+	resp_integer(client_out(c), g->token);
+	resp_bulk(client_out(c), reason);
 }
 
 static void write_event(struct client *c, const struct client_event *e)
@@ -261,7 +265,7 @@ static void write_event(struct client *c, const struct client_event *e)
 		write_lost(c, e->grant);
 		break;
 	case CLIENT_EVENT_REVOKE:
-		write_revoke(c, bytes_view(&e->name), e->token);
+		write_revoke(c, e->grant, bytes_view(&e->reason));
 		break;
 	}
 }
@@ -270,7 +274,7 @@ static void write_event(struct client *c, const struct client_event *e)
 static void answer_events(struct client *c)
 {
 	struct client_event *e = TAILQ_FIRST(&c->events);
-	struct grant *g = e->grant;
+	struct grant *g = e->type == CLIENT_EVENT_LOST ? e->grant : NULL;
 	size_t begin = client_reply_begin(c);
 
 	write_event(c, e);
@@ -290,15 +294,26 @@ void client_close(struct client *c)
 	TAILQ_INSERT_TAIL(&c->broker->closing, c, closing_link);
 }
 
-static struct client_event *add_event(struct client *c, enum client_event_type type)
+static struct client_event *add_event(struct client *c, enum client_event_type type, struct grant *g)
 {
 	struct client_event *e = mem_new(sizeof(*e));
 
 	e->type = type;
+	e->grant = g;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
-	if (type != CLIENT_EVENT_LOST && ++c->event_count > c->broker->conf->limits.events_per_client)
+	if (!g && ++c->event_count > c->broker->conf->limits.events_per_client)
 		client_close(c);
 	return e;
+}
+
+static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
+{
+	struct client_event *e;
+
+	TAILQ_FOREACH(e, &c->events, link)
+		if (e->type == type && e->grant == g)
+			return e;
+	return NULL;
 }
 
 static void wake_events(struct client *c)
@@ -315,14 +330,8 @@ static bool holds_something(const struct client *c)
 /* Only the latest counts. */
 static void drop_session_event(struct client *c)
 {
-	struct client_event *e;
-
-	if (!c->session_event)
-		return;
-	TAILQ_FOREACH(e, &c->events, link)
-		if (e->type == CLIENT_EVENT_SESSION)
-			break;
-	event_free(c, e);
+	if (c->session_event)
+		event_free(c, find_event(c, CLIENT_EVENT_SESSION, NULL));
 }
 
 void client_released(struct client *c)
@@ -345,7 +354,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 		push_end(c, begin);
 		return;
 	}
-	add_event(c, CLIENT_EVENT_LOST)->grant = g;
+	add_event(c, CLIENT_EVENT_LOST, g);
 	wake_events(c);
 }
 
@@ -367,37 +376,41 @@ void client_tell_session(struct client *c)
 	}
 	drop_session_event(c);
 	c->session_event = true;
-	add_event(c, CLIENT_EVENT_SESSION);
+	add_event(c, CLIENT_EVENT_SESSION, NULL);
 	wake_events(c);
 }
 
-void client_tell_revoke(struct client *c, const struct grant *g)
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 {
 	struct client_event *e;
 
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->broker->out);
 
-		write_revoke(c, bytes_view(&g->lock->name), g->token);
+		write_revoke(c, g, reason);
 		push_end(c, begin);
 		return;
 	}
-	e = add_event(c, CLIENT_EVENT_REVOKE);
-	bytes_slice(&e->name, bytes_view(&g->lock->name));
-	e->token = g->token;
+	client_forget_revoke(c, g);
+	e = add_event(c, CLIENT_EVENT_REVOKE, g);
+	bytes_slice(&e->reason, reason);
 	wake_events(c);
+}
+
+void client_forget_revoke(struct client *c, const struct grant *g)
+{
+	struct client_event *e = find_event(c, CLIENT_EVENT_REVOKE, g);
+
+	if (e)
+		event_free(c, e);
 }
 
 void client_lost_told(struct client *c, struct grant *g)
 {
-	struct client_event *e;
+	struct client_event *e = find_event(c, CLIENT_EVENT_LOST, g);
 
-	TAILQ_FOREACH(e, &c->events, link) {
-		if (e->grant == g) {
-			event_free(c, e);
-			break;
-		}
-	}
+	if (e)
+		event_free(c, e);
 	grant_end(g);
 }
 

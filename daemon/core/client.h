@@ -27,9 +27,8 @@ enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_R
 struct client_event {
 	TAILQ_ENTRY(client_event) link;
 	enum client_event_type type;
-	struct grant *grant; /* LOST: answered from it, and telling it ends it */
-	struct bytes name;   /* REVOKE */
-	int64_t token;
+	struct grant *grant; /* LOST, REVOKE: answered from it. Telling a loss ends it; its end takes a REVOKE with it */
+	struct bytes reason; /* REVOKE */
 };
 
 TAILQ_HEAD(client_event_list, client_event);
@@ -51,10 +50,11 @@ struct client {
 	struct bytes comm, name, lib_name, lib_version;
 	struct request *request;  /* the LOCK that waits */
 	struct query *query;      /* what ZooKeeper is asked for it */
+	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;
-	size_t event_count;       /* without losses: those are bounded by the grants */
+	size_t event_count;       /* without those of grants, which bound them */
 	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy;
 	bool events_waiting;      /* EVENTS waits */
@@ -88,7 +88,9 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 void client_tell_lost(struct client *c, struct grant *g);
 /* Jeopardy or safe, by the session's state. */
 void client_tell_session(struct client *c);
-void client_tell_revoke(struct client *c, const struct grant *g);
+/* Somebody wants it back. Of several that were not read yet the latest counts. */
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason);
+void client_forget_revoke(struct client *c, const struct grant *g);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
 /* EVENTS: answers now or waits. wait_ns < 0: for ever. */

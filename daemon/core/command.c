@@ -5,6 +5,7 @@
 
 #include "core/query.h"
 #include "core/redis.h"
+#include "core/revoke.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
@@ -175,6 +176,28 @@ static void do_valid(const struct request_words *w)
 	client_reply_integer(c, left_ms < 0 ? 0 : left_ms);
 }
 
+static void do_revoke(const struct request_words *w)
+{
+	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
+
+	if (!valid_name(w->client, w->argv[1]))
+		return;
+	if (!revoke_reason_valid(reason))
+		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
+	else
+		demand_new(w->client, COMMAND_REVOKE, w->argv[1], reason);
+}
+
+static void do_forceunlock(const struct request_words *w)
+{
+	struct client *c = w->client;
+
+	if (c->uid != 0 && c->uid != c->broker->conf->uid)
+		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
+	else if (valid_name(c, w->argv[1]))
+		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
+}
+
 static void do_events(const struct request_words *w)
 {
 	int64_t wait_ns;
@@ -202,6 +225,12 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_WHY:
 		if (valid_name(w->client, w->argv[1]))
 			query_lock(w->client, command, w->argv[1]);
+		break;
+	case COMMAND_REVOKE:
+		do_revoke(w);
+		break;
+	case COMMAND_FORCEUNLOCK:
+		do_forceunlock(w);
 		break;
 	case COMMAND_HOSTS:
 		query_hosts(w->client);

@@ -49,6 +49,7 @@ void grant_end(struct grant *g)
 		client->lost_count--;
 		lock->broker->lost_count--;
 	} else {
+		client_forget_revoke(client, g);
 		client->user->grants--;
 		lock->grant_count--;
 	}
@@ -70,6 +71,7 @@ void grant_lose_all(struct lock *lock)
 		g->client->user->grants--;
 		lock->broker->lost_count++;
 		lock->broker->stats.losses_total++;
+		client_forget_revoke(g->client, g);
 		client_tell_lost(g->client, g);
 	}
 }

@@ -20,9 +20,11 @@ struct grant {
 	TAILQ_ENTRY(grant) client_link; /* client->grants */
 	enum mode mode;
 	bool lost;
+	bool forced;           /* LOST: somebody took it (revoke.h) */
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
 	int64_t granted_ns;
+	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
 };
 
 TAILQ_HEAD(grant_list, grant);

@@ -87,6 +87,7 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 	line_text(out, "root", slice_of(b->conf->root));
 	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+	line_int(out, "letters", (int64_t)b->letter_count);
 }
 
 static void info_limits(const struct broker *b, struct bytes *out)

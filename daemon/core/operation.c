@@ -4,6 +4,9 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/demand.h"
+#include "core/letter.h"
+#include "core/mail.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -142,6 +145,18 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		query_answered(b, op, event);
+		break;
+	case OPERATION_MAIL_LIST:
+	case OPERATION_MAIL_GET:
+	case OPERATION_MAIL_DELETE:
+		mail_answered(b, op, event);
+		break;
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+		letter_operated(b, op, event);
+		break;
+	case OPERATION_DEMAND_DELETE:
+		demand_operated(b, op, event);
 		break;
 	}
 }

@@ -6,13 +6,18 @@
 #include "base/queue.h"
 #include "core/broker.h"
 #include "core/client.h"
+#include "core/demand.h"
+#include "core/letter.h"
 #include "core/lock.h"
+#include "core/mail.h"
 #include "core/operation.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP };
+enum timer_kind {
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP, TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
+};
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(client_list, client);
@@ -34,6 +39,12 @@ struct broker {
 	struct client_list clients, closing;
 	struct query_list queries;
 	uint64_t last_query;
+	struct demand_list demands;
+	uint64_t last_demand;
+	struct mail mail;
+	struct letter_list letters;
+	size_t letter_count;
+	uint64_t last_letter;
 	struct map users;
 
 	struct map names, paths; /* locks by name and by directory path */
@@ -43,7 +54,7 @@ struct broker {
 
 	struct session session;
 	struct operations operations;
-	size_t path_bytes;     /* of all claims */
+	size_t path_bytes;     /* of all claims and letters */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;

@@ -26,7 +26,12 @@
 	X(adopted_total, "claims found again after a lost reply") \
 	X(strays_total, "znodes of ours found that no claim knew, deleted") \
 	X(vanished_total, "znodes of ours that somebody else deleted") \
-	X(limits_total, "requests refused by a limit")
+	X(limits_total, "requests refused by a limit") \
+	X(revokes_total, "times a holder was asked to let go") \
+	X(forced_total, "grants taken from their holders by force") \
+	X(mail_posted_total, "letters to other hosts") \
+	X(mail_received_total, "letters read") \
+	X(mail_ignored_total, "letters read that meant nothing, or not this life of the daemon")
 
 struct stats {
 #define X(name, text) uint64_t name;

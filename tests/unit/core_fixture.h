@@ -16,7 +16,7 @@ enum { FIXTURE_CONNS = 64, FIXTURE_OPS = 256 };
 
 struct fixture_op {
 	struct effect effect;
-	char path[256], data[256];
+	char path[256], data[1024];
 };
 
 struct fixture {
@@ -31,6 +31,8 @@ struct fixture {
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
+	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */
+	uint64_t mail_op;
 };
 
 #define MS INT64_C(1000000)
