@@ -11,7 +11,7 @@
 
 enum { TRIES_MAX = 3 };
 
-static const int64_t REFUSED_PAUSE_NS = 60000000000;
+static const int64_t REFUSED_PAUSE_NS = 30000000000;
 
 void mail_init(struct broker *b)
 {
@@ -64,8 +64,9 @@ static void send(struct broker *b, enum effect_type type, enum operation_kind ki
 
 static void list(struct broker *b)
 {
+	heap_unset(&b->timers, &b->mail.timer);
 	b->mail.state = MAIL_LISTING;
-	b->mail.again = false;
+	b->mail.again = b->mail.refused = false;
 	b->mail.batch++;
 	send(b, EFFECT_ZK_LIST, OPERATION_MAIL_LIST, NULL);
 }
@@ -110,7 +111,7 @@ void mail_forget(struct broker *b)
 
 void mail_due(struct broker *b)
 {
-	if (b->mail.state == MAIL_PAUSED)
+	if (b->mail.state == MAIL_PAUSED || b->mail.state == MAIL_WATCHING)
 		list(b);
 }
 
@@ -170,10 +171,13 @@ static void read_more(struct broker *b)
 	if (m->done < m->count)
 		return;
 	forget_names(m);
-	if (m->again)
+	if (m->again) {
 		list(b);
-	else
-		m->state = MAIL_WATCHING;
+		return;
+	}
+	m->state = MAIL_WATCHING;
+	if (m->refused)
+		heap_set(&b->timers, &m->timer, b->now_ns + REFUSED_PAUSE_NS);
 }
 
 static void list_answered(struct broker *b, const struct event *event)
@@ -253,6 +257,7 @@ static void delete_answered(struct broker *b, const struct event *event)
 
 	if (event->zk_answered.code == ZK_OK)
 		act(b, id, bytes_view(&m->data));
+	m->refused |= event->zk_answered.code == ZK_REFUSED;
 	read_more(b);
 }
 

@@ -8,8 +8,9 @@
  *            |                                                  |   refused, or gone again and again -> PAUSED
  *   READING  | what the list showed is read and deleted, the    | all of it done -> WATCHING, or LISTING if the watch
  *            |   oldest first, a few at a time                  |   fired meanwhile
- *   WATCHING | empty, as far as the watch tells                 | watch -> LISTING
- *   PAUSED   | ZooKeeper refuses it                             | a minute later -> LISTING
+ *   WATCHING | empty, as far as the watch tells                 | watch -> LISTING; half a minute later if a delete
+ *            |                                                  |   was refused
+ *   PAUSED   | ZooKeeper refuses it                             | half a minute later -> LISTING
  *
  * A letter is acted upon only when its delete was answered OK: whoever deletes it has it, and nobody acts twice. A
  * connection lost in between may lose a letter; who waits for an answer knows what to do without. A letter names the
@@ -38,13 +39,14 @@ enum mail_state { MAIL_NONE, MAIL_LISTING, MAIL_READING, MAIL_WATCHING, MAIL_PAU
 struct mail {
 	enum mail_state state;
 	bool again;             /* READING: the watch fired */
+	bool refused;           /* READING: a letter could not be deleted */
 	uint8_t tries;          /* lists in a row that found no box */
 	uint64_t batch;         /* number of the list */
 	struct bytes names;     /* READING: what it showed, one behind the other, each with a NUL */
 	const char **sorted;    /* into them */
 	size_t count, sent, done;
 	struct bytes data;      /* of the letter whose delete is answered next */
-	struct timer timer;     /* PAUSED */
+	struct timer timer;     /* to list it again, if nothing else makes us */
 };
 
 void mail_init(struct broker *b);

@@ -311,7 +311,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && !wants_watch(lock, c))
 		heap_set_by(&b->timers, &lock->timer, c->granted_ns + WATCH_AFTER_NS);
-	else if (c->own_watch && b->session.connected && detail_due_ns(lock) != INT64_MAX)
+	else if (c->own_watch && may_send(lock) && detail_due_ns(lock) != INT64_MAX)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 

@@ -68,6 +68,7 @@ static struct ask other_ask(struct caller *c)
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
 		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_QUIT, COMMAND_WHY, COMMAND_HOSTS,
+		COMMAND_REVOKE, COMMAND_FORCEUNLOCK,
 	};
 	struct rng *r = &c->host->w->rng;
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
@@ -77,6 +78,10 @@ static struct ask other_ask(struct caller *c)
 		a.wait_ms = rng_between(r, 0, 200);
 	if (a.command == COMMAND_HELLO)
 		a.token = 2 + rng_below(r, 2);
+	if (a.command == COMMAND_FORCEUNLOCK && rng_percent(r, 60))
+		a.command = COMMAND_REVOKE;
+	if (a.command == COMMAND_FORCEUNLOCK)
+		c->host->w->forces[a.lock]++;
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
 	return a;
@@ -126,7 +131,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 
 	words[n++] = slice_of(command_table[a->command].word);
 	if (a->command == COMMAND_LOCK || a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID ||
-	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE || a->command == COMMAND_WHY)
+	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE || a->command == COMMAND_WHY ||
+	    a->command == COMMAND_REVOKE || a->command == COMMAND_FORCEUNLOCK)
 		words[n++] = slice_of(w->lock_name[a->lock]);
 	if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
@@ -230,7 +236,7 @@ static void valid_answered(struct caller *c, const struct ask *a, struct slice r
 	if (!reply_integer(reply, &ms))
 		bad_reply(c, a, reply, "unexpected");
 	if (c->host->conf.standalone) {
-		if ((ms > 0) != g->held)
+		if ((ms > 0) != (g->held && !g->lost))
 			bad_reply(c, a, reply, "standalone: valid while held");
 		return;
 	}
@@ -260,6 +266,8 @@ static struct holding *lost_event(struct caller *c, struct slice text)
 	}
 	if (i == w->lock_count)
 		world_fail(w, -1, "a lost event names no lock of ours: %.*s", (int)text.len, text.data);
+	if (w->forces[i] && memmem(text.data, text.len, "\r\nforced\r\n", 10) && c->holding[i].held)
+		c->holding[i].lost = true;
 	if (!c->holding[i].held || (!c->holding[i].lost && !c->holding[i].meddled))
 		world_fail(w, i, "host %d client %u: a lost event of %s, and nothing was lost", c->host->index, c->conn,
 			   w->lock_name[i]);
@@ -313,6 +321,20 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 		bad_reply(c, a, reply, "it always has an answer");
 }
 
+static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
+	int64_t holders;
+
+	if (denied != reply_begins(reply, "-DENIED"))
+		bad_reply(c, a, reply, "an operator may, and nobody else");
+	if (denied || reply_begins(reply, "-UNAVAILABLE") || reply_begins(reply, "-LIMIT") ||
+	    (a->command == COMMAND_REVOKE && reply_begins(reply, "-ERR")))
+		return;
+	if (!reply_integer(reply, &holders) || holders < 0)
+		bad_reply(c, a, reply, "unexpected");
+}
+
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
@@ -342,6 +364,10 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_WHY:
 	case COMMAND_HOSTS:
 		question_answered(c, a, reply);
+		break;
+	case COMMAND_REVOKE:
+	case COMMAND_FORCEUNLOCK:
+		demand_answered(c, a, reply);
 		break;
 	case COMMAND_LOCKS:
 	case COMMAND_CLIENT:

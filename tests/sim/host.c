@@ -124,6 +124,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
 		break;
 	case EFFECT_LOG:
+		check_logged(h, text);
 		break;
 	case EFFECT_STOPPED:
 		sched_at(&w->sched, w->sched.now, stopped_due, h, e->close_session);

@@ -18,6 +18,7 @@ enum {
 	LOCKS_MAX = 4,
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
+	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
 	ASK_WORDS = 8,
 	ASK_BYTES = 128,
@@ -123,7 +124,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t faults[FAULT_COUNT];
+	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
 };
@@ -153,6 +154,11 @@ struct world {
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
+	uint64_t forces[LOCKS_MAX];     /* times FORCEUNLOCK was asked for */
+	int64_t forced[FORCED_MAX];     /* znodes that are being deleted for it, the latest */
+	size_t forced_count;
+	char letters[FORCED_MAX][64];   /* by which locks were taken, the latest */
+	size_t letter_count;
 	uint64_t check_every;
 	bool tracing, trace_all;
 	struct trace *trace;
@@ -210,6 +216,8 @@ void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
 void check_after(struct host *h);
 void check_created(void *world, struct znode *n);
+/* What the broker logs of locks that are taken by force. */
+void check_logged(struct host *h, struct slice text);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);

@@ -629,7 +629,7 @@ static void the_box_is_made_when_it_is_missing(void **state)
 	fixture_answer(f, ZK_NONODE);
 	fixture_pass(f, 1000);
 	fixture_no_op(f);
-	for (int i = 0; i < 59; i++) {
+	for (int i = 0; i < 29; i++) {
 		fixture_pass(f, 1000);
 		while (f->first_op != f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
 			fixture_answer(f, ZK_OK);
