@@ -32,20 +32,21 @@ PYTHON = /usr/bin/python3
 PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
-BASE = log.c conf.c conf_value.c clock.c
+BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
 	directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c session.c \
-	letter.c mail.c revoke.c demand.c
+	trouble.c status.c quota.c letter.c mail.c revoke.c demand.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
+	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_claim.c test_core_flavour.c test_core_query.c test_core_revoke.c test_core_session.c
+UNIT_CORE = test_core_lock.c test_core_claim.c test_core_flavour.c test_core_query.c test_core_revoke.c \
+	test_core_session.c test_core_status.c
 UNIT_CORE_FIXTURE = core_fixture.c
-UNIT_BASE = test_conf.c
+UNIT_BASE = test_conf.c test_backoff.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c

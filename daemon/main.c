@@ -371,6 +371,7 @@ static int start_parts(struct daemon *d)
 		.servers = d->conf.servers,
 		.timeout_ms = (int)d->conf.session_timeout_ms,
 		.tick_ms = (int)d->conf.tick_ms,
+		.packet_bytes = d->conf.session_path_bytes,
 		.secret = d->secret[0] ? d->secret : NULL,
 	};
 	const struct server_conf server_conf = {

@@ -6,7 +6,8 @@ packages="
 gcc libc6-dev make binutils
 libzookeeper-st-dev libevent-dev libinih-dev
 libcmocka-dev
-zookeeper default-jre-headless
+zookeeper default-jre-headless stunnel4 openssl
+libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 "
 # With a word of argument: for `make lint` as well.

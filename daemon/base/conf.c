@@ -71,7 +71,7 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
 	       "Bytes kept for a connection that does not read its answers."),
 	NUMBER("limits", session_path_bytes, "900000", 1000, 1000000,
-	       "Bytes of znode paths of this host's session; ZooKeeper fails for good at 1 MB."),
+	       "Bytes of znode paths of this host's session, and of watched ones; ZooKeeper fails for good at 1 MB."),
 	{ 0 },
 };
 

@@ -107,22 +107,11 @@ static void rival_answered(struct broker *b, const struct event *event)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
-static void log_refusal(struct broker *b, struct slice sentence)
-{
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses what the session needs: ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_ERROR, begin);
-}
-
 void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code == ZK_REFUSED)
-		log_refusal(b, event->zk_answered.data);
-	else if (kind == OPERATION_BEAT)
+	if (kind == OPERATION_BEAT)
 		beat_answered(b, code);
 	else if (kind == OPERATION_RIVAL)
 		rival_answered(b, event);

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -64,6 +65,7 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	trouble_deinit(&b->trouble);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -96,6 +98,7 @@ void broker_settle(struct broker *b)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 		lock->dirty = false;
 		lock_settle(lock);
+		quota_recount(lock);
 		lock_rest(lock);
 	}
 }
@@ -257,6 +260,12 @@ static void dispatch(struct broker *b, const struct event *event)
 		if (!mail_watched(b, event->zk_watch.path))
 			directory_watched(b, event->zk_watch.type, event->zk_watch.path);
 		break;
+	case EVENT_ZK_TROUBLE:
+		trouble_met(b, event);
+		break;
+	case EVENT_ZK_PACKET:
+		quota_packet(b, event);
+		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
@@ -386,6 +395,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
 	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
 	assert(!n_grants || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	assert(lock->watch_bytes == quota_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
 	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
@@ -402,13 +412,15 @@ void broker_check(const struct broker *b)
 	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0, letters = 0;
-	size_t letter_bytes = 0;
+	size_t letter_bytes = 0, watches = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
+		watches += quota_watches(lock);
+	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count && !lock->watch_bytes);
 	TAILQ_FOREACH(c, &b->clients, link) {
 		size_t n = 0, n_lost = 0;
 
@@ -430,7 +442,7 @@ void broker_check(const struct broker *b)
 		letter_bytes += l->path.len;
 	}
 	assert(letters == b->letter_count && letters <= LETTERS_MAX);
-	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes));
+	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes) && watches == b->watch_bytes);
 }
 
 bool broker_quiet(const struct broker *b)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/detail.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -108,7 +109,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (b->path_bytes + lock->directory.path.len + CONTENDER_NAME_MAX > b->conf->limits.session_path_bytes)
+	if (quota_refuses(lock))
 		return NULL;
 	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
@@ -237,21 +238,6 @@ void claim_adopt(struct claim *c, struct slice name)
 	directory_list(c->lock, false);
 }
 
-static void refused(struct claim *c, const char *what, struct slice sentence)
-{
-	struct broker *b = c->lock->broker;
-	size_t begin = broker_log_begin(b);
-
-	bytes_text(&b->out->arena, "ZooKeeper refuses to ");
-	bytes_text(&b->out->arena, what);
-	bytes_char(&b->out->arena, ' ');
-	claim_path(c, &b->out->arena);
-	bytes_text(&b->out->arena, ": ");
-	bytes_slice(&b->out->arena, sentence);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	lock_pause(c->lock, REFUSED_PAUSE_NS);
-}
-
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
 static void set_seq(struct claim *c, const struct event *event)
 {
@@ -327,7 +313,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "create", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
@@ -385,7 +371,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		refused(c, "delete", event->zk_answered.data);
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}
 }

@@ -16,7 +16,8 @@ static uint64_t send(struct lock *lock, enum effect_type type, struct operation 
 		.op = op,
 		.path = bytes_view(&lock->directory.path),
 		.data = data,
-		.create = ZK_CONTAINER,
+		/* kazoo remembers that a directory is there, and cannot do without it. */
+		.create = lock->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
 	r.op.lock = lock;
@@ -240,6 +241,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	if (!find_ahead(c, event, &nearest)) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
+		c->pred_watch = false;
 		c->lock->broker->stats.claims_total++;
 		return;
 	}

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "protocol/slice.h"
@@ -38,6 +39,8 @@ enum event_type {
 	EVENT_ZK_EXPIRED,    /* the server said so; the handle is dead, a new one is asked for by EFFECT_ZK_OPEN */
 	EVENT_ZK_ANSWERED,   /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,      /* fires once per watch set; gone with the connection */
+	EVENT_ZK_TROUBLE,    /* there is no connection, and this is known of why; any number of times */
+	EVENT_ZK_PACKET,     /* what is known of the largest packet the servers take */
 	EVENT_TOKENS,        /* standalone: claim numbers below `limit` may be used, durably reserved */
 	EVENT_STOP,          /* SIGTERM, SIGINT */
 };
@@ -73,6 +76,14 @@ struct event {
 			enum zk_watch type;
 			struct slice path;
 		} zk_watch;
+		struct {
+			bool refused; /* a server answered, and gives no usable session; else none answered */
+			struct slice sentence;
+		} zk_trouble;
+		struct {
+			int64_t bytes;       /* the least of all servers tried; 0: none takes less than the limits need */
+			struct slice server; /* which one that is */
+		} zk_packet;
 		struct {
 			int64_t limit;
 		} tokens;

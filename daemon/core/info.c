@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/quota.h"
 #include "core/state.h"
+#include "core/status.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -61,15 +63,20 @@ static void info_session(const struct broker *b, struct bytes *out)
 {
 	const struct session *s = &b->session;
 	int64_t until = session_safe_until(b);
-	struct bytes id = { 0 };
+	struct bytes text = { 0 };
 
 	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(b, &text);
+	line_text(out, "session_why", bytes_view(&text));
+	bytes_clear(&text);
+	bytes_text(&text, "0x");
+	bytes_hex(&text, (uint64_t)s->id, 16);
+	if (!b->conf->standalone)
+		line_text(out, "session_id", bytes_view(&text));
+	bytes_free(&text);
 	if (b->conf->standalone)
 		return;
-	bytes_text(&id, "0x");
-	bytes_hex(&id, (uint64_t)s->id, 16);
-	line_text(out, "session_id", bytes_view(&id));
-	bytes_free(&id);
+	line_int(out, "asked_timeout_ms", b->conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
@@ -82,11 +89,17 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 
 	if (b->conf->standalone)
 		return;
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(b)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (b->now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&b->trouble.sentence));
+	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
 	line_text(out, "root", slice_of(b->conf->root));
 	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
+	line_int(out, "packet_bytes", b->packet_bytes);
 	line_int(out, "letters", (int64_t)b->letter_count);
 }
 
@@ -105,7 +118,8 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)l->session_path_bytes);
+	line_int(out, "limit_session_path_bytes", (int64_t)quota_path_max(b));
+	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
 static void info_stats(const struct broker *b, struct bytes *out)

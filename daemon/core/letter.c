@@ -4,6 +4,7 @@
 #include "core/demand.h"
 #include "core/detail.h"
 #include "core/mail.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 enum { TIME_DIGITS = 13 };
@@ -51,7 +52,7 @@ bool letter_room(const struct broker *b, enum letter_kind kind, size_t count)
 	size_t path_max = strlen(b->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
 	return b->letter_count + count <= most[kind] &&
-	       b->path_bytes + count * path_max <= b->conf->limits.session_path_bytes;
+	       b->path_bytes + count * path_max <= quota_path_max(b);
 }
 
 static struct letter *find(const struct broker *b, uint64_t number)

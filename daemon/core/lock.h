@@ -47,6 +47,7 @@ struct lock {
 	struct claim_list leaving;
 	struct claim *claim, *next;
 	size_t request_count, expired_count, grant_count, claim_count;
+	size_t watch_bytes;             /* of its watches, quota.h */
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
 	enum flavour flavour;           /* of the directory */

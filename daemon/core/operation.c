@@ -172,6 +172,7 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 		o->first++;
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->stats.unknown_total++;
+	trouble_answered(b, &op, event);
 	dispatch(b, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;

@@ -40,6 +40,8 @@ enum operation_kind {
 	OPERATION_DEMAND_DELETE, /* delete the znode of a holder whose host does not answer */
 };
 
+enum { OPERATION_KINDS = OPERATION_DEMAND_DELETE + 1 };
+
 struct operation {
 	enum operation_kind kind;
 	bool write, done;

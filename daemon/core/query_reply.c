@@ -202,9 +202,15 @@ static void write_queue(const struct query *q, const struct lock *lock)
 
 static void say_holder(struct bytes *text, const struct person *p, bool here)
 {
-	bytes_text(text, here ? "held on this host" : "held by host ");
-	if (!here)
-		bytes_slice(text, p->host.len ? p->host : SLICE("(unknown)"));
+	if (here) {
+		bytes_text(text, "held on this host");
+	} else if (p->host.len) {
+		bytes_text(text, "held by host ");
+		bytes_slice(text, p->host);
+	} else {
+		bytes_text(text, "held by other software, as znode ");
+		bytes_slice(text, p->znode);
+	}
 	if (p->pid) {
 		bytes_text(text, ", pid ");
 		bytes_int(text, p->pid);

@@ -145,6 +145,12 @@ static void log_state(struct broker *b, enum effect_level level, const char *tex
 	broker_log_end(b, level, begin);
 }
 
+/* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */
+static enum effect_level level_of(const struct session *s, enum effect_level level)
+{
+	return s->fruitless && !s->proving ? EFFECT_LEVEL_DEBUG : level;
+}
+
 static void tell_holders(struct broker *b)
 {
 	struct client *c;
@@ -281,7 +287,7 @@ void session_expired(struct broker *b)
 {
 	if (!b->session.id)
 		return;
-	log_state(b, EFFECT_LEVEL_WARNING, "session expired by ZooKeeper");
+	log_state(b, level_of(&b->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
 	session_open(b);
 }
 
@@ -347,11 +353,28 @@ static void queue_recovery(struct broker *b)
 	}
 }
 
+/* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */
+static void log_timeout(struct broker *b)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin;
+
+	if (b->session.timeout_ns == b->conf->session_timeout_ns)
+		return;
+	begin = broker_log_begin(b);
+	bytes_text(out, "the servers grant a session timeout of ");
+	bytes_int(out, b->session.timeout_ns / 1000000);
+	bytes_text(out, " ms, asked for were ");
+	bytes_int(out, b->conf->session_timeout_ns / 1000000);
+	bytes_text(out, " ms: their minSessionTimeout or maxSessionTimeout, or 2 and 20 of their ticks, bound it");
+	broker_log_end(b, level_of(&b->session, EFFECT_LEVEL_WARNING), begin);
+}
+
 void session_connected(struct broker *b, const struct event *event)
 {
 	struct session *s = &b->session;
 	int64_t id = event->zk_connected.session;
-	bool fresh = s->id != id;
+	bool fresh = s->id != id, other = s->timeout_ns != event->zk_connected.timeout_ns;
 
 	session_suspended(b);
 	if (fresh)
@@ -365,7 +388,10 @@ void session_connected(struct broker *b, const struct event *event)
 	forget_answers(s);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
-	log_state(b, EFFECT_LEVEL_INFO, fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	log_state(b, level_of(s, EFFECT_LEVEL_INFO),
+		  fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
+	if (fresh || other)
+		log_timeout(b);
 	if (fresh)
 		announce_parents(b);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
@@ -378,10 +404,15 @@ void session_connected(struct broker *b, const struct event *event)
 
 void session_suspended(struct broker *b)
 {
-	if (!b->session.connected)
+	struct session *s = &b->session;
+	enum effect_level level;
+
+	if (!s->connected)
 		return;
+	level = level_of(s, EFFECT_LEVEL_WARNING);
+	s->fruitless = !s->proving;
 	disconnect(b);
-	log_state(b, EFFECT_LEVEL_WARNING, "connection to ZooKeeper lost");
+	log_state(b, level, "connection to ZooKeeper lost");
 	update(b);
 	arm(b);
 }
@@ -401,6 +432,7 @@ static void prove(struct broker *b, const struct operation *op)
 	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
 	s->stalled = false;
+	s->proved_ns = b->now_ns;
 	if (until > s->safe_until_ns)
 		s->safe_until_ns = until;
 	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > b->now_ns) {
@@ -416,6 +448,11 @@ void session_proved(struct broker *b, const struct operation *op)
 	bool granted = session_grants(b);
 
 	s->proving = true;
+	trouble_proved(b);
+	if (s->fruitless) {
+		s->fruitless = false;
+		log_state(b, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
+	}
 	if (op->sent_ns > s->beat_ns)
 		s->beat_ns = op->sent_ns;
 	note_answer(b);
@@ -470,6 +507,10 @@ static void complain(struct broker *b)
 	bytes_text(&b->out->arena, "no ZooKeeper server can be reached for ");
 	bytes_int(&b->out->arena, silent_ns / 1000000000);
 	bytes_text(&b->out->arena, " s: trying on");
+	if (b->trouble.sentence.len) {
+		bytes_text(&b->out->arena, "; ");
+		bytes_slice(&b->out->arena, bytes_view(&b->trouble.sentence));
+	}
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 

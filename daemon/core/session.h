@@ -48,6 +48,7 @@ struct session {
 	bool announced;  /* the host's own znode is ours */
 	bool had_one;    /* this is not the first */
 	bool rival_told; /* somebody else's was reported */
+	bool fruitless;  /* the last connection ended without a proof: that was told once */
 	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
 	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */
@@ -56,6 +57,7 @@ struct session {
 	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
 	int64_t answers_ns[SESSION_ANSWERS]; /* when writes were answered, on this connection; the latest first */
 	int64_t write_ns;   /* the last write sent that may still prove something, or did */
+	int64_t proved_ns;  /* when the last one was answered that did */
 	int64_t beat_ns;    /* the last one that did, or a heartbeat */
 	int64_t stalled_until_ns; /* a write sent before proves nothing */
 	int64_t contact_ns; /* last connected, or since when a new session is asked for */

@@ -1,6 +1,7 @@
 #include "core/lock.h"
 
 #include "core/detail.h"
+#include "core/quota.h"
 #include "core/state.h"
 
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
@@ -223,7 +224,7 @@ static void join_first(struct lock *lock, enum mode mode)
 	}
 	lock->claim = claim_join(lock, mode);
 	if (!lock->claim && !lock->claim_count)
-		request_fail_all(lock, ERROR_LIMIT, "this host's session has as many znodes as ZooKeeper can take");
+		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock));
 }
 
 static void join(struct lock *lock)

@@ -14,6 +14,7 @@
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
+#include "core/trouble.h"
 
 enum timer_kind {
 	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP, TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
@@ -53,8 +54,11 @@ struct broker {
 	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
 
 	struct session session;
+	struct trouble trouble;
 	struct operations operations;
 	size_t path_bytes;     /* of all claims and letters */
+	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
+	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;

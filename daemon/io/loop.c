@@ -198,6 +198,9 @@ void loop_event(struct loop *l, const struct event *event)
 	l->events++;
 	broker_handle(l->broker, loop_now(l), event, &l->effects);
 	loop_show(l);
+	/* The adapter has logged it. */
+	if (event->type == EVENT_ZK_TROUBLE)
+		notify_status(l->to.notify, event->zk_trouble.sentence.data, (int)event->zk_trouble.sentence.len);
 	for (i = 0; i < l->effects.count; i++)
 		loop_carry_out(l, &l->effects.list[i]);
 	effects_clear(&l->effects);

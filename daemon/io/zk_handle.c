@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,9 +24,11 @@ enum {
 	PACKETS_PER_TURN = 64,
 	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
 	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
-	SERVER_NAME_MAX = 136,
 	FAREWELL_MS = 1500,
+	BACKOFF_PART = 24, /* of T, while there is a session to lose */
 };
+
+#define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S) /* while there is none */
 
 struct zk_handle {
 	struct zk_handle_conf conf;
@@ -34,13 +37,18 @@ struct zk_handle {
 	zhandle_t *zh; /* NULL: idle */
 	char *servers;
 	size_t server_count;
-	char last_server[SERVER_NAME_MAX]; /* tried last; survives the library's handle */
+	char last_server[ZK_SERVER_NAME_MAX]; /* tried last; survives the library's handle */
 	int fd;                            /* the library's socket; -1: it has none */
 	int64_t attempt_ns;                /* when it began to connect to that server */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
+	bool failed;             /* this attempt has; told */
+	bool answered, served;   /* on this connection: anything at all; what was not refused */
+	bool proven;             /* this session served at some time */
+	size_t failures;         /* attempts in a row that failed */
+	struct backoff backoff;
+	int64_t retry_ns;        /* no attempt before */
 	bool waited; /* for the rest of a reply to the handshake */
-	struct log_rate rate_bogus;
 	char refused[320]; /* a sentence: to be forgotten when the turn settles */
 	struct zk_ops ops;
 	struct zk_paths paths;
@@ -87,6 +95,41 @@ static void handle_unwatch(void *arg, const char *path)
 	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
 }
 
+/* A pause after each round of all servers. */
+static void handle_back_off(struct zk_handle *h)
+{
+	int64_t max_ns = h->proven ? h->timeout_ms * CLOCK_NS_PER_MS / BACKOFF_PART : BACKOFF_MAX_NS;
+
+	if (++h->failures % h->server_count == 0)
+		h->retry_ns = clock_now_ns() + backoff_next_ns(&h->backoff, max_ns);
+}
+
+/* The present attempt leads nowhere. */
+static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
+{
+	char sentence[320];
+
+	if (h->failed)
+		return;
+	h->failed = true;
+	handle_back_off(h);
+	snprintf(sentence, sizeof(sentence), "%s %s", h->last_server, text);
+	h->owner.trouble(h->owner.arg, kind, sentence);
+}
+
+/* The connection ended. One that served is no failure; why one was refused has been answered. */
+static void handle_judge(struct zk_handle *h)
+{
+	if (h->served || h->failed)
+		return;
+	if (!h->answered) {
+		handle_fail(h, ZK_HANDLE_CLOSED, "gave a session and closed the connection before it answered anything");
+		return;
+	}
+	h->failed = true;
+	handle_back_off(h);
+}
+
 static void handle_suspended(struct zk_handle *h)
 {
 	struct event event = { .type = EVENT_ZK_SUSPENDED };
@@ -125,6 +168,7 @@ static void handle_session(struct zk_handle *h, int state)
 		if (!handle_believes(h, state))
 			return;
 		h->connected = true;
+		h->answered = h->served = false;
 		h->timeout_ms = zoo_recv_timeout(h->zh);
 		event.type = EVENT_ZK_CONNECTED;
 		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
@@ -134,12 +178,18 @@ static void handle_session(struct zk_handle *h, int state)
 		handle_tell(h, &event);
 	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
 		h->fd = -1;
+		if (state == ZOO_AUTH_FAILED_STATE)
+			handle_fail(h, ZK_HANDLE_DENIED, "refuses the authentication by zookeeper.auth_file");
 		handle_suspended(h);
 		h->dead = true;
 		handle_tell(h, &event);
 	} else {
+		bool was_connected = h->connected;
+
 		h->fd = -1; /* it is closed before the library says so */
 		handle_suspended(h);
+		if (was_connected)
+			handle_judge(h);
 	}
 }
 
@@ -244,6 +294,7 @@ static void handle_reattach(struct zk_handle *h)
 	log_debug("the connection to ZooKeeper broke while sending");
 	h->fd = -1;
 	handle_suspended(h);
+	handle_judge(h);
 	handle_answer_unknown(h);
 	handle_discard(h);
 	if (handle_init(h, &id) == 0)
@@ -272,6 +323,14 @@ static int64_t handle_patience_ns(const struct zk_handle *h)
 	return h->attempt_ns + patience_ms * CLOCK_NS_PER_MS - clock_now_ns();
 }
 
+/* A call of the library failed while there was no session on the connection: so did the attempt. */
+static void handle_missed(struct zk_handle *h)
+{
+	if (h->connected || h->dead || h->refused[0])
+		return;
+	handle_fail(h, ZK_HANDLE_UNREACHABLE, "cannot be reached");
+}
+
 static void handle_arm(struct zk_handle *h)
 {
 	struct timeval tv = { .tv_sec = 1 };
@@ -281,6 +340,11 @@ static void handle_arm(struct zk_handle *h)
 	watch_clear(h->watch);
 	if (h->fd < 0)
 		handle_turn_back(h);
+	if (h->fd < 0 && !h->connected && (timeout_ns = h->retry_ns - clock_now_ns()) > 0) {
+		watch_set(h->watch, -1, 0, timeout_ns);
+		return;
+	}
+	h->failed = h->failed && h->fd >= 0;
 	began_ns = clock_now_ns(); /* it may send the handshake at once */
 	rc = zookeeper_interest(h->zh, &fd, &interest, &tv);
 	if (is_unrecoverable(h->zh) && !h->dead)
@@ -289,6 +353,9 @@ static void handle_arm(struct zk_handle *h)
 		return;
 	/* The descriptor of a failed call is closed already. */
 	if (rc != ZOK) {
+		if (h->fd < 0)
+			snprintf(h->last_server, sizeof(h->last_server), "%s", zoo_get_current_server(h->zh));
+		handle_missed(h);
 		h->fd = -1;
 		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
 		return;
@@ -310,7 +377,8 @@ static void handle_arm(struct zk_handle *h)
 		  timeout_ns);
 }
 
-static void handle_process(struct zk_handle *h, unsigned int what)
+/* Negative: the socket is gone. */
+static int handle_process(struct zk_handle *h, unsigned int what)
 {
 	int events = (what & WATCH_READ ? ZOOKEEPER_READ : 0) | (what & WATCH_WRITE ? ZOOKEEPER_WRITE : 0);
 	int packets = 0, rc;
@@ -319,8 +387,10 @@ static void handle_process(struct zk_handle *h, unsigned int what)
 		rc = zookeeper_process(h->zh, events);
 		events = ZOOKEEPER_READ;
 	} while (rc == ZOK && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
-	if (rc != ZOK && rc != ZNOTHING)
-		h->fd = -1;
+	if (rc == ZOK || rc == ZNOTHING)
+		return 0;
+	h->fd = -1;
+	return -1;
 }
 
 /* False: there is nothing the library should read. */
@@ -329,11 +399,16 @@ static bool handle_looks(struct zk_handle *h, unsigned int *what)
 	switch (zk_handshake_look(h->fd, &h->waited)) {
 	case ZK_HANDSHAKE_READ:
 		return true;
+	case ZK_HANDSHAKE_END:
+		handle_fail(h, ZK_HANDLE_CLOSED,
+			    "closed the connection instead of answering the handshake: it does not serve yet, has too many "
+			    "connections, or its data are older than this session");
+		return true;
 	case ZK_HANDSHAKE_MORE:
 		*what &= ~(unsigned int)WATCH_READ;
 		return *what & WATCH_WRITE;
 	case ZK_HANDSHAKE_BOGUS:
-		log_rated(&h->rate_bogus, LOG_LEVEL_ERROR, "%s is no ZooKeeper server", h->last_server);
+		handle_fail(h, ZK_HANDLE_BOGUS, "is no ZooKeeper server");
 		zk_handshake_reject(h->fd);
 		return false;
 	}
@@ -348,9 +423,10 @@ static void handle_fired(void *arg, int fd, unsigned int what)
 	if ((what & WATCH_READ) && !h->connected && !handle_looks(h, &what))
 		return;
 	if (what & (WATCH_READ | WATCH_WRITE)) {
-		handle_process(h, what);
+		if (handle_process(h, what) < 0)
+			handle_missed(h);
 	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
-		log_debug("%s does not answer the handshake", h->last_server);
+		handle_fail(h, ZK_HANDLE_SILENT, "does not answer the handshake");
 		zk_handshake_reject(h->fd);
 		h->attempt_ns = clock_now_ns();
 	}
@@ -364,6 +440,12 @@ static void handle_answered(void *arg, struct event *event)
 	/* Unknown although connected (session moved, a server that gave up): only a new connection makes it known. */
 	if (event->zk_answered.code == ZK_UNKNOWN && h->connected)
 		zk_handle_drop(h);
+	h->answered = h->answered || event->zk_answered.code != ZK_UNKNOWN;
+	if (event->zk_answered.code < ZK_REFUSED) {
+		h->served = h->proven = true;
+		h->failures = 0;
+		backoff_reset(&h->backoff);
+	}
 	handle_tell(h, event);
 }
 
@@ -410,6 +492,7 @@ int zk_handle_connect(struct zk_handle *h, const char *servers)
 {
 	assert(!h->zh);
 	handle_note_servers(h, servers);
+	h->proven = false;
 	return handle_init(h, NULL);
 }
 

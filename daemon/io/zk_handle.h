@@ -9,6 +9,9 @@
  * - After a failure the library passes over every second server; it is turned back to the one after the last.
  * - It believes any reply to its handshake, so the reply is judged before anybody is told.
  * - A handshake unanswered for T/6 is given up (the library would wait for 2/3 T).
+ * - The library tries all servers again every T/60, all hosts in step, for ever. Here every round of failures waits
+ *   longer, by chance: up to T/24 while there is a session to lose, else up to five seconds. A connection on which
+ *   nothing was answered is a failure, too.
  *
  *     idle --connect--> connecting <--> connected        (suspended: back to connecting, same session)
  *                           \-----------/-> dead         (expired, or refused): until the next connect
@@ -24,12 +27,26 @@
 struct watch_base;
 struct zk_handle;
 
+enum { ZK_SERVER_NAME_MAX = 136 }; /* "address:port" and its end */
+
+/* Why a server is not used, and the next one is tried. */
+enum zk_handle_trouble {
+	ZK_HANDLE_UNREACHABLE, /* no connection */
+	ZK_HANDLE_SILENT,      /* the handshake was not answered in time */
+	ZK_HANDLE_CLOSED,      /* the connection ended instead of an answer */
+	ZK_HANDLE_BOGUS,       /* no ZooKeeper server */
+	ZK_HANDLE_DENIED,      /* the secret was refused; the handle is dead */
+};
+
+enum { ZK_HANDLE_TROUBLES = ZK_HANDLE_DENIED + 1 };
+
 /* Called from within the library, except `refused`. None may call back into the handle but zk_handle_send(). */
 struct zk_handle_owner {
 	void *arg;
 	/* EVENT_ZK_CONNECTED, SUSPENDED, EXPIRED, ANSWERED or WATCH: valid during the call. After SUSPENDED every
 	 * open operation is answered ZK_UNKNOWN. */
 	void (*event)(void *arg, const struct event *event);
+	void (*trouble)(void *arg, enum zk_handle_trouble kind, const char *sentence);
 	/* The handshake made no sense; the handle is idle again. */
 	void (*refused)(void *arg, const char *sentence);
 };

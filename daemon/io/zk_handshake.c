@@ -1,6 +1,7 @@
 #include "io/zk_handshake.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -28,8 +29,10 @@ enum zk_handshake zk_handshake_look(int fd, bool *waited)
 	struct handshake h;
 	ssize_t len = recv(fd, &h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
 
-	if (len <= 0)
-		return ZK_HANDSHAKE_READ;
+	if (len == 0)
+		return ZK_HANDSHAKE_END;
+	if (len < 0)
+		return errno == ECONNRESET ? ZK_HANDSHAKE_END : ZK_HANDSHAKE_READ;
 	if ((size_t)len < sizeof(h)) {
 		/* Readable again with so little: that was all. */
 		if (*waited)

@@ -8,7 +8,8 @@
 
 enum zk_handshake {
 	ZK_HANDSHAKE_MORE,  /* not enough of it yet: the socket is not readable before there is */
-	ZK_HANDSHAKE_READ,  /* let the client read: a reply, an end or an error */
+	ZK_HANDSHAKE_READ,  /* let the client read: a reply or an error */
+	ZK_HANDSHAKE_END,   /* the same: the server closed the connection */
 	ZK_HANDSHAKE_BOGUS, /* no ZooKeeper server speaks there */
 };
 

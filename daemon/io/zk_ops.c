@@ -41,7 +41,7 @@ static void op_tell(struct zk_op *op, int rc, struct event *event)
 	event->zk_answered.op = op->id;
 	event->zk_answered.code = zk_reply_code(rc);
 	if (event->zk_answered.code == ZK_REFUSED)
-		event->zk_answered.data = slice_of(zerror(rc));
+		event->zk_answered.data = slice_of(zk_reply_sentence(rc));
 	if (ops && op->watched && rc == ZOK)
 		zk_paths_add(ops->paths, op->watched, event->zk_answered.children ? ZK_PATH_CHILDREN : ZK_PATH_DATA);
 	if (ops)

@@ -1,7 +1,7 @@
 /*
  * The paths on which watches stand in ZooKeeper. The C client would set all of them again in one packet when it
  * reconnects, and a packet of 1 MB is the end of the session; so they are taken off it at every disconnection, and
- * the broker sets anew what it needs.
+ * the broker sets anew what it needs. Its own count (core/quota.h) is a limit on how much that is, not the remedy.
  */
 #pragma once
 

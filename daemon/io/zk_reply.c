@@ -37,6 +37,15 @@ enum zk_code zk_reply_code(int rc)
 	}
 }
 
+const char *zk_reply_sentence(int rc)
+{
+	if (rc == ZNOAUTH)
+		return "not authenticated: no ACL allows it to who zookeeper.auth_file says we are";
+	if (rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
+		return "the server serves nobody who does not authenticate: set zookeeper.auth_file";
+	return zerror(rc);
+}
+
 struct zk_stat zk_reply_stat(const struct Stat *stat)
 {
 	if (!stat)

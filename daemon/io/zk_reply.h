@@ -16,6 +16,8 @@ void zk_reply_deinit(struct zk_reply *r);
  * refusal; whatever else is not known to be definite is of unknown outcome.
  */
 enum zk_code zk_reply_code(int rc);
+/* A refusal, for people. */
+const char *zk_reply_sentence(int rc);
 /* All zero for NULL. */
 struct zk_stat zk_reply_stat(const struct Stat *stat);
 /* Sets count and children; never NULL. They live until the next call. `names` may be NULL. */

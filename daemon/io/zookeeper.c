@@ -2,10 +2,12 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/log.h"
@@ -15,8 +17,8 @@
 #include "io/watch.h"
 #include "io/worker.h"
 #include "io/zk_handle.h"
+#include "io/zk_probe.h"
 
-#define BACKOFF_MIN_NS (100 * CLOCK_NS_PER_MS)
 #define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
 #define RESOLVE_NS (5 * CLOCK_NS_PER_S) /* between look-ups while there is no connection */
 
@@ -47,16 +49,58 @@ struct zookeeper {
 	char *addresses; /* NULL: not known yet */
 	bool opening;    /* a session is to be opened ... */
 	int64_t open_ns; /* ... not before this */
-	int64_t backoff_ns;
+	struct backoff backoff;
 	bool known; /* the broker was told of the present session */
 	bool stopped;
 	struct work farewell;
-	struct log_rate rate_refused, rate_open, rate_names;
+	struct zk_probe *probe;
+	struct log_rate rate_refused, rate_open, rate_names, rate_trouble[ZK_HANDLE_TROUBLES];
 };
 
 static void zookeeper_retry(struct zookeeper *z)
 {
 	z->opening = true;
+}
+
+static void zookeeper_tell_trouble(struct zookeeper *z, bool refused, const char *sentence)
+{
+	const struct event event = {
+		.type = EVENT_ZK_TROUBLE,
+		.zk_trouble = { .refused = refused, .sentence = slice_of(sentence) },
+	};
+
+	loop_event(z->loop, &event);
+}
+
+/* That nothing answers is said by the broker when it lasts. */
+static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
+{
+	struct zookeeper *z = arg;
+
+	switch (kind) {
+	case ZK_HANDLE_UNREACHABLE:
+		break;
+	case ZK_HANDLE_SILENT:
+	case ZK_HANDLE_CLOSED:
+		log_rated(&z->rate_trouble[kind], LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		break;
+	case ZK_HANDLE_BOGUS:
+	case ZK_HANDLE_DENIED:
+		log_rated(&z->rate_trouble[kind], LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+		break;
+	}
+	zookeeper_tell_trouble(z, kind != ZK_HANDLE_UNREACHABLE && kind != ZK_HANDLE_SILENT, sentence);
+}
+
+static void zookeeper_learned(void *arg, int64_t bytes, const char *server)
+{
+	const struct event event = {
+		.type = EVENT_ZK_PACKET,
+		.zk_packet = { .bytes = bytes, .server = slice_of(server) },
+	};
+	struct zookeeper *z = arg;
+
+	loop_event(z->loop, &event);
 }
 
 static void zookeeper_event(void *arg, const struct event *event)
@@ -67,8 +111,13 @@ static void zookeeper_event(void *arg, const struct event *event)
 	if (z->opening)
 		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
+		char server[ZK_SERVER_NAME_MAX];
+
 		z->known = true;
-		z->backoff_ns = BACKOFF_MIN_NS;
+		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
+		zk_probe_connected(z->probe, server);
+	} else if (event->type == EVENT_ZK_ANSWERED && event->zk_answered.code < ZK_REFUSED) {
+		backoff_reset(&z->backoff);
 	} else if (event->type == EVENT_ZK_EXPIRED) {
 		if (!z->known) {
 			zookeeper_retry(z);
@@ -85,6 +134,7 @@ static void zookeeper_refused(void *arg, const char *sentence)
 	struct zookeeper *z = arg;
 
 	log_rated(&z->rate_refused, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	zookeeper_tell_trouble(z, true, sentence);
 	/* A session that can only be continued there is given up. */
 	if (z->known)
 		zookeeper_event(z, &expired);
@@ -109,15 +159,21 @@ static void look_up_run(struct work *work)
 
 static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 {
-	if (found->failed)
-		log_rated(&z->rate_names, LOG_LEVEL_WARNING, "ZooKeeper servers that cannot be looked up: %s",
-			  found->failed);
+	if (found->failed) {
+		char sentence[512];
+
+		snprintf(sentence, sizeof(sentence), "servers that cannot be looked up: %s", found->failed);
+		log_rated(&z->rate_names, LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		if (!zk_handle_connected(z->handle))
+			zookeeper_tell_trouble(z, false, sentence);
+	}
 	if (found->servers && !(z->addresses && resolve_same(z->addresses, found->servers))) {
 		free(z->addresses);
 		z->addresses = found->servers;
 		found->servers = NULL;
 		log_debug("ZooKeeper servers: %s", z->addresses);
 		zk_handle_set_servers(z->handle, z->addresses);
+		zk_probe_servers(z->probe, z->addresses);
 	}
 	resolved_free(found);
 }
@@ -135,7 +191,7 @@ static void look_up_done(struct work *work)
 struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf)
 {
 	struct zookeeper *z = mem_new(sizeof(*z));
-	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_refused };
+	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
 	/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
 	const struct zk_handle_conf handle_conf = {
 		.timeout_ms = conf->timeout_ms,
@@ -150,7 +206,7 @@ struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const 
 	z->conf = *conf;
 	z->handle = zk_handle_new(loop_base(loop), &handle_conf, &owner);
 	z->timer = watch_new(loop_base(loop), zookeeper_timer, z);
-	z->backoff_ns = BACKOFF_MIN_NS;
+	z->probe = zk_probe_new(loop_base(loop), conf->packet_bytes, zookeeper_learned, z);
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
@@ -169,6 +225,7 @@ void zookeeper_free(struct zookeeper *z)
 		mem_free(f);
 	}
 	zk_handle_free(z->handle);
+	zk_probe_free(z->probe);
 	watch_free(z->timer);
 	resolved_free(&z->look_up.found);
 	free(z->addresses);
@@ -232,24 +289,19 @@ static void zookeeper_look_up(struct zookeeper *z)
 	}
 }
 
-static void zookeeper_back_off(struct zookeeper *z)
-{
-	int64_t jitter_ns = random() % (z->backoff_ns / 2);
-
-	z->open_ns = loop_now(z->loop) + z->backoff_ns / 2 + jitter_ns;
-	z->backoff_ns = 2 * z->backoff_ns < BACKOFF_MAX_NS ? 2 * z->backoff_ns : BACKOFF_MAX_NS;
-}
-
 static void zookeeper_connect(struct zookeeper *z)
 {
+	char sentence[128];
 	int rc;
 
 	z->opening = false;
-	zookeeper_back_off(z);
+	z->open_ns = loop_now(z->loop) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
 	rc = zk_handle_connect(z->handle, z->addresses);
 	if (rc == 0)
 		return;
-	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: no session can be opened: %s", strerror(-rc));
+	snprintf(sentence, sizeof(sentence), "no session can be opened: %s", strerror(-rc));
+	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	zookeeper_tell_trouble(z, false, sentence);
 	zookeeper_retry(z);
 }
 
@@ -303,6 +355,7 @@ void zookeeper_stop(struct zookeeper *z, bool close_session)
 	assert(!z->stopped);
 	z->stopped = true;
 	watch_clear(z->timer);
+	zk_probe_stop(z->probe);
 	if (close_session && zk_handle_connected(z->handle)) {
 		zk_handle_detach(z->handle);
 		z->farewell = (struct work){ .run = farewell_run, .done = farewell_done };

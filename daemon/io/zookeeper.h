@@ -1,7 +1,8 @@
 /*
  * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker what came of them. Decides
  * when to open a session (with a back-off, in no hurry against a server that lies), looks up names in the worker,
- * again while no server can be reached, and answers what cannot be sent.
+ * again while no server can be reached, asks how large a packet the servers take, and answers what cannot be sent.
+ * Whatever keeps it from a session it logs, now and then, and tells the broker each time.
  */
 #pragma once
 
@@ -17,6 +18,7 @@ struct zookeeper;
 struct zookeeper_conf {
 	const char *servers; /* as in the configuration; must outlive the adapter */
 	int timeout_ms, tick_ms;
+	int64_t packet_bytes; /* the largest packet that the limits may need */
 	const char *secret; /* "user:password"; NULL: none. Must outlive the adapter */
 };
 

@@ -201,6 +201,18 @@ static void host_isolate(struct world *w, struct host *h, int64_t until)
 		conn_stall(w, h->zk->conn, until);
 }
 
+/* No longer than a few znodes' paths, or long enough again. */
+static void packet_learn(struct world *w, struct host *h)
+{
+	struct event e = { .type = EVENT_ZK_PACKET };
+
+	if (!h->broker || h->stopped_until > w->sched.now)
+		return;
+	e.zk_packet.bytes = rng_percent(&w->rng, 50) ? 0 : rng_between(&w->rng, 800, 1500);
+	e.zk_packet.server = SLICE("server");
+	host_handle(h, &e);
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	static const char *const names[] = {
@@ -263,6 +275,9 @@ static void fault(struct world *w, enum fault kind)
 		break;
 	case FAULT_REFUSE:
 		w->zk.refuses_until = until;
+		break;
+	case FAULT_PACKET:
+		packet_learn(w, any_host(w));
 		break;
 	case FAULT_COUNT:
 		break;

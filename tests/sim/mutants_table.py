@@ -5,6 +5,7 @@ seen (session.h) makes the other rules about time a second line of defence, and 
 lost wake-ups: those mutants break both.
 """
 
+BROKER = "daemon/core/broker.c"
 CLAIM = "daemon/core/claim.c"
 DIRECTORY = "daemon/core/directory.c"
 SESSION = "daemon/core/session.c"
@@ -14,8 +15,17 @@ SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 FLAVOUR = "daemon/core/flavour.c"
+MAIL = "daemon/core/mail.c"
+LETTER = "daemon/core/letter.c"
+REVOKE = "daemon/core/revoke.c"
+DEMAND = "daemon/core/demand.c"
 
 MUTANTS = [
+    ("watches are counted before they are set", [
+        (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("a lock that a watch event changed is not settled", [
+        (DIRECTORY, "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);\n\tlock_touch(lock);",
+         "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);")], 1000),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
@@ -175,4 +185,28 @@ MUTANTS = [
         (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
     ("the name asked for takes in what the server adds", [
         (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
+    ("a letter is acted upon before it is deleted", [
+        (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b,",
+         "\tif (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_UNKNOWN ||\n"
+         "\t    event->zk_answered.code == ZK_REFUSED)\n\t\tact(b,")], 3000),
+    ("a letter is acted upon whoever deleted it", [
+        (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b,", "\tact(b,")], 3000),
+    ("who loses a lock by force is not told", [
+        (REVOKE, "\tgrant_lose_all(lock);\n",
+         "\twhile ((g = TAILQ_FIRST(&lock->grants)))\n\t\tgrant_end(g);\n")], 100),
+    ("the znode is deleted although the owner answered", [
+        (DEMAND, "\tif (holders == REVOKE_NOT_MINE)", "\tif (true)")], 1000),
+    ("the znode is deleted and nobody is asked", [
+        (DEMAND, "\t\tif (t->host.len) {\n\t\t\task(", "\t\tif (t->host.len && !force) {\n\t\t\task(")], 300),
+    ("a letter that was never answered stays in its box", [
+        (LETTER, "void letter_due(struct letter *l)\n{\n\twithdraw(l);", "void letter_due(struct letter *l)\n{")], 3000),
+    ("a letter of unknown outcome is forgotten", [
+        (LETTER, "\t\tl->demand = 0;\n\t\twithdraw(l);\n\t\tbreak;", "\t\tletter_free(l);\n\t\tbreak;")], 5000),
+    ("the mailbox is not watched again", [
+        (MAIL, "\tif (b->mail.state == MAIL_WATCHING)\n\t\tlist(b);\n\telse",
+         "\tif (b->mail.state == MAIL_WATCHING)\n\t\treturn true;\n\telse")], 1000),
+    ("what comes while the mailbox is read is overlooked", [
+        (MAIL, "\tif (m->again) {", "\tif (false) {")], 5000),
+    ("a mailbox that is gone is not made anew", [
+        (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
 ]

@@ -143,6 +143,13 @@ void trace_event(struct host *h, const struct event *e)
 		trace_line(h->w, lock_in(h->w, e->zk_watch.path), "host %d <- zk: %s %.*s", h->index, watches[e->zk_watch.type],
 			   (int)e->zk_watch.path.len, e->zk_watch.path.data);
 		break;
+	case EVENT_ZK_TROUBLE:
+		trace_line(h->w, -1, "host %d <- zk: trouble: %.*s", h->index, (int)e->zk_trouble.sentence.len,
+			   e->zk_trouble.sentence.data);
+		break;
+	case EVENT_ZK_PACKET:
+		trace_line(h->w, -1, "host %d <- zk: packets of %" PRId64, h->index, e->zk_packet.bytes);
+		break;
 	case EVENT_TOKENS:
 		trace_line(h->w, -1, "host %d <- tokens below %" PRId64, h->index, e->tokens.limit);
 		break;

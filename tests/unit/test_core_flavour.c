@@ -167,6 +167,18 @@ static void a_lock_of_a_prefix_is_made_where_it_belongs(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
+static void kazoos_directories_are_not_taken_away(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK k1");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_op(f, EFFECT_ZK_CREATE, "__lock__");
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list */
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/kazoo/1")->effect.create, ZK_PERSISTENT);
+}
+
 static void a_host_of_another_flavour_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -185,6 +197,7 @@ int main(void)
 		TEST(contenders_are_named_by_flavour),
 		TEST(numbers_past_the_wrap_are_read_in_every_flavour),
 		TEST(a_lock_of_a_prefix_is_made_where_it_belongs),
+		TEST(kazoos_directories_are_not_taken_away),
 		TEST(a_host_of_another_flavour_is_told),
 #undef TEST
 	};

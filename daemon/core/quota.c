@@ -1,0 +1,131 @@
+#include "core/quota.h"
+
+#include "core/state.h"
+
+enum {
+	WATCH_OVERHEAD = 4,  /* the length before a path */
+	REQUEST_SLACK = 512, /* header, ACL, what the data say besides the host's name: at most a holder (detail.c) */
+};
+
+size_t quota_path_max(const struct broker *b)
+{
+	size_t configured = b->conf->limits.session_path_bytes;
+	size_t taken = (size_t)b->packet_bytes / 10 * 9;
+
+	return b->packet_bytes && taken < configured ? taken : configured;
+}
+
+static size_t znode_path(const struct lock *lock)
+{
+	return lock->directory.path.len + CONTENDER_NAME_MAX;
+}
+
+static bool is_oversize(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+
+	return b->packet_bytes && znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK > (size_t)b->packet_bytes;
+}
+
+const char *quota_refuses(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+	size_t max = quota_path_max(b), watches = znode_path(lock) + WATCH_OVERHEAD;
+
+	if (is_oversize(lock))
+		return "that name is too long for the packets this ZooKeeper server takes";
+	if (b->path_bytes + znode_path(lock) > max)
+		return "this host's session has as many znodes as ZooKeeper can take";
+	if (lock->directory.watch == DIRECTORY_WATCH_NONE)
+		watches += lock->directory.path.len + WATCH_OVERHEAD;
+	if (b->watch_bytes + watches > max)
+		return "this host's session has as many watches as ZooKeeper can take";
+	return NULL;
+}
+
+static size_t claim_watches(const struct claim *c)
+{
+	size_t bytes = 0, directory = c->lock->directory.path.len + 1;
+
+	if (c->pred_watch)
+		bytes += directory + c->pred.len + WATCH_OVERHEAD;
+	if (c->own_watch)
+		bytes += directory + strlen(c->name) + WATCH_OVERHEAD;
+	return bytes;
+}
+
+size_t quota_watches(const struct lock *lock)
+{
+	size_t bytes = 0;
+	const struct claim *c;
+
+	if (lock->directory.watch != DIRECTORY_WATCH_NONE)
+		bytes += lock->directory.path.len + WATCH_OVERHEAD;
+	if (lock->claim)
+		bytes += claim_watches(lock->claim);
+	if (lock->next)
+		bytes += claim_watches(lock->next);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		bytes += claim_watches(c);
+	return bytes;
+}
+
+void quota_recount(struct lock *lock)
+{
+	struct broker *b = lock->broker;
+	size_t bytes = quota_watches(lock);
+
+	b->watch_bytes += bytes - lock->watch_bytes;
+	lock->watch_bytes = bytes;
+}
+
+/* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
+static void give_up(struct lock *lock)
+{
+	struct claim *c;
+
+	request_fail_all(lock, ERROR_LIMIT, "that name is too long for the packets this ZooKeeper server takes");
+	grant_lose_all(lock);
+	while ((c = TAILQ_FIRST(&lock->leaving)))
+		claim_free(c);
+	while (lock->claim)
+		claim_free(lock->claim);
+}
+
+static void put(struct bytes *out, const char *text, size_t number)
+{
+	bytes_text(out, text);
+	bytes_int(out, (int64_t)number);
+}
+
+static void say(struct broker *b, struct slice server)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin = broker_log_begin(b);
+
+	if (quota_path_max(b) == b->conf->limits.session_path_bytes) {
+		put(out, "ZooKeeper takes packets that are large enough for limits.session_path_bytes = ",
+		    b->conf->limits.session_path_bytes);
+		broker_log_end(b, EFFECT_LEVEL_INFO, begin);
+		return;
+	}
+	bytes_slice(out, server);
+	put(out, " takes packets of no more than ", (size_t)b->packet_bytes);
+	put(out, " bytes, too few for limits.session_path_bytes = ", b->conf->limits.session_path_bytes);
+	put(out, ": the locks of this host are limited to ", quota_path_max(b));
+	bytes_text(out, " bytes of paths. Raise jute.maxbuffer on every server, or lower the limit");
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+void quota_packet(struct broker *b, const struct event *event)
+{
+	size_t before = quota_path_max(b);
+	struct lock *lock;
+
+	b->packet_bytes = event->zk_packet.bytes;
+	if (quota_path_max(b) != before)
+		say(b, event->zk_packet.server);
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (is_oversize(lock))
+			give_up(lock);
+}

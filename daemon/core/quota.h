@@ -1,0 +1,34 @@
+/*
+ * What one session may put into one packet. Closing a session logs all its ephemeral paths in one transaction, and
+ * one that is larger than jute.maxbuffer lets the ensemble down, also whenever it reads that log again; watches may
+ * be set again in one packet. So both are counted in bytes, and a claim that would pass the limit is refused.
+ *
+ *   limit      | is
+ *   configured | limits.session_path_bytes
+ *   effective  | the same, or nine tenths of the largest packet a server takes when that is less
+ *
+ * A watch counts its path and four bytes of length: the children watch of a directory while it is asked for or
+ * armed, those on a predecessor and on an own znode while the claim rests on them. One that nobody rests on any more
+ * (its waiter went first) stands until its znode goes and is not counted: the adapter never sets it again.
+ *
+ * A single request larger than the server takes costs the connection each time, and in the end the session: a lock
+ * whose name makes such requests is refused, and one that is already under way is given up.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct broker;
+struct event;
+struct lock;
+
+size_t quota_path_max(const struct broker *b);
+/* EVENT_ZK_PACKET. */
+void quota_packet(struct broker *b, const struct event *event);
+/* NULL: one more claim of this lock is within all limits. Else the sentence for who asked. */
+const char *quota_refuses(const struct lock *lock);
+/* What the watches of a lock count, from its flags. */
+size_t quota_watches(const struct lock *lock);
+/* Once a lock that was touched is settled. */
+void quota_recount(struct lock *lock);

@@ -1,0 +1,102 @@
+"""Servers on loopback that only pretend to be ZooKeeper, or stand between a daemon and a real one."""
+
+import select
+import socket
+import struct
+import threading
+import time
+
+TIMEOUT_MS = 3000
+
+
+def handshake(timeout_ms=TIMEOUT_MS, session=0x123456789, read_only=False):
+    """A server's answer to a client's handshake."""
+    body = struct.pack(">iiqi", 0, timeout_ms, session, 16) + b"p" * 16 + bytes([read_only])
+    return struct.pack(">i", len(body)) + body
+
+
+class Listener:
+    """Calls serve(connection) in a thread for each connection; `times` has when they came."""
+
+    def __init__(self):
+        self.times = []
+        self.open = []
+        self.tick_ms = 500
+        self.listening = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.address = "127.0.0.1:%d" % self.listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            self.times.append(time.monotonic())
+            self.open.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        try:
+            self.serve(connection)
+        except OSError:
+            pass
+
+    def serve(self, connection):
+        raise NotImplementedError
+
+    def end(self):
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        for connection in self.open:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            connection.close()
+
+
+class Liar(Listener):
+    """Answers whatever it is sent with `answer`: None closes at once, b"" never answers."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        super().__init__()
+
+    def serve(self, connection):
+        if self.answer is None:
+            connection.close()
+            return
+        connection.recv(1000)
+        connection.sendall(self.answer)
+        while connection.recv(1000):
+            pass
+
+
+class Proxy(Listener):
+    """Passes on what begins with a handshake. Any other connection is given to odd(), with the length it sent."""
+
+    def __init__(self, port, odd):
+        self.port = port
+        self.odd = odd
+        self.lengths = []
+        super().__init__()
+
+    def serve(self, connection):
+        head = connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4:
+            return
+        (length,) = struct.unpack(">i", head)
+        if length not in range(40, 50):
+            self.lengths.append(length)
+            self.odd(connection)
+            return
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            server.sendall(head)
+            while True:
+                for ready in select.select([connection, server], [], [])[0]:
+                    data = ready.recv(65536)
+                    if not data:
+                        connection.close()
+                        return
+                    (server if ready is connection else connection).sendall(data)

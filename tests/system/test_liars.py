@@ -1,0 +1,200 @@
+"""What cannot be used as a ZooKeeper server: each kind has a clear line in the log and in INFO, is tried again less and
+less often and never in step, and is forgotten as soon as something better answers."""
+
+import shutil
+import time
+
+import kazoo.client
+import kazoo.security
+import pytest
+
+import fakezk
+import harness
+from harness import FAST, FAST_TICK_MS
+
+LIARS = {
+    "http": (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nyou are not speaking HTTP\r\n", "is no ZooKeeper server"),
+    "closes": (None, "closed the connection instead of answering the handshake"),
+    "read-only": (fakezk.handshake(read_only=True), "is read-only"),
+    "absurd timeout": (fakezk.handshake(timeout_ms=540291120), "gave a session timeout of 540291120 ms"),
+    "short timeout": (fakezk.handshake(timeout_ms=100), "gave a session timeout of 100 ms"),
+    "no session": (fakezk.handshake(session=0), "gave no session"),
+    "silent": (b"", "does not answer the handshake"),
+    "silent afterwards": (fakezk.handshake(), None),
+}
+
+
+@pytest.fixture
+def liars():
+    made = []
+
+    def make(kind, *args):
+        made.append(kind(*args))
+        return made[-1]
+
+    yield make
+    for liar in made:
+        liar.end()
+
+
+@pytest.fixture
+def lonely(daemons):
+    """A daemon that gets no session."""
+
+    def make(zk, **options):
+        d = harness.Daemon(zk, wait=False, **options)
+        d.has_session = False
+        daemons.list.append(d)
+        d.start()
+        return d
+
+    return make
+
+
+@pytest.fixture
+def secret(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text("broker:s3cret\n")
+    path.chmod(0o600)
+    return str(path)
+
+
+def gaps(liar):
+    return [b - a for a, b in zip(liar.times, liar.times[1:])]
+
+
+# ---- servers that are none ----
+
+
+@pytest.mark.parametrize("answer, says", LIARS.values(), ids=LIARS.keys())
+def test_a_liar_is_named_and_left_alone_more_and_more(liars, lonely, answer, says):
+    both = [liars(fakezk.Liar, answer) for _ in range(2)]
+    pair = [lonely(liar, **FAST) for liar in both]
+    time.sleep(8)
+    for liar, d in zip(both, pair):
+        # Delays of 0.1 s that double, each between its half and the whole; nothing faster, no silence either.
+        assert 3 <= len(liar.times) <= 14, gaps(liar)
+        info = d.info()
+        assert info["session_state"] == "none" and info["zookeeper_state"] in ("refused", "connecting")
+        assert info["asked_timeout_ms"] == "3000"
+        if says:
+            assert info["session_why"].startswith("never connected; trying for ")
+            assert liar.address in info["trouble"] and says in info["trouble"]
+            assert 0 <= int(info["trouble_age_ms"]) < 8500 and int(info["disconnected_ms"]) > 7000
+            assert 1 <= d.log().count(says) <= 7, d.log()  # five lines in ten seconds, and in the complaints
+    # Two daemons against liars of one kind drift apart.
+    assert any(abs(a - b) > 0.005 for a, b in zip(gaps(both[0]), gaps(both[1])))
+
+
+def test_nobody_listens(lonely):
+    d = lonely(harness.NoZookeeper)
+    harness.wait_until(lambda: "cannot be reached" in d.info()["trouble"], "the trouble")
+    assert d.info()["zookeeper_state"] == "connecting"
+    assert d.info()["session_why"].startswith("never connected")
+    harness.wait_until(lambda: "trying on; 127.0.0.1:1 cannot be reached" in d.log(), "the complaint")
+    assert "STATUS=127.0.0.1:1 cannot be reached" in d.notified(1)
+
+
+def test_names_that_nobody_knows(lonely):
+    d = lonely(harness.NoZookeeper, zookeeper__servers="no-such-host.invalid:2181")
+    harness.wait_until(lambda: "no-such-host.invalid" in d.info()["trouble"], "the trouble")
+    assert "cannot be looked up" in d.info()["trouble"] and "no-such-host.invalid" in d.log()
+
+
+def test_a_liar_beside_a_server_costs_nothing(liars, daemons, zk, root, clients):
+    liar = liars(fakezk.Liar, LIARS["http"][0])
+    d = daemons(zk, root, zookeeper__servers=f"{liar.address},{zk.address}")
+    assert isinstance(clients(d).call("LOCK", "a", "WAIT", 20000), int)
+    info = d.info()
+    assert info["trouble"] == "" and info["trouble_age_ms"] == "0" and info["zookeeper_state"] == "connected"
+    assert info["session_why"].startswith("last proof ") and info["disconnected_ms"] == "0"
+
+
+def test_a_wiped_ensemble_ends_the_session_and_a_new_one_begins(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST)
+    c = clients(d)
+    c.call("LOCK", "a")
+    zk.kill()
+    shutil.rmtree(f"{zk.dir}/data")
+    zk.start()
+    harness.wait_until(lambda: "data are older than this session" in d.info()["trouble"], "the trouble")
+    harness.wait_until(lambda: d.info()["session_state"] == "safe", "a new session")
+    assert d.info()["trouble"] == "" and "data are older" in d.log()
+    assert c.call("LOCK", "a", "WAIT", 20000).code == "LOST"
+
+
+# ---- the life of a session, in words ----
+
+
+def test_info_tells_the_life_of_a_session(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST)
+    c = clients(d)
+    c.call("LOCK", "a")
+    assert d.info()["session_why"].startswith("last proof ")
+
+    def whys(state, word):
+        info = d.info()
+        return info["session_state"] == state and word in info["session_why"]
+
+    zk.kill()
+    harness.wait_until(lambda: whys("jeopardy", "not connected; lost in "), "jeopardy")
+    harness.wait_until(lambda: whys("lost", "every grant made before is void; "), "the loss")
+    assert int(d.info()["disconnected_ms"]) > 1000
+    zk.start()
+    harness.wait_until(lambda: d.info()["session_state"] == "safe", "a session again")
+    assert d.info()["disconnected_ms"] == "0" and d.info()["trouble"] == ""
+
+
+def test_another_timeout_than_asked_for_is_told_once(daemons, zk, root):
+    d = daemons(zk, root, zookeeper__session_timeout_ms=60000)
+    info = d.info()
+    assert (info["asked_timeout_ms"], info["session_timeout_ms"]) == ("60000", "40000")
+    assert d.log().count("grant a session timeout of 40000 ms, asked for were 60000 ms") == 1
+
+
+# ---- authentication ----
+
+
+def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, secret):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    k = kazoo.client.KazooClient(hosts=zk.address, auth_data=[("digest", "other:one")])
+    k.start(timeout=harness.PATIENCE)
+    k.create("/t", acl=[kazoo.security.make_digest_acl("other", "one", all=True)])
+    k.create("/t/.hosts", acl=[kazoo.security.make_digest_acl("other", "one", all=True)])
+    d = lonely(zk, zookeeper__auth_file=secret, **FAST)
+    harness.wait_until(lambda: "refuses to announce this host: not authenticated" in d.info()["trouble"], "the trouble")
+    time.sleep(2)
+    assert d.log().count("refuses to announce this host") == 1
+    for path in ("/t/.hosts", "/t"):
+        k.set_acls(path, kazoo.security.OPEN_ACL_UNSAFE)
+    harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
+    harness.wait_until(lambda: d.info()["trouble"] == "", "the trouble to be over")
+    k.stop()
+    k.close()
+
+
+def assert_slow(d, says, errors):
+    """Refused, said in a few lines, and not tried again at once for ever."""
+    harness.wait_until(lambda: says in d.info()["trouble"], "the trouble")
+    time.sleep(6)
+    info = d.info()
+    assert says in info["trouble"] and info["zookeeper_state"] == "refused"
+    assert 2 <= int(info["suspensions_total"]) <= 12
+    assert 1 <= d.log().count(says) <= errors, d.log()
+    assert len(d.log().splitlines()) < 25, d.log()
+
+
+ENFORCED = ["-Dzookeeper.enforce.auth.enabled=true", "-Dzookeeper.enforce.auth.schemes=digest"]
+
+
+def test_a_server_that_demands_authentication(own_zk, lonely, daemons, clients, secret):
+    zk = own_zk(jvm=ENFORCED)
+    assert_slow(lonely(zk), "serves nobody who does not authenticate: set zookeeper.auth_file", 3)
+    assert isinstance(clients(daemons(zk, zookeeper__auth_file=secret)).call("LOCK", "a"), int)
+
+
+def test_a_server_that_knows_no_digest(own_zk, lonely, secret):
+    zk = own_zk(jvm=["-Dzookeeper.DigestAuthenticationProvider.enabled=false"])
+    assert_slow(lonely(zk, zookeeper__auth_file=secret), "refuses the authentication", 5)

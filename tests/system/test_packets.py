@@ -1,0 +1,149 @@
+"""How large a packet the servers take (jute.maxbuffer): found out without harm, believed only when it is certain, and
+obeyed, for a session that is larger takes the ensemble down for good (ZOOKEEPER-4306)."""
+
+import glob
+import time
+
+import kazoo.client
+import pytest
+
+import fakezk
+import harness
+
+NETTY = ["-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"]
+
+
+def wait_packet(d, what=lambda n: n > 0):
+    return harness.wait_until(lambda: what(int(d.info("zookeeper")["packet_bytes"])) and d.info(), "the limit")
+
+
+@pytest.mark.parametrize("kind", ["nio", "netty"])
+def test_a_server_that_takes_less_lowers_the_limit(own_zk, daemons, monkeypatch, kind):
+    monkeypatch.setattr(harness, "JARS", ":".join([harness.JARS, *glob.glob("/usr/share/java/netty-*.jar")]))
+    zk = own_zk(jvm=["-Djute.maxbuffer=50000", *(NETTY if kind == "netty" else [])])
+    d = daemons(zk)
+    info = wait_packet(d)
+    found = int(info["packet_bytes"])
+    assert 48000 <= found <= 50000
+    assert int(info["limit_session_path_bytes"]) == found // 10 * 9
+    assert info["configured_session_path_bytes"] == "900000"
+    assert d.log().count(f"takes packets of no more than {found} bytes") == 1
+    assert "jute.maxbuffer" in d.log()
+    for what in ("suspensions_total", "jeopardies_total", "stalls_total"):
+        assert info[what] == "0"
+
+
+def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, daemons, clients):
+    zk = own_zk()
+    proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
+    proxy.tick_ms = zk.tick_ms
+    d = daemons(proxy)
+    harness.wait_until(lambda: proxy.lengths, "the question")
+    time.sleep(1)
+    assert proxy.lengths == [990000]
+    info = d.info()
+    assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
+    assert "packets" not in d.log()
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+    proxy.end()
+
+
+def slowly(connection):
+    time.sleep(1.5)
+    connection.close()
+
+
+def chatty(connection):
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    connection.close()
+
+
+@pytest.mark.parametrize("odd, asked", [
+    (lambda c: c.close(), [990000, 64]), (slowly, [990000]), (chatty, [990000]),
+], ids=["closes everything", "slow", "says something"])
+def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, asked):
+    """A proxy that closes what it does not understand, a server too slow to close in time, one that talks."""
+    zk = own_zk()
+    proxy = fakezk.Proxy(zk.port, odd)
+    proxy.tick_ms = zk.tick_ms
+    d = daemons(proxy)
+    harness.wait_until(lambda: len(proxy.lengths) == len(asked), "the questions")
+    time.sleep(1)
+    assert proxy.lengths == asked
+    info = d.info()
+    assert info["packet_bytes"] == "0" and info["limit_session_path_bytes"] == "900000"
+    assert info["suspensions_total"] == "0" and info["trouble"] == ""
+    proxy.end()
+
+
+def test_a_server_that_was_given_more_gives_the_limit_back(own_zk, daemons):
+    zk = own_zk(jvm=["-Djute.maxbuffer=50000"])
+    d = daemons(zk)
+    wait_packet(d)
+    time.sleep(10)  # sooner it is not asked again
+    zk.kill()
+    zk.jvm = []
+    zk.start()
+    info = wait_packet(d, lambda n: n == 0)
+    assert info["limit_session_path_bytes"] == "900000"
+    assert "large enough for limits.session_path_bytes = 900000" in d.log()
+
+
+def fill(client, count, name):
+    """Locks until the limit; returns how many were taken."""
+    for i in range(count):
+        answer = client.call("LOCK", name % i, "WAIT", 20000)
+        if isinstance(answer, harness.Error):
+            assert answer.code == "LIMIT", answer
+            return i
+    return count
+
+
+def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients):
+    """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""
+    zk = own_zk(jvm=["-Djute.maxbuffer=4000"])
+    d = daemons(zk, limits={"grants_per_client": 1000}, locks__linger_ms=0)
+    wait_packet(d)
+    c = clients(d)
+    taken = fill(c, 300, "a-lock-of-some-length-%d")
+    assert 10 <= taken <= 60
+    info = d.info()
+    assert int(info["session_path_bytes"]) <= int(info["limit_session_path_bytes"]) < 3600
+    zk.kill()
+    zk.start()
+    harness.wait_until(lambda: d.info()["session_state"] == "safe" and d.info()["connected"] == "1", "the session again")
+    assert c.call("UNLOCK", "a-lock-of-some-length-0") == 0
+    assert isinstance(c.call("LOCK", "a-lock-of-some-length-0", "WAIT", 20000), int)
+    c.close()
+    assert d.terminate() == 0
+    harness.wait_until(lambda: zk.sessions() == {}, "the session to end")
+    zk.kill()
+    zk.start()
+
+    k = kazoo.client.KazooClient(hosts=zk.address)
+    k.start(timeout=harness.PATIENCE)
+    for i in range(300):
+        k.create(f"/t/a-znode-that-is-as-long-as-those-of-a-lock-are-{i}", ephemeral=True)
+    k.stop()
+    k.close()
+    zk.kill()
+    zk.spawn()
+    assert zk.process.wait(harness.PATIENCE) == 1
+    with open(f"{zk.dir}/log", encoding="utf-8") as f:
+        assert "Unreasonable length" in f.read()
+
+
+def test_one_name_that_is_too_long_does_not_cost_the_host_its_session(own_zk, daemons, clients):
+    """Every request that names it is larger than the server takes: it cuts the connection, until that is known."""
+    zk = own_zk(jvm=["-Djute.maxbuffer=1000"])
+    d = daemons(zk)
+    other, c = clients(d), clients(d)
+    token = other.call("LOCK", "a")
+    assert c.call("LOCK", "é" * 256, "WAIT", 25000).code == "LIMIT"
+    info = wait_packet(d)
+    assert info["sessions_lost_total"] == "0" and info["sessions_total"] == "1"
+    assert other.call("LOCK", "a") == token
+    before = d.info()["suspensions_total"]
+    assert c.call("LOCK", "é" * 255, "WAIT", 25000).code == "LIMIT"
+    assert isinstance(c.call("LOCK", "b", "WAIT", 20000), int)
+    assert d.info()["suspensions_total"] == before

@@ -1,0 +1,281 @@
+/* What INFO says of the session and of ZooKeeper; what one session may put into one packet. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/bytes.h"
+
+static const int64_t SESSION = 0x1234;
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 5; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* The line of INFO that begins with `key:` goes on with `value`. */
+static void expect_info(struct fixture *f, const char *key, const char *value)
+{
+	char line[64];
+	const char *found;
+	size_t len;
+
+	bytes_clear(&f->replies[4]);
+	fixture_ask(f, 4, "INFO");
+	bytes_char(&f->replies[4], '\0');
+	snprintf(line, sizeof(line), "\n%s:", key);
+	found = strstr(f->replies[4].data, line);
+	assert_non_null(found);
+	found += strlen(line);
+	len = strcspn(found, "\r");
+	if (len != strlen(value) || memcmp(found, value, len) != 0)
+		fail_msg("%s is \"%.*s\", not \"%s\"", key, (int)len, found, value);
+	bytes_clear(&f->replies[4]);
+}
+
+static void trouble(struct fixture *f, bool refused, const char *sentence)
+{
+	const struct event e = {
+		.type = EVENT_ZK_TROUBLE,
+		.zk_trouble = { .refused = refused, .sentence = slice_of(sentence) },
+	};
+
+	fixture_event(f, &e);
+}
+
+static void packet(struct fixture *f, int64_t bytes)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_PACKET, .zk_packet = { bytes, SLICE("server:1") } });
+}
+
+static void connected(struct fixture *f)
+{
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+}
+
+static void a_session_that_never_was_says_for_how_long(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_pass(f, 3000);
+	expect_info(f, "session_why", "never connected; trying for 3000 ms");
+	expect_info(f, "zookeeper_state", "connecting");
+	expect_info(f, "disconnected_ms", "3000");
+	expect_info(f, "asked_timeout_ms", "12000");
+	expect_info(f, "trouble", "");
+}
+
+static void a_trouble_lasts_until_a_write_is_answered(void **state)
+{
+	struct fixture *f = *state;
+
+	trouble(f, false, "a:1 cannot be reached");
+	fixture_pass(f, 700);
+	expect_info(f, "trouble", "a:1 cannot be reached");
+	expect_info(f, "trouble_age_ms", "700");
+	expect_info(f, "zookeeper_state", "connecting");
+	trouble(f, true, "a:1 is read-only");
+	expect_info(f, "trouble", "a:1 is read-only");
+	expect_info(f, "trouble_age_ms", "0");
+	expect_info(f, "zookeeper_state", "refused");
+	fixture_zk_connected(f, SESSION);
+	expect_info(f, "trouble", "a:1 is read-only");
+	expect_info(f, "session_why", "connected; no write was answered yet");
+	fixture_answer_session(f);
+	expect_info(f, "trouble", "");
+	expect_info(f, "zookeeper_state", "connected");
+}
+
+static void each_state_of_the_session_says_why(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	fixture_pass(f, 300);
+	expect_info(f, "session_why", "last proof 300 ms ago");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 4700);
+	expect_info(f, "session_state", "jeopardy");
+	expect_info(f, "session_why", "last proof 5000 ms ago; not connected; lost in 3000 ms unless a write is answered");
+	expect_info(f, "disconnected_ms", "4700");
+	fixture_pass(f, 4000);
+	expect_info(f, "session_why", "last proof 9000 ms ago; every grant made before is void; no connection");
+	fixture_pass(f, 10000);
+	expect_info(f, "session_why",
+		    "last proof 19000 ms ago; every grant made before is void; a new session is asked for");
+	fixture_zk_connected(f, SESSION + 1);
+	expect_info(f, "session_why", "connected; no write was answered yet");
+}
+
+static void a_refused_heartbeat_is_a_trouble_until_one_is_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_REFUSED);
+	expect_info(f, "trouble", "ZooKeeper refuses to announce this host: ");
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	expect_info(f, "trouble", "");
+}
+
+static void a_refused_join_outlives_the_heartbeats(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	connected(f);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to create the znode");
+	expect_info(f, "trouble", "ZooKeeper refuses to create a znode in /lb/a: ");
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	expect_info(f, "trouble", "ZooKeeper refuses to create a znode in /lb/a: ");
+	fixture_lock_held(f, 0, "b", 5, 77, name, sizeof(name));
+	expect_info(f, "trouble", "");
+}
+
+static void small_packets_lower_the_limit_and_large_ones_give_it_back(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	expect_info(f, "limit_session_path_bytes", "10000");
+	packet(f, 5000);
+	expect_info(f, "limit_session_path_bytes", "4500");
+	expect_info(f, "configured_session_path_bytes", "10000");
+	expect_info(f, "packet_bytes", "5000");
+	packet(f, 20000);
+	expect_info(f, "limit_session_path_bytes", "10000");
+	packet(f, 0);
+	expect_info(f, "limit_session_path_bytes", "10000");
+	expect_info(f, "packet_bytes", "0");
+}
+
+static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	connected(f);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	f->conf.limits.session_path_bytes = 1000;
+	packet(f, 700); /* 630 bytes of paths */
+	for (uint32_t i = 1; i < 9; i++) {
+		char lock[2] = { (char)('a' + i), 0 };
+
+		fixture_lock_held(f, i / 3, lock, 5, 77, name, sizeof(name));
+		fixture_expect(f, i / 3, ":78848");
+	}
+	packet(f, 600); /* 540, and 621 are used */
+	fixture_say(f, 3, "LOCK j", "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+}
+
+static void a_request_that_is_too_large_is_never_sent(void **state)
+{
+	struct fixture *f = *state;
+	char words[180] = "LOCK ", name[128];
+
+	connected(f);
+	packet(f, 700);
+	memset(words + 5, 'x', 150);
+	fixture_say(f, 0, words, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
+	fixture_no_op(f);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	packet(f, 0);
+	fixture_ask(f, 1, words);
+	fixture_op(f, EFFECT_ZK_GET, "xxx");
+}
+
+static void a_lock_under_way_that_is_too_large_is_given_up(void **state)
+{
+	struct fixture *f = *state;
+	char words[180] = "LOCK ";
+
+	connected(f);
+	memset(words + 5, 'x', 150);
+	fixture_ask(f, 0, words);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	packet(f, 700);
+	fixture_expect(f, 0, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
+	expect_info(f, "claims", "0");
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	fixture_no_op(f);
+}
+
+static void watches_are_counted_while_claims_rest_on_them(void **state)
+{
+	struct fixture *f = *state;
+	static const char foreign[] = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000001";
+	char name[128], watched[16];
+
+	connected(f);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	expect_info(f, "watch_path_bytes", "0");
+	fixture_pass(f, 1100); /* the children of /lb/a */
+	expect_info(f, "watch_path_bytes", "9");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign });
+	snprintf(watched, sizeof(watched), "%zu", 9 + strlen("/lb/a/") + strlen(name) + 4);
+	expect_info(f, "watch_path_bytes", watched);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	expect_info(f, "watch_path_bytes", "0");
+}
+
+static void a_claim_that_could_not_watch_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	connected(f);
+	f->conf.limits.session_path_bytes = 5 + 64 + 4 + 5 + 4 - 1;
+	fixture_say(f, 0, "LOCK a", "-LIMIT this host's session has as many watches as ZooKeeper can take");
+	f->conf.limits.session_path_bytes++;
+	fixture_ask(f, 0, "LOCK a");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_session_that_never_was_says_for_how_long),
+		TEST(a_trouble_lasts_until_a_write_is_answered),
+		TEST(each_state_of_the_session_says_why),
+		TEST(a_refused_heartbeat_is_a_trouble_until_one_is_taken),
+		TEST(a_refused_join_outlives_the_heartbeats),
+		TEST(small_packets_lower_the_limit_and_large_ones_give_it_back),
+		TEST(the_lowered_limit_refuses_and_takes_nothing_away),
+		TEST(a_request_that_is_too_large_is_never_sent),
+		TEST(a_lock_under_way_that_is_too_large_is_given_up),
+		TEST(watches_are_counted_while_claims_rest_on_them),
+		TEST(a_claim_that_could_not_watch_is_refused),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
