@@ -373,12 +373,22 @@ static bool asks_for_force(const struct host *h, int lock, int64_t since)
 	return false;
 }
 
+/* One that nothing ails answers in time. */
+static bool should_have_answered(const struct world *w, const struct host *owner, const struct host *asker)
+{
+	int64_t since = w->sched.now - 5 * SECOND;
+
+	return w->last_fault < since && w->mail_meddled_at < since && owner->conf.limits.session_path_bytes > 1000 &&
+	       !owner->stopping && !asker->stopping;
+}
+
 /* Only when its daemon has had its time, or there is none that could be asked. */
 static void check_force_deletes(struct host *h, struct slice path)
 {
 	struct world *w = h->w;
 	struct znode *n = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	const struct zdata *data;
+	struct host *owner;
 	int lock;
 
 	if (!n || !n->view[FAKEZK_TRUTH].exists)
@@ -387,9 +397,13 @@ static void check_force_deletes(struct host *h, struct slice path)
 	data = n->view[FAKEZK_TRUTH].data;
 	if (!asks_for_force(h, lock, w->sched.now))
 		world_fail(w, lock, "host %d deletes %s, which nobody wanted", h->index, n->path);
-	if (host_of(w, n->session) && data && memmem(data->bytes, data->len, "\nhost=", 6) &&
-	    !asks_for_force(h, lock, w->sched.now - 2 * SECOND))
-		world_fail(w, lock, "host %d deletes %s and gave its daemon no time", h->index, n->path);
+	owner = host_of(w, n->session);
+	if (owner && data && memmem(data->bytes, data->len, "\nhost=", 6)) {
+		if (!asks_for_force(h, lock, w->sched.now - 2 * SECOND))
+			world_fail(w, lock, "host %d deletes %s and gave its daemon no time", h->index, n->path);
+		if (should_have_answered(w, owner, h))
+			world_fail(w, lock, "host %d deletes %s, whose daemon should have answered", h->index, n->path);
+	}
 	w->stats->force_deleted++;
 	w->forced[w->forced_count++ % FORCED_MAX] = n->czxid;
 }

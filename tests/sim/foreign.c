@@ -258,6 +258,8 @@ static void operator_acts(void *world, uint64_t argument)
 		uint32_t place = rng_below(&w->rng, 3);
 		char path[64];
 
+		if (place > 0)
+			w->mail_meddled_at = w->sched.now;
 		snprintf(path, sizeof(path), "%s%u%s", places[place], rng_below(&w->rng, (uint32_t)w->host_count),
 			 place == 2 ? "/what" : "");
 		fakezk_operate(&w->zk, place == 2 ? EFFECT_ZK_CREATE : type, slice_of(path), SLICE("x"));

@@ -159,6 +159,7 @@ struct world {
 	size_t forced_count;
 	char letters[FORCED_MAX][64];   /* by which locks were taken, the latest */
 	size_t letter_count;
+	int64_t mail_meddled_at;        /* an operator deleted a mailbox, or put something into it */
 	uint64_t check_every;
 	bool tracing, trace_all;
 	struct trace *trace;
