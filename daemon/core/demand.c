@@ -74,10 +74,13 @@ static void serve_here(struct demand *d)
 	struct lock *lock = lock_find(d->client->broker, bytes_view(&d->name), false);
 	struct revoker by = revoke_by(d->client);
 
-	if (d->command == COMMAND_REVOKE)
-		d->holders += revoke_ask(lock, bytes_view(&d->reason));
-	else if (lock && lock->grant_count)
-		d->holders += revoke_force(lock, &by, (struct slice){ 0 });
+	if (d->command == COMMAND_REVOKE) {
+		d->holders = revoke_ask(lock, bytes_view(&d->reason));
+		return;
+	}
+	d->holders = revoke_force(lock);
+	if (d->holders)
+		revoke_log(d->client->broker, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
 }
 
 void demand_new(struct client *c, enum command command, struct slice name, struct slice reason)

@@ -49,7 +49,7 @@ static void log_word(struct bytes *out, struct slice word)
 		bytes_char(out, word.data[i] > ' ' && word.data[i] <= '~' ? word.data[i] : '?');
 }
 
-static void log_forced(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
+void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
 {
 	struct bytes *out = &b->out->arena;
 	size_t begin = broker_log_begin(b);
@@ -77,7 +77,7 @@ static void log_forced(struct broker *b, struct slice name, int64_t holders, con
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
-int64_t revoke_force(struct lock *lock, const struct revoker *by, struct slice id)
+int64_t revoke_force(struct lock *lock)
 {
 	int64_t count = 0;
 	struct grant *g;
@@ -90,7 +90,6 @@ int64_t revoke_force(struct lock *lock, const struct revoker *by, struct slice i
 	}
 	grant_lose_all(lock);
 	lock->broker->stats.forced_total += (uint64_t)count;
-	log_forced(lock->broker, bytes_view(&lock->name), count, by, id);
 	lock_touch(lock);
 	return count;
 }
@@ -154,11 +153,18 @@ static void force_received(struct broker *b, struct slice id, struct slice data)
 		.pid = record_number(data, "pid"),
 	};
 
-	if (!letter_host_valid(by.host)) {
+	struct slice name = record_get(data, "name");
+	int64_t holders = REVOKE_NOT_MINE;
+
+	if (!letter_host_valid(by.host) || !name_valid(name)) {
 		b->stats.mail_ignored_total++;
 		return;
 	}
-	answer(b, by.host, id, is_for_us(b, data) ? revoke_force(meant(b, data), &by, id) : REVOKE_NOT_MINE);
+	if (is_for_us(b, data)) {
+		holders = revoke_force(meant(b, data));
+		revoke_log(b, name, holders, &by, id);
+	}
+	answer(b, by.host, id, holders);
 }
 
 void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data)

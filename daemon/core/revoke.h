@@ -33,7 +33,9 @@ bool revoke_reason_valid(struct slice reason);
 struct revoker revoke_by(const struct client *c);
 /* Asks the holders here, each at most once a second. Returns how many there are. `lock` may be NULL. */
 int64_t revoke_ask(struct lock *lock, struct slice reason);
-/* Takes it from the holders here. Returns how many there were. `lock` may be NULL. `id`: of the letter, or empty. */
-int64_t revoke_force(struct lock *lock, const struct revoker *by, struct slice id);
+/* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
+int64_t revoke_force(struct lock *lock);
+/* Says so in the log. `id`: of the letter, or empty. */
+void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id);
 /* A letter of one of those kinds, which this host alone has got. */
 void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data);
