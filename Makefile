@@ -43,12 +43,12 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_claim.c test_core_flavour.c test_core_query.c test_core_revoke.c \
-	test_core_session.c test_core_status.c
+UNIT_CORE = test_core_lock.c test_core_mode.c test_core_claim.c test_core_flavour.c test_core_query.c \
+	test_core_revoke.c test_core_session.c test_core_status.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c caller.c asks.c checks.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+SIM = sim.c world.c host.c caller.c asks.c checks.c readers.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c

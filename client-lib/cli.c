@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
@@ -21,6 +21,7 @@ static const char help[] =
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
 	"\n"
 	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
+	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"

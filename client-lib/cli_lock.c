@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -38,6 +39,7 @@ struct lock_job {
 	struct lb *lb;
 	const char *name;
 	char **command;
+	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
 	sigset_t inherited; /* signal mask, for the command */
@@ -77,13 +79,24 @@ static int parse_seconds(const char *text, int64_t *ret_ms)
 
 static int parse_options(struct lock_job *job, int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "shared", no_argument, NULL, 's' },
+		{ "exclusive", no_argument, NULL, 'x' },
+		{ 0 },
+	};
 	int c;
 
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt(argc, argv, "+:nw:k:")) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:", options, NULL)) != -1) {
 		switch (c) {
+		case 's':
+			job->shared = true;
+			break;
+		case 'x':
+			job->shared = false;
+			break;
 		case 'n':
 			job->wait_ms = 0;
 			break;
@@ -98,6 +111,8 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 		case ':':
 			return cli_usage("-%c wants a number of seconds.", optopt);
 		case '?':
+			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
+				return cli_usage("lock has no option %s.", argv[optind - 1]);
 			return cli_usage("lock has no option -%c.", optopt);
 		}
 	}
@@ -356,7 +371,10 @@ static int take_and_run(struct lock_job *job)
 	int status;
 
 	introduce(job);
-	r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	if (job->shared)
+		r = lb_lock_shared(job->lb, job->name, job->wait_ms, &job->token);
+	else
+		r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

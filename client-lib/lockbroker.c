@@ -224,18 +224,25 @@ void lb_close(struct lb *lb)
 
 /* ---- locks ---- */
 
-enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+static enum lb_result take(struct lb *lb, const char *name, bool shared, int64_t timeout_ms, int64_t *ret_token)
 {
 	char digits[24];
-	struct slice words[] = { SLICE("LOCK"), slice_of(name), SLICE("WAIT"), { digits, 0 } };
+	struct slice words[5] = { SLICE("LOCK"), slice_of(name) };
 	enum lb_result r;
+	size_t argc = 2;
 
 	if (words[1].len > NAME_BYTES_MAX)
 		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	if (timeout_ms > TIMEOUT_MS_MAX)
 		timeout_ms = TIMEOUT_MS_MAX;
-	words[3].len = (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)timeout_ms);
-	r = ask(lb, timeout_ms < 0 ? 2 : 4, words, timeout_ms);
+	if (shared)
+		words[argc++] = SLICE("SHARED");
+	if (timeout_ms >= 0) {
+		words[argc++] = SLICE("WAIT");
+		words[argc].data = digits;
+		words[argc++].len = (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)timeout_ms);
+	}
+	r = ask(lb, argc, words, timeout_ms);
 	if (r != LB_OK)
 		return r;
 	switch (lb->replies.values[0].type) {
@@ -259,6 +266,16 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 	return unexpected(lb, "LOCK");
 }
 
+enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+{
+	return take(lb, name, false, timeout_ms, ret_token);
+}
+
+enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+{
+	return take(lb, name, true, timeout_ms, ret_token);
+}
+
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token)
 {
 	return lb_lock_timeout(lb, name, -1, ret_token);
@@ -276,6 +293,17 @@ enum lb_result lb_unlock(struct lb *lb, const char *name)
 	enum lb_result r = ask_integer(lb, 2, words, &depth);
 
 	if ((r == LB_OK && depth == 0) || r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], -1);
+	return r;
+}
+
+enum lb_result lb_downgrade(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("DOWNGRADE"), slice_of(name) };
+	int64_t token = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &token);
+
+	if (r == LB_LOST || r == LB_NOTHELD)
 		holdings_remove(&lb->holdings, words[1], -1);
 	return r;
 }

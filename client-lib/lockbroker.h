@@ -1,6 +1,6 @@
 /*
- * liblockbroker: locks that are exclusive among the processes of a host and among hosts, through the lockbrokerd
- * of this host.
+ * liblockbroker: locks among the processes of a host and among hosts, exclusive or shared, through the lockbrokerd of
+ * this host.
  *
  * A handle is one connection, and the connection is the owner of what is locked through it: as a thread is for a
  * mutex. When the connection ends, because of lb_close(), exit, exec or a crash, everything it held is free.
@@ -43,7 +43,7 @@ enum lb_result {
 	LB_TAKEN,       /* not granted in time: somebody else holds the lock */
 	LB_LOST,        /* the grant is void: the session was lost or somebody deleted its znode */
 	LB_NOTHELD,     /* this handle does not hold that lock */
-	LB_DEADLOCK,    /* granting this could never happen */
+	LB_DEADLOCK,    /* granting this could never happen: an upgrade of what this handle holds shared */
 	LB_BADNAME,     /* not a lock name: 1..512 bytes of UTF-8, no control characters, not "." or ".." */
 	LB_LIMIT,       /* a limit of the daemon is reached */
 	LB_DENIED,      /* not allowed for this user */
@@ -86,6 +86,21 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 
 /* lb_lock_timeout() with 0: takes the lock if it is free at this moment, else LB_TAKEN or LB_UNAVAILABLE. */
 enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
+
+/*
+ * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared together; who
+ * wants it exclusively waits for all of them, and who asks to read after that waits for the writer. Tokens of readers
+ * who hold it together are in no order, but larger than those of all earlier writers, and smaller than those of all
+ * later ones. Who holds it exclusively gets it once more, exclusively. Who holds it shared cannot have it exclusively:
+ * lb_lock(), lb_lock_timeout() and lb_try() of it say LB_DEADLOCK at once.
+ */
+enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
+
+/*
+ * Turns what this handle holds, all its levels, into a shared grant with the token it has; it is never free in
+ * between. LB_OK also when it is shared already. LB_LOST and LB_NOTHELD as lb_unlock().
+ */
+enum lb_result lb_downgrade(struct lb *lb, const char *name);
 
 /*
  * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it

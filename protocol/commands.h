@@ -8,8 +8,9 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 4, "write blocking", "Take a lock: LOCK name [WAIT ms]") \
+	X(LOCK, 2, 5, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms]") \
 	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
+	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
 	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \

@@ -50,6 +50,7 @@ struct claim {
 	size_t stem;            /* length of the name without the number */
 	bool named;             /* the number is known */
 	bool listed;            /* WAITING: seen taken on this connection */
+	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
 	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
 	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
@@ -61,7 +62,7 @@ struct claim {
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted;
-	enum mode granted_mode; /* of the last grant */
+	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
 	int64_t contended;      /* hand-offs made while somebody waited, or might */

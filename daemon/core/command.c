@@ -30,11 +30,22 @@ static bool valid_name(struct client *c, struct slice name)
 	return true;
 }
 
-/* [WAIT ms] at argv[at] and after, if anything is there. */
-static bool parse_wait(const struct request_words *w, enum command command, size_t at, int64_t *wait_ns)
+/* The milliseconds behind WAIT. */
+static bool parse_ms(const struct request_words *w, struct slice word, int64_t *wait_ns)
 {
 	int64_t ms;
 
+	if (!number_parse(word, &ms) || ms < 0 || ms > WAIT_MS_MAX) {
+		client_reply_error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
+		return false;
+	}
+	*wait_ns = ms * NS_PER_MS;
+	return true;
+}
+
+/* [WAIT ms] at argv[at] and after, if anything is there. */
+static bool parse_wait(const struct request_words *w, enum command command, size_t at, int64_t *wait_ns)
+{
 	*wait_ns = WAIT_FOREVER;
 	if (w->argc == at)
 		return true;
@@ -42,11 +53,29 @@ static bool parse_wait(const struct request_words *w, enum command command, size
 		syntax_error(w->client, command);
 		return false;
 	}
-	if (!number_parse(w->argv[at + 1], &ms) || ms < 0 || ms > WAIT_MS_MAX) {
-		client_reply_error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
-		return false;
+	return parse_ms(w, w->argv[at + 1], wait_ns);
+}
+
+struct lock_options {
+	enum mode mode;
+	int64_t wait_ns;
+};
+
+/* [SHARED] [WAIT ms] from argv[2] on, in any order. */
+static bool parse_lock(const struct request_words *w, struct lock_options *options)
+{
+	*options = (struct lock_options){ MODE_EXCLUSIVE, WAIT_FOREVER };
+	for (size_t at = 2; at < w->argc; at++) {
+		if (slice_is(w->argv[at], "SHARED")) {
+			options->mode = MODE_SHARED;
+		} else if (slice_is(w->argv[at], "WAIT") && at + 1 < w->argc) {
+			if (!parse_ms(w, w->argv[++at], &options->wait_ns))
+				return false;
+		} else {
+			syntax_error(w->client, COMMAND_LOCK);
+			return false;
+		}
 	}
-	*wait_ns = ms * NS_PER_MS;
 	return true;
 }
 
@@ -69,11 +98,17 @@ static bool parse_token(const struct request_words *w, enum command command, int
 
 /* ---- locks ---- */
 
-static void reenter(struct client *c, struct grant *g)
+/* An upgrade would wait for this very grant; and of two each would wait for the other. */
+static void reenter(struct client *c, struct grant *g, enum mode mode)
 {
 	if (g->lost) {
 		client_lost_told(c, g);
 		client_reply_error(c, ERROR_LOST, "an earlier grant of this lock was lost; ask again");
+		return;
+	}
+	if (!mode_covers(g->mode, mode)) {
+		client_reply_error(c, ERROR_DEADLOCK,
+				   "this client holds the lock shared, and would wait for itself: let go first");
 		return;
 	}
 	g->depth++;
@@ -94,14 +129,14 @@ static void do_lock(const struct request_words *w)
 	struct lock *lock;
 	struct grant *g;
 	const char *why;
-	int64_t wait_ns;
+	struct lock_options options;
 
-	if (!valid_name(c, w->argv[1]) || !parse_wait(w, COMMAND_LOCK, 2, &wait_ns))
+	if (!valid_name(c, w->argv[1]) || !parse_lock(w, &options))
 		return;
 	lock = lock_find(b, w->argv[1], false);
 	g = lock ? grant_find(lock, c) : NULL;
 	if (g) {
-		reenter(c, g);
+		reenter(c, g, options.mode);
 		return;
 	}
 	if (b->stopping) {
@@ -118,7 +153,7 @@ static void do_lock(const struct request_words *w)
 	else if (lock->request_count >= b->conf->limits.requests_per_lock)
 		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	else
-		request_new(lock, c, MODE_EXCLUSIVE, c->half_closed ? 0 : wait_ns);
+		request_new(lock, c, options.mode, c->half_closed ? 0 : options.wait_ns);
 }
 
 static struct grant *find_grant(struct client *c, struct slice name)
@@ -157,6 +192,29 @@ static void do_unlock(const struct request_words *w)
 		broker_settle(c->broker);
 	}
 	client_reply_integer(c, depth);
+}
+
+/* The claim keeps its znode, and with that its place among the hosts; readers of this host may join at once. */
+static void do_downgrade(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct grant *g;
+
+	if (!valid_name(c, w->argv[1]))
+		return;
+	g = find_grant(c, w->argv[1]);
+	if (!g) {
+		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+		return;
+	}
+	if (g->lost) {
+		client_lost_told(c, g);
+		client_reply_error(c, ERROR_LOST, "the grant was lost before it was downgraded");
+		return;
+	}
+	g->mode = MODE_SHARED;
+	lock_touch(g->lock);
+	client_reply_integer(c, g->token);
 }
 
 static void do_valid(const struct request_words *w)
@@ -216,6 +274,9 @@ static void dispatch(enum command command, const struct request_words *w)
 		break;
 	case COMMAND_UNLOCK:
 		do_unlock(w);
+		break;
+	case COMMAND_DOWNGRADE:
+		do_downgrade(w);
 		break;
 	case COMMAND_VALID:
 		do_valid(w);

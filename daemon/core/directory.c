@@ -200,23 +200,31 @@ static const struct slice *find_own(const struct claim *c, const struct event *e
 	return NULL;
 }
 
-/* The nearest of those before the claim that keep it from being entitled. False: there is none. */
-static bool find_ahead(const struct claim *c, const struct event *event, struct contender *nearest)
+struct ahead {
+	bool any, writers;
+	struct contender nearest;
+};
+
+/* Those before the claim that keep it from being entitled. */
+static struct ahead find_ahead(const struct claim *c, const struct event *event)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
-	bool any = false;
+	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
 		    slice_eq(other.name, self.name))
 			continue;
-		if (!mode_conflicts(c->mode, other.mode) || !contender_before(&other, &self))
+		if (!contender_before(&other, &self))
 			continue;
-		if (!any || contender_before(nearest, &other))
-			*nearest = other;
-		any = true;
+		if (!mode_conflicts(c->mode, other.mode))
+			continue;
+		if (!ahead.any || contender_before(&ahead.nearest, &other))
+			ahead.nearest = other;
+		ahead.any = true;
+		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
 	}
-	return any;
+	return ahead;
 }
 
 static void vanished(struct claim *c)
@@ -236,9 +244,9 @@ static void vanished(struct claim *c)
 
 static void examine_waiting(struct claim *c, const struct event *event)
 {
-	struct contender nearest;
+	struct ahead ahead = find_ahead(c, event);
 
-	if (!find_ahead(c, event, &nearest)) {
+	if (!ahead.any) {
 		c->state = CLAIM_HELD;
 		bytes_clear(&c->pred);
 		c->pred_watch = false;
@@ -246,11 +254,12 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		return;
 	}
 	c->listed = true;
+	c->readers_ahead = !ahead.writers;
 	c->listed_ns = c->lock->broker->now_ns;
-	if (slice_eq(bytes_view(&c->pred), nearest.name))
+	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
 	bytes_clear(&c->pred);
-	bytes_slice(&c->pred, nearest.name);
+	bytes_slice(&c->pred, ahead.nearest.name);
 	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
@@ -385,6 +394,7 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!somebody) {
+		c->own_watch = false; /* the children watch does for it now */
 		c->contended = 0;
 		c->contended_ns = 0;
 	} else if (!c->own_watch) {

@@ -37,6 +37,11 @@ static bool nobody_waits(const struct lock *lock)
 	return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;
 }
 
+static bool somebody_waits(const struct lock *lock)
+{
+	return lock->claim->own_watch || (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet);
+}
+
 /*
  * Until the watch has answered, a hand-off counts as if somebody waited. Without a connection nothing could be given
  * back; the znode is ours until safe_until, and hand-offs go on.
@@ -56,26 +61,27 @@ static bool may_hand_off(const struct lock *lock, const struct claim *c, enum mo
 	return c->contended == 0 || b->now_ns - c->contended_ns < b->conf->handoff_ns;
 }
 
-static void count_hand_off(const struct lock *lock, struct claim *c, enum mode mode)
+/* Readers who join readers share one n; `together`: they also are one hand-off. */
+static void count_hand_off(const struct lock *lock, struct claim *c, enum mode mode, bool together)
 {
 	struct broker *b = lock->broker;
 
 	b->stats.handoffs_total++;
 	if (mode_conflicts(c->granted_mode, mode))
 		c->handoffs++;
-	if (!b->session.connected || nobody_waits(lock))
+	if (together || !b->session.connected || nobody_waits(lock))
 		return;
 	if (c->contended++ == 0)
 		c->contended_ns = b->now_ns;
 }
 
-static void grant_request(struct lock *lock, struct claim *c, struct request *r)
+static void grant_request(struct lock *lock, struct claim *c, struct request *r, bool together)
 {
 	struct client *client = r->client;
 	enum mode mode = r->mode;
 
 	if (c->granted)
-		count_hand_off(lock, c, mode);
+		count_hand_off(lock, c, mode, together);
 	c->granted = true;
 	c->granted_mode = mode;
 	c->idle_ns = 0;
@@ -87,42 +93,56 @@ static void grant_request(struct lock *lock, struct claim *c, struct request *r)
 	client_tell_session(client);
 }
 
+/* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */
 static void serve(struct lock *lock)
 {
 	struct broker *b = lock->broker;
+	bool reading = false;
 	struct request *r;
 
 	while ((r = TAILQ_FIRST(&lock->requests))) {
 		struct claim *c = lock->claim;
+		enum mode mode = r->mode;
+		bool together = reading && mode == MODE_SHARED;
 
-		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, r->mode) || !session_grants(b))
+		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, mode) || !session_grants(b))
 			return;
-		if (conflicts_with_grants(lock, r->mode) || !may_hand_off(lock, c, r->mode))
+		if (conflicts_with_grants(lock, mode) || (!together && !may_hand_off(lock, c, mode)))
 			return;
-		grant_request(lock, c, r);
+		grant_request(lock, c, r, together);
+		reading = mode == MODE_SHARED;
 	}
 }
 
-/* By a client of this host, or by another host as far as this connection has shown. */
-static bool is_taken(const struct lock *lock)
+/*
+ * For this request: by another host as far as this connection has shown, by a client of this host, or, while others
+ * read, by whoever waits before it. Until it is known whether somebody waits elsewhere, a reader may yet join.
+ */
+static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
 	const struct claim *c = lock->claim;
 
-	return lock->grant_count || (c && c->state == CLAIM_WAITING && c->listed);
+	if (c && c->state == CLAIM_WAITING && c->listed)
+		return true;
+	if (!lock->grant_count)
+		return false;
+	return behind || conflicts_with_grants(lock, mode) || somebody_waits(lock) || c->handoffs >= CLAIM_HANDOFFS_MAX;
 }
 
 static void end_expired(struct lock *lock)
 {
 	struct broker *b = lock->broker;
-	bool taken = is_taken(lock);
+	bool may_be_known = b->session.connected || b->conf->standalone, behind_writer = false;
 	struct request *r, *after;
 
-	if (!lock->expired_count || (!taken && (b->session.connected || b->conf->standalone)))
+	if (!lock->expired_count)
 		return;
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
 		struct client *client = r->client;
+		bool taken = is_taken(lock, r->mode, behind_writer);
 
-		if (!r->expired)
+		behind_writer = behind_writer || (r->mode == MODE_EXCLUSIVE && !r->expired);
+		if (!r->expired || (!taken && may_be_known))
 			continue;
 		b->stats.timeouts_total++;
 		if (!taken) {
@@ -191,23 +211,36 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 	return true;
 }
 
+/* Not HELD yet: another one will serve the head, or serve it sooner. */
+static bool is_outdated(const struct claim *c, enum mode mode)
+{
+	if (!mode_covers(c->mode, mode))
+		return true;
+	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
+}
+
+/* The next of a held claim in use. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
+static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
+{
+	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
+}
+
 static bool give_back(struct lock *lock)
 {
+	const struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->claim;
-	bool wanted = lock->request_count > 0;
 
 	if (!c)
 		return false;
 	if (c->state != CLAIM_HELD) {
-		if (wanted)
+		if (head && !is_outdated(c, head->mode))
 			return false;
 		leave_both(lock);
 		return true;
 	}
 	if (!lock->grant_count)
 		return give_back_held(lock, c);
-	/* Near the end of its tokens a busy claim keeps its next, or every hand-off would make a new one. */
-	if (lock->next && !wanted && c->handoffs < CLAIM_NEXT_FROM)
+	if (lock->next && is_needless(lock->next, c, head))
 		claim_leave(lock->next);
 	return false;
 }
@@ -227,6 +260,22 @@ static void join_first(struct lock *lock, enum mode mode)
 		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock));
 }
 
+/* The head could join those who read, but for the hand-off rule. */
+static bool holds_back_reader(const struct lock *lock, const struct claim *c)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return head && lock->grant_count && !conflicts_with_grants(lock, head->mode) &&
+	       mode_covers(c->mode, head->mode) && !may_hand_off(lock, c, head->mode);
+}
+
+static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
+{
+	if (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)
+		return true;
+	return somebody_waits(lock) && holds_back_reader(lock, c);
+}
+
 static void join(struct lock *lock)
 {
 	struct claim *c = lock->claim;
@@ -240,7 +289,7 @@ static void join(struct lock *lock)
 		directory_renew(lock);
 	if (!c) {
 		join_first(lock, head->mode);
-	} else if (c->state == CLAIM_HELD && (!mode_covers(c->mode, head->mode) || c->handoffs >= CLAIM_NEXT_FROM)) {
+	} else if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode)) {
 		queue_next(lock);
 	}
 }
@@ -272,10 +321,9 @@ static void watch(struct lock *lock)
 		return;
 	if (c->state == CLAIM_WAITING)
 		watch_waiting(lock, c);
-	else if (c->state == CLAIM_HELD && !c->own_watch && wants_watch(lock, c))
+	else if (c->state == CLAIM_HELD && (holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c))))
 		directory_arm(lock);
-	else
-		detail_write(lock);
+	detail_write(lock);
 }
 
 /* What a pause held back; what a reconnection has to send again waits for its turn. */
@@ -312,7 +360,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && !wants_watch(lock, c))
 		heap_set_by(&b->timers, &lock->timer, c->granted_ns + WATCH_AFTER_NS);
-	else if (c->own_watch && may_send(lock) && detail_due_ns(lock) != INT64_MAX)
+	else if (may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 

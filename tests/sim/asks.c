@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15 };
+
 static struct ask ask_of(enum command command, int lock)
 {
 	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
@@ -37,6 +39,7 @@ static struct ask lock_ask(struct caller *c)
 	struct ask a = ask_of(COMMAND_LOCK, (int)rng_below(&w->rng, (uint32_t)w->lock_count));
 	uint32_t roll = rng_below(&w->rng, 10);
 
+	a.shared = rng_percent(&w->rng, w->mix->shared_percent ? w->mix->shared_percent : SHARED_PERCENT);
 	if (roll < 2)
 		a.wait_ms = 0;
 	else if (roll < 5)
@@ -62,12 +65,19 @@ static struct ask unlock_ask(struct caller *c, int lock)
 	return a;
 }
 
+static struct ask downgrade_or_unlock_ask(struct caller *c, int lock)
+{
+	if (!c->host->w->quiet && rng_percent(&c->host->w->rng, c->holding[lock].shared ? 2 : DOWNGRADE_PERCENT))
+		return ask_of(COMMAND_DOWNGRADE, lock);
+	return unlock_ask(c, lock);
+}
+
 static struct ask other_ask(struct caller *c)
 {
 	static const enum command others[] = {
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
-		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_QUIT, COMMAND_WHY, COMMAND_HOSTS,
+		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_DOWNGRADE, COMMAND_QUIT, COMMAND_WHY, COMMAND_HOSTS,
 		COMMAND_REVOKE, COMMAND_FORCEUNLOCK,
 	};
 	struct rng *r = &c->host->w->rng;
@@ -90,10 +100,13 @@ static struct ask other_ask(struct caller *c)
 static struct ask quiet_ask(struct caller *c)
 {
 	int lock = held_lock(c);
+	struct ask a;
 
 	if (lock >= 0)
 		return unlock_ask(c, lock);
-	return ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
+	a = ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
+	a.shared = rng_percent(&c->host->w->rng, SHARED_PERCENT);
+	return a;
 }
 
 struct ask ask_choose(struct caller *c)
@@ -110,7 +123,7 @@ struct ask ask_choose(struct caller *c)
 		return a;
 	}
 	if (lock >= 0 && rng_percent(r, 70))
-		return unlock_ask(c, lock);
+		return downgrade_or_unlock_ask(c, lock);
 	if (rng_percent(r, lock >= 0 ? 50 : 85))
 		return lock_ask(c);
 	return other_ask(c);
@@ -132,8 +145,10 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	words[n++] = slice_of(command_table[a->command].word);
 	if (a->command == COMMAND_LOCK || a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID ||
 	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE || a->command == COMMAND_WHY ||
-	    a->command == COMMAND_REVOKE || a->command == COMMAND_FORCEUNLOCK)
+	    a->command == COMMAND_DOWNGRADE || a->command == COMMAND_REVOKE || a->command == COMMAND_FORCEUNLOCK)
 		words[n++] = slice_of(w->lock_name[a->lock]);
+	if (a->command == COMMAND_LOCK && a->shared && a->wait_ms % 2)
+		words[n++] = SLICE("SHARED");
 	if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
 		words[n++] = put_number(&buffer, (int64_t)c->host->clients[a->target].id);
@@ -144,6 +159,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = SLICE("WAIT");
 		words[n++] = put_number(&buffer, a->wait_ms);
 	}
+	if (a->command == COMMAND_LOCK && a->shared && a->wait_ms % 2 == 0)
+		words[n++] = SLICE("shared");
 	if ((a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID) && a->token) {
 		words[n++] = SLICE("TOKEN");
 		words[n++] = put_number(&buffer, a->token);
@@ -178,8 +195,15 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 	struct world *w = c->host->w;
 	int64_t token;
 
-	if (reply_integer(reply, &token)) {
+	if (reply.len && reply.data[0] != ':')
+		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
+	if (reply_begins(reply, "-DEADLOCK")) {
+		if (!g->held || g->lost || !g->shared || a->shared)
+			bad_reply(c, a, reply, "it does not wait for itself");
+	} else if (reply_integer(reply, &token)) {
 		if (g->held && !g->lost && token == g->token) {
+			if (g->shared && !a->shared)
+				bad_reply(c, a, reply, "an upgrade");
 			g->depth++;
 			w->stats->reentries++;
 			return;
@@ -187,7 +211,8 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 		if (g->held)
 			bad_reply(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
 		check_grant(c, a, token);
-		*g = (struct holding){ .held = true, .depth = 1, .token = token, .since = w->sched.now };
+		*g = (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token,
+				      .since = w->sched.now };
 		g->meddled = check_is_meddled(w, token);
 		c->done = c->done || w->quiet;
 	} else if (reply_begins(reply, "-LOST")) {
@@ -224,6 +249,26 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 		if (g->held)
 			bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
 	} else {
+		bad_reply(c, a, reply, "unexpected");
+	}
+}
+
+static void downgrade_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t token;
+
+	if (reply_integer(reply, &token)) {
+		if (!g->held || g->lost || token != g->token)
+			bad_reply(c, a, reply, "it does not hold that, or the token has changed");
+		if (!g->shared)
+			g->since = c->host->w->sched.now;
+		g->shared = true;
+	} else if (reply_begins(reply, "-LOST")) {
+		if (!g->held || (!g->lost && !g->meddled))
+			bad_reply(c, a, reply, "nothing was lost");
+		*g = (struct holding){ 0 };
+	} else if (!reply_begins(reply, "-NOTHELD") || g->held) {
 		bad_reply(c, a, reply, "unexpected");
 	}
 }
@@ -344,6 +389,9 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_UNLOCK:
 		unlock_answered(c, a, reply);
+		break;
+	case COMMAND_DOWNGRADE:
+		downgrade_answered(c, a, reply);
 		break;
 	case COMMAND_VALID:
 		valid_answered(c, a, reply);

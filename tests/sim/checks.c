@@ -71,6 +71,8 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 
 			if (o == c || (w->hosts[h].conf.standalone && o->host != c->host))
 				continue;
+			if (a->shared && o->holding[a->lock].shared)
+				continue;
 			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
 				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
 					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
@@ -100,6 +102,21 @@ static void check_fifo(struct caller *c, const struct ask *a)
 	}
 }
 
+bool check_is_reader(const struct znode *n)
+{
+	return memmem(n->path, n->len, "-__READ__", 9) || memmem(n->path, n->len, "__rlock__", 9);
+}
+
+const struct znode *check_ahead_of(const struct znode *n)
+{
+	const struct znode *o;
+
+	TAILQ_FOREACH(o, &n->parent->children, sibling)
+		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && !(check_is_reader(o) && check_is_reader(n)))
+			return o;
+	return NULL;
+}
+
 /* The znode under the grant, in the truth; fails if it does not entitle to one. */
 static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 {
@@ -115,44 +132,78 @@ static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
 			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
 			   mine ? "somebody else's" : "gone or never was");
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->czxid < mine->czxid)
-			world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
-				   c->conn, mine->path, n->path);
+	if (check_is_reader(mine) && !a->shared)
+		world_fail(w, a->lock, "host %d client %u: granted exclusively on %s", c->host->index, c->conn, mine->path);
+	if (check_ahead_of(mine))
+		world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
+			   c->conn, mine->path, check_ahead_of(mine)->path);
 }
 
-static bool others_wait(struct world *w, int lock, const struct host *h)
+/* The first contender of others that has waited behind that znode for a while; 0: none. */
+static int64_t waiter_behind(struct world *w, int lock, const struct host *h, int64_t czxid)
 {
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+	const struct znode *own = NULL;
 
 	if (!dir)
-		return false;
-	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
-		    n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at)
-			return true;
-	return false;
+		return 0;
+	TAILQ_FOREACH(n, &dir->children, sibling) {
+		if (n->czxid == czxid)
+			own = n;
+		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
+			 n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at &&
+			 !(check_is_reader(own) && check_is_reader(n)))
+			return n->czxid;
+	}
+	return 0;
 }
 
-/* Hand-offs while another host waits are bounded. */
+/* Hand-offs while another host waits are bounded; readers who are granted in one go are one. */
 static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 {
 	struct world *w = c->host->w;
-	int lock = a->lock;
+	struct host *h = c->host;
+	struct contended *n = &w->contended[a->lock];
+	bool together = a->shared && h->read_at_step[a->lock] == w->sched.steps;
+	int64_t waiter;
 
-	if (w->last_czxid[lock] != czxid_of(token)) {
-		w->last_czxid[lock] = czxid_of(token);
-		w->contended_grants[lock] = 0;
+	if (a->shared)
+		h->read_at_step[a->lock] = w->sched.steps;
+	if (n->czxid != czxid_of(token)) {
+		*n = (struct contended){ .czxid = czxid_of(token) };
 		return;
 	}
 	w->stats->handoffs++;
-	if (c->host->conf.standalone || !others_wait(w, lock, c->host))
+	waiter = h->conf.standalone ? 0 : waiter_behind(w, a->lock, h, czxid_of(token));
+	if (together || !waiter)
 		return;
-	if (++w->contended_grants[lock] > c->host->conf.handoff_max + 1)
-		world_fail(w, lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
-			   " are allowed", c->host->index, w->contended_grants[lock], w->lock_name[lock],
-			   c->host->conf.handoff_max);
+	if (n->waiter != waiter)
+		*n = (struct contended){ .czxid = czxid_of(token), .waiter = waiter };
+	if (++n->grants > h->conf.handoff_max + 1)
+		world_fail(w, a->lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
+			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->conf.handoff_max);
+}
+
+/* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
+static void check_token(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+	struct tokens *t = c->host->conf.standalone ? &c->host->tokens_of[a->lock] : &w->tokens_of[a->lock];
+	int64_t floor = a->shared ? t->highest_writer : t->highest;
+
+	if (token <= floor)
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
+			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
+	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last)
+		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
+			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
+	t->last = token;
+	t->last_shared = a->shared;
+	t->highest = token > t->highest ? token : t->highest;
+	if (!a->shared)
+		t->highest_writer = token;
+	w->tokens_of[a->lock].last = token;
 }
 
 void check_grant(struct caller *c, const struct ask *a, int64_t token)
@@ -173,11 +224,7 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_exclusive(c, a, token);
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
-	if (h->conf.standalone ? token <= h->last_token[a->lock] : token <= w->last_token[a->lock])
-		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
-			   " before it", h->index, c->conn, token, w->lock_name[a->lock],
-			   h->conf.standalone ? h->last_token[a->lock] : w->last_token[a->lock]);
-	h->last_token[a->lock] = w->last_token[a->lock] = token;
+	check_token(c, a, token);
 	check_handoffs(c, a, token);
 }
 
@@ -191,7 +238,8 @@ void check_foreign_grant(struct world *w, int lock, const char *path)
 		return;
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++)
-			if (grant_valid(&w->hosts[h].clients[i], lock))
+			if (grant_valid(&w->hosts[h].clients[i], lock) &&
+			    !(check_is_reader(mine) && w->hosts[h].clients[i].holding[lock].shared))
 				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
 					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
 }
@@ -246,6 +294,7 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
@@ -298,12 +347,9 @@ static void check_meddled_told(void *world, uint64_t number)
 static void meddle(struct world *w, struct znode *n)
 {
 	size_t at = w->meddled_count;
-	struct znode *o;
 
-	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid)
-			return;
-
+	if (check_ahead_of(n))
+		return;
 	if (at == MEDDLED_MAX)
 		world_fail(w, -1, "the operator meddles too much for this simulator");
 	w->meddled[at] = n->czxid;
@@ -345,6 +391,8 @@ static void check_forced(struct host *h, int lock, struct slice text)
 	if (!w->forces[lock])
 		world_fail(w, lock, "host %d: %s is taken by force, which nobody wanted", h->index, w->lock_name[lock]);
 	check_letter(h, lock, text);
+	if (memmem(text.data, text.len, " from 0 holders", 15))
+		return; /* it was not that znode, or not any more */
 	w->stats->forced++;
 	for (i = 0; i < h->client_count; i++) {
 		struct caller *c = &h->clients[i];
@@ -504,12 +552,12 @@ static void check_clutter(struct host *h, int lock)
 					   w->lock_name[lock], n->path);
 }
 
-static bool has_znode(const struct host *h, const struct znode *dir)
+static bool has_znode(const struct host *h, const struct znode *dir, int64_t since)
 {
 	const struct znode *n;
 
 	TAILQ_FOREACH(n, &dir->children, sibling)
-		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session)
+		if (n->view[FAKEZK_TRUTH].exists && n->created_at < since && n->session && n->session == h->zk->session)
 			return true;
 	return false;
 }
@@ -524,7 +572,7 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 			const struct caller *c = &w->hosts[h].clients[i];
 
 			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-			    c->current.asked_at < since && has_znode(&w->hosts[h], dir))
+			    c->current.asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}
 	return false;

@@ -269,7 +269,7 @@ static void operator_acts(void *world, uint64_t argument)
 		TAILQ_FOREACH(child, &n->children, sibling)
 			if (child->view[FAKEZK_TRUTH].exists && rng_below(&w->rng, (uint32_t)++count) == 0)
 				chosen = child;
-	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->last_token[lock] & 1023) < w->operator_from)
+	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->tokens_of[lock].last & 1023) < w->operator_from)
 		return;
 	w->stats->operations++;
 	fakezk_operate(&w->zk, type, (struct slice){ chosen->path, chosen->len },

@@ -15,6 +15,7 @@ SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 FLAVOUR = "daemon/core/flavour.c"
+COMMAND = "daemon/core/command.c"
 MAIL = "daemon/core/mail.c"
 LETTER = "daemon/core/letter.c"
 REVOKE = "daemon/core/revoke.c"
@@ -112,8 +113,7 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
     ("the entitlement of next is forgotten", [
-        (DIRECTORY, "\tif (!find_ahead(c, event, &nearest)) {\n",
-         "\tif (!find_ahead(c, event, &nearest)) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000, "storm"),
     ("the hand-offs run past their ten bits", [
@@ -127,8 +127,8 @@ MUTANTS = [
          "\tif (c->seq >= CONTENDER_WRAP_NEAR) {")], 300),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted)\n\t\t\treturn false;",
-         "\tif (c->state != CLAIM_HELD) {\n\t\tif (wanted || c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
+         "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
+         "\t\tif (head ? !is_outdated(c, head->mode) : c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
     ("hand-offs without a bound", [
         (SETTLE, "\tif (c->contended >= b->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
     ("the first grant counts as a hand-off", [
@@ -168,7 +168,7 @@ MUTANTS = [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
     ("granted without enough proof", [
-        (SETTLE, "!mode_covers(c->mode, r->mode) || !session_grants(b))", "!mode_covers(c->mode, r->mode))")], 300),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!mode_covers(c->mode, mode))")], 300),
     ("the grants outlive the proof", [
         (SESSION, "\tif (b->now_ns >= s->safe_until_ns)\n\t\tenter(b, SESSION_LOST);\n\telse if", "\tif"),
         (SESSION,
@@ -177,6 +177,62 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("a reader passes a waiting writer of its host", [
+        (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
+         "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
+         "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
+    ("who joins readers is no hand-off", [
+        (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",
+         "if (together || !b->session.connected || nobody_waits(lock) ||\n"
+         "\t    !mode_conflicts(c->granted_mode, mode))"),
+        (SETTLE, "\tif (!c->granted)\n\t\treturn true;\n",
+         "\tif (!c->granted || !mode_conflicts(c->granted_mode, mode))\n\t\treturn true;\n")], 1000),
+    ("a reader is granted beside a writer", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);",
+         "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
+    ("a writer is granted beside readers", [
+        (SETTLE, "return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("a writer is granted on a shared claim", [
+        (SETTLE, "!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+    ("each reader has an n of its own", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
+    ("who reads after a writer shares its token", [
+        (SETTLE, "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode == MODE_EXCLUSIVE)\n\t\tc->handoffs++;")], 100),
+    ("who joins a downgraded grant shares its token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n",
+         "\tg->mode = MODE_SHARED;\n\tg->lock->claim->granted_mode = MODE_SHARED;\n")], 300),
+    ("a downgrade changes the token", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "\tg->mode = MODE_SHARED;\n\tg->token++;\n")], 100),
+    ("a downgraded grant stays exclusive", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n", "")], 300),
+    ("nobody hears of a downgrade", [
+        (COMMAND, "\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
+    ("an upgrade waits", [
+        (COMMAND, "\tif (g) {\n\t\treenter(c, g, options.mode);",
+         "\tif (g && (g->lost || mode_covers(g->mode, options.mode))) {\n\t\treenter(c, g, options.mode);")], 100),
+    ("an upgrade is a re-entry", [
+        (COMMAND, "\tif (!mode_covers(g->mode, mode)) {", "\tif (false) {")], 100),
+    ("readers at the front count one by one", [
+        (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
+        (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
+    ("who else reads elsewhere counts as somebody who waits", [
+        (DIRECTORY, "\t\tif (mode_conflicts(mode, other.mode))\n\t\t\tsomebody = true;",
+         "\t\tsomebody = true;")], 5000, "readers"),
+    ("a reader waits for readers of other hosts", [
+        (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
+    ("a reader does not wait for writers of other hosts", [
+        (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
+         "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
+    ("a reader held back never looks again whether somebody waits", [
+        (SETTLE, "(holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c)))",
+         "!c->own_watch && wants_watch(lock, c)")], 5000, "readers"),
+    ("a writer behind its host's shared claim queues next only when that goes back", [
+        (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
+         "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
+    ("a next that cannot serve the head stays", [
+        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 10000),
     ("the loss is not told", [
         (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
     ("kazoo's directory is joined under Curator's tags", [

@@ -28,7 +28,9 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
-	  .operator_from = 770, .hosts_max = 2, .locks_max = 1 },
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4 },
+	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
+	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
@@ -290,6 +292,7 @@ void world_run(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_start(&w->hosts[i]);
 	clutter_start(w);
+	readers_start(w);
 	foreign_start(w);
 	faults_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

@@ -47,6 +47,7 @@ struct mix {
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
+	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -55,6 +56,7 @@ struct mix {
 struct ask {
 	enum command command;
 	int lock, target;
+	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t token;     /* 0: none given */
 	uint64_t order;    /* of being handed to the broker */
@@ -64,11 +66,22 @@ struct ask {
 
 /* A grant as the model sees it. */
 struct holding {
-	bool held;
+	bool held, shared;
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
 	bool meddled;      /* an operator deleted its znode */
 	int64_t depth, token, since;
+};
+
+/* What the next token must be larger than. */
+struct tokens {
+	int64_t highest, highest_writer, last;
+	bool last_shared;
+};
+
+/* Grants made on one znode while the same contender of another host waits, those made in one go counted once. */
+struct contended {
+	int64_t czxid, waiter, grants;
 };
 
 enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
@@ -106,7 +119,8 @@ struct host {
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
 	int64_t tokens;          /* standalone: reserved below */
-	int64_t last_token[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
+	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
 	struct caller clients[CLIENTS_MAX];
@@ -148,9 +162,8 @@ struct world {
 	int64_t last_fault;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
-	int64_t last_token[LOCKS_MAX];
-	int64_t last_czxid[LOCKS_MAX]; /* of the last grant, and of grants made on it since somebody waits */
-	int64_t contended_grants[LOCKS_MAX];
+	struct tokens tokens_of[LOCKS_MAX];
+	struct contended contended[LOCKS_MAX];
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
@@ -225,6 +238,15 @@ void check_end(struct world *w);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
 bool check_is_meddled(const struct world *w, int64_t token);
+
+bool check_is_reader(const struct znode *n);
+/* A contender in the truth that keeps `n` from being entitled; NULL. */
+const struct znode *check_ahead_of(const struct znode *n);
+
+/* readers.c: nobody waits who need not, as far as modes are concerned */
+void readers_start(struct world *w);
+/* Queued readers at the front get it together. */
+void readers_check_together(struct host *h);
 
 /* faults.c */
 void faults_start(struct world *w);

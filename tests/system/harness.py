@@ -290,6 +290,13 @@ class Daemon:
         return None
 
 
+def wait_queued(daemon, name, count):
+    """Of this host's requests: other hosts that wait are listed, too."""
+    with daemon.client() as c:
+        wait_until(lambda: sum(w["host"] == daemon.host for w in c.call("QUEUE", name)) == count,
+                   f"{count} requests to be queued")
+
+
 def parse_info(text):
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line and not line.startswith("#"))
 

@@ -122,6 +122,10 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_lock_timeout(*lb, argv[2], atoll(argv[3]), &number));
 	else if (strcmp(argv[0], "try") == 0)
 		tell(lb, lb_try(*lb, argv[2], NULL));
+	else if (strcmp(argv[0], "shared") == 0)
+		tell(lb, lb_lock_shared(*lb, argv[2], atoll(argv[3]), &number));
+	else if (strcmp(argv[0], "downgrade") == 0)
+		tell(lb, lb_downgrade(*lb, argv[2]));
 	else if (strcmp(argv[0], "unlock") == 0)
 		tell(lb, lb_unlock(*lb, argv[2]));
 	else if (strcmp(argv[0], "valid") == 0)

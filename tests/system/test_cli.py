@@ -100,7 +100,7 @@ def test_no_zookeeper_is_69(daemons, root):
 @pytest.mark.parametrize("argv", [
     [], ["nonsense"], ["lock"], ["lock", "a"], ["lock", "a", "--"], ["lock", "-w"],
     ["lock", "-w", "soon", "a", "--", "true"], ["lock", "-w", "-1", "a", "--", "true"],
-    ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-x", "a", "--", "true"],
+    ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-y", "a", "--", "true"], ["lock", "--nonsense", "a", "--", "true"],
     ["who"], ["who", "a", "b"], ["why"], ["hosts", "a"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"], ["--nonsense"],
 ])
 def test_wrong_usage_is_64(argv):

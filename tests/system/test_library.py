@@ -94,6 +94,26 @@ def test_lock_unlock_try_valid(broker, programs):
     assert token_of(p.do("timeout 0 orders/42 99999999999999")) > first
 
 
+def test_shared_and_downgrade(broker, programs):
+    p = programs(broker.socket)
+    for handle in range(3):
+        assert p.do(f"open {handle}") == "OK 0"
+    first = token_of(p.do("shared 0 a 20000"))
+    assert token_of(p.do("shared 1 a -1")) == first
+    assert p.do("try 2 a").startswith("TAKEN ")
+    for verb in ("lock 0 a", "try 0 a", "timeout 1 a 100"):
+        assert p.do(verb).startswith("DEADLOCK ")
+    assert token_of(p.do("valid 0 a")) > 0
+    assert [p.do(f"unlock {i} a") for i in (0, 1)] == ["OK 0", "OK 0"]
+    writer = token_of(p.do("timeout 2 a 20000"))
+    assert writer > first
+    assert p.do("shared 0 a 0").startswith("TAKEN ")
+    assert p.do("downgrade 2 a") == "OK 0"
+    assert token_of(p.do("shared 0 a 20000")) > writer
+    assert token_of(p.do("shared 2 a 0")) == writer
+    assert p.do("downgrade 1 a").startswith("NOTHELD ")
+
+
 def test_errors_are_sentences(standalone, programs):
     p = programs(standalone.socket)
     assert p.do("open 0") == "OK 0"

@@ -28,11 +28,6 @@ def kazoo_client():
         k.close()
 
 
-def wait_queued(daemon, name, count):
-    with daemon.client() as c:
-        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
-
-
 def use_once(client, k, root):
     """Makes the directory of the lock a, and leaves it empty."""
     client.call("LOCK", "a")
@@ -161,7 +156,7 @@ def test_a_thousand_clients_are_one_session_and_one_znode_per_lock(own_zk, daemo
     for i, c in enumerate(many):
         c.send("LOCK", f"lock{i % 10}")
     for i in range(10):
-        wait_queued(d, f"lock{i}", 99)
+        harness.wait_queued(d, f"lock{i}", 99)
     ((_, paths),) = zk.sessions().items()
     locks = sorted(p.rsplit("/", 1)[0] for p in paths if "/.hosts/" not in p)
     assert locks == [f"/t/lock{i}" for i in range(10)]
@@ -281,7 +276,7 @@ def test_waiting_uses_no_cpu(own_zk, daemons, clients):
     for d in pair:
         for _ in range(50):
             clients(d).send("LOCK", "a")
-        wait_queued(d, "a", 60)
+        harness.wait_queued(d, "a", 60)
     time.sleep(2.5)  # the looks at a grant older than a second are over
     daemon_pids, waiting_pids = [d.process.pid for d in pair], [p.pid for p in waiting]
     before = [cpu_ticks(daemon_pids), switches(daemon_pids), cpu_ticks(waiting_pids), switches(waiting_pids)]
@@ -306,8 +301,8 @@ def test_zookeeper_restarted_under_waiting_clients(own_zk, daemons, clients):
     waiters = [clients(d) for d in pair for _ in range(3)]
     for c in waiters:
         c.send("LOCK", "a")
-    wait_queued(pair[0], "a", 3)
-    wait_queued(pair[1], "a", 3)
+    harness.wait_queued(pair[0], "a", 3)
+    harness.wait_queued(pair[1], "a", 3)
     zk.kill()
     zk.start()
     assert holder.call("UNLOCK", "a") == 0, "a restart shorter than the session loses nothing"
@@ -391,7 +386,7 @@ def test_locks_are_lost_before_another_host_can_have_them(own_zk, daemons, clien
     a, b = clients(alpha), clients(beta)
     first = a.call("LOCK", "a")
     b.send("LOCK", "a")
-    wait_queued(beta, "a", 1)
+    harness.wait_queued(beta, "a", 1)
     alpha.signal(signal.SIGSTOP)
     assert b.reply() > first
     a.send("VALID", "a")
@@ -415,7 +410,7 @@ def test_what_is_held_at_the_end_of_a_daemon_is_not_given_away_early(own_zk, dae
     a, b = clients(alpha), clients(beta)
     first = a.call("LOCK", "a")
     b.send("LOCK", "a")
-    wait_queued(beta, "a", 1)
+    harness.wait_queued(beta, "a", 1)
     safe_ms = a.call("VALID", "a")
     began = time.monotonic()
     assert alpha.terminate() == 0
@@ -430,7 +425,7 @@ def test_a_daemon_that_was_killed_comes_back(own_zk, daemons, clients):
     first = clients(alpha).call("LOCK", "a")
     b = clients(beta)
     b.send("LOCK", "a")
-    wait_queued(beta, "a", 1)
+    harness.wait_queued(beta, "a", 1)
     alpha.kill()
     alpha.start()
     again = clients(alpha)

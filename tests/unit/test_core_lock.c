@@ -140,8 +140,9 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "LOCK .", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
-	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: LOCK name [WAIT ms]");
-	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: LOCK name [WAIT ms]");
+	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]");
+	fixture_say(f, 0, "LOCK",
+		    "-ERR wrong number of arguments for 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
 	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
 	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");

@@ -232,7 +232,7 @@ static void watches_are_counted_while_claims_rest_on_them(void **state)
 {
 	struct fixture *f = *state;
 	static const char foreign[] = "_c_00000000-0000-4000-8000-000000000000-__WRIT__0000000001";
-	char name[128], watched[16];
+	char name[128], watched[24];
 
 	connected(f);
 	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));

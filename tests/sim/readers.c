@@ -1,0 +1,161 @@
+/* Shared and exclusive: nobody waits for long who need not. What must not be granted is checked in checks.c. */
+#include "world.h"
+
+enum { LOOK_EVERY_NS = 1500000000, ROOM_FOR_NEXT = 1000 };
+
+static const int64_t WITHIN = 5 * SECOND;
+
+/* The request that its host has to serve first; NULL. */
+static const struct caller *front(const struct host *h, int lock)
+{
+	const struct caller *first = NULL;
+	int i;
+
+	for (i = 0; i < h->client_count; i++) {
+		const struct caller *c = &h->clients[i];
+
+		if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
+		    (!first || c->current.order < first->current.order))
+			first = c;
+	}
+	return first;
+}
+
+/* It will go on waiting: no end of its own is near. */
+static bool stays(const struct caller *c, int64_t now)
+{
+	return c->state == CLIENT_ON && !c->half_closed &&
+	       (c->current.wait_ms < 0 || c->current.asked_at + c->current.wait_ms * MS > now);
+}
+
+/* What the clients of a host hold of a lock. */
+struct held {
+	bool readers, writer, meddled;
+	int64_t latest; /* nobody who reads was granted, or downgraded, after that */
+};
+
+static struct held held_of(const struct host *h, int lock)
+{
+	struct held held = { 0 };
+	int i;
+
+	for (i = 0; i < h->client_count; i++) {
+		const struct holding *g = &h->clients[i].holding[lock];
+
+		held.latest = g->held && g->since > held.latest ? g->since : held.latest;
+		held.meddled = held.meddled || (g->held && g->meddled);
+		held.readers = held.readers || (g->held && !g->lost && g->shared);
+		held.writer = held.writer || (g->held && !g->lost && !g->shared);
+	}
+	return held;
+}
+
+/* Where nobody else is asked nothing keeps a reader from joining readers. */
+static bool may_join(const struct host *h, int lock)
+{
+	struct held held = held_of(h, lock);
+
+	return h->conf.standalone && !h->stopping && held.readers && !held.writer;
+}
+
+void readers_check_together(struct host *h)
+{
+	struct world *w = h->w;
+	int lock;
+
+	for (lock = 0; lock < w->lock_count; lock++) {
+		bool served = h->read_at_step[lock] == w->sched.steps || may_join(h, lock);
+		const struct caller *c = served ? front(h, lock) : NULL;
+
+		if (c && c->current.shared && c->current.asked_at < w->sched.now && stays(c, w->sched.now))
+			world_fail(w, lock, "host %d: others read %s, and client %u, who is next, does not", h->index,
+				   w->lock_name[lock], c->conn);
+	}
+}
+
+/* The lock's znodes, in the truth, as one host sees them. */
+struct queue {
+	int own, own_writers;
+	bool entitled;       /* one of its own covers the mode, and nothing keeps that from being entitled */
+	bool others;         /* somebody else conflicts with its first */
+};
+
+static struct queue queue_of(const struct host *h, const struct znode *dir, bool shared)
+{
+	struct queue q = { 0 };
+	const struct znode *n, *first = NULL;
+
+	TAILQ_FOREACH(n, &dir->children, sibling) {
+		bool own = n->session && n->session == h->zk->session;
+
+		if (!n->view[FAKEZK_TRUTH].exists)
+			continue;
+		first = first || !own ? first : n;
+		q.own += own;
+		q.own_writers += own && !check_is_reader(n);
+		q.entitled = q.entitled || (own && (shared || !check_is_reader(n)) && !check_ahead_of(n));
+	}
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session != h->zk->session && first &&
+		    !(check_is_reader(n) && check_is_reader(first)))
+			q.others = true;
+	return q;
+}
+
+static bool moved(const struct world *w, const struct znode *dir, int lock, int64_t since)
+{
+	const struct znode *n;
+
+	if (w->deleted_at[lock] > since)
+		return true;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->created_at > since)
+			return true;
+	return false;
+}
+
+static void look_at(struct host *h, int lock)
+{
+	struct world *w = h->w;
+	int64_t since = w->sched.now - WITHIN;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	const struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
+	const struct caller *c = front(h, lock);
+	struct held held = held_of(h, lock);
+	struct queue q;
+
+	if (!c || !dir || !h->broker || h->stopping || !stays(c, w->sched.now) || c->current.asked_at > since)
+		return;
+	if (w->last_fault > since || held.meddled || held.writer || moved(w, dir, lock, since))
+		return;
+	q = queue_of(h, dir, c->current.shared);
+	/* The directory of one near its wrap takes no more; an operator who deletes next is noticed late. */
+	if (held.readers && !c->current.shared) {
+		if (q.own && !q.own_writers && h->conf.limits.session_path_bytes > ROOM_FOR_NEXT &&
+		    !w->mix->near_wrap && !w->mix->operator_every_ms)
+			world_fail(w, lock, "host %d: client %u waits for %s behind its host's shared claim, and next is not queued",
+				   h->index, c->conn, w->lock_name[lock]);
+		return;
+	}
+	if (q.entitled && (held.readers ? !q.others && held.latest <= since : h->moved_at[lock] <= since))
+		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, c->conn,
+			   w->lock_name[lock]);
+}
+
+static void look(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	int h, lock;
+
+	(void)argument;
+	if (!w->mix->standalone)
+		for (h = 0; h < w->host_count; h++)
+			for (lock = 0; lock < w->lock_count; lock++)
+				look_at(&w->hosts[h], lock);
+	sched_at(&w->sched, w->sched.now + LOOK_EVERY_NS, look, w, 0);
+}
+
+void readers_start(struct world *w)
+{
+	look(w, 0);
+}

@@ -1,0 +1,481 @@
+/* Shared and exclusive: inside a host (standalone) and between hosts (scripted answers). */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char fits[] = "1\nkind=lock\nflavour=rw\n";
+static const char upgrade[] = "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first";
+static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000001";
+static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000002";
+static const char writer_low2[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000003";
+static const char reader_low2[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__READ__0000000004";
+static const char writer_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRIT__0000000009";
+static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-__READ__0000000010";
+
+static int setup_standalone(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 6; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 6; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* ---- inside the host ---- */
+
+static void readers_hold_together_and_share_a_token(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 1, "LOCK a WAIT 0 shared", ":1024");
+	fixture_say(f, 2, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK a TOKEN 1024", ":0");
+	fixture_expect(f, 2, ":2048");
+}
+
+static void a_reader_never_passes_a_waiting_writer(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	fixture_say(f, 3, "LOCK a SHARED WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":2048");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":2049");
+}
+
+static void a_writer_that_gives_up_lets_the_readers_behind_it_in(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 1, "LOCK a WAIT 50", "");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	fixture_pass(f, 50);
+	fixture_expect(f, 1, "$-1");
+	fixture_expect(f, 2, ":1024");
+}
+
+static void readers_at_the_front_get_it_together(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	fixture_say(f, 3, "LOCK a", "");
+	fixture_say(f, 4, "LOCK a SHARED", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	fixture_expect(f, 2, ":1025");
+	fixture_expect(f, 3, "");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 3, ":1026");
+	fixture_expect(f, 4, "");
+}
+
+static void shared_by_the_exclusive_holder_stays_exclusive(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
+}
+
+static void an_upgrade_is_refused_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 0, "LOCK a", upgrade);
+	fixture_say(f, 1, "LOCK a SHARED", ":1024");
+	fixture_say(f, 0, "LOCK a WAIT 0", upgrade);
+	fixture_say(f, 1, "LOCK a WAIT 100", upgrade);
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 2, "QUEUE a", "*0");
+}
+
+/* Who joins has a token of its own: what the downgraded grant wrote before is an earlier, conflicting act. */
+static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_say(f, 0, "DOWNGRADE a", ":1024");
+	fixture_expect(f, 1, ":1025");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 0, "DOWNGRADE a", ":1024");
+	fixture_say(f, 0, "LOCK a", upgrade);
+	fixture_say(f, 3, "HOLDERS a",
+		    "*2 *24 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 $7 command $4 test "
+		    "$4 mode $6 shared $5 depth :2 $5 token :1024 $7 held_ms :0 $6 age_ms :0 $5 znode $0  "
+		    "*24 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 $7 command $4 test "
+		    "$4 mode $6 shared $5 depth :1 $5 token :1025 $7 held_ms :0 $6 age_ms :0 $5 znode $0");
+	fixture_say(f, 0, "UNLOCK a TOKEN 1024", ":1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 2, "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":1026");
+	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold that lock");
+}
+
+static void words_of_lock_come_in_any_order(void **state)
+{
+	struct fixture *f = *state;
+	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]";
+
+	fixture_say(f, 0, "lock a wait 5 shared", ":1024");
+	fixture_say(f, 1, "LOCK a SHARED WAIT", syntax);
+	fixture_say(f, 1, "LOCK a NOPE", syntax);
+	fixture_say(f, 1, "LOCK a SHARED WAIT x", "-ERR WAIT takes milliseconds, 0..31536000000");
+	fixture_say(f, 1, "DOWNGRADE",
+		    "-ERR wrong number of arguments for 'downgrade' command; Hold it shared from now on: "
+		    "DOWNGRADE name");
+}
+
+/* ---- between hosts ---- */
+
+/* LOCK up to the list; the directory is known or not. */
+static void ask_and_join(struct fixture *f, uint32_t conn, const char *words, uint32_t seq, char name[128])
+{
+	fixture_ask(f, conn, words);
+	if (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, fits);
+	fixture_op(f, EFFECT_ZK_CREATE, strstr(words, "SHARED") ? "-__READ__" : "-__WRIT__");
+	fixture_answer_made(f, seq, 70 + seq, name, 128);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+/* Its claim of number 5 is held: token 75 << 10. */
+static void read_held(struct fixture *f, uint32_t conn, char name[128])
+{
+	ask_and_join(f, conn, "LOCK a SHARED", 5, name);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_expect(f, conn, ":76800");
+	fixture_no_op(f);
+}
+
+static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[160];
+
+	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
+	fixture_answer_list(f, 1, 6,
+			    (const char *[]){ writer_high, name, reader_low2, writer_low, reader_low, writer_low2 });
+	fixture_expect(f, 0, "");
+	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_no_op(f);
+	snprintf(path, sizeof(path), "/lb/a/%s", writer_low2);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 4, (const char *[]){ name, reader_low2, reader_low, writer_high });
+	fixture_expect(f, 0, ":76800");
+	fixture_no_op(f);
+}
+
+/* The writer that this host waits behind may itself wait for readers: they are the holders. */
+static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128], path[160];
+
+	read_held(f, 0, name);
+	ask_and_join(f, 1, "LOCK a", 8, next);
+	fixture_answer_list(f, 1, 3, (const char *[]){ reader_low, name, next });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 75, SESSION, "");
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	snprintf(path, sizeof(path), "/lb/a/%s", name);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, next });
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_GET, reader_low);
+	fixture_answer_get(f, 70, 9, "");
+	snprintf(path, sizeof(path), "/lb/a/%s", reader_low);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":79872");
+}
+
+/* handoff_max = 2: two readers join while it is not known, or known, that a writer waits; the third waits behind it. */
+static void readers_do_not_starve_another_hosts_writer(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.handoff_max = 2;
+	read_held(f, 0, name);
+	fixture_say(f, 1, "LOCK a SHARED", ":76800");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 4, (const char *[]){ reader_low, name, writer_high, reader_high });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 75, SESSION, "");
+	fixture_say(f, 2, "LOCK a SHARED", ":76800");
+	fixture_say(f, 3, "LOCK a SHARED WAIT 0", "$-1");
+	/* Its place among the hosts is taken now, not when the last reader has gone. */
+	ask_and_join(f, 3, "LOCK a SHARED", 11, next);
+	fixture_answer_list(f, 1, 4, (const char *[]){ name, writer_high, reader_high, next });
+	fixture_op(f, EFFECT_ZK_GET, writer_high);
+	fixture_answer_get(f, 80, 9, "");
+	fixture_expect(f, 3, "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_no_op(f);
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+}
+
+/* The writer has given up: who reads for long does not keep the others out. */
+static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.handoff_max = 0;
+	read_held(f, 0, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 75, SESSION, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+	fixture_answer_made(f, 11, 81, next, sizeof(next));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, next });
+	fixture_op(f, EFFECT_ZK_GET, writer_high);
+	fixture_answer_get(f, 80, 9, "");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_expect(f, 1, ":76800");
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+}
+
+static void a_shared_try_is_answered_when_it_is_known_who_waits(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.handoff_max = 0;
+	read_held(f, 0, name);
+	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+	fixture_expect(f, 1, ":76800");
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", ":76800");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_say(f, 3, "LOCK a SHARED WAIT 0", "");
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, reader_high, writer_high });
+	fixture_expect(f, 3, "$-1");
+}
+
+/* Even with handoff_max = 0: they are one hand-off, or none when they are the first. */
+static void queued_readers_get_a_claim_together(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.handoff_max = 0;
+	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
+	fixture_ask(f, 1, "LOCK a SHARED");
+	fixture_ask(f, 2, "LOCK a SHARED");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_expect(f, 0, ":76800");
+	fixture_expect(f, 1, ":76800");
+	fixture_expect(f, 2, ":76800");
+	fixture_no_op(f);
+}
+
+static void a_lingering_shared_claim_goes_back_for_a_writer_only(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.linger_ns = 1000 * MS;
+	read_held(f, 0, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+	fixture_no_op(f);
+	fixture_say(f, 1, "LOCK a SHARED WAIT 0", ":76800");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_answer_get(f, 75, SESSION, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+}
+
+/* Its claim is of no use to the writer that is first now, and would stand before that one's. */
+static void a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	fixture_ask(f, 0, "LOCK a SHARED");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+	fixture_answer_made(f, 5, 75, name, sizeof(name));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 76, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer(f, ZK_NONODE);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":77824");
+	fixture_connect(f, 0);
+}
+
+/* The readers of another host would let a reader in, and they are all that keeps the exclusive claim waiting. */
+static void an_exclusive_claim_behind_readers_makes_way_for_a_reader(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], shared[128];
+
+	ask_and_join(f, 0, "LOCK a", 5, name);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_op(f, EFFECT_ZK_GET, reader_low);
+	fixture_answer_get(f, 70, 9, "");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_no_op(f);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+	fixture_answer_made(f, 6, 76, shared, sizeof(shared));
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, shared });
+	fixture_expect(f, 1, ":77824");
+	fixture_connect(f, 0);
+}
+
+static void a_next_that_cannot_serve_the_head_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.handoff_max = 0;
+	read_held(f, 0, name);
+	fixture_ask(f, 1, "LOCK a SHARED");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_answer_get(f, 75, SESSION, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+	fixture_answer_made(f, 11, 81, next, sizeof(next));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, next });
+	fixture_answer_get(f, 80, 9, "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_connect(f, 1);
+}
+
+/* The znode stays exclusive: this host's readers may join, other hosts' wait until it goes back. */
+static void a_downgrade_keeps_the_claim(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
+	fixture_expect(f, 0, ":76800");
+	fixture_say(f, 0, "DOWNGRADE a", ":76800");
+	fixture_no_op(f);
+	fixture_say(f, 1, "LOCK a SHARED", ":76801");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+	fixture_op(f, EFFECT_ZK_GET, name); /* the reader of the other host is somebody who waits */
+}
+
+static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
+	fixture_expect(f, 0, ":76800");
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded");
+	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold that lock");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define LOCAL(name) cmocka_unit_test_setup_teardown(name, setup_standalone, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		LOCAL(readers_hold_together_and_share_a_token),
+		LOCAL(a_reader_never_passes_a_waiting_writer),
+		LOCAL(a_writer_that_gives_up_lets_the_readers_behind_it_in),
+		LOCAL(readers_at_the_front_get_it_together),
+		LOCAL(shared_by_the_exclusive_holder_stays_exclusive),
+		LOCAL(an_upgrade_is_refused_at_once),
+		LOCAL(a_downgrade_keeps_the_token_and_lets_readers_in),
+		LOCAL(words_of_lock_come_in_any_order),
+		TEST(a_reader_watches_the_nearest_earlier_writer_only),
+		TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once),
+		TEST(readers_do_not_starve_another_hosts_writer),
+		TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone),
+		TEST(a_shared_try_is_answered_when_it_is_known_who_waits),
+		TEST(queued_readers_get_a_claim_together),
+		TEST(a_lingering_shared_claim_goes_back_for_a_writer_only),
+		TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer),
+		TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader),
+		TEST(a_next_that_cannot_serve_the_head_is_replaced),
+		TEST(a_downgrade_keeps_the_claim),
+		TEST(a_downgrade_of_a_lost_grant_tells_the_loss),
+#undef TEST
+#undef LOCAL
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
