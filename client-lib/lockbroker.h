@@ -128,7 +128,11 @@ enum lb_event_type { LB_EVENT_LOST, LB_EVENT_JEOPARDY, LB_EVENT_SAFE, LB_EVENT_R
 struct lb_event {
 	enum lb_event_type type;
 	const char *name;   /* LOST, REVOKE: the lock; until the next call with this handle. Else "" */
-	const char *reason; /* REVOKE: why, "stopping" when the daemon is to end; as long as `name`. Else "" */
+	/*
+	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "forced" when an operator
+	 * took it. As long as `name`. Else ""
+	 */
+	const char *reason;
 	int64_t token;      /* LOST, REVOKE: that of the grant. Else 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
 };
