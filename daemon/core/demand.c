@@ -147,7 +147,8 @@ static void delete_znode(struct demand *d, struct target *t)
 	t->state = TARGET_DELETING;
 	bytes_text(&b->out->arena, "deleting ");
 	bytes_slice(&b->out->arena, bytes_view(&t->path));
-	bytes_text(&b->out->arena, t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
+	bytes_text(&b->out->arena,
+		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 	operation_send(b, EFFECT_ZK_DELETE, &r);
 }
@@ -180,7 +181,8 @@ static void log_force(const struct demand *d)
 	bytes_text(&b->out->arena, " by force from:");
 	for (size_t i = 0; i < d->count; i++) {
 		bytes_char(&b->out->arena, ' ');
-		bytes_slice(&b->out->arena, d->targets[i].host.len ? bytes_view(&d->targets[i].host) : SLICE("(unknown)"));
+		bytes_slice(&b->out->arena,
+			    d->targets[i].host.len ? bytes_view(&d->targets[i].host) : SLICE("(unknown)"));
 	}
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
@@ -397,5 +399,6 @@ void demand_suspended(struct broker *b)
 	/* One whose query is not over is answered by that. */
 	TAILQ_FOREACH_SAFE(d, &b->demands, link, after)
 		if (!d->client->query)
-			fail(d, ERROR_UNAVAILABLE, "the connection to ZooKeeper was lost; what was asked for may be done or not");
+			fail(d, ERROR_UNAVAILABLE,
+			     "the connection to ZooKeeper was lost; what was asked for may be done or not");
 }

@@ -45,8 +45,8 @@ struct demand {
 	struct bytes name, reason;
 	struct target *targets;
 	size_t count, open;
-	int64_t holders;   /* told, asked, or bereft */
-	size_t strangers;  /* held by other software, not asked */
+	int64_t holders;    /* told, asked, or bereft */
+	size_t strangers;   /* held by other software, not asked */
 	const char *failed; /* a sentence: something was not done */
 	struct timer timer;
 };

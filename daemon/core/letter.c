@@ -19,8 +19,8 @@ bool letter_host_valid(struct slice host)
 	for (size_t i = 0; i < host.len; i++) {
 		char c = host.data[i];
 
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-		      c == '-'))
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+		      c == '_' || c == '-'))
 			return false;
 	}
 	return true;
@@ -47,12 +47,13 @@ void letter_session(struct bytes *out, int64_t session)
 bool letter_room(const struct broker *b, enum letter_kind kind, size_t count)
 {
 	static const size_t most[] = {
-		[LETTER_REVOKE] = LETTER_REVOKES_MAX, [LETTER_FORCE] = LETTER_FORCES_MAX, [LETTER_ANSWER] = LETTERS_MAX,
+		[LETTER_REVOKE] = LETTER_REVOKES_MAX,
+		[LETTER_FORCE] = LETTER_FORCES_MAX,
+		[LETTER_ANSWER] = LETTERS_MAX,
 	};
 	size_t path_max = strlen(b->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
-	return b->letter_count + count <= most[kind] &&
-	       b->path_bytes + count * path_max <= quota_path_max(b);
+	return b->letter_count + count <= most[kind] && b->path_bytes + count * path_max <= quota_path_max(b);
 }
 
 static struct letter *find(const struct broker *b, uint64_t number)

@@ -50,9 +50,9 @@ struct letter {
 	uint64_t number;          /* never used twice */
 	uint64_t demand;          /* who is to be told; 0: nobody */
 	enum letter_state state;
-	bool deleting;            /* the delete is under way */
+	bool deleting; /* the delete is under way */
 	struct bytes path;
-	size_t id_at;             /* where the id begins in it */
+	size_t id_at; /* where the id begins in it */
 	struct timer timer;
 };
 

@@ -49,7 +49,9 @@ static void own_path(const struct broker *b, struct bytes *out)
 /* To our box, or to what is called `name` in it. */
 static void send(struct broker *b, enum effect_type type, enum operation_kind kind, const char *name)
 {
-	struct operation_request r = { .op = { .kind = kind, .query = b->mail.batch, .watch = kind == OPERATION_MAIL_LIST } };
+	struct operation_request r = {
+		.op = { .kind = kind, .query = b->mail.batch, .watch = kind == OPERATION_MAIL_LIST }
+	};
 	struct bytes path = { 0 };
 
 	own_path(b, &path);

@@ -30,23 +30,23 @@ struct broker;
 struct operation;
 
 enum {
-	MAIL_READS_MAX = 16,    /* letters at a time */
-	MAIL_BYTES_MAX = 4096,  /* of a letter's data */
+	MAIL_READS_MAX = 16,   /* letters at a time */
+	MAIL_BYTES_MAX = 4096, /* of a letter's data */
 };
 
 enum mail_state { MAIL_NONE, MAIL_LISTING, MAIL_READING, MAIL_WATCHING, MAIL_PAUSED };
 
 struct mail {
 	enum mail_state state;
-	bool again;             /* READING: the watch fired */
-	bool refused;           /* READING: a letter could not be deleted */
-	uint8_t tries;          /* lists in a row that found no box */
-	uint64_t batch;         /* number of the list */
-	struct bytes names;     /* READING: what it showed, one behind the other, each with a NUL */
-	const char **sorted;    /* into them */
+	bool again;          /* READING: the watch fired */
+	bool refused;        /* READING: a letter could not be deleted */
+	uint8_t tries;       /* lists in a row that found no box */
+	uint64_t batch;      /* number of the list */
+	struct bytes names;  /* READING: what it showed, one behind the other, each with a NUL */
+	const char **sorted; /* into them */
 	size_t count, sent, done;
-	struct bytes data;      /* of the letter whose delete is answered next */
-	struct timer timer;     /* to list it again, if nothing else makes us */
+	struct bytes data;  /* of the letter whose delete is answered next */
+	struct timer timer; /* to list it again, if nothing else makes us */
 };
 
 void mail_init(struct broker *b);

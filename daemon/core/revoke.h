@@ -18,7 +18,8 @@ struct lock;
 
 enum {
 	REVOKE_REASON_MAX = 128,
-	REVOKE_NOT_MINE = -1, /* in the place of a number of holders: the znode is of a session this daemon has no more */
+	REVOKE_NOT_MINE =
+		-1, /* in the place of a number of holders: the znode is of a session this daemon has no more */
 };
 
 /* Who wants it. */

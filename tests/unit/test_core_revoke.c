@@ -157,7 +157,8 @@ static void reasons_are_short_and_printable(void **state)
 	fixture_say(f, 0, words, "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
 	fixture_say(f, 0, "REVOKE a x\ty", "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
 	fixture_say(f, 0, "REVOKE a \xff", "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
-	fixture_say(f, 0, "REVOKE ..", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	fixture_say(f, 0, "REVOKE ..",
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
 }
 
 static void a_holder_elsewhere_is_asked_by_letter(void **state)
@@ -473,7 +474,8 @@ static void a_connection_lost_ends_a_demand(void **state)
 
 	force_beta(f, id);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost; what was asked for may be done or not");
+	fixture_expect(f, 0,
+		       "-UNAVAILABLE the connection to ZooKeeper was lost; what was asked for may be done or not");
 	fixture_zk_connected(f, SESSION);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
@@ -493,8 +495,10 @@ static const char *revoke_letter(const char *znode, const char *to)
 {
 	static char data[512];
 
-	snprintf(data, sizeof(data), "1\nkind=revoke\nfrom=beta\nfuture=x\nto=%s\nname=a\nznode=%s\nreason=please go\nuid=0\n"
-		 "pid=7\ncommand=sh\nclient=\n", to, znode);
+	snprintf(data, sizeof(data),
+		 "1\nkind=revoke\nfrom=beta\nfuture=x\nto=%s\nname=a\nznode=%s\nreason=please go\nuid=0\n"
+		 "pid=7\ncommand=sh\nclient=\n",
+		 to, znode);
 	return data;
 }
 
@@ -502,8 +506,8 @@ static const char *force_letter(const char *znode, const char *to)
 {
 	static char data[512];
 
-	snprintf(data, sizeof(data), "1\nkind=force\nfrom=beta\nto=%s\nname=a\nznode=%s\nuid=0\npid=7\ncommand=sh\nclient=\n",
-		 to, znode);
+	snprintf(data, sizeof(data),
+		 "1\nkind=force\nfrom=beta\nto=%s\nname=a\nznode=%s\nuid=0\npid=7\ncommand=sh\nclient=\n", to, znode);
 	return data;
 }
 
@@ -526,11 +530,21 @@ static void letters_that_mean_nothing_here_are_dropped(void **state)
 	struct fixture *f = *state;
 	char name[128], big[MAIL_BYTES_MAX + 64];
 	const char *const garbage[] = {
-		"", "x", "1\n", "1\nkind=\n", "1\nkind=dance\n", "1\nkind=revoke\n", "2\nkind=force\n", "1\nkind=answer\n",
-		"1\nkind=answer\nholders=1\n", "1\nkind=answer\nre=\nholders=9223372036854775808\n",
-		"1\nkind=force\nfrom=../../x\nto=1000abcdef012345\n", "1\nkind=force\nfrom=\n",
+		"",
+		"x",
+		"1\n",
+		"1\nkind=\n",
+		"1\nkind=dance\n",
+		"1\nkind=revoke\n",
+		"2\nkind=force\n",
+		"1\nkind=answer\n",
+		"1\nkind=answer\nholders=1\n",
+		"1\nkind=answer\nre=\nholders=9223372036854775808\n",
+		"1\nkind=force\nfrom=../../x\nto=1000abcdef012345\n",
+		"1\nkind=force\nfrom=\n",
 		"1\nkind=revoke\nfrom=beta\nto=1000abcdef012345\nname=..\nreason=x\n",
-		"1\nkind=revoke\nfrom=beta\nto=1000abcdef012345\nname=a\nreason=\n", big,
+		"1\nkind=revoke\nfrom=beta\nto=1000abcdef012345\nname=a\nreason=\n",
+		big,
 	};
 
 	hold(f, name);
