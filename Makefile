@@ -34,21 +34,24 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c client.c command.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
-	directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c session.c \
-	trouble.c status.c quota.c letter.c mail.c revoke.c demand.c
+	directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c session.c \
+	trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c secret.c tokens.c
+	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
+	secret.c tokens.c
 CLIENT = lockbroker.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 
-# Unit tests that link the pure parts only, those over a whole core, and those that need base (and inih).
+# Unit tests that link the pure parts only, those over a whole core, those that need base (and inih), and those of
+# adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_claim.c test_core_flavour.c test_core_query.c \
-	test_core_revoke.c test_core_session.c test_core_status.c
+	test_core_audit.c test_core_revoke.c test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
+UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c caller.c asks.c checks.c readers.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+SIM = sim.c world.c host.c saved.c caller.c asks.c checks.c readers.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
@@ -119,8 +122,9 @@ SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
+UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(BUILD)/libcore.a
@@ -239,6 +243,11 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
+
+$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO) $(A_BASE) $(A_PROTOCOL)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(A_IO) $(A_PROTOCOL) $(A_BASE) $(UNIT_LIBS)
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)

@@ -21,6 +21,7 @@ static const char help[] =
 	"       lockbroker [-S SOCKET] force-unlock NAME\n"
 	"       lockbroker [-S SOCKET] ping\n"
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
+	"       lockbroker [-S SOCKET] audit\n"
 	"\n"
 	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
 	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
@@ -36,6 +37,7 @@ static const char help[] =
 	"  force-unlock  take it from them, for root and the broker's own user: 1 when nobody had it\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
+	"  audit  look into all lock directories, delete what this host has left there; 1: something is odd\n"
 	"\n"
 	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
 	"  --help, --version\n"
@@ -221,6 +223,48 @@ static int run_info(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+/* A sweep of very many directories takes its time. */
+static const int64_t AUDIT_PATIENCE_MS = 86400000;
+
+static void print_numbers(const struct lb_reply *map)
+{
+	size_t i, len;
+
+	for (i = 0; i < lb_reply_count(map); i++) {
+		const struct lb_reply *value = lb_reply_item(map, i);
+		const char *key = lb_reply_text(lb_reply_key(map, i), &len);
+
+		if (lb_reply_type(value) == LB_REPLY_INTEGER)
+			printf("%-13.*s %lld\n", (int)len, key, (long long)lb_reply_integer(value));
+	}
+}
+
+static int run_audit(struct lb *lb, char **arguments)
+{
+	static const char *const odd[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
+	const struct lb_reply *reply, *examples;
+	int status;
+	size_t i;
+
+	lb_set_patience(lb, AUDIT_PATIENCE_MS);
+	status = ask(lb, "AUDIT", NULL, &reply);
+	if (status != CLI_OK)
+		return status;
+	if (lb_reply_type(reply) != LB_REPLY_MAP) {
+		cli_say("The audit was ended by somebody else.");
+		return CLI_UNAVAILABLE;
+	}
+	print_numbers(reply);
+	examples = lb_reply_field(reply, "examples");
+	if (lb_reply_count(examples) > 0)
+		putchar('\n');
+	cli_table(examples);
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		if (lb_reply_integer(lb_reply_field(reply, odd[i])) > 0)
+			return CLI_ODD;
+	return CLI_OK;
+}
+
 static const struct {
 	const char *word;
 	int args_min, args_max;
@@ -234,6 +278,7 @@ static const struct {
 	{ "force-unlock", 1, 1, run_force_unlock },
 	{ "ping", 0, 0, run_ping },
 	{ "info", 0, 1, run_info },
+	{ "audit", 0, 0, run_audit },
 };
 
 /* The exit status of what has written to the standard output. */
@@ -260,7 +305,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, ls, who, revoke, ping or info.");
+		return cli_usage("What shall be done? lock, ls, who, revoke, ping, info or audit.");
 	if (strcmp(argv[0], "lock") == 0)
 		return cli_lock(socket, argc, argv);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {

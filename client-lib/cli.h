@@ -6,7 +6,8 @@
 /* As sysexits(3) and flock(1) have them; a command that was run gives its own. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_NOBODY = 1,       /* revoke, force-unlock: there was no holder */
+	CLI_ODD = 1, /* the audit found something */
+	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
 	CLI_OSERR = 71,

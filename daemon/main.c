@@ -18,13 +18,16 @@
 #include "base/conf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/leftover.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "io/notify.h"
 #include "io/page.h"
 #include "io/pidfile.h"
+#include "io/saved.h"
 #include "io/secret.h"
 #include "io/server.h"
+#include "io/successor.h"
 #include "io/tokens.h"
 #include "io/watch.h"
 #include "io/worker.h"
@@ -34,7 +37,7 @@
 #define FAREWELL_NS (2 * CLOCK_NS_PER_S) /* for the worker to end: the session's last words, a look-up under way */
 
 enum {
-	EXIT_USAGE = 2, /* also for a configuration that cannot be used: starting again will not help */
+	EXIT_USAGE = 2, /* also for what only another configuration can help: starting again will not */
 	SPARE_FDS = 64,
 };
 
@@ -51,6 +54,9 @@ struct daemon {
 	int pid_fd; /* locked while the daemon runs */
 	char secret[SECRET_BYTES_MAX];
 	struct page *page;
+	struct saved *saved; /* NULL in standalone mode, as is the successor */
+	struct successor *successor;
+	struct broker_leftover leftovers[LEFTOVERS_MAX];
 	char page_path[CONF_ERROR_MAX];
 	struct listener listener;
 	struct notify notify;
@@ -78,7 +84,8 @@ static const char help[] =
 	"  -h, --help                     print this, and end\n"
 	"\n"
 	"SIGTERM and SIGINT end it once holders have let go or daemon.stop_timeout_ms has passed; a second one ends\n"
-	"it at once. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration.\n";
+	"it at once. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration, or the host's name is\n"
+	"another daemon's.\n";
 
 static int usage_error(const char *sentence)
 {
@@ -365,7 +372,33 @@ static int open_rundir(struct daemon *d)
 	return rc;
 }
 
-static int start_parts(struct daemon *d)
+/* What an earlier daemon left, and where this one leaves the same. */
+static int open_saved(struct daemon *d)
+{
+	const struct saved_conf saved_conf = {
+		.rundir = d->conf.rundir,
+		.boot_id = d->boot_id,
+		.host = d->conf.host,
+		.clients = (size_t)d->conf.clients,
+		.now_ns = clock_now_ns(),
+	};
+	int rc;
+
+	if (d->broker.standalone)
+		return 0;
+	rc = saved_open(&d->saved, &saved_conf);
+	if (rc == -EBUSY)
+		log_error("another lockbrokerd has %s/saved", d->conf.rundir);
+	else if (rc < 0)
+		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
+	if (rc < 0)
+		return rc;
+	d->broker.leftovers = d->leftovers;
+	d->broker.leftover_count = saved_leftovers(d->saved, d->leftovers);
+	return 0;
+}
+
+static void start_zookeeper(struct daemon *d)
 {
 	const struct zookeeper_conf zookeeper_conf = {
 		.servers = d->conf.servers,
@@ -373,12 +406,28 @@ static int start_parts(struct daemon *d)
 		.tick_ms = (int)d->conf.tick_ms,
 		.packet_bytes = d->conf.session_path_bytes,
 		.secret = d->secret[0] ? d->secret : NULL,
+		.saved = d->saved,
 	};
+	struct successor_conf successor_conf = {
+		.saved = d->saved,
+		.timeout_ms = zookeeper_conf.timeout_ms,
+		.tick_ms = zookeeper_conf.tick_ms,
+		.secret = zookeeper_conf.secret,
+	};
+
+	d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
+	successor_conf.zookeeper = d->zookeeper;
+	d->successor = successor_new(d->loop, d->worker, &successor_conf);
+}
+
+static int start_parts(struct daemon *d)
+{
 	const struct server_conf server_conf = {
 		.clients = (size_t)d->conf.clients,
 		.request_bytes = (size_t)d->conf.request_bytes,
 		.request_args = (size_t)d->conf.request_args,
 		.output_bytes = (size_t)d->conf.output_bytes,
+		.saved = d->saved,
 	};
 	uint64_t seed;
 	int rc;
@@ -397,21 +446,26 @@ static int start_parts(struct daemon *d)
 	if (d->broker.standalone)
 		tokens_start(d->tokens, loop_base(d->loop), d->worker, tokens_reserved, d);
 	else
-		d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
-	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify, d->page });
+		start_zookeeper(d);
+	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify, d->page, d->saved,
+						      d->successor });
 	return 0;
 }
 
 /* What was made, in reverse. When the worker hangs its memory is left to the end of the process. */
-static void stop_parts(struct daemon *d, bool close_session)
+static void stop_parts(struct daemon *d, bool close_session, int status)
 {
+	successor_stop(d->successor);
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
 	listen_close(&d->listener);
 	server_free(d->server);
 	notify_close(&d->notify);
 	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)
-		_exit(EXIT_SUCCESS);
+		_exit(status);
+	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
+		saved_session_ended(d->saved);
+	successor_free(d->successor);
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
 	watch_free(d->signals);
@@ -419,6 +473,7 @@ static void stop_parts(struct daemon *d, bool close_session)
 		close(d->signal_fd);
 	loop_free(d->loop);
 	page_close(d->page);
+	saved_close(d->saved);
 	if (d->pid_fd >= 0)
 		close(d->pid_fd);
 }
@@ -426,12 +481,12 @@ static void stop_parts(struct daemon *d, bool close_session)
 static int run(struct daemon *d, int64_t tokens_limit)
 {
 	const struct event begin = { .type = EVENT_TIME };
-	bool close_session;
-	int rc = start_parts(d);
+	struct loop_end end;
+	int rc = start_parts(d), status;
 
 	if (rc < 0) {
 		log_error("the daemon cannot start: %s", strerror(-rc));
-		stop_parts(d, false);
+		stop_parts(d, false, EXIT_FAILURE);
 		return EXIT_FAILURE;
 	}
 	if (d->broker.standalone)
@@ -441,10 +496,11 @@ static int run(struct daemon *d, int64_t tokens_limit)
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	notify_send(&d->notify, "READY=1");
-	close_session = loop_run(d->loop);
-	stop_parts(d, close_session);
+	end = loop_run(d->loop);
+	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
+	stop_parts(d, end.close_session, status);
 	log_info("stopped");
-	return EXIT_SUCCESS;
+	return status;
 }
 
 /* A descriptor of ours in the place of a closed standard one would get what is meant for the log. */
@@ -481,9 +537,10 @@ int main(int argc, char **argv)
 		status = EXIT_FAILURE;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");
-		if (read_secret(&d) < 0 || open_rundir(&d) < 0 || (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
+		if (read_secret(&d) < 0 || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
+		    (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)
-			stop_parts(&d, false);
+			stop_parts(&d, false, EXIT_FAILURE);
 		else
 			status = run(&d, tokens_limit);
 	}

@@ -100,7 +100,7 @@ bool name_decode(struct slice znode, struct bytes *name)
 		bytes_char(name, (char)(high << 4 | low));
 		i += 2;
 	}
-	if (name_valid((struct slice){ name->data + begin, name->len - begin }))
+	if (name->len > begin && name->len - begin <= NAME_BYTES_MAX)
 		return true;
 foreign:
 	name->len = begin;

@@ -15,7 +15,10 @@ bool name_valid(struct slice name);
 bool name_is_text(struct slice text);
 /* Appends the znode name. `name` is valid, or what a valid one ends with. */
 void name_encode(struct slice name, struct bytes *znode);
-/* Appends the lock name. False, and nothing appended, when `znode` is not an encoding name_encode() makes. */
+/*
+ * Appends what name_encode() makes that of: a lock name, or what one ends with, if it is valid (it is the caller that
+ * knows the whole). False, and nothing appended, when name_encode() makes no such thing.
+ */
 bool name_decode(struct slice znode, struct bytes *name);
 /*
  * Redis's glob: * ? [abc] [^a-z] \x. Bytes, case matters. At most pattern times name steps, which are added to *work.

@@ -34,6 +34,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
+	audit_init(b);
+	leftovers_init(b);
 	return b;
 }
 
@@ -65,7 +67,10 @@ void broker_free(struct broker *b)
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
+	leftovers_deinit(b);
+	bytes_free(&b->rival.text);
 	trouble_deinit(&b->trouble);
+	audit_deinit(b);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
@@ -179,6 +184,7 @@ static void end_all_requests(struct broker *b)
 		if (c->request)
 			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
 	}
+	audit_stopping(b);
 }
 
 static void stop(struct broker *b)
@@ -200,11 +206,23 @@ static void stop(struct broker *b)
 
 static void stopped(struct broker *b, bool close_session)
 {
+	struct effect *e;
+
 	if (b->stopped)
 		return;
 	b->stopped = true;
 	heap_unset(&b->timers, &b->stop_timer);
-	effects_add(b->out, EFFECT_STOPPED)->close_session = close_session;
+	e = effects_add(b->out, EFFECT_STOPPED);
+	e->close_session = close_session;
+	e->refused = b->refused;
+}
+
+void broker_refuse(struct broker *b)
+{
+	if (b->stopping)
+		return;
+	b->refused = true;
+	stop(b);
 }
 
 /* ---- events ---- */
@@ -269,6 +287,12 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
+	case EVENT_LEFTOVER_FREE:
+		leftover_free(b, event);
+		break;
+	case EVENT_LEFTOVER_OVER:
+		leftover_over(b, event);
+		break;
 	case EVENT_STOP:
 		stop(b);
 		break;
@@ -289,6 +313,9 @@ static void fire(struct broker *b, struct timer *t)
 		break;
 	case TIMER_EVENTS:
 		client_events_end(container_of(t, struct client, events_timer));
+		break;
+	case TIMER_LEFTOVER:
+		leftovers_tick(b);
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
@@ -319,8 +346,10 @@ static void pass(struct broker *b)
 static void start(struct broker *b)
 {
 	b->started = true;
-	if (!b->conf->standalone)
-		session_open(b);
+	if (b->conf->standalone)
+		return;
+	leftovers_start(b);
+	session_open(b);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
@@ -340,6 +369,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
+	audit_continue(b);
 	close_clients(b);
 	broker_settle(b);
 	if (b->stopping && b->grant_count == b->lost_count)
@@ -412,15 +442,17 @@ void broker_check(const struct broker *b)
 	const struct grant *g;
 	const struct letter *l;
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0, letters = 0;
-	size_t letter_bytes = 0, watches = 0;
+	size_t letter_bytes = 0, watches = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += quota_watches(lock);
+		remembered += lock->remembered;
 	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count && !lock->watch_bytes);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
+		       !lock->watch_bytes && !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
 		size_t n = 0, n_lost = 0;
 
@@ -430,6 +462,7 @@ void broker_check(const struct broker *b)
 		}
 		assert(n == c->grant_count && n_lost == c->lost_count);
 		assert(b->conns[c->conn] == c);
+		assert(c->is_holder == (n > n_lost));
 		clients++;
 		held += n;
 		waiting += c->request != NULL;
@@ -443,6 +476,7 @@ void broker_check(const struct broker *b)
 	}
 	assert(letters == b->letter_count && letters <= LETTERS_MAX);
 	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes) && watches == b->watch_bytes);
+	assert(remembered == b->remembered_count && (claims || !b->stray_count));
 }
 
 bool broker_quiet(const struct broker *b)

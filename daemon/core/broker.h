@@ -27,6 +27,12 @@ struct broker_limits {
 	size_t session_path_bytes; /* ephemeral paths, and watched paths, of one session: each at most this */
 };
 
+/* A session that an earlier daemon of this host left. */
+struct broker_leftover {
+	int64_t session;
+	int64_t not_before_ns; /* it may not be ended earlier, unless EVENT_LEFTOVER_FREE; in the past: at once */
+};
+
 /* Locks whose names begin so have another flavour, or another place. */
 struct broker_prefix {
 	const char *prefix; /* not empty */
@@ -51,6 +57,8 @@ struct broker_conf {
 	int64_t handoff_ns;
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
+	const struct broker_leftover *leftovers; /* the oldest first; at most LEFTOVERS_MAX */
+	size_t leftover_count;
 	struct broker_limits limits;
 	const struct broker_prefix *prefixes;
 	size_t prefix_count;

@@ -141,8 +141,10 @@ void claim_free(struct claim *c)
 	struct broker *b = lock->broker;
 
 	detach(c);
-	lock->claim_count--;
+	if (--lock->claim_count == 0)
+		lock_remember(lock, false);
 	b->claim_count--;
+	b->stray_count -= c->stray;
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	mem_free(c);
@@ -171,19 +173,21 @@ void claim_leave(struct claim *c)
 	lock_touch(lock);
 }
 
-void claim_stray(struct lock *lock, struct slice name)
+bool claim_stray(struct lock *lock, struct slice name)
 {
 	struct claim *c;
 
 	if (name.len >= CONTENDER_NAME_MAX)
-		return;
+		return false;
 	c = claim_new(lock, MODE_EXCLUSIVE);
 	c->state = CLAIM_LEAVING;
-	c->named = true;
+	c->named = c->stray = true;
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	lock->broker->stray_count++;
 	lock->broker->stats.strays_total++;
 	claim_send_delete(c);
+	return true;
 }
 
 void claim_found(struct claim *c, struct slice name)
@@ -408,6 +412,10 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_LIST:
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
 	case OPERATION_MAIL_LIST:
 	case OPERATION_MAIL_GET:
 	case OPERATION_MAIL_DELETE:

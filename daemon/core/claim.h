@@ -49,6 +49,7 @@ struct claim {
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;            /* length of the name without the number */
 	bool named;             /* the number is known */
+	bool stray;             /* LEAVING: a list showed it, and no claim knew it */
 	bool listed;            /* WAITING: seen taken on this connection */
 	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
@@ -80,8 +81,8 @@ struct claim *claim_join(struct lock *lock, enum mode mode);
 void claim_leave(struct claim *c);
 /* Its znode is gone, or goes with its session. Frees it. */
 void claim_free(struct claim *c);
-/* A znode of ours that nobody knew: to be deleted. */
-void claim_stray(struct lock *lock, struct slice name);
+/* A znode of ours that nobody knew: to be deleted. False: no name that we can have given. */
+bool claim_stray(struct lock *lock, struct slice name);
 /* Sends the delete of a LEAVING claim if it can be sent and is not under way. */
 void claim_send_delete(struct claim *c);
 /* The connection is gone: what was under way is unknown. */

@@ -80,7 +80,7 @@ void client_connected(struct broker *b, const struct event *event)
 static void event_free(struct client *c, struct client_event *e)
 {
 	TAILQ_REMOVE(&c->events, e, link);
-	if (!e->grant)
+	if (e->type != CLIENT_EVENT_LOST)
 		c->event_count--;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
@@ -112,14 +112,17 @@ void client_release_all(struct client *c)
 	heap_unset(&c->broker->timers, &c->events_timer);
 	c->events_waiting = false;
 	c->told_jeopardy = false;
+	if (c->auditing)
+		audit_leave(c);
 }
 
 void client_gone(struct client *c)
 {
 	struct broker *b = c->broker;
 
-	client_release_all(c);
+	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
 	user_leave(b, c->user);
@@ -301,9 +304,14 @@ static struct client_event *add_event(struct client *c, enum client_event_type t
 	e->type = type;
 	e->grant = g;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
-	if (!g && ++c->event_count > c->broker->conf->limits.events_per_client)
+	if (type != CLIENT_EVENT_LOST && ++c->event_count > c->broker->conf->limits.events_per_client)
 		client_close(c);
 	return e;
+}
+
+bool client_events_full(const struct client *c)
+{
+	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
 }
 
 static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
@@ -334,8 +342,22 @@ static void drop_session_event(struct client *c)
 		event_free(c, find_event(c, CLIENT_EVENT_SESSION, NULL));
 }
 
-void client_released(struct client *c)
+static void tell_holder(struct client *c)
 {
+	bool holds = holds_something(c);
+	struct effect *e;
+
+	if (c->is_holder == holds || c->broker->conns[c->conn] != c)
+		return;
+	c->is_holder = holds;
+	e = effects_add(c->broker->out, EFFECT_HOLDER);
+	e->conn = c->conn;
+	e->holds = holds;
+}
+
+void client_grants_changed(struct client *c)
+{
+	tell_holder(c);
 	if (holds_something(c))
 		return;
 	c->told_jeopardy = false;
@@ -344,7 +366,7 @@ void client_released(struct client *c)
 
 void client_tell_lost(struct client *c, struct grant *g)
 {
-	client_released(c);
+	client_grants_changed(c);
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {

@@ -32,14 +32,14 @@ struct client_event {
 };
 
 TAILQ_HEAD(client_event_list, client_event);
+TAILQ_HEAD(client_list, client);
 
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link; /* broker->closing */
-	uint32_t conn;
+	TAILQ_ENTRY(client) closing_link, audit_link; /* broker->closing; `auditing` */
+	uint32_t conn, pid, uid;
 	uint64_t id;
-	uint32_t pid, uid;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed;
 	bool closing;             /* nothing is said to it any more */
@@ -54,11 +54,12 @@ struct client {
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
 	struct client_event_list events;
-	size_t event_count;       /* without those of grants, which bound them */
+	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
-	bool told_jeopardy;
+	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
+	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
 
 void client_connected(struct broker *b, const struct event *event);
@@ -67,8 +68,8 @@ void client_half_closed(struct client *c);
 void client_gone(struct client *c);
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It let go of a grant: when it holds nothing any more it is in no jeopardy. */
-void client_released(struct client *c);
+/* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
+void client_grants_changed(struct client *c);
 /* Releases everything; the connection stays. */
 void client_release_all(struct client *c);
 /* NULL when there is none. */
@@ -91,11 +92,12 @@ void client_tell_session(struct client *c);
 /* Somebody wants it back. Of several that were not read yet the latest counts. */
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason);
 void client_forget_revoke(struct client *c, const struct grant *g);
+/* Two events more would close the connection: what can wait leaves room for what cannot. */
+bool client_events_full(const struct client *c);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
-/* EVENTS: answers now or waits. wait_ns < 0: for ever. */
+/* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
 void client_events(struct client *c, int64_t wait_ns);
-/* EVENTS ends with nil. */
 void client_events_end(struct client *c);
 /* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
 void client_speak(struct client *c, int version);

@@ -302,6 +302,9 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_EVENTS:
 		do_events(w);
 		break;
+	case COMMAND_AUDIT:
+		audit_ask(w->client);
+		break;
 	case COMMAND_HELLO:
 		redis_hello(w);
 		break;

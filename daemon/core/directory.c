@@ -116,12 +116,12 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-static bool data_fits(const struct lock *lock, struct slice data)
+bool directory_data_fits(enum flavour flavour, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
 	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
-	       slice_is(record_get(data, "flavour"), flavour_word(lock->flavour));
+	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -132,7 +132,8 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = data_fits(lock, event->zk_answered.data) ? DIRECTORY_FITS : DIRECTORY_MISMATCH;
+		d->state = directory_data_fits(lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+										       : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
@@ -355,28 +356,45 @@ static void report_odd(struct lock *lock, struct slice child)
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
+enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode)
+{
+	struct contender other;
+
+	if (contender_of_session(child, view.flavour, view.session))
+		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_STRAY;
+	if (!contender_parse(child, view.flavour, &other))
+		return DIRECTORY_CHILD_ODD;
+	*mode = other.mode;
+	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
+}
+
 /* Whether somebody of another session conflicts with `mode`; strays of ours are deleted, odd children reported. */
 static bool examine_others(struct lock *lock, enum mode mode, const struct event *event)
 {
+	const struct directory_view view = { lock->broker->session.id, lock->flavour, lock };
 	bool somebody = false;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
-		struct contender other;
+		enum mode other = MODE_EXCLUSIVE;
 
-		if (contender_of_session(child, lock->flavour, lock->broker->session.id)) {
-			if (!is_known(lock, child))
-				claim_stray(lock, child);
-			continue;
-		}
-		if (!contender_parse(child, lock->flavour, &other)) {
+		switch (directory_classify(view, child, &other)) {
+		case DIRECTORY_CHILD_OURS:
+			break;
+		case DIRECTORY_CHILD_STRAY:
+			claim_stray(lock, child);
+			break;
+		case DIRECTORY_CHILD_ODD:
 			report_odd(lock, child);
-			continue;
-		}
-		if (!other.known)
+			break;
+		case DIRECTORY_CHILD_UNKNOWN:
 			report_odd(lock, child);
-		if (mode_conflicts(mode, other.mode))
-			somebody = true;
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		case DIRECTORY_CHILD_OTHER:
+			somebody = somebody || mode_conflicts(mode, other);
+			break;
+		}
 	}
 	return somebody;
 }
@@ -408,6 +426,10 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	struct claim *c, *after, *first = lock->claim, *next = lock->next;
 	bool gone = event->zk_answered.code == ZK_NONODE, somebody;
 
+	if (lock->remembered) {
+		lock->broker->stats.relisted_total++;
+		lock_remember(lock, false);
+	}
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (gone || d->czxid != event->zk_answered.stat.czxid)
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;

@@ -21,6 +21,8 @@ enum effect_type {
 	EFFECT_ZK_DELETE, /* any version */
 	EFFECT_ZK_SET,    /* any version */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
+	EFFECT_HOLDER,    /* `conn` has a valid grant from now on, or (not `holds`) none any more; before it is told */
+	EFFECT_LEFTOVER_END, /* end `session`, which an earlier daemon left, then say EVENT_LEFTOVER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
@@ -35,13 +37,16 @@ struct span {
 
 struct effect {
 	enum effect_type type;
-	uint32_t conn;      /* REPLY, PUSH, CLOSE */
+	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER */
 	uint64_t op;        /* ZK_*: comes back in the answer */
 	enum zk_create create; /* ZK_CREATE */
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
+	bool refused;       /* STOPPED: not as asked, but because starting again would not help */
+	bool holds;         /* HOLDER */
 	enum effect_level level; /* LOG */
 	int64_t limit;      /* TOKENS */
+	int64_t session;    /* LEFTOVER_END */
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
 	struct span data;   /* ZK_CREATE, ZK_SET: the data */
 };

@@ -33,6 +33,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	b->grant_count++;
 	client->grant_count++;
 	client->user->grants++;
+	client_grants_changed(client);
 	b->stats.grants_total++;
 }
 
@@ -54,7 +55,7 @@ void grant_end(struct grant *g)
 		lock->grant_count--;
 	}
 	mem_free(g);
-	client_released(client);
+	client_grants_changed(client);
 	lock_touch(lock);
 }
 

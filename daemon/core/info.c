@@ -80,6 +80,9 @@ static void info_session(const struct broker *b, struct bytes *out)
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
+	line_text(out, "rival", b->rival.lives ? bytes_view(&b->rival.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)leftovers_open(b));
+	line_int(out, "leftover_wait_ms", leftovers_wait_ns(b) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 
@@ -101,6 +104,21 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
 	line_int(out, "packet_bytes", b->packet_bytes);
 	line_int(out, "letters", (int64_t)b->letter_count);
+}
+
+static void info_audit(const struct broker *b, struct bytes *out)
+{
+	const struct audit *a = &b->audit;
+
+	line_int(out, "audit_remembered", (int64_t)b->remembered_count);
+	line_int(out, "audit_undeleted", (int64_t)b->stray_count);
+	line_int(out, "audit_running", a->state != AUDIT_IDLE);
+	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
+	line_int(out, "audit_sweeps", (int64_t)b->stats.audits_total);
+	line_int(out, "audit_relisted", (int64_t)b->stats.relisted_total);
+	line_int(out, "audit_strays", (int64_t)b->stats.strays_total);
+	line_int(out, "audit_adopted", (int64_t)b->stats.adopted_total);
+	line_int(out, "audit_vanished", (int64_t)b->stats.vanished_total);
 }
 
 static void info_limits(const struct broker *b, struct bytes *out)
@@ -138,6 +156,7 @@ static const struct {
 	{ "locks", "# Locks\r\n", info_locks_section },
 	{ "session", "# Session\r\n", info_session },
 	{ "zookeeper", "# ZooKeeper\r\n", info_zookeeper },
+	{ "audit", "# Audit\r\n", info_audit },
 	{ "limits", "# Limits\r\n", info_limits },
 	{ "stats", "# Stats\r\n", info_stats },
 };

@@ -138,6 +138,14 @@ void lock_rest(struct lock *lock)
 		evict(b);
 }
 
+void lock_remember(struct lock *lock, bool remembered)
+{
+	if (lock->remembered == remembered)
+		return;
+	lock->remembered = remembered;
+	lock->broker->remembered_count += remembered ? 1 : (size_t)-1;
+}
+
 void lock_touch(struct lock *lock)
 {
 	if (lock->dirty)

@@ -57,6 +57,7 @@ struct lock {
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */
+	bool remembered;                /* it has claims from before the connection: not listed on this one yet */
 };
 
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
@@ -65,6 +66,8 @@ struct lock *lock_find_path(struct broker *b, struct slice path);
 /* To be settled before the event ends. */
 void lock_touch(struct lock *lock);
 void lock_settle(struct lock *lock);
+/* What became of its claims is not known, or is known again. */
+void lock_remember(struct lock *lock, bool remembered);
 /* Frees or parks it if nothing refers to it. */
 void lock_rest(struct lock *lock);
 void lock_free(struct lock *lock);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/audit.h"
 #include "core/demand.h"
 #include "core/letter.h"
 #include "core/mail.h"
@@ -145,6 +146,12 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		query_answered(b, op, event);
+		break;
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
+		audit_answered(b, op, event);
 		break;
 	case OPERATION_MAIL_LIST:
 	case OPERATION_MAIL_GET:

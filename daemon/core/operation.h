@@ -32,6 +32,10 @@ enum operation_kind {
 	OPERATION_DETAIL,   /* set the data of a held claim's znode */
 	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
 	OPERATION_QUERY_GET,  /* get what such a list showed */
+	OPERATION_AUDIT_ROOT, /* list what is below a root */
+	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
+	OPERATION_AUDIT_LIST, /* list it */
+	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
 	OPERATION_MAIL_LIST,  /* list this host's mailbox, with a children watch */
 	OPERATION_MAIL_GET,   /* get a letter, */
 	OPERATION_MAIL_DELETE, /* and delete it: sent in one breath */
@@ -47,7 +51,7 @@ struct operation {
 	bool write, done;
 	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for */
 	struct lock *lock; /* kept alive by its operations */
-	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none */
+	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	uint64_t query;    /* QUERY_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone by now;
 			    * MAIL_*: of the list */
 	uint64_t part;     /* DEMAND_DELETE: which of its targets */

@@ -182,6 +182,9 @@ static void client_unblock(const struct request_words *w)
 		client_reply_nil(other);
 	} else if (other && other->events_waiting) {
 		client_events_end(other);
+	} else if (other && other->auditing) {
+		audit_leave(other);
+		client_reply_nil(other);
 	} else {
 		done = 0;
 	}

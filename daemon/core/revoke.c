@@ -5,7 +5,7 @@
 #include "protocol/name.h"
 #include "protocol/number.h"
 
-/* A client that is asked faster than it reads would be closed, and what it holds would be gone. */
+/* A client that is asked faster than it reads would be closed, and what it holds would be gone: nobody may do that. */
 static const int64_t ASK_EVERY_NS = 1000000000;
 
 bool revoke_reason_valid(struct slice reason)
@@ -34,6 +34,8 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	TAILQ_FOREACH(g, &lock->grants, link) {
 		count++;
 		if (g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS)
+			continue;
+		if (client_events_full(g->client))
 			continue;
 		g->asked_back_ns = lock->broker->now_ns;
 		client_tell_revoke(g->client, g, reason);

@@ -32,7 +32,7 @@ struct revoker {
 bool revoke_reason_valid(struct slice reason);
 /* The client as the log and other hosts see it; valid as long as it is not changed. */
 struct revoker revoke_by(const struct client *c);
-/* Asks the holders here, each at most once a second. Returns how many there are. `lock` may be NULL. */
+/* Asks the holders here, each at most once a second, unless it has no room for that. Returns how many there are. */
 int64_t revoke_ask(struct lock *lock, struct slice reason);
 /* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
 int64_t revoke_force(struct lock *lock);

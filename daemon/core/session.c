@@ -9,14 +9,21 @@
 enum {
 	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
 	BEAT_PART = 8,
+	/* Lock traffic proves as well as a heartbeat, but only the heartbeat shows others of our name that we live. */
+	ANNOUNCE_PART = 4,
 	ANSWER_PART = 6,
 	SAFE_PART = 3,
 	STALL_PART = 3,
 	/* After this many ticks past T without a connection the server must have expired us. */
 	GIVE_UP_TICKS = 2,
+	SHORT_LIVES = 5,
 };
 
 static const int64_t JOIN_JITTER_NS = 200000000;
+/* Connections that each last less are somebody else's doing. */
+static const int64_t SHORT_LIFE_NS = 1000000000;
+static const int64_t SHARED_AGAIN_NS = 600000000000;
+
 /* Without a connection for so long is worth a line of the log. */
 static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
@@ -121,6 +128,7 @@ static void arm(struct broker *b)
 		return;
 	if (s->connected) {
 		due = min64(due, s->write_ns + T / BEAT_PART);
+		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (oldest)
 			due = min64(due, oldest->sent_ns + T / ANSWER_PART);
 		if (s->stalled && s->stalled_until_ns > b->now_ns)
@@ -222,6 +230,8 @@ static void suspend_lock(struct lock *lock)
 		claim_suspended(lock->next);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_suspended(c);
+	if (lock->claim_count)
+		lock_remember(lock, true);
 	directory_forget_watch(lock);
 	broker_not_later(lock);
 	lock_touch(lock);
@@ -241,6 +251,7 @@ static void disconnect(struct broker *b)
 	mail_suspended(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
+	audit_suspended(b);
 }
 
 static void forget_claims(struct broker *b)
@@ -272,7 +283,7 @@ static void forget(struct broker *b)
 	mail_forget(b);
 	s->id = 0;
 	s->safe_until_ns = INT64_MIN;
-	s->announced = s->rival_told = false;
+	s->announced = false;
 }
 
 void session_open(struct broker *b)
@@ -402,6 +413,23 @@ void session_connected(struct broker *b, const struct event *event)
 	arm(b);
 }
 
+/*
+ * Two that use one session take the connection from each other again and again. What is proven stays so: whoever it is
+ * keeps the session alive, unless he ends it.
+ */
+static void suspect_sharing(struct broker *b)
+{
+	struct session *s = &b->session;
+
+	if (b->now_ns - s->contact_ns >= SHORT_LIFE_NS)
+		s->short_lives = 0;
+	else if (++s->short_lives >= SHORT_LIVES && b->now_ns >= s->shared_ns) {
+		s->shared_ns = b->now_ns + SHARED_AGAIN_NS;
+		log_state(b, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
+						   "be using this session, or something between cuts them");
+	}
+}
+
 void session_suspended(struct broker *b)
 {
 	struct session *s = &b->session;
@@ -409,6 +437,7 @@ void session_suspended(struct broker *b)
 
 	if (!s->connected)
 		return;
+	suspect_sharing(b);
 	level = level_of(s, EFFECT_LEVEL_WARNING);
 	s->fruitless = !s->proving;
 	disconnect(b);
@@ -527,6 +556,7 @@ static void tick_connected(struct broker *b)
 		return;
 	}
 	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
 		announce_beat(b);
 }

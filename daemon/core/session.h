@@ -47,7 +47,7 @@ struct session {
 	bool proving;    /* a write of this connection was answered: what it lists can be believed */
 	bool announced;  /* the host's own znode is ours */
 	bool had_one;    /* this is not the first */
-	bool rival_told; /* somebody else's was reported */
+	bool was_announced; /* ever, under whichever session */
 	bool fruitless;  /* the last connection ended without a proof: that was told once */
 	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
@@ -57,10 +57,13 @@ struct session {
 	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
 	int64_t answers_ns[SESSION_ANSWERS]; /* when writes were answered, on this connection; the latest first */
 	int64_t write_ns;   /* the last write sent that may still prove something, or did */
+	int64_t announced_ns; /* the last heartbeat sent: others can see that we live */
 	int64_t proved_ns;  /* when the last one was answered that did */
 	int64_t beat_ns;    /* the last one that did, or a heartbeat */
 	int64_t stalled_until_ns; /* a write sent before proves nothing */
 	int64_t contact_ns; /* last connected, or since when a new session is asked for */
+	int short_lives;    /* connections in a row that ended as soon as they were made */
+	int64_t shared_ns;  /* when that is to be said (again) */
 	int64_t silent_ns;  /* since when there was no connection */
 	int64_t complain_ns; /* when that is to be said (again) */
 	struct bytes server;

@@ -4,9 +4,12 @@
 #include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/announce.h"
+#include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
 #include "core/demand.h"
+#include "core/leftover.h"
 #include "core/letter.h"
 #include "core/lock.h"
 #include "core/mail.h"
@@ -17,11 +20,11 @@
 #include "core/trouble.h"
 
 enum timer_kind {
-	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_STOP, TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP,
+	TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
 };
 
 TAILQ_HEAD(lock_list, lock);
-TAILQ_HEAD(client_list, client);
 TAILQ_HEAD(query_list, query);
 
 struct broker {
@@ -31,6 +34,7 @@ struct broker {
 	struct effects *out; /* where its effects go */
 	int64_t started_ns;
 	bool started, stopping, stopped;
+	bool refused; /* it stops because its name is another's */
 	struct heap timers;
 	struct timer stop_timer;
 
@@ -52,10 +56,14 @@ struct broker {
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
 	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;
+	struct rival rival;
+	struct leftovers leftovers;
 	struct trouble trouble;
 	struct operations operations;
+	struct audit audit;
 	size_t path_bytes;     /* of all claims and letters */
 	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
 	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */
@@ -67,6 +75,8 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
+/* Stops as if asked to, and says that starting again would not help. */
+void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 void broker_log_end(struct broker *b, enum effect_level level, size_t begin);

@@ -26,6 +26,9 @@
 	X(adopted_total, "claims found again after a lost reply") \
 	X(strays_total, "znodes of ours found that no claim knew, deleted") \
 	X(vanished_total, "znodes of ours that somebody else deleted") \
+	X(relisted_total, "directories listed again after a connection had ended") \
+	X(audits_total, "sweeps of all directories, by AUDIT") \
+	X(audit_directories_total, "directories looked at by them") \
 	X(limits_total, "requests refused by a limit") \
 	X(revokes_total, "times a holder was asked to let go") \
 	X(forced_total, "grants taken from their holders by force") \

@@ -60,6 +60,12 @@ static const char *what_was_denied(enum operation_kind kind)
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
 		return "say what was asked about other hosts";
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+		return "show a directory to an audit";
+	case OPERATION_AUDIT_DELETE:
+		return "delete a stray";
 	case OPERATION_MAIL_LIST:
 	case OPERATION_MAIL_GET:
 	case OPERATION_MAIL_DELETE:

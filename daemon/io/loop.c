@@ -10,7 +10,9 @@
 #include "base/mem.h"
 #include "io/notify.h"
 #include "io/page.h"
+#include "io/saved.h"
 #include "io/server.h"
+#include "io/successor.h"
 #include "io/tokens.h"
 #include "io/watch.h"
 #include "io/zookeeper.h"
@@ -30,7 +32,8 @@ struct loop {
 	int64_t now_ns;
 	int64_t turn_ns; /* when the first request of the turn was looked at; 0: none yet */
 	uint64_t events; /* handled so far */
-	bool handling, hurry, stopped, close_session;
+	bool handling, hurry, stopped;
+	struct loop_end end;
 };
 
 static void loop_timer(void *arg, int fd, unsigned int what)
@@ -167,19 +170,26 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 	case EFFECT_TOKENS:
 		tokens_reserve(l->to.tokens, effect->limit);
 		break;
+	case EFFECT_HOLDER:
+		saved_holder(l->to.saved, effect->conn, effect->holds);
+		break;
+	case EFFECT_LEFTOVER_END:
+		successor_end(l->to.successor, effect->session);
+		break;
 	case EFFECT_LOG:
 		loop_log(l, effect);
 		break;
 	case EFFECT_STOPPED:
 		l->stopped = true;
-		l->close_session = effect->close_session;
+		l->end.close_session = effect->close_session;
+		l->end.refused = effect->refused;
 		break;
 	}
 }
 
 /*
  * Before anything of this event is on the wire: who reads a grant and then the page must find the proof it was made
- * on, not an older one.
+ * on, not an older one; and so must a successor.
  */
 static void loop_show(struct loop *l)
 {
@@ -187,6 +197,7 @@ static void loop_show(struct loop *l)
 
 	broker_session(l->broker, &view);
 	page_update(l->to.page, &view);
+	saved_safe_until(l->to.saved, view.safe_until_ns);
 }
 
 void loop_event(struct loop *l, const struct event *event)
@@ -234,11 +245,13 @@ static void loop_settle(struct loop *l)
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
+		if (l->to.successor)
+			successor_settle(l->to.successor);
 	} while (l->events != before);
 	loop_arm(l);
 }
 
-bool loop_run(struct loop *l)
+struct loop_end loop_run(struct loop *l)
 {
 	loop_settle(l);
 	while (!l->stopped) {
@@ -251,5 +264,5 @@ bool loop_run(struct loop *l)
 		server_continue(l->to.server);
 		loop_settle(l);
 	}
-	return l->close_session;
+	return l->end;
 }

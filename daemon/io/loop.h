@@ -18,7 +18,9 @@
 
 struct loop;
 struct notify;
+struct saved;
 struct server;
+struct successor;
 struct tokens;
 struct watch_base;
 struct zookeeper;
@@ -30,6 +32,8 @@ struct loop_adapters {
 	struct tokens *tokens;
 	const struct notify *notify;
 	struct page *page;
+	struct saved *saved;         /* NULL in standalone mode; as is the successor */
+	struct successor *successor;
 };
 
 /* 0 or -errno. `conf` and what it points to must outlive the loop. */
@@ -47,5 +51,10 @@ bool loop_spent(struct loop *l);
 /* Something is left to do: the next turn does not wait. */
 void loop_hurry(struct loop *l);
 
-/* Turns until the broker has stopped. True: nothing is held, the session may end at once. */
-bool loop_run(struct loop *l);
+struct loop_end {
+	bool close_session; /* nothing is held, the session may end at once */
+	bool refused;       /* starting again would not help */
+};
+
+/* Turns until the broker has stopped. */
+struct loop_end loop_run(struct loop *l);

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,17 +11,19 @@
 #include "base/mem.h"
 #include "io/conn.h"
 #include "io/loop.h"
+#include "io/process.h"
+#include "io/saved.h"
 #include "io/watch.h"
 
 enum {
 	SERVER_ACCEPTS_PER_TURN = 64,
-	SERVER_COMM_MAX = 32,
 };
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
 struct server {
 	struct loop *loop;
 	size_t clients_max;
+	struct saved *saved;
 	struct conn_env env;
 	int listening;
 	struct watch *accepting, *pause;
@@ -53,29 +53,13 @@ static void server_grow(struct server *s)
 	s->conns_cap = cap;
 }
 
-static struct slice read_comm(pid_t pid, char comm[SERVER_COMM_MAX])
-{
-	char path[32];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return (struct slice){ comm, 0 };
-	len = read(fd, comm, SERVER_COMM_MAX);
-	close(fd);
-	while (len > 0 && comm[len - 1] == '\n')
-		len--;
-	return (struct slice){ comm, len > 0 ? (size_t)len : 0 };
-}
-
 static void server_welcome(struct server *s, int fd)
 {
 	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	struct event event = { .type = EVENT_CLIENT_CONNECTED };
 	socklen_t len = sizeof(cred);
-	char comm[SERVER_COMM_MAX];
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
 	uint32_t number;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
@@ -92,7 +76,10 @@ static void server_welcome(struct server *s, int fd)
 	event.connected.pid = (uint32_t)cred.pid;
 	event.connected.uid = cred.uid;
 	event.connected.gid = cred.gid;
-	event.connected.comm = read_comm(cred.pid, comm);
+	/* Who may not be looked at has no name, and is known by its number alone. */
+	if (process_read(cred.pid, text, &process) == 0)
+		event.connected.comm = process.comm;
+	saved_connected(s->saved, number, cred.pid, process.start);
 	loop_event(s->loop, &event);
 }
 
@@ -150,6 +137,7 @@ struct server *server_new(struct loop *loop, int fd, const struct server_conf *c
 
 	s->loop = loop;
 	s->clients_max = conf->clients;
+	s->saved = conf->saved;
 	s->env.loop = loop;
 	s->env.request_bytes = conf->request_bytes;
 	s->env.request_args = conf->request_args;
@@ -216,6 +204,7 @@ static void server_bury(struct server *s, struct conn *c)
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
 
 	loop_event(s->loop, &event);
+	saved_holder(s->saved, c->number, false);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;
 	s->count--;

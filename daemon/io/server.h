@@ -17,6 +17,7 @@ struct server_conf {
 	size_t clients, request_bytes, request_args;
 	/* From half of it on no more requests of that client are read; pushes past it close the connection. */
 	size_t output_bytes;
+	struct saved *saved; /* the table of holders; NULL: none is kept. Must outlive the server */
 };
 
 struct server;

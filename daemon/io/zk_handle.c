@@ -488,12 +488,27 @@ static void handle_note_servers(struct zk_handle *h, const char *servers)
 		h->server_count += *p == ',';
 }
 
-int zk_handle_connect(struct zk_handle *h, const char *servers)
+int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_identity *identity)
 {
+	clientid_t id = { 0 };
+
+	static_assert(sizeof(id.passwd) == ZK_PASSWORD_BYTES, "an identity is the library's");
 	assert(!h->zh);
 	handle_note_servers(h, servers);
 	h->proven = false;
-	return handle_init(h, NULL);
+	if (!identity)
+		return handle_init(h, NULL);
+	id.client_id = identity->session;
+	memcpy(id.passwd, identity->password, sizeof(id.passwd));
+	return handle_init(h, &id);
+}
+
+void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret)
+{
+	const clientid_t *id = zoo_client_id(h->zh);
+
+	ret->session = id->client_id;
+	memcpy(ret->password, id->passwd, sizeof(ret->password));
 }
 
 void zk_handle_forget(struct zk_handle *h)
@@ -582,30 +597,34 @@ void zk_handle_detach(struct zk_handle *h)
 }
 
 /* Until the server has closed its side, or for as long as a farewell may take. */
-static void await_end(int fd)
+static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char rest[512];
+	ssize_t got = -1;
 
-	while (poll(&p, 1, FAREWELL_MS) == 1 && read(fd, rest, sizeof(rest)) > 0)
+	while (poll(&p, 1, FAREWELL_MS) == 1 && (got = read(fd, rest, sizeof(rest))) > 0)
 		;
+	return got == 0;
 }
 
 /*
  * The library closes the socket as soon as it has read anything. What it left unread would make the kernel reset the
  * connection, and the server forget the farewell: so the socket stays open until the server is done with it.
  */
-void zk_handle_end(struct zk_handle *h)
+bool zk_handle_end(struct zk_handle *h)
 {
+	bool heard = false;
 	int fd = h->fd >= 0 ? fcntl(h->fd, F_DUPFD_CLOEXEC, 0) : -1;
 
 	assert(h->detached);
 	if (h->zh)
 		zookeeper_close(h->zh);
 	if (fd >= 0) {
-		await_end(fd);
+		heard = await_end(fd);
 		close(fd);
 	}
 	h->zh = NULL;
 	h->fd = -1;
+	return heard;
 }

@@ -51,6 +51,14 @@ struct zk_handle_owner {
 	void (*refused)(void *arg, const char *sentence);
 };
 
+enum { ZK_PASSWORD_BYTES = 16 };
+
+/* What it takes to continue a session, or to end it. */
+struct zk_identity {
+	int64_t session;
+	char password[ZK_PASSWORD_BYTES];
+};
+
 struct zk_handle_conf {
 	int timeout_ms;                     /* asked for */
 	int timeout_min_ms, timeout_max_ms; /* believed */
@@ -61,11 +69,13 @@ struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_
 				const struct zk_handle_owner *owner);
 /* Must be idle. Takes NULL. */
 void zk_handle_free(struct zk_handle *h);
-/* A new session. `servers` as resolve_servers() makes them. 0 or -errno. Must be idle. */
-int zk_handle_connect(struct zk_handle *h, const char *servers);
+/* `identity` NULL: a new session. `servers` as resolve_servers() makes them. 0 or -errno. Must be idle. */
+int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_identity *identity);
 /* Idle again: answers what is open, ends no session and waits for nothing. */
 void zk_handle_forget(struct zk_handle *h);
 bool zk_handle_connected(const struct zk_handle *h);
+/* While connected, and during EVENT_ZK_CONNECTED. */
+void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret);
 /*
  * EFFECT_ZK_CREATE, LIST, GET, DELETE, SET. ZK_OK: the answer will be an event. Anything else is the answer, and
  * the owner has to tell it. ZK_UNKNOWN when not connected.
@@ -79,7 +89,8 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers);
 void zk_handle_settle(struct zk_handle *h);
 /*
  * The farewell, in two steps: the first takes the handle off the loop (no more events), the second ends the
- * session, frees the handle, may block for seconds and may run in another thread.
+ * session, frees the library's handle, may block for seconds and may run in another thread; true: the server has
+ * heard it. The handle is not used again.
  */
 void zk_handle_detach(struct zk_handle *h);
-void zk_handle_end(struct zk_handle *h);
+bool zk_handle_end(struct zk_handle *h);

@@ -133,6 +133,8 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_ZK_OPEN:
 	case EFFECT_ZK_DROP:
 	case EFFECT_TOKENS:
+	case EFFECT_HOLDER:
+	case EFFECT_LEFTOVER_END:
 	case EFFECT_LOG:
 	case EFFECT_STOPPED:
 		break;

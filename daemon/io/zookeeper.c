@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "io/loop.h"
 #include "io/resolve.h"
+#include "io/saved.h"
 #include "io/watch.h"
 #include "io/worker.h"
 #include "io/zk_handle.h"
@@ -51,7 +52,7 @@ struct zookeeper {
 	int64_t open_ns; /* ... not before this */
 	struct backoff backoff;
 	bool known; /* the broker was told of the present session */
-	bool stopped;
+	bool stopped, ended;
 	struct work farewell;
 	struct zk_probe *probe;
 	struct log_rate rate_refused, rate_open, rate_names, rate_trouble[ZK_HANDLE_TROUBLES];
@@ -111,8 +112,11 @@ static void zookeeper_event(void *arg, const struct event *event)
 	if (z->opening)
 		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
+		struct zk_identity identity;
 		char server[ZK_SERVER_NAME_MAX];
 
+		zk_handle_identity(z->handle, &identity);
+		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
 		z->known = true;
 		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
 		zk_probe_connected(z->probe, server);
@@ -296,7 +300,7 @@ static void zookeeper_connect(struct zookeeper *z)
 
 	z->opening = false;
 	z->open_ns = loop_now(z->loop) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
-	rc = zk_handle_connect(z->handle, z->addresses);
+	rc = zk_handle_connect(z->handle, z->addresses, NULL);
 	if (rc == 0)
 		return;
 	snprintf(sentence, sizeof(sentence), "no session can be opened: %s", strerror(-rc));
@@ -338,11 +342,16 @@ void zookeeper_settle(struct zookeeper *z)
 	zk_handle_settle(z->handle);
 }
 
+const char *zookeeper_addresses(const struct zookeeper *z)
+{
+	return z->addresses;
+}
+
 static void farewell_run(struct work *work)
 {
 	struct zookeeper *z = container_of(work, struct zookeeper, farewell);
 
-	zk_handle_end(z->handle);
+	z->ended = zk_handle_end(z->handle);
 }
 
 static void farewell_done(struct work *work)
@@ -364,4 +373,9 @@ void zookeeper_stop(struct zookeeper *z, bool close_session)
 		zk_handle_detach(z->handle);
 		zk_handle_forget(z->handle);
 	}
+}
+
+bool zookeeper_session_ended(const struct zookeeper *z)
+{
+	return z->ended;
 }

@@ -20,6 +20,7 @@ struct zookeeper_conf {
 	int timeout_ms, tick_ms;
 	int64_t packet_bytes; /* the largest packet that the limits may need */
 	const char *secret; /* "user:password"; NULL: none. Must outlive the adapter */
+	struct saved *saved; /* told of every session before the broker is; must outlive the adapter */
 };
 
 struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf);
@@ -32,5 +33,9 @@ void zookeeper_drop(struct zookeeper *z);
 void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct slice path, struct slice data);
 
 void zookeeper_settle(struct zookeeper *z);
+/* The addresses of the servers, numbers only; NULL: not known yet. Until the next settling. */
+const char *zookeeper_addresses(const struct zookeeper *z);
 /* At the end: no more events. `close_session`: the worker ends the session; else it is left to its timeout. */
 void zookeeper_stop(struct zookeeper *z, bool close_session);
+/* After the worker has stopped: ZooKeeper has heard that the session is over. */
+bool zookeeper_session_ended(const struct zookeeper *z);

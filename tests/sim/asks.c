@@ -84,6 +84,9 @@ static struct ask other_ask(struct caller *c)
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
 			      (int)rng_below(r, (uint32_t)c->host->w->lock_count));
 
+	/* Now and then, and never in the worlds of one lock: what they show needs their time for it. */
+	if (a.command == COMMAND_PING && a.lock % 2 == 1)
+		a.command = COMMAND_AUDIT;
 	if (a.command == COMMAND_EVENTS)
 		a.wait_ms = rng_between(r, 0, 200);
 	if (a.command == COMMAND_HELLO)
@@ -109,11 +112,24 @@ static struct ask quiet_ask(struct caller *c)
 	return a;
 }
 
+/* Not all the time: orphans are also to be met by other lists. */
+static struct ask auditor_ask(struct caller *c)
+{
+	struct world *w = c->host->w;
+
+	if (w->quiet ? c->done : !rng_percent(&w->rng, 2))
+		return ask_of(COMMAND_COUNT, 0);
+	return ask_of(COMMAND_AUDIT, 0);
+}
+
 struct ask ask_choose(struct caller *c)
 {
 	struct rng *r = &c->host->w->rng;
-	int lock = held_lock(c);
+	int lock;
 
+	if (c->auditor)
+		return auditor_ask(c);
+	lock = held_lock(c);
 	if (c->host->w->quiet)
 		return quiet_ask(c);
 	if (c->id == 0 && c->wants_pushes) {
@@ -380,9 +396,27 @@ static void demand_answered(struct caller *c, const struct ask *a, struct slice 
 		bad_reply(c, a, reply, "unexpected");
 }
 
+static void audit_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct world *w = c->host->w;
+
+	if (reply_begins(reply, "-UNAVAILABLE") || reply_begins(reply, "-DRAINING") || reply_begins(reply, "$-1") ||
+	    reply_begins(reply, "_"))
+		return;
+	if (!memmem(reply.data, reply.len, "\r\nexamples\r\n", 12))
+		bad_reply(c, a, reply, "unexpected");
+	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17))
+		return;
+	check_audited(c, a);
+	/* Late enough to have seen the last orphan. */
+	if (c->auditor && w->quiet && a->asked_at - w->timeout / 2 > w->quiet_at)
+		c->done = true;
+}
+
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
+	if (a->command != COMMAND_AUDIT)
+		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
 	switch (a->command) {
 	case COMMAND_LOCK:
 		lock_answered(c, a, reply);
@@ -406,6 +440,9 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		caller_let_go(c);
 		c->protocol = 2;
 		c->id = 0;
+		break;
+	case COMMAND_AUDIT:
+		audit_answered(c, a, reply);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:

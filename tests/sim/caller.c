@@ -74,6 +74,7 @@ static void caller_gone(void *client, uint64_t life)
 	c->going = true;
 	caller_event(c, EVENT_CLIENT_GONE);
 	c->going = false;
+	c->host->holds[c->conn] = false;
 	think_later(c, w->mix->think_ms * MS);
 }
 

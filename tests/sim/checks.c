@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/param.h>
 
 enum {
 	CONTENDED_AFTER_NS = 1000000000, /* by then a broker without faults around it knows that somebody waits */
@@ -16,8 +15,7 @@ enum {
 
 static const int64_t MEDDLED_TOLD_WITHIN = 4 * SECOND;
 
-/* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
-static struct host *host_of(struct world *w, const struct zsession *s)
+struct host *check_host_of(struct world *w, const struct zsession *s)
 {
 	int h;
 
@@ -42,8 +40,7 @@ bool check_is_meddled(const struct world *w, int64_t token)
 	return false;
 }
 
-/* Is it inside what its broker can prove? */
-static bool grant_valid(const struct caller *c, int lock)
+bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
@@ -73,7 +70,7 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 				continue;
 			if (a->shared && o->holding[a->lock].shared)
 				continue;
-			if (grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
+			if (check_grant_valid(o, a->lock) && !(o->host == c->host && letting_go(o, a->lock)))
 				world_fail(w, a->lock, "two grants of %s: host %d client %u got token %" PRId64
 					   " (znode %" PRIx64 ") while host %d client %u holds %" PRId64
 					   " (znode %" PRIx64 ")", w->lock_name[a->lock], c->host->index, c->conn, token,
@@ -128,7 +125,7 @@ static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 		TAILQ_FOREACH(n, &dir->children, sibling)
 			if (n->view[FAKEZK_TRUTH].exists && n->czxid == czxid_of(token))
 				mine = n;
-	if (!mine || host_of(w, mine->session) != c->host)
+	if (!mine || check_host_of(w, mine->session) != c->host)
 		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
 			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
 			   mine ? "somebody else's" : "gone or never was");
@@ -238,7 +235,7 @@ void check_foreign_grant(struct world *w, int lock, const char *path)
 		return;
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++)
-			if (grant_valid(&w->hosts[h].clients[i], lock) &&
+			if (check_grant_valid(&w->hosts[h].clients[i], lock) &&
 			    !(check_is_reader(mine) && w->hosts[h].clients[i].holding[lock].shared))
 				world_fail(w, lock, "%s is let in while host %d client %u holds %s", path, h,
 					   w->hosts[h].clients[i].conn, w->lock_name[lock]);
@@ -263,7 +260,7 @@ void check_before(struct host *h, const struct event *e)
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;
-		h->safe_until = 0;
+		h->safe_until = h->saved_until = 0;
 	}
 	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
 		void_grants(h);
@@ -281,6 +278,9 @@ static void check_told(struct host *h)
 			const struct holding *g = &c->holding[lock];
 
 			any = any || (g->held && !g->lost);
+			if (check_grant_valid(c, lock) && !h->holds[c->conn])
+				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
+					   h->index, c->conn, h->w->lock_name[lock]);
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
@@ -297,6 +297,8 @@ void check_after(struct host *h)
 	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
+	if (safe != INT64_MIN && safe > h->saved_until)
+		h->saved_until = safe;
 	if (h->w->sched.steps % h->w->check_every == 0)
 		broker_check(h->broker);
 }
@@ -314,7 +316,7 @@ void check_created(void *world, struct znode *n)
 	if (lock < 0)
 		return;
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session;
+		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !orphan_is(o);
 	if (count > 2)
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
 }
@@ -358,125 +360,18 @@ static void meddle(struct world *w, struct znode *n)
 	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, at);
 }
 
-/* ---- locks taken by force ---- */
-
-static bool begins(struct slice text, const char *with)
+/* A process whose daemon is dead may act on its grant until the last instant it was told. */
+static void check_believed(struct world *w, int lock, const struct znode *n)
 {
-	return text.len >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
-}
+	size_t i;
 
-/* "... letter <id>": a letter is acted upon once, by one daemon. */
-static void check_letter(struct host *h, int lock, struct slice text)
-{
-	const char *at = memmem(text.data, text.len, ", letter ", 9);
-	struct world *w = h->w;
-	char id[64] = "";
+	for (i = 0; i < w->belief_count && i < BELIEFS_MAX; i++) {
+		const struct belief *b = &w->belief[i];
 
-	if (!at)
-		return;
-	at += 9;
-	memcpy(id, at, MIN((size_t)(text.data + text.len - at), sizeof(id) - 1));
-	for (size_t i = 0; i < MIN(w->letter_count, (size_t)FORCED_MAX); i++)
-		if (strcmp(w->letters[i], id) == 0)
-			world_fail(w, lock, "host %d: letter %s was acted upon twice", h->index, id);
-	memcpy(w->letters[w->letter_count++ % FORCED_MAX], id, sizeof(id));
-}
-
-/* Holders that get pushes were told before; the others find out when they ask. */
-static void check_forced(struct host *h, int lock, struct slice text)
-{
-	struct world *w = h->w;
-	int i;
-
-	if (!w->forces[lock])
-		world_fail(w, lock, "host %d: %s is taken by force, which nobody wanted", h->index, w->lock_name[lock]);
-	check_letter(h, lock, text);
-	if (memmem(text.data, text.len, " from 0 holders", 15))
-		return; /* it was not that znode, or not any more */
-	w->stats->forced++;
-	for (i = 0; i < h->client_count; i++) {
-		struct caller *c = &h->clients[i];
-		struct holding *g = &c->holding[lock];
-
-		if (!g->held || g->lost)
-			continue;
-		if (c->protocol == 3 && c->state == CLIENT_ON)
-			world_fail(w, lock, "host %d client %u: %s was taken by force and nothing was pushed", h->index, c->conn,
-				   w->lock_name[lock]);
-		g->lost = true;
+		if (b->lock == lock && czxid_of(b->token) == n->czxid && w->sched.now < b->until)
+			world_fail(w, lock, "host %d: %s goes away, and a process that its dead daemon granted it may act on "
+				   "that for %" PRId64 " ms more", b->host->index, n->path, (b->until - w->sched.now) / MS);
 	}
-}
-
-static bool asks_for_force(const struct host *h, int lock, int64_t since)
-{
-	int i;
-
-	for (i = 0; i < h->client_count; i++) {
-		const struct caller *c = &h->clients[i];
-
-		if (c->asking && c->current.command == COMMAND_FORCEUNLOCK && c->current.lock == lock &&
-		    c->current.asked_at <= since)
-			return true;
-	}
-	return false;
-}
-
-/* One that nothing ails answers in time. */
-static bool should_have_answered(const struct world *w, const struct host *owner, const struct host *asker)
-{
-	int64_t since = w->sched.now - 5 * SECOND;
-
-	return w->last_fault < since && w->mail_meddled_at < since && owner->conf.limits.session_path_bytes > 1000 &&
-	       !owner->stopping && !asker->stopping;
-}
-
-/* Only when its daemon has had its time, or there is none that could be asked. */
-static void check_force_deletes(struct host *h, struct slice path)
-{
-	struct world *w = h->w;
-	struct znode *n = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
-	const struct zdata *data;
-	struct host *owner;
-	int lock;
-
-	if (!n || !n->view[FAKEZK_TRUTH].exists)
-		return;
-	lock = world_lock_of(w, n->parent->path, n->parent->len);
-	data = n->view[FAKEZK_TRUTH].data;
-	if (!asks_for_force(h, lock, w->sched.now))
-		world_fail(w, lock, "host %d deletes %s, which nobody wanted", h->index, n->path);
-	owner = host_of(w, n->session);
-	if (owner && data && memmem(data->bytes, data->len, "\nhost=", 6)) {
-		if (!asks_for_force(h, lock, w->sched.now - 2 * SECOND))
-			world_fail(w, lock, "host %d deletes %s and gave its daemon no time", h->index, n->path);
-		if (should_have_answered(w, owner, h))
-			world_fail(w, lock, "host %d deletes %s, whose daemon should have answered", h->index, n->path);
-	}
-	w->stats->force_deleted++;
-	w->forced[w->forced_count++ % FORCED_MAX] = n->czxid;
-}
-
-void check_logged(struct host *h, struct slice text)
-{
-	const char *end = memmem(text.data, text.len, " taken by force from ", 21);
-	const char *comma = memchr(text.data, ',', text.len);
-	int i;
-
-	if (begins(text, "lock ") && end)
-		for (i = 0; i < h->w->lock_count; i++) {
-			if (slice_eq((struct slice){ text.data + 5, (size_t)(end - text.data - 5) }, slice_of(h->w->lock_name[i])))
-				check_forced(h, i, text);
-		}
-	if (begins(text, "deleting ") && comma)
-		check_force_deletes(h, (struct slice){ text.data + 9, (size_t)(comma - text.data - 9) });
-}
-
-static bool is_forced(const struct world *w, const struct znode *n)
-{
-	for (size_t i = 0; i < MIN(w->forced_count, (size_t)FORCED_MAX); i++)
-		if (w->forced[i] == n->czxid)
-			return true;
-	return false;
 }
 
 void check_deleted(void *world, struct znode *n, enum zk_cause cause)
@@ -490,10 +385,12 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;
-	if (cause == ZK_BY_SESSION && is_forced(w, n))
+	if (cause == ZK_BY_SESSION && check_is_forced(w, n))
 		cause = ZK_BY_OPERATOR;
 	if (cause == ZK_BY_OPERATOR)
 		meddle(w, n);
+	else
+		check_believed(w, lock, n);
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			struct caller *c = &w->hosts[h].clients[i];
@@ -503,7 +400,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 				continue;
 			if (cause == ZK_BY_OPERATOR)
 				g->meddled = check_is_meddled(w, g->token);
-			else if (grant_valid(c, lock))
+			else if (check_grant_valid(c, lock))
 				world_fail(w, lock, "host %d client %u: %s goes away under its valid grant", h, c->conn, n->path);
 		}
 }
@@ -511,7 +408,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 void check_expired(void *world, struct zsession *s)
 {
 	struct world *w = world;
-	struct host *h = host_of(w, s);
+	struct host *h = check_host_of(w, s);
 	int64_t margin;
 
 	w->stats->expiries++;
@@ -546,7 +443,7 @@ static void check_clutter(struct host *h, int lock)
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session &&
+			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
 			    n->created_at + 3 * SECOND < w->sched.now)
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
@@ -578,6 +475,27 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 	return false;
 }
 
+/* The list that comes with a join shows what was made before: an orphan older than a claim of its host is deleted. */
+static void check_orphans(struct host *h, int lock)
+{
+	struct world *w = h->w;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n, *claim = NULL;
+
+	if (!dir)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
+		    n->created_at + 3 * SECOND < w->sched.now)
+			claim = n;
+	if (!claim || w->last_fault > claim->created_at - 3 * SECOND)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == claim->session && n->czxid < claim->czxid)
+			world_fail(w, lock, "host %d has joined %s by %s, and has left its own %s where it is", h->index,
+				   w->lock_name[lock], claim->path, n->path);
+}
+
 /* Whoever has the first znode of a lock that somebody waits for grants it, or gives it back, in time. */
 static void check_moves(struct world *w, int lock)
 {
@@ -592,14 +510,37 @@ static void check_moves(struct world *w, int lock)
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists)
 			break;
-	h = n ? host_of(w, n->session) : NULL;
-	if (!h || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
+	h = n ? check_host_of(w, n->session) : NULL;
+	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
 		if (h->clients[i].holding[lock].held)
 			return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);
+}
+
+/*
+ * What stood when the client asked is gone. A follower's lists are late, but not later than the last answered write,
+ * which is never older than the time from one heartbeat to the drop of a silent server.
+ */
+void check_audited(struct caller *c, const struct ask *a)
+{
+	struct world *w = c->host->w;
+	int lock;
+
+	for (lock = 0; lock < w->lock_count; lock++) {
+		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+		struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+		if (!dir)
+			continue;
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == c->host->zk->session &&
+			    n->created_at < a->asked_at - w->timeout / 2)
+				world_fail(w, lock, "host %d: an AUDIT asked %" PRId64 " ms after %s was made has left it",
+					   c->host->index, (a->asked_at - n->created_at) / MS, n->path);
+	}
 }
 
 static void look_for_clutter(void *world, uint64_t argument)
@@ -609,8 +550,10 @@ static void look_for_clutter(void *world, uint64_t argument)
 
 	(void)argument;
 	for (h = 0; h < w->host_count; h++)
-		for (lock = 0; lock < w->lock_count; lock++)
+		for (lock = 0; lock < w->lock_count; lock++) {
 			check_clutter(&w->hosts[h], lock);
+			check_orphans(&w->hosts[h], lock);
+		}
 	for (lock = 0; lock < w->lock_count; lock++)
 		check_moves(w, lock);
 	sched_at(&w->sched, w->sched.now + 3 * SECOND, look_for_clutter, w, 0);
@@ -624,7 +567,7 @@ void clutter_start(struct world *w)
 /* Everybody has left and time has passed: nothing may remain. */
 void check_end(struct world *w)
 {
-	int h, lock;
+	int h, i, lock;
 
 	for (lock = 0; lock < w->lock_count; lock++) {
 		struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
@@ -649,5 +592,8 @@ void check_end(struct world *w)
 		if (!broker_quiet(w->hosts[h].broker))
 			world_fail(w, -1, "host %d: its clients have left, and not all that they left behind is gone", h);
 		broker_check(w->hosts[h].broker);
+		for (i = 0; i < w->hosts[h].client_count; i++)
+			if (w->hosts[h].holds[i])
+				world_fail(w, -1, "host %d client %d: nobody holds anything, and it is in the table of holders", h, i);
 	}
 }

@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include "core/contender.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +218,8 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_ZK_TROUBLE:
 	case EVENT_ZK_PACKET:
 	case EVENT_TOKENS:
+	case EVENT_LEFTOVER_FREE:
+	case EVENT_LEFTOVER_OVER:
 	case EVENT_STOP:
 		break;
 	}
@@ -238,6 +242,37 @@ static void foreign_think(void *foreign, uint64_t argument)
 	snprintf(f->uuid, sizeof(f->uuid), "_c_%08x-%04x-4%03x-a%03x-%012" PRIx64, (unsigned)(a >> 32),
 		 (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff, (unsigned)(b >> 52), b & 0xffffffffffff);
 	foreign_join(f);
+}
+
+static const char orphan_nonce[] = "ff-ffffffff", orphan_nonce_of_kazoo[] = "00ffffffffff";
+
+bool orphan_is(const struct znode *n)
+{
+	return strstr(n->path, orphan_nonce) || strstr(n->path, orphan_nonce_of_kazoo);
+}
+
+/* As a create would that everybody has forgotten: nothing but a list can find it. */
+static void make_orphan(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	struct host *h = &w->hosts[rng_below(&w->rng, (uint32_t)w->host_count)];
+	int lock = (int)rng_below(&w->rng, (uint32_t)w->lock_count);
+	struct zsession *s = h->broker ? h->zk->session : NULL;
+	struct txn create = { .origin = -1, .request = EFFECT_ZK_CREATE, .session = s };
+	struct bytes path = { 0 };
+
+	(void)argument;
+	if (w->quiet)
+		return;
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->orphan_every_ms * 2) * MS, make_orphan, w, 0);
+	if (!s || !s->alive || w->zk.leader < 0)
+		return;
+	bytes_slice(&path, (struct slice){ w->lock_path[lock], w->lock_path_len[lock] });
+	bytes_char(&path, '/');
+	contender_name(&path, (struct contender_id){ s->id, 0xffffffffff0000 | (w->orphan_count++ & 0xffff) },
+		       w->lock_flavour[lock], MODE_EXCLUSIVE);
+	fakezk_write(&w->zk, create, bytes_view(&path), (struct slice){ 0 }, ZK_EPHEMERAL_SEQUENTIAL, ZK_BY_OPERATOR);
+	bytes_free(&path);
 }
 
 static void operator_acts(void *world, uint64_t argument)
@@ -283,6 +318,8 @@ void foreign_start(struct world *w)
 	w->operator_from = w->mix->operator_from * rng_between(&w->rng, 1, 2);
 	if (w->mix->operator_every_ms)
 		sched_at(&w->sched, w->sched.now + SECOND, operator_acts, w, 0);
+	if (w->mix->orphan_every_ms)
+		sched_at(&w->sched, w->sched.now + SECOND, make_orphan, w, 0);
 	if (!w->mix->foreign_every_ms)
 		return;
 	w->foreign_count = (int)rng_between(&w->rng, 1, FOREIGN_MAX);

@@ -123,10 +123,18 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		h->tokens = e->limit;
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
 		break;
+	case EFFECT_HOLDER:
+		saved_holder(h, e->conn, e->holds);
+		break;
+	case EFFECT_LEFTOVER_END:
+		saved_end(h, e->session);
+		break;
 	case EFFECT_LOG:
 		check_logged(h, text);
 		break;
 	case EFFECT_STOPPED:
+		if (e->refused)
+			world_fail(w, -1, "host %d: takes what its own earlier life left for another daemon", h->index);
 		sched_at(&w->sched, w->sched.now, stopped_due, h, e->close_session);
 		h->stopping = true;
 		break;
@@ -166,6 +174,7 @@ void host_start(struct host *h)
 	struct world *w = h->w;
 	int i;
 
+	saved_begin(h);
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
 	h->stopping = false;
@@ -196,6 +205,7 @@ void host_die(struct host *h, bool end_session)
 	if (!h->broker)
 		return;
 	TRACE(h->w, -1, "host %d: the process ends%s", h->index, end_session ? " with its session" : "");
+	saved_leave(h);
 	broker_free(h->broker);
 	h->broker = NULL;
 	h->life++;

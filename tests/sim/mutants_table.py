@@ -14,8 +14,10 @@ OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
+LEFTOVER = "daemon/core/leftover.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
+AUDIT = "daemon/core/audit.c"
 MAIL = "daemon/core/mail.c"
 LETTER = "daemon/core/letter.c"
 REVOKE = "daemon/core/revoke.c"
@@ -67,6 +69,8 @@ MUTANTS = [
         (SESSION,
          "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
          "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+        (SESSION, "\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
+        (SESSION, "\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (SESSION,
          "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
@@ -177,6 +181,16 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+    ("what an earlier daemon left is ended whoever lives", [
+        (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
+         "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+    ("what an earlier daemon left is taken for a rival", [
+        (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
+        (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+    ("one write of another session makes a rival", [
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
+    ("a holder is not in the table", [
+        (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
@@ -218,8 +232,8 @@ MUTANTS = [
         (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
-        (DIRECTORY, "\t\tif (mode_conflicts(mode, other.mode))\n\t\t\tsomebody = true;",
-         "\t\tsomebody = true;")], 5000, "readers"),
+        (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
+         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 5000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
@@ -241,6 +255,20 @@ MUTANTS = [
         (FLAVOUR, '{ "rw", "__WRIT__", "__READ__" }', '{ "rw", "lock-", "__READ__" }')], 1000),
     ("the name asked for takes in what the server adds", [
         (CLAIM, "\tc->adopting = true;\n", "\tc->stem = name.len;\n\tc->adopting = true;\n")], 1000),
+    ("an audit takes a claim's znode for a stray", [
+        (AUDIT, "flavour, lock_find_path(b, path) }", "flavour, NULL }")], 300),
+    ("an audit skips the first child", [
+        (AUDIT, "for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
+         "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
+    ("an audit skips a directory", [
+        (AUDIT, "if (child.len && child.data[0] == '.')",
+         "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
+    ("an audit ends before its deletes are answered", [
+        (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
+         "if (a->state == AUDIT_CLEAR) {"),
+        (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("strays stay where a list shows them", [
+        (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
     ("a letter is acted upon when it is read, deleted or not", [
         (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
         (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",

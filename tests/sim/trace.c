@@ -153,6 +153,11 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_TOKENS:
 		trace_line(h->w, -1, "host %d <- tokens below %" PRId64, h->index, e->tokens.limit);
 		break;
+	case EVENT_LEFTOVER_FREE:
+	case EVENT_LEFTOVER_OVER:
+		trace_line(h->w, -1, "host %d <- leftover %" PRIx64 " %s", h->index, (uint64_t)e->leftover.session,
+			   e->type == EVENT_LEFTOVER_FREE ? "has no holder any more" : "is over");
+		break;
 	case EVENT_STOP:
 		trace_line(h->w, -1, "host %d <- stop", h->index);
 		break;
@@ -162,7 +167,7 @@ void trace_event(struct host *h, const struct event *e)
 void trace_effect(struct host *h, const struct effect *e)
 {
 	static const char *const words[] = { "reply", "push", "close", "OPEN", "DROP", "CREATE", "LIST", "GET",
-					     "DELETE", "SET", "TOKENS", "log", "STOPPED" };
+					     "DELETE", "SET", "TOKENS", "HOLDER", "END", "log", "STOPPED" };
 	struct slice text = effects_slice(&h->effects, e->text);
 	int lock = -1;
 
@@ -174,6 +179,13 @@ void trace_effect(struct host *h, const struct effect *e)
 			lock = h->clients[e->conn].current.lock;
 		trace_line(h->w, lock, "host %d -> client %u: %s %.*s", h->index, e->conn, words[e->type], (int)text.len,
 			   text.data);
+		break;
+	case EFFECT_HOLDER:
+		trace_line(h->w, -1, "host %d -> client %u %s", h->index, e->conn,
+			   e->holds ? "holds something" : "holds nothing");
+		break;
+	case EFFECT_LEFTOVER_END:
+		trace_line(h->w, -1, "host %d -> leftover %" PRIx64 ": END", h->index, (uint64_t)e->session);
 		break;
 	case EFFECT_ZK_OPEN:
 	case EFFECT_ZK_DROP:

@@ -9,7 +9,8 @@
 
 static const struct mix mixes[] = {
 	{ .name = "calm", .share = 12, .long_hold_percent = 10, .think_ms = 20, .foreign_every_ms = 0 },
-	{ .name = "calm, operator", .share = 8, .operator_every_ms = 9000, .long_hold_percent = 50, .think_ms = 500 },
+	{ .name = "calm, operator", .share = 8, .operator_every_ms = 9000, .long_hold_percent = 50, .think_ms = 500,
+	  .orphan_every_ms = 3000 },
 	{ .name = "faulty", .share = 25, .fault_every_ms = 2000, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
 	  .think_ms = 150 },
 	{ .name = "expiry", .share = 12, .fault_every_ms = 5000, .long_hold_percent = 60, .think_ms = 1500,
@@ -21,7 +22,7 @@ static const struct mix mixes[] = {
 	{ .name = "stopped", .share = 10, .fault_every_ms = 4000, .long_hold_percent = 40, .think_ms = 400,
 	  .fault_weight = { 1, 1, 0, 4, 4, 0, 0, 1, 12, 0, 0, 1 } },
 	{ .name = "operator", .share = 8, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .operator_every_ms = 1500,
-	  .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
+	  .orphan_every_ms = 2000, .long_hold_percent = 20, .think_ms = 100, .foreign_every_ms = 3000 },
 	{ .name = "foreign", .share = 10, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 300,
 	  .long_hold_percent = 20, .think_ms = 100 },
 	{ .name = "resets", .share = 12, .fault_every_ms = 300, .long_hold_percent = 10, .think_ms = 30,
@@ -181,6 +182,11 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
 	for (i = 0; i < h->client_count; i++)
 		caller_init(&h->clients[i], h, (uint32_t)i);
+	if (w->mix->orphan_every_ms) {
+		caller_init(&h->clients[i], h, (uint32_t)i);
+		h->clients[i].auditor = true;
+		h->client_count++;
+	}
 }
 
 void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats)
@@ -244,6 +250,8 @@ static void describe_waiters(struct world *w, char *text, size_t size)
 			if (len < size && c->asking)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d waits for %s;", h, i,
 							w->lock_name[c->current.lock]);
+			else if (len < size && c->auditor && !c->done)
+				len += (size_t)snprintf(text + len, size - len, " host %d was never audited clean;", h);
 			else if (len < size && !c->done)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d was never granted;", h, i);
 		}
@@ -256,6 +264,7 @@ static void come_to_rest(struct world *w)
 	int lock;
 
 	w->quiet = true;
+	w->quiet_at = w->sched.now;
 	faults_stop(w);
 	while (!clients_finished(w) || !foreign_idle(w)) {
 		if (w->sched.now > until) {

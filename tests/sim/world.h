@@ -18,6 +18,8 @@ enum {
 	LOCKS_MAX = 4,
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
+	BELIEFS_MAX = 128,
+	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
 	ASK_WORDS = 8,
@@ -42,7 +44,7 @@ struct mix {
 	bool standalone;
 	int64_t fault_every_ms;         /* mean; 0: none */
 	uint32_t fault_weight[FAULT_COUNT];
-	int64_t operator_every_ms, foreign_every_ms; /* mean; 0: none */
+	int64_t operator_every_ms, foreign_every_ms, orphan_every_ms; /* mean; 0: none */
 	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
@@ -98,9 +100,23 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	bool auditor;            /* it asks AUDIT and nothing else */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
+};
+
+/* What a dead process of the daemon left in its file of one session. */
+struct saved {
+	int64_t session, not_before;       /* of the host's clock */
+	int64_t holder_dies[CLIENTS_MAX];  /* of the processes that its table names; 0: not named */
+};
+
+/* A process that was told of a grant, and of nothing since: its daemon is dead. */
+struct belief {
+	struct host *host;
+	int lock;
+	int64_t token, until;
 };
 
 struct host {
@@ -118,12 +134,17 @@ struct host {
 	uint64_t timer_life, life, order;
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
+	int64_t saved_until;     /* the last instant that a holder can have been told under that session */
+	bool holds[CLIENTS_MAX]; /* the table of holders, by connection */
+	struct saved saved[SAVED_MAX]; /* sessions of earlier lives, the oldest first */
+	int saved_count;
+	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
-	struct caller clients[CLIENTS_MAX];
+	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 };
 
@@ -159,7 +180,7 @@ struct world {
 	int64_t timeout, tick;
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
-	int64_t last_fault;
+	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
 	struct tokens tokens_of[LOCKS_MAX];
@@ -173,7 +194,9 @@ struct world {
 	char letters[FORCED_MAX][64];   /* by which locks were taken, the latest */
 	size_t letter_count;
 	int64_t mail_meddled_at;        /* an operator deleted a mailbox, or put something into it */
-	uint64_t check_every;
+	struct belief belief[BELIEFS_MAX];
+	size_t belief_count;
+	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
 	struct stats *stats;
@@ -203,6 +226,14 @@ int64_t host_now(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
 
+/* saved.c: what a host's daemon leaves to the next one, and what that one does with it */
+/* The process is about to end. */
+void saved_leave(struct host *h);
+/* A process begins: fills in what the configuration says of leftovers. */
+void saved_begin(struct host *h);
+void saved_end(struct host *h, int64_t session);
+void saved_holder(struct host *h, uint32_t conn, bool holds);
+
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
 void caller_begin(struct caller *c);
@@ -230,13 +261,15 @@ void check_foreign_grant(struct world *w, int lock, const char *path);
 void check_before(struct host *h, const struct event *e);
 void check_after(struct host *h);
 void check_created(void *world, struct znode *n);
-/* What the broker logs of locks that are taken by force. */
-void check_logged(struct host *h, struct slice text);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
+/* AUDIT says that nothing is left. */
+void check_audited(struct caller *c, const struct ask *a);
 /* Looks every few seconds for znodes that no client of their host wants any more. */
 void clutter_start(struct world *w);
+/* Is it inside what its broker can prove? */
+bool check_grant_valid(const struct caller *c, int lock);
 bool check_is_meddled(const struct world *w, int64_t token);
 
 bool check_is_reader(const struct znode *n);
@@ -248,11 +281,22 @@ void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
 
+/* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
+struct host *check_host_of(struct world *w, const struct zsession *s);
+
+/* forced.c: locks taken by force */
+/* What a broker logs. */
+void check_logged(struct host *h, struct slice text);
+/* Its deletion is on its way, in place of its daemon. */
+bool check_is_forced(const struct world *w, const struct znode *n);
+
 /* faults.c */
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
 
 /* foreign.c */
+/* A znode under the session of a host that its broker never made. */
+bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);

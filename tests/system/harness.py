@@ -192,10 +192,10 @@ class Daemon:
         self.host = host or os.path.basename(self.dir)
         self.expected_exit = 0
         self.options = {"daemon.socket": self.socket, "daemon.rundir": self.dir, "daemon.statedir": self.dir,
-                        "daemon.stop_timeout_ms": 1000}
+                        "daemon.stop_timeout_ms": 1000, "zookeeper.host": self.host}
         if zookeeper:
             self.options |= {"zookeeper.servers": zookeeper.address, "zookeeper.root": root,
-                             "zookeeper.host": self.host, "zookeeper.tick_ms": zookeeper.tick_ms}
+                             "zookeeper.tick_ms": zookeeper.tick_ms}
         self.options |= {k.replace("__", "."): v for k, v in conf.items()}
         self.options |= {f"limits.{k}": v for k, v in (limits or {}).items()}
         self.standalone = zookeeper is None

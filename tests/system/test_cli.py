@@ -37,6 +37,7 @@ def started(daemon, *argv, name="a", options=()):
 
 
 def test_the_commands_exit_status_is_ours(broker):
+    """Pitfall 24."""
     for status in (0, 1, 7, 75, 255):
         assert run(broker, "lock", "a", "--", "sh", "-c", f"exit {status}").returncode == status
 
@@ -67,6 +68,7 @@ def test_it_waits_for_the_lock_and_runs_then(broker, clients):
 
 
 def test_not_acquired_is_75(broker, clients):
+    """Pitfall 24."""
     clients(broker).call("LOCK", "a")
     done = run(broker, "lock", "-n", "a", "--", "echo", "run")
     assert (done.returncode, done.stdout) == (75, "")
@@ -78,6 +80,7 @@ def test_not_acquired_is_75(broker, clients):
 
 
 def test_no_broker_is_69(tmp_path):
+    """Pitfall 24."""
     done = run(None, "lock", "a", "--", "echo", "run")
     assert (done.returncode, done.stdout) == (69, "")
     assert "/nonexistent/socket" in done.stderr
@@ -101,9 +104,11 @@ def test_no_zookeeper_is_69(daemons, root):
     [], ["nonsense"], ["lock"], ["lock", "a"], ["lock", "a", "--"], ["lock", "-w"],
     ["lock", "-w", "soon", "a", "--", "true"], ["lock", "-w", "-1", "a", "--", "true"],
     ["lock", "-w", "nan", "a", "--", "true"], ["lock", "-y", "a", "--", "true"], ["lock", "--nonsense", "a", "--", "true"],
-    ["who"], ["who", "a", "b"], ["why"], ["hosts", "a"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"], ["--nonsense"],
+    ["who"], ["who", "a", "b"], ["why"], ["hosts", "a"], ["ping", "x"], ["ls", "a", "b"], ["info", "a", "b"],
+    ["--nonsense"],
 ])
 def test_wrong_usage_is_64(argv):
+    """Pitfall 24."""
     done = run(None, *argv)
     assert done.returncode == 64
     assert "--help" in done.stderr and done.stdout == ""
@@ -132,6 +137,7 @@ def test_back_to_back_commands_find_the_lock_free(broker):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
                                     signal.SIGUSR2, signal.SIGALRM, signal.SIGWINCH])
 def test_signals_are_forwarded(standalone, number):
+    """Pitfall 9."""
     name = number.name[3:]
     p = start(standalone, "lock", "a", "--", "sh", "-c", f"trap 'echo {name}; exit 9' {name}; echo ready; "
               "while :; do sleep 0.05; done")
@@ -142,6 +148,7 @@ def test_signals_are_forwarded(standalone, number):
 
 
 def test_a_signal_while_waiting_ends_it_and_its_request(broker, clients):
+    """Pitfall 10."""
     c = clients(broker)
     c.call("LOCK", "a")
     p = start(broker, "lock", "a", "--", "echo", "run")
@@ -152,7 +159,7 @@ def test_a_signal_while_waiting_ends_it_and_its_request(broker, clients):
 
 
 def test_the_lock_follows_the_command(broker, clients):
-    """Killing the lockbroker process does not free the lock under the command, which goes on."""
+    """Pitfall 9. Killing the lockbroker process does not free the lock under the command, which goes on."""
     c = clients(broker)
     p, child = started(broker, "sleep", "60")
     p.kill()
@@ -249,6 +256,7 @@ def leftovers():
     "sleep 60 & kill -STOP $!; echo $! >&3; wait",
 ], ids=["child", "script", "grandchild", "session", "orphan", "stopped"])
 def test_a_loss_ends_the_commands_descendants_too(standalone, leftovers, text):
+    """Pitfall 9."""
     p = script(standalone, text, "-k", "60")
     leftovers += sleepers(p, 1)
     standalone.kill()
@@ -379,6 +387,7 @@ def test_the_terminals_interrupt_reaches_a_command_in_our_group_once(standalone)
 
 
 def test_a_lost_session_ends_the_command(own_zk, daemons):
+    """Pitfall 8."""
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     d = daemons(zk, **harness.FAST)
     p, _ = started(d, "sleep", "60")
@@ -390,6 +399,7 @@ def test_a_lost_session_ends_the_command(own_zk, daemons):
 
 
 def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemons):
+    """Pitfall 8."""
     d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
     p, _ = started(d, "sleep", "60")
     d.signal(signal.SIGSTOP)
@@ -494,7 +504,7 @@ def test_ping_info_version_help(broker):
     assert run(None, "--version").stdout.startswith("lockbroker ")
     text = run(None, "--help")
     assert text.returncode == 0
-    for word in ("lock", "ls", "who", "why", "hosts", "ping", "info"):
+    for word in ("lock", "ls", "who", "why", "hosts", "ping", "info", "audit"):
         assert word in text.stdout
 
 

@@ -293,7 +293,7 @@ def test_a_half_closed_slow_reader_costs_nothing(standalone, clients):
 
 
 def test_heavy_requests_do_not_cost_the_session(zk, root, daemons, clients):
-    """A pattern made to be slow, over many locks, pipelined by many: the heartbeat goes on between them."""
+    """Pitfall 11. A pattern made to be slow, over many locks, pipelined by many: the heartbeat goes on between them."""
     d = daemons(zk, root)
     holder = clients(d)
     for i in range(300):

@@ -377,6 +377,7 @@ def test_one_who_gives_up_in_the_middle_lets_nobody_pass_the_holder(place, flavo
 
 @pytest.mark.parametrize("flavour, kind", READERS, ids=ids(READERS))
 def test_their_readers_hold_together_and_keep_us_out_to_the_last(place, flavour, kind):
+    """Pitfall 18."""
     first, second, third = (place.theirs(kind) for _ in range(3))
     ours = place.ours(place.daemon(flavour))
     assert first.try_for(20000) and second.try_for(20000)
@@ -456,7 +457,7 @@ def test_other_names_than_the_flavours_are_waited_for_but_do_not_wait(place, tmp
 
 @pytest.mark.parametrize("writer", ["ours", "curator-write"])
 def test_the_downgrade_of_curator_5_4_0_lets_a_queued_writer_in_beside_its_own_reader(place, writer):
-    """Curator's documentation offers it: acquire the write lock, then the read lock, release the write lock. The read
+    """Pitfall 18. Curator's documentation offers it: acquire the write lock, then the read lock, release the write lock. The read
     znode is numbered after a writer that queued meanwhile, and so nothing keeps that writer back: whoever it is, here
     and in Curator's own. Nobody else can mend this; the manual warns of it, and the rounds above leave it out."""
     write = place.theirs("curator-write")

@@ -153,6 +153,7 @@ def test_a_timed_wait_is_granted_in_time(broker, clients):
 
 
 def test_a_closed_connection_releases_everything_it_held(broker, clients):
+    """Pitfall 20."""
     a, b = clients(broker), clients(broker)
     for name in ("a", "b", "b"):
         a.call("LOCK", name)
@@ -171,6 +172,7 @@ def test_a_killed_holder_wakes_the_next(broker, clients):
 
 
 def test_a_waiter_that_hangs_up_is_passed_over(broker, clients):
+    """Pitfall 19."""
     a, b, c = clients(broker), clients(broker), clients(broker)
     a.call("LOCK", "a")
     waits(broker, b, "a")
@@ -337,7 +339,7 @@ def test_a_waiter_of_another_host_is_not_starved_by_local_ones(daemons, zk, root
 
 
 def test_increments_under_one_lock_lose_nothing(two_hosts, tmp_path):
-    """The promise itself: many processes of two hosts, read, modify, write."""
+    """Pitfall 6. The promise itself: many processes of two hosts, read, modify, write."""
     counter = tmp_path / "counter"
     counter.write_text("0")
     worker = """
@@ -358,6 +360,7 @@ for _ in range(25):
 
 
 def test_a_daemon_that_dies_frees_its_locks_after_the_session(daemons, own_zk, clients):
+    """Pitfall 20."""
     zk = own_zk(tick_ms=harness.FAST_TICK_MS)
     alpha, beta = daemons(zk, **harness.FAST), daemons(zk, **harness.FAST)
     a, b = clients(alpha), clients(beta)

@@ -161,7 +161,7 @@ def test_readers_of_two_hosts_hold_it_together(two_hosts, clients):
 
 
 def test_a_reader_does_not_pass_the_waiting_writer_of_another_host(daemons, zk, root, clients, kazoo_client):
-    """handoff_max readers may join those who hold it already, and no more: then they wait behind the writer."""
+    """Pitfall 18. handoff_max readers may join those who hold it already, and no more: then they wait behind the writer."""
     alpha, beta = daemons(zk, root, locks__handoff_max=3), daemons(zk, root)
     first, writer = clients(alpha), clients(beta)
     first.call("LOCK", "a", "SHARED", "WAIT", SOON)

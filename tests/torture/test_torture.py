@@ -12,6 +12,7 @@ SECONDS_MAX = 110  # on a machine that does much else; half of it otherwise
 
 @pytest.mark.torture
 def test_every_promise_is_kept_through_a_minute_of_faults():
+    """Pitfall 6."""
     argv = [sys.executable, "-B", os.path.join(HERE, "torture.py"), "--short", "--minutes", "0.7", "--timeout", "5",
             "--hosts", "2"]
     run = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX)

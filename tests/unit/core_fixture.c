@@ -45,6 +45,7 @@ void fixture_free(struct fixture *f)
 	broker_check(f->broker);
 	broker_free(f->broker);
 	effects_free(&f->effects);
+	bytes_free(&f->log);
 	for (size_t i = 0; i < FIXTURE_CONNS; i++) {
 		bytes_free(&f->replies[i]);
 		bytes_free(&f->pushes[i]);
@@ -112,9 +113,20 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		f->tokens = e->limit;
 		break;
 	case EFFECT_LOG:
+		bytes_slice(&f->log, effects_slice(&f->effects, e->text));
+		bytes_char(&f->log, '\n');
+		break;
+	case EFFECT_HOLDER:
+		assert_true(f->holds[e->conn] != e->holds);
+		f->holds[e->conn] = e->holds;
+		break;
+	case EFFECT_LEFTOVER_END:
+		assert_true(f->ended_count < FIXTURE_CONNS);
+		f->ended[f->ended_count++] = e->session;
 		break;
 	case EFFECT_STOPPED:
 		f->stopped = e->close_session ? 2 : 1;
+		f->refused = e->refused;
 		break;
 	}
 }
@@ -125,6 +137,8 @@ void fixture_event(struct fixture *f, const struct event *event)
 	for (size_t i = 0; i < f->effects.count; i++)
 		carry_out(f, &f->effects.list[i]);
 	effects_clear(&f->effects);
+	if (event->type == EVENT_CLIENT_GONE)
+		f->holds[event->conn] = false;
 	broker_check(f->broker);
 	if (f->mail_op) {
 		struct event e = { .type = EVENT_ZK_ANSWERED, .zk_answered = { .op = f->mail_op, .code = ZK_OK } };
@@ -208,6 +222,14 @@ void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char
 	fixture_expect(f, conn, reply);
 }
 
+bool fixture_logged(struct fixture *f, const char *text)
+{
+	bool found = f->log.len && memmem(f->log.data, f->log.len, text, strlen(text));
+
+	bytes_clear(&f->log);
+	return found;
+}
+
 void fixture_zk_connected(struct fixture *f, int64_t session)
 {
 	struct event e = { .type = EVENT_ZK_CONNECTED };
@@ -277,6 +299,17 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 
 	e.zk_answered.stat.czxid = czxid;
 	e.zk_answered.stat.owner = owner;
+	e.zk_answered.data = slice_of(data);
+	answer(f, &e);
+}
+
+void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
+{
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	fixture_op(f, EFFECT_ZK_GET, "/.hosts/alpha");
+	e.zk_answered.stat.owner = owner;
+	e.zk_answered.stat.mzxid = mzxid;
 	e.zk_answered.data = slice_of(data);
 	answer(f, &e);
 }

@@ -12,7 +12,7 @@
 
 #include "core/broker.h"
 
-enum { FIXTURE_CONNS = 64, FIXTURE_OPS = 256 };
+enum { FIXTURE_CONNS = 128, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300 };
 
 struct fixture_op {
 	struct effect effect;
@@ -29,6 +29,11 @@ struct fixture {
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
+	struct bytes log;
+	bool refused;
+	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
+	int64_t ended[FIXTURE_CONNS]; /* leftovers, in order */
+	size_t ended_count;
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
 	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */
@@ -54,6 +59,9 @@ void fixture_expect_push(struct fixture *f, uint32_t conn, const char *push);
 /* Asks and expects at once. */
 void fixture_say(struct fixture *f, uint32_t conn, const char *words, const char *reply);
 
+/* Whether the log has had that text since the last call. */
+bool fixture_logged(struct fixture *f, const char *text);
+
 /* ZooKeeper's side. */
 void fixture_zk_connected(struct fixture *f, int64_t session);
 /* The oldest open operation; fails the test when its type or the end of its path differ. */
@@ -63,6 +71,8 @@ void fixture_answer(struct fixture *f, enum zk_code code);
 /* Answers the oldest, a create: made with this number at the end and this czxid. */
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
+/* ... of the host's own znode, as another session last wrote it. */
+void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */

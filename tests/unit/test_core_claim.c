@@ -143,6 +143,7 @@ static void wait_behind(struct fixture *f, char name[128])
 	fixture_expect(f, 0, "");
 }
 
+/* Pitfall 22. */
 static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void **state)
 {
 	struct fixture *f = *state;
@@ -181,6 +182,7 @@ static void a_long_wait_looks_again_now_and_then(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
+/* Pitfall 16. */
 static void nonode_from_the_watch_lists_again(void **state)
 {
 	struct fixture *f = *state;
@@ -305,6 +307,7 @@ static void a_claim_lingers_until_somebody_else_comes(void **state)
 	fixture_no_op(f);
 }
 
+/* Pitfall 12. */
 static void an_idle_claim_ends_after_its_linger(void **state)
 {
 	struct fixture *f = *state;
@@ -335,6 +338,7 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
 }
 
+/* Pitfall 14. */
 static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +357,7 @@ static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
+/* Pitfall 1. */
 static void a_znode_of_another_session_is_never_adopted(void **state)
 {
 	struct fixture *f = *state;
@@ -368,6 +373,7 @@ static void a_znode_of_another_session_is_never_adopted(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
+/* Pitfall 14. */
 static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
 {
 	struct fixture *f = *state;
@@ -385,6 +391,7 @@ static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **
 	fixture_no_op(f);
 }
 
+/* Pitfall 13. */
 static void a_delete_of_unknown_outcome_is_sent_again(void **state)
 {
 	struct fixture *f = *state;
@@ -401,6 +408,7 @@ static void a_delete_of_unknown_outcome_is_sent_again(void **state)
 	fixture_no_op(f);
 }
 
+/* Pitfall 13. */
 static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state)
 {
 	struct fixture *f = *state;
@@ -555,6 +563,7 @@ static void hand_offs_go_on_without_a_connection(void **state)
 	fixture_expect(f, 3, ":78851");
 }
 
+/* Pitfall 1. */
 static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
 {
 	struct fixture *f = *state;
@@ -606,6 +615,7 @@ static void a_try_leaves_no_watch_on_the_holder(void **state)
 	fixture_no_op(f);
 }
 
+/* Pitfall 7. */
 static void near_the_wrap_nobody_joins(void **state)
 {
 	struct fixture *f = *state;

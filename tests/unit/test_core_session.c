@@ -51,6 +51,7 @@ static void the_first_answered_write_proves_the_session(void **state)
 	assert_int_equal(safe_ms(f), 7500); /* from the time of sending */
 }
 
+/* Pitfall 4. */
 static void reads_prove_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -220,6 +221,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 	bytes_clear(&f->replies[0]);
 }
 
+/* Pitfall 5. */
 static void a_grant_must_be_proven_for_long_enough(void **state)
 {
 	struct fixture *f = *state;
@@ -236,6 +238,7 @@ static void a_grant_must_be_proven_for_long_enough(void **state)
 	fixture_expect(f, 2, "");
 }
 
+/* Pitfall 5. */
 static void after_a_standstill_nothing_is_granted_until_a_later_write(void **state)
 {
 	struct fixture *f = *state;
@@ -390,6 +393,25 @@ static void a_session_silent_for_too_long_is_given_up(void **state)
 	assert_int_equal(f->opens, 2);
 }
 
+static void connections_that_end_at_once_are_worth_a_warning(void **state)
+{
+	static const char text[] = "somebody else may be using this session";
+	struct fixture *f = *state;
+
+	fixture_pass(f, 1000);
+	for (int i = 0; i < 5; i++) {
+		fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+		assert_false(fixture_logged(f, text)); /* the first connection lasted */
+		fixture_zk_connected(f, SESSION);
+		fixture_pass(f, 200);
+	}
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_true(fixture_logged(f, text));
+	fixture_zk_connected(f, SESSION);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_false(fixture_logged(f, text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +438,7 @@ int main(void)
 		TEST(losses_do_not_eat_the_limits),
 		TEST(waking_after_the_deadline_tells_the_loss_first),
 		TEST(a_session_silent_for_too_long_is_given_up),
+		TEST(connections_that_end_at_once_are_worth_a_warning),
 #undef TEST
 	};
 

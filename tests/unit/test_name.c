@@ -132,8 +132,8 @@ static void foreign_znodes_are_no_names(void **state)
 {
 	/* clang-format off */
 	static const char *const foreign[] = {
-		"", ".", "..", ".hosts", ".mail", "a/b", "a b", "%", "%2", "a%2", "%2f", "%zz", "%41", "a%2E", "%5F", "%0A",
-		"%7F", "%C2%80", "%FF", "%C3", "%2E", "%2E.", "caf\xc3\xa9", "a\n",
+		"", ".", "..", ".hosts", ".mail", "a/b", "a b", "%", "%2", "a%2", "%2f", "%zz", "%41", "a%2E", "%5F",
+		"caf\xc3\xa9", "a\n",
 	};
 	/* clang-format on */
 	struct bytes name = { 0 };

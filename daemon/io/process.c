@@ -1,0 +1,92 @@
+#include "io/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/number.h"
+
+/* Of the fields as proc(5) counts them. The second is the name, in parentheses, whatever is in it. */
+enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START = 22 };
+
+static struct slice next_field(struct slice *rest)
+{
+	const char *end = rest->len ? memchr(rest->data, ' ', rest->len) : NULL;
+	struct slice field = { rest->data, end ? (size_t)(end - rest->data) : rest->len };
+	size_t used = end ? field.len + 1 : field.len;
+
+	*rest = (struct slice){ rest->data + used, rest->len - used };
+	return field;
+}
+
+bool process_parse(struct slice stat, struct process *ret)
+{
+	const char *open = stat.len ? memchr(stat.data, '(', stat.len) : NULL;
+	const char *close = stat.len ? memrchr(stat.data, ')', stat.len) : NULL;
+	int64_t threads = 0, start = 0;
+	struct slice rest, state = { 0 };
+	bool fine = true;
+
+	if (!open || !close || close < open || close + 2 > stat.data + stat.len || close[1] != ' ')
+		return false;
+	rest = (struct slice){ close + 2, (size_t)(stat.data + stat.len - close - 2) };
+	for (int number = FIELD_STATE; number <= FIELD_START; number++) {
+		struct slice field = next_field(&rest);
+
+		if (number == FIELD_STATE)
+			state = field;
+		else if (number == FIELD_THREADS)
+			fine = fine && number_parse(field, &threads);
+		else if (number == FIELD_START)
+			fine = fine && number_parse(field, &start) && start > 0;
+	}
+	if (!fine || state.len != 1)
+		return false;
+	ret->comm = (struct slice){ open + 1, (size_t)(close - open - 1) };
+	ret->start = (uint64_t)start;
+	/* Its first thread may have ended before the others. */
+	ret->ended = (state.data[0] == 'Z' || state.data[0] == 'X') && threads <= 1;
+	return true;
+}
+
+int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret)
+{
+	char path[32];
+	ssize_t len;
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, PROCESS_STAT_MAX);
+	rc = len < 0 ? -errno : 0;
+	close(fd);
+	if (rc == 0 && !process_parse((struct slice){ text, (size_t)len }, ret))
+		rc = -EBADMSG;
+	return rc;
+}
+
+bool process_lives(pid_t pid, uint64_t start)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+
+	if (pid <= 0)
+		return true;
+	if (process_read(pid, text, &process) == 0 && start)
+		return process.start == start && !process.ended;
+	/* It cannot be seen, or the one that is meant was not: as long as there is any of that number it may be that one. */
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+uint64_t process_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}

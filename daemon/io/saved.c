@@ -1,0 +1,407 @@
+#include "io/saved.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/leftover.h"
+#include "io/process.h"
+
+enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 1, BOOT_ID_MAX = 64, HOST_MAX = 256 };
+
+struct file_session {
+	int64_t id; /* 0: none */
+	char password[ZK_PASSWORD_BYTES];
+	int64_t safe_until_ns, timeout_ns;
+};
+
+struct file_leftover {
+	int64_t id; /* 0: none */
+	char password[ZK_PASSWORD_BYTES];
+	int64_t not_before_ns;
+};
+
+struct file_holder {
+	uint32_t holds, pid;
+	uint64_t start;
+};
+
+struct file {
+	uint32_t magic, version;
+	uint64_t namespace; /* of the process numbers */
+	uint32_t holder_count, present; /* which of the two sessions */
+	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
+	struct file_session session[2];
+	struct file_leftover leftover[LEFTOVERS_MAX];
+	struct file_holder holder[];
+};
+
+struct saved {
+	int fd; /* locked */
+	struct file *file;
+	size_t size;
+	/* Of the session that was the earlier daemon's last. */
+	int64_t held_session;
+	struct file_holder *held;
+	size_t held_count;
+	bool held_foreign; /* the numbers mean nothing here */
+};
+
+static size_t size_of(size_t holders)
+{
+	return sizeof(struct file) + holders * sizeof(struct file_holder);
+}
+
+/* ---- what was left ---- */
+
+static const char *why_not_ours(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return "it is no file";
+	if (st->st_uid != geteuid())
+		return "it is another user's";
+	if (st->st_mode & 077)
+		return "others may use it";
+	return NULL;
+}
+
+static const char *why_garbled(const struct file *f, size_t size)
+{
+	if (size < sizeof(*f) || f->magic != SAVED_MAGIC)
+		return "it is garbled";
+	if (f->version != SAVED_VERSION)
+		return "it is another version's";
+	if (size != size_of(f->holder_count) || f->present > 1 || !memchr(f->boot_id, '\0', BOOT_ID_MAX) ||
+	    !memchr(f->host, '\0', HOST_MAX))
+		return "it is garbled";
+	return NULL;
+}
+
+/* Reads it whole: nobody writes it any more. NULL when there is nothing to go by; *ret_why then says why, if at all. */
+static struct file *read_whole(int fd, const char **ret_why)
+{
+	struct file *f = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		*ret_why = strerror(errno);
+		return NULL;
+	}
+	*ret_why = why_not_ours(&st);
+	if (*ret_why)
+		return NULL;
+	if (st.st_size < (off_t)sizeof(*f) || st.st_size > (off_t)size_of(UINT32_MAX / 1024)) {
+		*ret_why = "it is garbled";
+		return NULL;
+	}
+	f = mem_new((size_t)st.st_size);
+	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
+								      : "it cannot be read";
+	if (!*ret_why)
+		return f;
+	mem_free(f);
+	return NULL;
+}
+
+/* The earlier daemon's file, locked; *ret_old is NULL when there is nothing to go by. -EBUSY or the descriptor, -1: none. */
+static int open_old(int dir_fd, struct file **ret_old)
+{
+	int fd = openat(dir_fd, "saved", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const char *why = NULL;
+
+	*ret_old = NULL;
+	if (fd < 0 && errno == ENOENT)
+		return -1;
+	if (fd < 0) {
+		why = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+		close(fd);
+		return -EBUSY;
+	} else {
+		*ret_old = read_whole(fd, &why);
+	}
+	if (why)
+		log_warning("what an earlier daemon saved is not used: %s; its session is left to its timeout", why);
+	return fd;
+}
+
+static void add_leftover(struct file *f, const struct file_leftover *left)
+{
+	size_t count = 0;
+
+	if (!left->id)
+		return;
+	while (count < LEFTOVERS_MAX && f->leftover[count].id)
+		count++;
+	if (count == LEFTOVERS_MAX) {
+		log_warning("too many sessions were left by earlier daemons: 0x%016" PRIx64 " is left to its timeout",
+			    (uint64_t)f->leftover[0].id);
+		memmove(f->leftover, f->leftover + 1, (LEFTOVERS_MAX - 1) * sizeof(*left));
+		count--;
+	}
+	f->leftover[count] = *left;
+}
+
+/* Who has ended is not looked at again: there may be thousands. */
+static bool held_live(struct saved *s)
+{
+	const struct file_holder *last;
+
+	while (s->held_count) {
+		last = &s->held[s->held_count - 1];
+		if (s->held_foreign || process_lives((pid_t)last->pid, last->start))
+			return true;
+		s->held_count--;
+	}
+	return false;
+}
+
+static void keep_holders(struct saved *s, const struct file *old)
+{
+	s->held_foreign = !old->namespace || old->namespace != process_namespace();
+	s->held = mem_new(old->holder_count * sizeof(*s->held) + 1);
+	for (size_t i = 0; i < old->holder_count; i++)
+		if (old->holder[i].holds)
+			s->held[s->held_count++] = old->holder[i];
+}
+
+/* A proof never reaches further than the timeout: an instant beyond that is of another clock. */
+static int64_t not_before(const struct file_session *session, int64_t now_ns)
+{
+	if (session->timeout_ns > 0 && session->safe_until_ns - session->timeout_ns > now_ns)
+		return now_ns + session->timeout_ns;
+	return session->safe_until_ns;
+}
+
+/*
+ * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. What was
+ * told before the host started again nobody remembers.
+ */
+static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
+{
+	const struct file_session *last = &old->session[old->present];
+	struct file_leftover left = { .id = last->id };
+	bool same_boot = strcmp(old->boot_id, conf->boot_id) == 0;
+
+	if (strcmp(old->host, conf->host) != 0) {
+		log_warning("what a daemon of the name \"%s\" saved is not used: its session is left to its timeout", old->host);
+		return;
+	}
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++) {
+		struct file_leftover earlier = old->leftover[i];
+
+		if (!same_boot)
+			earlier.not_before_ns = 0;
+		add_leftover(s->file, &earlier);
+	}
+	memcpy(left.password, last->password, sizeof(left.password));
+	if (same_boot && last->id && last->safe_until_ns > conf->now_ns) {
+		keep_holders(s, old);
+		if (held_live(s)) {
+			s->held_session = last->id;
+			left.not_before_ns = not_before(last, conf->now_ns);
+		}
+	}
+	add_leftover(s->file, &left);
+}
+
+/* ---- the file ---- */
+
+/*
+ * NULL: see errno. The memory is there before it is written to: a full file system is an error now, not a signal later.
+ */
+static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
+{
+	void *at;
+
+	if (unlinkat(dir_fd, "saved.new", 0) < 0 && errno != ENOENT)
+		return NULL;
+	s->fd = openat(dir_fd, "saved.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->fd < 0 || fchmod(s->fd, 0600) < 0 || flock(s->fd, LOCK_EX | LOCK_NB) < 0)
+		return NULL;
+	s->size = size_of(clients);
+	errno = posix_fallocate(s->fd, 0, (off_t)s->size);
+	if (errno)
+		return NULL;
+	at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* It appears under its name only when it is whole, with all that the old one said. */
+static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
+{
+	s->file = map_new(s, dir_fd, conf->clients);
+	if (!s->file)
+		return -errno;
+	s->file->magic = SAVED_MAGIC;
+	s->file->version = SAVED_VERSION;
+	s->file->namespace = process_namespace();
+	s->file->holder_count = (uint32_t)conf->clients;
+	snprintf(s->file->boot_id, BOOT_ID_MAX, "%s", conf->boot_id);
+	snprintf(s->file->host, HOST_MAX, "%s", conf->host);
+	if (old)
+		take_over(s, old, conf);
+	return renameat(dir_fd, "saved.new", dir_fd, "saved") < 0 ? -errno : 0;
+}
+
+int saved_open(struct saved **ret_saved, const struct saved_conf *conf)
+{
+	int dir_fd = open(conf->rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), old_fd, rc;
+	struct saved *s;
+	struct file *old;
+
+	if (dir_fd < 0)
+		return -errno;
+	old_fd = open_old(dir_fd, &old);
+	if (old_fd == -EBUSY) {
+		close(dir_fd);
+		return -EBUSY;
+	}
+	s = mem_new(sizeof(*s));
+	s->fd = -1;
+	rc = begin(s, dir_fd, old, conf);
+	mem_free(old);
+	if (old_fd >= 0)
+		close(old_fd);
+	close(dir_fd);
+	if (rc < 0)
+		saved_close(s);
+	else
+		*ret_saved = s;
+	return rc;
+}
+
+void saved_close(struct saved *s)
+{
+	if (!s)
+		return;
+	if (s->file)
+		munmap(s->file, s->size);
+	if (s->fd >= 0)
+		close(s->fd);
+	mem_free(s->held);
+	mem_free(s);
+}
+
+/* ---- leftovers ---- */
+
+size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		if (s->file->leftover[i].id)
+			ret_list[count++] = (struct broker_leftover){ s->file->leftover[i].id,
+								      s->file->leftover[i].not_before_ns };
+	return count;
+}
+
+static struct file_leftover *find(const struct saved *s, int64_t session)
+{
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		if (s->file->leftover[i].id == session)
+			return &s->file->leftover[i];
+	return NULL;
+}
+
+bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret)
+{
+	const struct file_leftover *left = find(s, session);
+
+	if (!left)
+		return false;
+	ret->session = left->id;
+	memcpy(ret->password, left->password, sizeof(ret->password));
+	return true;
+}
+
+bool saved_holders_live(struct saved *s)
+{
+	return held_live(s);
+}
+
+int64_t saved_held_session(const struct saved *s)
+{
+	return s->held_session;
+}
+
+void saved_free_leftover(struct saved *s, int64_t session)
+{
+	struct file_leftover *left = find(s, session);
+
+	if (left)
+		__atomic_store_n(&left->not_before_ns, 0, __ATOMIC_RELEASE);
+}
+
+void saved_end_leftover(struct saved *s, int64_t session)
+{
+	struct file_leftover *left = find(s, session);
+
+	if (left)
+		__atomic_store_n(&left->id, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- the present session ---- */
+
+static struct file_session *present(const struct saved *s)
+{
+	return &s->file->session[s->file->present];
+}
+
+void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns)
+{
+	struct file_session *to;
+
+	if (!s)
+		return;
+	if (present(s)->id == identity->session) {
+		__atomic_store_n(&present(s)->timeout_ns, timeout_ns, __ATOMIC_RELEASE);
+		return;
+	}
+	to = &s->file->session[!s->file->present];
+	*to = (struct file_session){ .id = identity->session, .timeout_ns = timeout_ns };
+	memcpy(to->password, identity->password, sizeof(to->password));
+	__atomic_store_n(&s->file->present, !s->file->present, __ATOMIC_RELEASE);
+}
+
+void saved_session_ended(struct saved *s)
+{
+	if (s)
+		__atomic_store_n(&present(s)->id, 0, __ATOMIC_RELEASE);
+}
+
+void saved_safe_until(struct saved *s, int64_t safe_until_ns)
+{
+	if (s && safe_until_ns > present(s)->safe_until_ns)
+		__atomic_store_n(&present(s)->safe_until_ns, safe_until_ns, __ATOMIC_RELEASE);
+}
+
+void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start)
+{
+	struct file_holder *holder;
+
+	if (!s)
+		return;
+	assert(conn < s->file->holder_count);
+	holder = &s->file->holder[conn];
+	assert(!holder->holds);
+	holder->pid = (uint32_t)pid;
+	holder->start = start;
+}
+
+void saved_holder(struct saved *s, uint32_t conn, bool holds)
+{
+	if (!s)
+		return;
+	assert(conn < s->file->holder_count);
+	__atomic_store_n(&s->file->holder[conn].holds, holds, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,153 @@
+/*
+ * What a host's daemon leaves to the next one: its session, the last instant a holder can have been told, and who its
+ * holders were. The processes themselves outlive it or not, by chance, and believe until that instant.
+ */
+#include "world.h"
+
+static const int64_t LOOK_NS = 250 * MS;
+
+void saved_holder(struct host *h, uint32_t conn, bool holds)
+{
+	if (conn >= (uint32_t)h->client_count || h->holds[conn] == holds)
+		world_fail(h->w, -1, "host %d: client %u %s anyway", h->index, conn, holds ? "holds" : "does not hold");
+	h->holds[conn] = holds;
+}
+
+static void believe(struct host *h, const struct caller *c, int64_t dies)
+{
+	struct world *w = h->w;
+	int64_t until = h->saved_until - h->offset;
+	int lock;
+
+	if (until > dies)
+		until = dies;
+	for (lock = 0; lock < w->lock_count; lock++)
+		if (check_grant_valid(c, lock))
+			w->belief[w->belief_count++ % BELIEFS_MAX] =
+				(struct belief){ h, lock, c->holding[lock].token, until };
+}
+
+static void forget(struct host *h, int at)
+{
+	memmove(&h->saved[at], &h->saved[at + 1], sizeof(h->saved[0]) * (size_t)(--h->saved_count - at));
+}
+
+void saved_leave(struct host *h)
+{
+	struct world *w = h->w;
+	struct saved *s;
+	int i;
+
+	if (h->conf.standalone || !h->session) {
+		memset(h->holds, 0, sizeof(h->holds));
+		return;
+	}
+	if (h->saved_count == SAVED_MAX)
+		forget(h, 0);
+	s = &h->saved[h->saved_count++];
+	*s = (struct saved){ .session = h->session, .not_before = h->saved_until };
+	for (i = 0; i < h->client_count; i++) {
+		int64_t dies = rng_percent(&w->rng, 50) ? w->sched.now + rng_between(&w->rng, MS, w->timeout) : 0;
+
+		if (dies)
+			believe(h, &h->clients[i], dies);
+		if (h->holds[i])
+			s->holder_dies[i] = dies;
+		h->holds[i] = false;
+	}
+	h->session = 0;
+}
+
+static bool holders_live(const struct host *h, const struct saved *s)
+{
+	int i;
+
+	for (i = 0; i < CLIENTS_MAX; i++)
+		if (s->holder_dies[i] > h->w->sched.now)
+			return true;
+	return false;
+}
+
+static struct saved *find(struct host *h, int64_t session)
+{
+	int i;
+
+	for (i = 0; i < h->saved_count; i++)
+		if (h->saved[i].session == session)
+			return &h->saved[i];
+	return NULL;
+}
+
+/* Only the last session's table is kept: of older ones no more is known than the instant. */
+static void look(void *host, uint64_t life)
+{
+	struct host *h = host;
+	struct saved *s = h->saved_count ? &h->saved[h->saved_count - 1] : NULL;
+	struct event e = { .type = EVENT_LEFTOVER_FREE };
+
+	if (life != h->life || !h->broker || !s || !s->not_before)
+		return;
+	if (h->stopped_until > h->w->sched.now || holders_live(h, s)) {
+		sched_at(&h->w->sched, h->w->sched.now + LOOK_NS, look, h, life);
+		return;
+	}
+	s->not_before = 0;
+	e.leftover.session = s->session;
+	host_handle(h, &e);
+}
+
+void saved_begin(struct host *h)
+{
+	struct saved *last = h->saved_count ? &h->saved[h->saved_count - 1] : NULL;
+	int i;
+
+	/* Somebody removed the file, or it was garbled. */
+	if (rng_percent(&h->w->rng, 15))
+		h->saved_count = 0;
+	else if (last && !holders_live(h, last))
+		last->not_before = 0;
+	for (i = 0; i < h->saved_count; i++)
+		h->leftovers[i] = (struct broker_leftover){ h->saved[i].session, h->saved[i].not_before };
+	h->conf.leftovers = h->leftovers;
+	h->conf.leftover_count = (size_t)h->saved_count;
+	sched_at(&h->w->sched, h->w->sched.now + LOOK_NS, look, h, h->life + 1);
+}
+
+static struct zsession *session_of(struct fakezk *z, int64_t id)
+{
+	struct zsession *s;
+
+	LIST_FOREACH(s, &z->sessions, link)
+		if (s->id == id && s->alive)
+			return s;
+	return NULL;
+}
+
+static void end_due(void *host, uint64_t session)
+{
+	struct host *h = host;
+	struct world *w = h->w;
+	struct saved *s = find(h, (int64_t)session);
+	struct event e = { .type = EVENT_LEFTOVER_OVER };
+	struct zsession *left;
+
+	if (!s || !h->broker)
+		return;
+	if (w->zk.leader < 0 || h->zk->reachable_at > w->sched.now || h->stopped_until > w->sched.now) {
+		sched_at(&w->sched, w->sched.now + 100 * MS, end_due, h, session);
+		return;
+	}
+	e.leftover.session = s->session;
+	e.leftover.ended = rng_percent(&w->rng, 95);
+	left = session_of(&w->zk, s->session);
+	TRACE(w, -1, "host %d ends the session %llx of an earlier life", h->index, (unsigned long long)session);
+	if (left && e.leftover.ended)
+		fakezk_session_close(&w->zk, left, (struct txn){ .origin = -1 }, ZK_BY_SESSION);
+	forget(h, (int)(s - h->saved));
+	host_handle(h, &e);
+}
+
+void saved_end(struct host *h, int64_t session)
+{
+	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, MS, 200 * MS), end_due, h, (uint64_t)session);
+}

@@ -1,0 +1,511 @@
+"""The daemon goes and comes back: what it leaves to its successor, what that one does with it, and who is refused."""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+from harness import FAST, FAST_TICK_MS
+
+# T = 8 s: safe for 5.3 s after the last proof, expired by the server not before 8.
+SLOW = {"zookeeper__session_timeout_ms": 8000, "locks__grant_min_ms": 300}
+SLOW_TICK_MS = 1000
+AT_ONCE = 4  # seconds, on a busy machine; the timeout of the sessions that are waited for in such a test is 15
+
+HOLD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import harness
+clients = [harness.Client(sys.argv[2]) for _ in sys.argv[3:]]
+for client, name in zip(clients, sys.argv[3:]):
+    assert isinstance(client.call("LOCK", name), int)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+LOAD = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import harness
+def work(number):
+    try:
+        with harness.Client(sys.argv[2]) as client:
+            while True:
+                for name in f"shared{number % 3}", f"own{number}":
+                    client.call("LOCK", name)
+                    client.call("UNLOCK", name)
+    except (OSError, harness.Closed):
+        pass
+threads = [threading.Thread(target=work, args=(n,)) for n in range(int(sys.argv[3]))]
+for t in threads:
+    t.start()
+print("started", flush=True)
+sys.stdin.read()
+"""
+
+
+class Saved:
+    """<rundir>/saved, as daemon/io/saved.c writes it."""
+
+    BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 24, 88, 344, 424, 584
+
+    def __init__(self, daemon):
+        self.path = os.path.join(daemon.dir, "saved")
+
+    def read(self):
+        with open(self.path, "rb") as f:
+            return f.read()
+
+    def write(self, at, data):
+        with open(self.path, "r+b") as f:
+            f.seek(at)
+            f.write(data)
+
+    def session(self):
+        data = self.read()
+        (present,) = struct.unpack_from("=I", data, 20)
+        return struct.unpack_from("=q", data, self.SESSIONS + 40 * present)[0]
+
+    def leftovers(self):
+        data = self.read()
+        found = [struct.unpack_from("=q", data, self.LEFTOVERS + 32 * i)[0] for i in range(5)]
+        return [session for session in found if session]
+
+    def holders(self):
+        """The processes that hold something."""
+        data = self.read()
+        (count,) = struct.unpack_from("=I", data, 16)
+        assert len(data) == self.HOLDERS + 16 * count
+        slots = [struct.unpack_from("=IIQ", data, self.HOLDERS + 16 * i) for i in range(count)]
+        return [(pid, start) for holds, pid, start in slots if holds]
+
+
+@pytest.fixture
+def processes():
+    """Starts a process of Python that says when it is ready, and lives until it is killed."""
+    made = []
+
+    def start(program, *argv):
+        made.append(harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        assert made[-1].stdout.readline()
+        return made[-1]
+
+    yield start
+    for p in made:
+        kill(p)
+        p.stdin.close()
+        p.stdout.close()
+
+
+def kill(process):
+    process.kill()
+    process.wait()
+
+
+def wait_queued(daemon, name, count):
+    with daemon.client() as c:
+        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
+
+
+def session_id(daemon):
+    """As the server writes it."""
+    return hex(int(daemon.info("session")["session_id"], 16))
+
+
+def wait_announced(daemon):
+    harness.wait_until(lambda: daemon.info()["announced"] == "1", "the name to be the daemon's")
+
+
+def others_wait(beta, clients, *names):
+    made = []
+    for name in names:
+        made.append(clients(beta))
+        made[-1].send("LOCK", name)
+        wait_queued(beta, name, 1)
+    return made
+
+
+# ---- what was left is ended ----
+
+
+def test_killed_while_nothing_is_held_costs_nobody_a_moment(daemons, zk, root, clients):
+    alpha, beta = daemons(zk, root, host="alpha", locks__linger_ms=60000), daemons(zk, root, host="beta")
+    c = clients(alpha)
+    c.call("LOCK", "a")
+    c.call("UNLOCK", "a")
+    left = session_id(alpha)
+    assert left in zk.sessions()
+    began = time.monotonic()
+    alpha.kill()
+    alpha.start()
+    token = clients(beta).call("LOCK", "a")
+    assert isinstance(token, int) and time.monotonic() - began < AT_ONCE
+    wait_announced(alpha)
+    assert left not in zk.sessions()
+    assert alpha.info()["leftover_sessions"] == "0"
+    assert "is over" in alpha.log()
+
+
+def test_killed_with_its_holders_costs_nobody_a_moment(daemons, zk, root, clients, processes):
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    holder = processes(HOLD, alpha.socket, "a", "b")
+    (b,) = others_wait(beta, clients, "a")
+    began = time.monotonic()
+    alpha.kill()
+    kill(holder)
+    alpha.start()
+    assert isinstance(b.reply(), int)
+    assert isinstance(clients(alpha).call("LOCK", "b"), int)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, processes):
+    zk = own_zk(tick_ms=SLOW_TICK_MS)
+    alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
+    processes(HOLD, alpha.socket, "a")
+    (b,) = others_wait(beta, clients, "a")
+    safe_ms = int(alpha.info()["safe_for_ms"])
+    killed = time.monotonic()
+    alpha.kill()
+    alpha.start()
+    info = alpha.info()
+    assert info["leftover_sessions"] == "1" and 0 < int(info["leftover_wait_ms"]) <= 5400
+    assert isinstance(clients(alpha).call("LOCK", "other"), int), "it serves meanwhile"
+    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - killed < 7.5, "the server alone would have taken longer"
+    harness.wait_until(lambda: alpha.info()["leftover_sessions"] == "0", "its end to be known")
+    assert alpha.info()["leftover_wait_ms"] == "0"
+
+
+def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, processes):
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    holders = [processes(HOLD, alpha.socket, name) for name in ("a", "b")]
+    (b,) = others_wait(beta, clients, "a")
+    alpha.kill()
+    alpha.start()
+    assert int(alpha.info()["leftover_wait_ms"]) > 5000
+    kill(holders[0])
+    assert b.quiet(0.6), "one of them lives"
+    assert alpha.info()["leftover_sessions"] == "1"
+    began = time.monotonic()
+    kill(holders[1])
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root, clients, processes):
+    """A zombie holds nothing."""
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    holder = processes(HOLD, alpha.socket, "a")
+    (b,) = others_wait(beta, clients, "a")
+    alpha.kill()
+    holder.kill()  # and not waited for
+    began = time.monotonic()
+    alpha.start()
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_another_process_of_the_same_number_is_no_holder(daemons, zk, root, clients):
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    clients(alpha).call("LOCK", "a")
+    (b,) = others_wait(beta, clients, "a")
+    ((pid, start),) = Saved(alpha).holders()
+    assert pid == os.getpid()
+    alpha.kill()
+    data = Saved(alpha).read()
+    at = data.index(struct.pack("=IIQ", 1, pid, start), Saved.HOLDERS)
+    Saved(alpha).write(at, struct.pack("=IIQ", 1, pid, start + 1))
+    began = time.monotonic()
+    alpha.start()
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
+    """The second successor waits for the holders of the first daemon, and leaves nothing of either."""
+    zk = own_zk(tick_ms=SLOW_TICK_MS)
+    alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
+    processes(HOLD, alpha.socket, "a")
+    (b,) = others_wait(beta, clients, "a")
+    safe_ms, killed = int(alpha.info()["safe_for_ms"]), time.monotonic()
+    alpha.kill()
+    alpha.start()
+    second = session_id(alpha)
+    alpha.kill()
+    alpha.start()
+    harness.wait_until(lambda: second not in zk.sessions(), "the second session to be ended", AT_ONCE)
+    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - killed < 7.5
+    harness.wait_until(lambda: len(zk.sessions()) == 2, "one session of each host")
+
+
+def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes):
+    alpha, beta = daemons(zk, root, host="alpha", limits={"clients": 60}), daemons(zk, root, host="beta")
+    for _ in range(4):
+        load = processes(LOAD, alpha.socket, 50)
+        time.sleep(0.7)
+        began = time.monotonic()
+        alpha.kill()
+        held = Saved(alpha).holders()
+        assert held and {pid for pid, _ in held} == {load.pid}
+        kill(load)
+        alpha.start()
+        with beta.client() as b, alpha.client() as a:
+            for name in "shared0", "shared1", "shared2", "own7":
+                assert isinstance(b.call("LOCK", name), int)
+                assert b.call("UNLOCK", name) == 0
+                assert isinstance(a.call("LOCK", name), int)
+                assert a.call("UNLOCK", name) == 0
+        assert time.monotonic() - began < 2 * AT_ONCE
+        harness.wait_until(lambda: Saved(alpha).holders() == [], "the table to be empty")
+    assert Saved(alpha).leftovers() == []
+
+
+# ---- the file ----
+
+
+def test_the_table_is_of_those_who_hold(daemons, zk, root, clients):
+    d = daemons(zk, root)
+    a, b = clients(d), clients(d)
+    saved = Saved(d)
+    assert os.stat(saved.path).st_mode & 0o7777 == 0o600
+    assert hex(saved.session()) == session_id(d)
+    assert saved.holders() == []
+    a.call("LOCK", "x")
+    b.call("LOCK", "y")
+    a.call("LOCK", "z")
+    with open("/proc/self/stat") as f:
+        start = int(f.read().rsplit(")", 1)[1].split()[19])
+    assert saved.holders() == [(os.getpid(), start)] * 2
+    a.call("UNLOCK", "x")
+    assert len(saved.holders()) == 2
+    a.call("UNLOCK", "z")
+    assert len(saved.holders()) == 1
+    b.close()
+    harness.wait_until(lambda: saved.holders() == [], "the table to be empty")
+
+
+def test_a_clean_stop_leaves_nothing(daemons, zk, root, clients):
+    d = daemons(zk, root)
+    with d.client() as c:
+        c.call("LOCK", "x")
+        c.call("UNLOCK", "x")
+    assert d.terminate() == 0
+    assert Saved(d).session() == 0
+    d.start()
+    assert d.info()["leftover_sessions"] == "0"
+    assert "earlier daemon" not in d.log()
+
+
+def test_a_stop_that_left_its_session_is_respected_as_well(own_zk, daemons, clients, processes):
+    zk = own_zk(tick_ms=SLOW_TICK_MS)
+    alpha, beta = daemons(zk, **SLOW, host="alpha", daemon__stop_timeout_ms=0), daemons(zk, **SLOW, host="beta")
+    processes(HOLD, alpha.socket, "a")
+    (b,) = others_wait(beta, clients, "a")
+    safe_ms, stopped = int(alpha.info()["safe_for_ms"]), time.monotonic()
+    assert alpha.terminate() == 0
+    alpha.start()
+    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - stopped))
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - stopped < 7.5
+
+
+def garble(path):
+    with open(path, "r+b") as f:
+        f.write(b"\xff" * 600)
+
+
+def cut(path):
+    os.truncate(path, 583)
+
+
+def other_version(path):
+    with open(path, "r+b") as f:
+        f.seek(4)
+        f.write(struct.pack("=I", 2))
+
+
+def open_to_others(path):
+    os.chmod(path, 0o644)
+
+
+def empty(path):
+    os.truncate(path, 0)
+
+
+def link(path):
+    os.rename(path, path + ".elsewhere")
+    os.symlink(path + ".elsewhere", path)
+
+
+def pipe(path):
+    os.unlink(path)
+    os.mkfifo(path, 0o600)
+
+
+@pytest.mark.parametrize("spoil", [garble, cut, other_version, open_to_others, empty, link, pipe])
+def test_what_cannot_be_gone_by_is_told_and_replaced(own_zk, daemons, clients, spoil):
+    """The session that it spoke of is left to its timeout, and refuses nobody."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST, host="alpha")
+    clients(d).call("LOCK", "a")
+    left = session_id(d)
+    d.kill()
+    spoil(Saved(d).path)
+    d.start()
+    assert "is not used" in d.log()
+    assert left in zk.sessions(), "not ended"
+    assert os.stat(Saved(d).path, follow_symlinks=False).st_mode == 0o100600
+    assert hex(Saved(d).session()) == session_id(d)
+    if spoil is link:
+        assert os.path.getsize(Saved(d).path + ".elsewhere") == len(Saved(d).read())
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+    wait_announced(d)
+
+
+def test_a_boot_ends_every_holder(daemons, zk, root, clients):
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    clients(alpha).call("LOCK", "a")
+    (b,) = others_wait(beta, clients, "a")
+    began = time.monotonic()
+    alpha.kill()
+    Saved(alpha).write(Saved.BOOT_ID, b"another")
+    alpha.start()
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def test_the_session_of_another_name_is_left_alone(own_zk, daemons, clients):
+    """The directory may be a copy, and the original's daemon alive."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST, host="alpha")
+    left = session_id(d)
+    d.kill()
+    Saved(d).write(Saved.HOST, b"gamma\0")
+    d.start()
+    assert left in zk.sessions() and Saved(d).leftovers() == []
+    assert "gamma" in d.log()
+
+
+# ---- two of them ----
+
+
+def derived_password(session):
+    """As the server makes it: java.util.Random(session ^ 0xB3415C00).nextBytes(16)."""
+    seed, made = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1, b""
+    for _ in range(4):
+        seed = (seed * 0x5DEECE66D + 0xB) & (1 << 48) - 1
+        made += struct.pack("<I", seed >> 16)
+    return made
+
+
+def take_over(zk, session, password):
+    """Continues the session on a connection of its own. False: the server knows no such session."""
+    with socket.create_connection(("127.0.0.1", zk.port), harness.PATIENCE) as s:
+        request = struct.pack(">iqiqi16s?", 0, 0, 15000, session, 16, password, False)
+        s.sendall(struct.pack(">i", len(request)) + request)
+        answer = s.recv(64)
+    return not answer or struct.unpack_from(">i", answer, 8)[0] > 0
+
+
+def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk, root, clients):
+    """A session's password can be derived from its id, which every znode shows: the ensemble's port is what must be
+    guarded. Who shares a session takes its connection away, again and again."""
+    d = daemons(zk, root)
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    session = Saved(d).session()
+    password = derived_password(session)
+    at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), 20)[0] + 8
+    assert Saved(d).read()[at:at + 16] == password
+    for _ in range(10):
+        assert take_over(zk, session, password)
+        time.sleep(0.1)
+    harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
+    assert "connection to ZooKeeper lost" in d.log()
+    assert c.call("LOCK", "a") == token and not any(p[0] == "lost" for p in c.pushes)
+    assert Saved(d).session() == session
+
+
+def test_two_daemons_of_one_directory(daemons, zk, root):
+    first = daemons(zk, root)
+    ran = subprocess.run([*first.command(), "-o", f"daemon.socket={first.socket}2"], stderr=subprocess.PIPE,
+                         stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, check=False)
+    assert ran.returncode == 1
+    assert f"pid {first.process.pid}" in ran.stderr.decode()
+    assert Saved(first).session() != 0 and first.info()["session_state"] == "safe"
+
+
+def test_two_daemons_of_one_name(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    first = daemons(zk, **FAST, host="alpha")
+    wait_announced(first)
+    a = clients(first)
+    token = a.call("LOCK", "a")
+    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
+    daemons.list.append(second)
+    second.expected_exit = 2
+    second.spawn()
+    began = time.monotonic()
+    assert second.process.wait(harness.PATIENCE) == 2
+    assert time.monotonic() - began < 5
+    log = second.log()
+    assert '"alpha"' in log and f"pid {first.process.pid} on this host" in log and "zookeeper.host" in log
+    assert "version 0." in log
+    with open("/proc/sys/kernel/random/boot_id") as f:
+        assert f.read().strip() in log
+    info = first.info()
+    assert info["announced"] == "1" and info["rival"] == "" and a.call("LOCK", "a") == token
+    harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone", 2)
+
+
+def test_a_busy_host_is_seen_to_live_too(own_zk, daemons, processes):
+    """Lock traffic stands for heartbeats, but not on the host's own znode."""
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    first = daemons(zk, **FAST, host="alpha", locks__linger_ms=0)
+    wait_announced(first)
+    processes(LOAD, first.socket, 5)
+    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
+    daemons.list.append(second)
+    second.spawn()
+    assert second.process.wait(harness.PATIENCE) == 2
+
+
+def test_a_leftover_without_its_file_refuses_nobody(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(zk, **FAST, host="alpha")
+    d.kill()
+    os.unlink(Saved(d).path)
+    d.start()
+    assert d.info()["announced"] == "0"
+    assert isinstance(clients(d).call("LOCK", "a"), int), "it serves meanwhile"
+    wait_announced(d)
+    assert d.info()["rival"] == ""
+
+
+def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    first = daemons(zk, **FAST, host="alpha")
+    wait_announced(first)
+    first.signal(signal.SIGSTOP)
+    second = daemons(zk, **FAST, host="alpha")
+    wait_announced(second)
+    first.signal(signal.SIGCONT)
+    harness.wait_until(lambda: first.info()["rival"], "the first to notice")
+    assert f"pid {second.process.pid} on this host" in first.info()["rival"]
+    assert first.info()["announced"] == "0" and second.info()["rival"] == ""
+    assert isinstance(clients(first).call("LOCK", "a"), int)
+    assert first.log().count("was taken") == 1
+    assert second.terminate() == 0
+    wait_announced(first)
+    assert first.info()["rival"] == ""

@@ -1,0 +1,502 @@
+/* AUDIT, and what is remembered of directories across a connection. Pitfalls 13 and 23: orphans of a long session. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char fits[] = "1\nkind=lock\nflavour=rw\n";
+static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+/* A uuid of the session with a nonce that no claim of it ever had. */
+static const char stray[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001";
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+struct counts {
+	int directories, contenders, ours, strays, undeleted, odd_children, odd_names, mismatched, refused;
+};
+
+/* `examples`: the end of the reply, from the elapsed time on. */
+static void expect_counts(struct fixture *f, uint32_t conn, struct counts n, const char *rest)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "*22 $11 directories :%d $10 contenders :%d $4 ours :%d $6 strays :%d $9 undeleted :%d "
+		 "$12 odd_children :%d $9 odd_names :%d $10 mismatched :%d $7 refused :%d $10 elapsed_ms %s",
+		 n.directories, n.contenders, n.ours, n.strays, n.undeleted, n.odd_children, n.odd_names, n.mismatched,
+		 n.refused, rest);
+	fixture_expect(f, conn, text);
+}
+
+/* Asks on conn 0 and answers the root's list. */
+static void audit(struct fixture *f, size_t count, const char *const *directories)
+{
+	fixture_ask(f, 0, "AUDIT");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb");
+	fixture_answer_list(f, 1, count, directories);
+}
+
+static void answer_directory(struct fixture *f, const char *path, const char *data, size_t count,
+			     const char *const *children)
+{
+	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_answer_get(f, 1, 0, data);
+	fixture_op(f, EFFECT_ZK_LIST, path);
+	fixture_answer_list(f, 1, count, children);
+}
+
+static void info_has(struct fixture *f, uint32_t conn, const char *section, const char *line)
+{
+	char words[64];
+
+	snprintf(words, sizeof(words), "INFO %s", section);
+	fixture_ask(f, conn, words);
+	bytes_char(&f->replies[conn], '\0');
+	if (!strstr(f->replies[conn].data, line))
+		fail_msg("no %s in: %s", line, f->replies[conn].data);
+	bytes_clear(&f->replies[conn]);
+}
+
+static void everything_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 1, ":78848");
+	audit(f, 7, (const char *[]){ ".hosts", "a", "b", "not%2a", "c", "gone", "secret" });
+	answer_directory(f, "/lb/a", fits, 2, (const char *[]){ foreign, name });
+	answer_directory(f, "/lb/b", "", 3, (const char *[]){ "odd", "lock-0000000001", foreign });
+	answer_directory(f, "/lb/c", "1\nkind=semaphore\n", 1, (const char *[]){ "leases" });
+	fixture_op(f, EFFECT_ZK_GET, "/lb/gone");
+	fixture_answer(f, ZK_NONODE);
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/secret");
+	fixture_answer(f, ZK_REFUSED);
+	f->now_ns += 30 * MS;
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	expect_counts(f, 0,
+		      (struct counts){ .directories = 3, .contenders = 4, .ours = 1, .odd_children = 2, .odd_names = 1,
+				       .mismatched = 1, .refused = 1 },
+		      ":30 $8 examples *5 "
+		      "*4 $4 what $9 odd_names $4 path $10 /lb/not%2a "
+		      "*4 $4 what $12 odd_children $4 path $9 /lb/b/odd "
+		      "*4 $4 what $12 odd_children $4 path $21 /lb/b/lock-0000000001 "
+		      "*4 $4 what $10 mismatched $4 path $5 /lb/c "
+		      "*4 $4 what $7 refused $4 path $10 /lb/secret");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+}
+
+static int setup_prefixes(void **state)
+{
+	static const struct broker_prefix prefixes[] = {
+		{ "py/", FLAVOUR_KAZOO, NULL },
+		{ "app/", FLAVOUR_MUTEX, "/app/locks" },
+		{ "k", FLAVOUR_KAZOO, "/kazoo" },
+	};
+
+	setup(state);
+	((struct fixture *)*state)->conf.prefixes = prefixes;
+	((struct fixture *)*state)->conf.prefix_count = 3;
+	return 0;
+}
+
+static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
+{
+	static const char mutex_stray[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
+	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "py%2Fx", "rw" });
+	answer_directory(f, "/lb/py%2Fx", "1\nkind=lock\nflavour=kazoo\n", 1, (const char *[]){ foreign });
+	answer_directory(f, "/lb/rw", fits, 1, (const char *[]){ foreign });
+	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
+	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
+	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_stray, "x-lock-0000000002" });
+	fixture_op(f, EFFECT_ZK_DELETE, mutex_stray);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
+	fixture_answer_list(f, 1, 1, (const char *[]){ "%2E" });
+	answer_directory(f, "/kazoo/%2E", fits, 1, (const char *[]){ kazoo_stray });
+	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
+	fixture_answer(f, ZK_OK);
+	expect_counts(f, 0,
+		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .mismatched = 1 },
+		      ":0 $8 examples *4 "
+		      "*4 $4 what $12 odd_children $4 path $69 "
+		      "/lb/py%2Fx/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 "
+		      "*4 $4 what $6 strays $4 path $73 "
+		      "/app/locks/orders/_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001 "
+		      "*4 $4 what $10 mismatched $4 path $10 /kazoo/%2E "
+		      "*4 $4 what $6 strays $4 path $61 "
+		      "/kazoo/%2E/1000abcdef01234500ffffffffffffff__lock__0000000001");
+}
+
+static void a_stray_is_deleted_before_the_answer(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "a", "b" });
+	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/b", fits, 0, NULL);
+	fixture_expect(f, 0, "");
+	info_has(f, 1, "audit", "audit_undeleted:1\r\n");
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_OK);
+	expect_counts(f, 0, (struct counts){ .directories = 2, .contenders = 1, .strays = 1 },
+		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
+		      "/lb/a/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
+	info_has(f, 1, "audit", "audit_undeleted:0\r\n");
+	info_has(f, 1, "audit", "audit_strays:1\r\n");
+	info_has(f, 1, "audit", "audit_sweeps:1\r\n");
+	info_has(f, 1, "stats", "audit_directories_total:2\r\n");
+}
+
+static void a_stray_that_cannot_be_deleted_is_told_and_tried_again(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 1, (const char *[]){ "a" });
+	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_REFUSED);
+	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = 1 },
+		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
+		      "/lb/a/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_OK);
+	info_has(f, 1, "audit", "audit_undeleted:0\r\n");
+}
+
+/* The one directory is a, with one child. */
+static void answer_as_it_stands(struct fixture *f, const char *child)
+{
+	const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+
+	assert_true(f->first_op < f->end_op);
+	if (op->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, strcmp(op->path, "/lb/a") == 0 ? 1 : 77, SESSION, fits);
+	else if (strcmp(op->path, "/lb") == 0)
+		fixture_answer_list(f, 1, 1, (const char *[]){ "a" });
+	else
+		fixture_answer_list(f, 1, 1, &child);
+}
+
+/* A create under way has no number yet: its znode is known by the uuid. */
+static void a_claim_under_way_is_no_stray(void **state)
+{
+	struct fixture *f = *state;
+	const char *path;
+	char name[300];
+
+	fixture_ask(f, 0, "AUDIT");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ "a" });
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	path = f->ops[f->first_op % FIXTURE_OPS].path;
+	snprintf(name, sizeof(name), "%s0000000005", strrchr(path, '/') + 1);
+	/* The create's answer is lost with the connection, and the audit with it. */
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	f->first_op = f->end_op;
+	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 0 directories; "
+			     "strays found and deleted: 0");
+	fixture_zk_connected(f, SESSION);
+	fixture_ask(f, 0, "AUDIT");
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* recovery goes first */
+	while (!f->replies[0].len)
+		answer_as_it_stands(f, name);
+	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .ours = 1 }, ":0 $8 examples *0");
+}
+
+/* A lock that the host may not know: its strays are deleted all the same. */
+static void without_room(void **state, enum zk_code code, int undeleted)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.limits.locks = 1;
+	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
+	bytes_clear(&f->replies[1]);
+	audit(f, 1, (const char *[]){ "b" });
+	answer_directory(f, "/lb/b", fits, 1, (const char *[]){ stray });
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, code);
+	fixture_no_op(f);
+	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = undeleted },
+		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $64 "
+		      "/lb/b/_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001");
+	info_has(f, 1, "audit", "audit_strays:1\r\n");
+}
+
+static void without_room_for_a_lock_a_stray_is_deleted(void **state)
+{
+	without_room(state, ZK_OK, 0);
+}
+
+static void without_room_for_a_lock_a_refusal_is_told(void **state)
+{
+	without_room(state, ZK_REFUSED, 1);
+}
+
+/* More than the window takes: heartbeats do not wait for all their deletes. */
+static void very_many_strays_are_deleted_in_parts(void **state)
+{
+	static char names[FIXTURE_CHILDREN][64];
+	const char *children[FIXTURE_CHILDREN];
+	struct fixture *f = *state;
+	char line[64];
+
+	for (int i = 0; i < FIXTURE_CHILDREN; i++) {
+		snprintf(names[i], sizeof(names[i]), "%.49s%010d", stray, i);
+		children[i] = names[i];
+	}
+	audit(f, 1, (const char *[]){ "a" });
+	answer_directory(f, "/lb/a", fits, FIXTURE_CHILDREN, children);
+	assert_int_equal(f->end_op - f->first_op, 256);
+	while (!f->replies[0].len)
+		fixture_answer(f, ZK_OK);
+	bytes_char(&f->replies[0], '\0');
+	snprintf(line, sizeof(line), "undeleted\r\n:%d\r\n", FIXTURE_CHILDREN - 256);
+	assert_non_null(strstr(f->replies[0].data, line));
+}
+
+static void few_operations_are_open_at_once(void **state)
+{
+	static char names[20][4];
+	const char *directories[20];
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(names[i], sizeof(names[i]), "d%02d", i);
+		directories[i] = names[i];
+	}
+	audit(f, 20, directories);
+	for (int left = 20; left > 0; left--) {
+		assert_int_equal(f->end_op - f->first_op, left < 8 ? 2 * left : 16);
+		answer_directory(f, names[20 - left], fits, 0, NULL);
+	}
+	fixture_no_op(f);
+	expect_counts(f, 0, (struct counts){ .directories = 20 }, ":0 $8 examples *0");
+}
+
+static bool is_sent(const struct fixture *f, const char *path)
+{
+	for (size_t i = f->first_op; i < f->end_op; i++)
+		if (strcmp(f->ops[i % FIXTURE_OPS].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* The window is full of joins, and more of them wait for room: the sweep comes after them. */
+static void a_full_window_goes_first(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	f->conf.limits.requests_per_uid = f->conf.limits.grants_per_uid = f->conf.limits.clients_per_uid = 100;
+	for (uint32_t conn = 4; conn < 99; conn++)
+		fixture_connect(f, conn);
+	for (uint32_t conn = 1; conn < 99; conn++) {
+		snprintf(words, sizeof(words), "LOCK x%u", conn);
+		fixture_ask(f, conn, words);
+	}
+	fixture_ask(f, 0, "AUDIT");
+	for (int i = 0; i < 20; i++) {
+		assert_in_range(f->end_op - f->first_op, 256, 258);
+		assert_false(is_sent(f, "/lb"));
+		fixture_answer(f, ZK_REFUSED);
+	}
+	while (!is_sent(f, "/lb"))
+		fixture_answer(f, ZK_REFUSED);
+	assert_true(is_sent(f, "/lb/x98"));
+}
+
+static void who_asks_meanwhile_shares_the_next_sweep(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 1, (const char *[]){ "a" });
+	fixture_ask(f, 1, "AUDIT");
+	fixture_ask(f, 2, "AUDIT");
+	answer_directory(f, "/lb/a", fits, 0, NULL);
+	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+	expect_counts(f, 1, (struct counts){ 0 }, ":0 $8 examples *0");
+	expect_counts(f, 2, (struct counts){ 0 }, ":0 $8 examples *0");
+}
+
+static void a_client_that_leaves_ends_its_sweep(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "a", "b" });
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	info_has(f, 1, "audit", "audit_running:0\r\n");
+	/* What the ended one asked for says nothing in the next. */
+	fixture_ask(f, 1, "AUDIT");
+	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/b", fits, 1, (const char *[]){ stray });
+	fixture_op(f, EFFECT_ZK_LIST, "/lb");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+	expect_counts(f, 1, (struct counts){ 0 }, ":0 $8 examples *0");
+}
+
+static void a_half_closed_client_gets_its_answer(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 1, (const char *[]){ "a" });
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 0);
+	answer_directory(f, "/lb/a", fits, 0, NULL);
+	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
+}
+
+static void unblocked_it_ends_with_nil(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 1, (const char *[]){ "a" });
+	fixture_say(f, 1, "CLIENT UNBLOCK 1", ":1");
+	fixture_expect(f, 0, "$-1");
+	fixture_say(f, 1, "CLIENT UNBLOCK 1", ":0");
+}
+
+static void it_ends_with_the_connection(void **state)
+{
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "a", "b" });
+	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	fixture_ask(f, 1, "AUDIT");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 1 directories; "
+			     "strays found and deleted: 1");
+	fixture_expect(f, 1, "-UNAVAILABLE the connection to ZooKeeper was lost before the audit began");
+	fixture_say(f, 2, "AUDIT", "-UNAVAILABLE ZooKeeper cannot be asked now");
+	info_has(f, 2, "audit", "audit_remembered:1\r\n");
+	/* The delete's fate is unknown: it is sent again, and the directory listed. */
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_NONODE);
+	info_has(f, 2, "audit", "audit_remembered:0\r\n");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+}
+
+static void remembered_directories_are_counted_until_they_are_listed(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], other[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_lock_held(f, 1, "b", 6, 78, other, sizeof(other));
+	info_has(f, 2, "audit", "audit_remembered:0\r\n");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	info_has(f, 2, "audit", "audit_remembered:2\r\n");
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	info_has(f, 2, "audit", "audit_remembered:2\r\n");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	info_has(f, 2, "audit", "audit_remembered:1\r\n");
+	info_has(f, 2, "audit", "audit_relisted:1\r\n");
+	/* With the session everything of it goes. */
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	info_has(f, 2, "audit", "audit_remembered:0\r\n");
+}
+
+static void a_daemon_that_stops_audits_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
+	bytes_clear(&f->replies[1]);
+	audit(f, 1, (const char *[]){ "a" });
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_expect(f, 0, "-DRAINING the daemon is stopping");
+	fixture_say(f, 2, "AUDIT", "-DRAINING the daemon is stopping");
+}
+
+static int setup_standalone(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	fixture_connect(f, 0);
+	*state = f;
+	return 0;
+}
+
+static void standalone_there_is_nothing_to_audit(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "AUDIT");
+	expect_counts(f, 0, (struct counts){ 0 }, ":0 $8 examples *0");
+	fixture_say(f, 0, "AUDIT now",
+		    "-ERR wrong number of arguments for 'audit' command; Look into every lock directory, delete this "
+		    "host's strays: AUDIT");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(everything_is_counted),
+		cmocka_unit_test_setup_teardown(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes,
+						teardown),
+		TEST(a_stray_is_deleted_before_the_answer),
+		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
+		TEST(a_claim_under_way_is_no_stray),
+		TEST(without_room_for_a_lock_a_stray_is_deleted),
+		TEST(without_room_for_a_lock_a_refusal_is_told),
+		TEST(very_many_strays_are_deleted_in_parts),
+		TEST(few_operations_are_open_at_once),
+		TEST(a_full_window_goes_first),
+		TEST(who_asks_meanwhile_shares_the_next_sweep),
+		TEST(a_client_that_leaves_ends_its_sweep),
+		TEST(a_half_closed_client_gets_its_answer),
+		TEST(unblocked_it_ends_with_nil),
+		TEST(it_ends_with_the_connection),
+		TEST(remembered_directories_are_counted_until_they_are_listed),
+		TEST(a_daemon_that_stops_audits_nothing),
+#undef TEST
+		cmocka_unit_test_setup_teardown(standalone_there_is_nothing_to_audit, setup_standalone, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* What earlier daemons left, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+#define LEFT INT64_C(0x10000000000000aa)
+#define LEFT_TOO INT64_C(0x10000000000000bb)
+#define STRANGER INT64_C(0x10000000000000cc)
+
+static const char data[] = "1\nhost=alpha\npid=99\nboot_id=boot\nversion=9.9\n";
+
+static struct broker_leftover leftovers[2];
+
+static struct fixture *began(int64_t first_ms, int64_t second_ms)
+{
+	struct fixture *f = fixture_new(false);
+
+	leftovers[0] = (struct broker_leftover){ LEFT, first_ms ? f->now_ns + first_ms * MS : 0 };
+	leftovers[1] = (struct broker_leftover){ LEFT_TOO, second_ms ? f->now_ns + second_ms * MS : 0 };
+	f->conf.leftovers = leftovers;
+	f->conf.leftover_count = second_ms < 0 ? 1 : 2;
+	fixture_start(f);
+	return f;
+}
+
+static void leftover_event(struct fixture *f, enum event_type type, int64_t session, bool ended)
+{
+	fixture_event(f, &(struct event){ .type = type, .leftover = { session, ended } });
+}
+
+static void what_no_holder_outlives_is_ended_at_once(void **state)
+{
+	struct fixture *f = began(0, 0);
+
+	(void)state;
+	assert_int_equal(f->ended_count, 2);
+	assert_int_equal(f->ended[0], LEFT);
+	assert_int_equal(f->ended[1], LEFT_TOO);
+	assert_int_equal(f->opens, 1); /* and it serves meanwhile */
+	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT, true);
+	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT, true);
+	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT_TOO, false);
+	fixture_pass(f, 60000);
+	assert_int_equal(f->ended_count, 2);
+	fixture_free(f);
+}
+
+static void what_a_holder_outlives_is_ended_at_its_instant(void **state)
+{
+	struct fixture *f = began(5000, 7000);
+
+	(void)state;
+	fixture_pass(f, 4999);
+	assert_int_equal(f->ended_count, 0);
+	fixture_pass(f, 1);
+	assert_int_equal(f->ended_count, 1);
+	assert_int_equal(f->ended[0], LEFT);
+	fixture_pass(f, 1999);
+	assert_int_equal(f->ended_count, 1);
+	fixture_pass(f, 1);
+	assert_int_equal(f->ended_count, 2);
+	leftover_event(f, EVENT_LEFTOVER_FREE, LEFT, false);
+	assert_int_equal(f->ended_count, 2);
+	fixture_free(f);
+}
+
+static void when_no_holder_lives_any_more_the_wait_ends(void **state)
+{
+	struct fixture *f = began(5000, -1);
+
+	(void)state;
+	fixture_pass(f, 100);
+	leftover_event(f, EVENT_LEFTOVER_FREE, STRANGER, false);
+	assert_int_equal(f->ended_count, 0);
+	leftover_event(f, EVENT_LEFTOVER_FREE, LEFT, false);
+	assert_int_equal(f->ended_count, 1);
+	fixture_pass(f, 60000);
+	assert_int_equal(f->ended_count, 1);
+	fixture_free(f);
+}
+
+/* ---- rivals ---- */
+
+/* Up to the first heartbeat's answer: the name is somebody else's. */
+static struct fixture *nameless(void)
+{
+	struct fixture *f = began(0, -1);
+
+	fixture_zk_connected(f, SESSION);
+	fixture_connect(f, 0);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
+	fixture_answer(f, ZK_NODEEXISTS);
+	return f;
+}
+
+static void beat_fails(struct fixture *f)
+{
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
+	fixture_answer(f, ZK_NODEEXISTS);
+}
+
+static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
+{
+	struct fixture *f = nameless();
+
+	(void)state;
+	fixture_answer_rival(f, STRANGER, 100, data);
+	beat_fails(f);
+	fixture_answer_rival(f, STRANGER, 101, data); /* may have been under way when its writer died */
+	assert_int_equal(f->stopped, 0);
+	beat_fails(f);
+	fixture_answer_rival(f, STRANGER, 101, data);
+	assert_int_equal(f->stopped, 0);
+	beat_fails(f);
+	fixture_answer_rival(f, STRANGER, 102, data);
+	assert_int_equal(f->stopped, 2);
+	assert_true(f->refused);
+	assert_true(fixture_logged(f, "the name \"alpha\" is taken by a lockbrokerd that lives (pid 99 on this host, boot id "
+				      "boot, version 9.9): give each its own zookeeper.host"));
+	fixture_free(f);
+}
+
+static void answer_lists(struct fixture *f, const char *name)
+{
+	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
+		fixture_answer_list(f, 1, 1, &name);
+}
+
+static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
+{
+	struct fixture *f = nameless();
+	char name[128];
+
+	(void)state;
+	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_lock_held(f, 0, "a", 1, 5, name, sizeof(name));
+	fixture_pass(f, 400);
+	fixture_ask(f, 0, "HELLO 3");
+	bytes_clear(&f->replies[0]);
+	for (int i = 1; i <= 2; i++) {
+		fixture_pass(f, 1500);
+		answer_lists(f, name);
+		fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
+		fixture_answer(f, ZK_NODEEXISTS);
+		answer_lists(f, name);
+		fixture_answer_rival(f, STRANGER, 100 + i, data);
+	}
+	assert_int_equal(f->stopped, 0);
+	assert_true(f->pushes[0].len > 0); /* asked to let go */
+	fixture_pass(f, f->conf.stop_timeout_ns / MS);
+	assert_int_equal(f->stopped, 1);
+	assert_true(f->refused);
+	fixture_free(f);
+}
+
+static void who_is_not_seen_to_write_is_waited_for(void **state)
+{
+	struct fixture *f = nameless();
+
+	(void)state;
+	fixture_answer_rival(f, STRANGER, 100, data);
+	for (int i = 0; i < 20; i++) {
+		beat_fails(f);
+		fixture_answer_rival(f, STRANGER, 100, data);
+	}
+	assert_int_equal(f->stopped, 0);
+	fixture_pass(f, 1500);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_free(f);
+}
+
+static void each_session_is_judged_by_itself(void **state)
+{
+	struct fixture *f = nameless();
+
+	(void)state;
+	fixture_answer_rival(f, STRANGER, 100, data);
+	for (int i = 1; i < 20; i++) {
+		beat_fails(f);
+		fixture_answer_rival(f, STRANGER + i, 100 + i, data);
+	}
+	assert_int_equal(f->stopped, 0);
+	fixture_free(f);
+}
+
+static void what_an_earlier_daemon_left_is_no_rival(void **state)
+{
+	struct fixture *f = nameless();
+
+	(void)state;
+	fixture_answer_rival(f, LEFT, 100, data);
+	for (int i = 1; i < 5; i++) {
+		beat_fails(f);
+		fixture_answer_rival(f, LEFT, 100 + i, data);
+	}
+	assert_int_equal(f->stopped, 0);
+	fixture_free(f);
+}
+
+static void who_was_announced_goes_on_whoever_has_its_name(void **state)
+{
+	struct fixture *f = began(0, -1);
+
+	(void)state;
+	fixture_connect(f, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_zk_connected(f, SESSION + 1);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer_rival(f, STRANGER, 100, data);
+	for (int i = 1; i <= 4; i++) {
+		beat_fails(f);
+		fixture_answer_rival(f, STRANGER, 100 + i, data);
+	}
+	assert_int_equal(f->stopped, 0);
+	fixture_ask(f, 0, "INFO session");
+	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "rival:pid 99 on this host, boot id boot, version 9.9\r",
+			       53));
+	bytes_clear(&f->replies[0]);
+	fixture_pass(f, 1500);
+	fixture_answer(f, ZK_OK);
+	fixture_ask(f, 0, "INFO session");
+	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "announced:1\r\nrival:\r", 20));
+	bytes_clear(&f->replies[0]);
+	fixture_free(f);
+}
+
+/* ---- holders ---- */
+
+static void the_table_names_who_holds_something_valid(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	(void)state;
+	fixture_start(f);
+	fixture_connect(f, 0);
+	fixture_connect(f, 1);
+	fixture_ask(f, 0, "LOCK a");
+	assert_true(f->holds[0]);
+	fixture_ask(f, 0, "LOCK b");
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 1, "LOCK a");
+	assert_false(f->holds[1]);
+	fixture_ask(f, 0, "UNLOCK a");
+	fixture_ask(f, 0, "UNLOCK a");
+	assert_true(f->holds[0] && f->holds[1]);
+	fixture_ask(f, 0, "RESET");
+	assert_false(f->holds[0]);
+	fixture_ask(f, 0, "LOCK b");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0); /* nothing is said of a connection that is gone */
+	fixture_connect(f, 0);
+	fixture_ask(f, 0, "LOCK b");
+	assert_true(f->holds[0] && f->holds[1]);
+	fixture_free(f);
+}
+
+static void a_loss_takes_its_holder_off_the_table(void **state)
+{
+	struct fixture *f = fixture_new(false);
+	char name[128];
+
+	(void)state;
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_connect(f, 0);
+	fixture_answer_session(f);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	assert_true(f->holds[0]);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	assert_true(f->holds[0]);
+	fixture_pass(f, 8000);
+	assert_false(f->holds[0]);
+	fixture_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_no_holder_outlives_is_ended_at_once),
+		cmocka_unit_test(what_a_holder_outlives_is_ended_at_its_instant),
+		cmocka_unit_test(when_no_holder_lives_any_more_the_wait_ends),
+		cmocka_unit_test(who_goes_on_writing_has_the_name_and_a_newcomer_ends),
+		cmocka_unit_test(a_newcomer_that_granted_something_ends_as_at_a_signal),
+		cmocka_unit_test(who_is_not_seen_to_write_is_waited_for),
+		cmocka_unit_test(each_session_is_judged_by_itself),
+		cmocka_unit_test(what_an_earlier_daemon_left_is_no_rival),
+		cmocka_unit_test(who_was_announced_goes_on_whoever_has_its_name),
+		cmocka_unit_test(the_table_names_who_holds_something_valid),
+		cmocka_unit_test(a_loss_takes_its_holder_off_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

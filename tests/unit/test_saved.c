@@ -1,0 +1,464 @@
+/* The file that a daemon leaves to its successor, whatever stands in it; and which process is which. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "core/leftover.h"
+#include "io/process.h"
+#include "io/saved.h"
+
+#define SECOND INT64_C(1000000000)
+#define NOW (1000 * SECOND)
+
+enum { CLIENTS = 8, FILE_MAX = 4096, ROUNDS = 3000 };
+
+static char dir[64], path[96];
+
+static struct saved_conf conf = { .rundir = dir, .boot_id = "boot", .host = "alpha", .clients = CLIENTS, .now_ns = NOW };
+
+static int make_dir(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/test_saved.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/saved", dir);
+	conf.boot_id = "boot";
+	conf.host = "alpha";
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	unlink(path);
+	assert_int_equal(rmdir(dir), 0);
+	return 0;
+}
+
+static struct saved *opened(void)
+{
+	struct saved *s = NULL;
+
+	assert_int_equal(saved_open(&s, &conf), 0);
+	return s;
+}
+
+static void session_is(struct saved *s, int64_t id, int64_t safe_for_ns)
+{
+	struct zk_identity identity = { .session = id };
+
+	snprintf(identity.password, sizeof(identity.password), "secret of %d", (int)id);
+	saved_session(s, &identity, 15 * SECOND);
+	saved_safe_until(s, NOW + safe_for_ns);
+}
+
+/* A daemon of that session with a holder, killed. */
+static void daemon_dies(int64_t id, pid_t pid, uint64_t start)
+{
+	struct saved *s = opened();
+
+	session_is(s, id, 10 * SECOND);
+	saved_connected(s, 3, pid, start);
+	saved_holder(s, 3, true);
+	saved_close(s);
+}
+
+static uint64_t own_start(void)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process process;
+
+	assert_int_equal(process_read(getpid(), text, &process), 0);
+	return process.start;
+}
+
+static void left_is(const struct saved *s, size_t at, int64_t session, int64_t not_before_ns)
+{
+	struct broker_leftover list[LEFTOVERS_MAX];
+	struct zk_identity identity;
+	char password[ZK_PASSWORD_BYTES] = { 0 };
+
+	assert_true(saved_leftovers(s, list) > at);
+	assert_int_equal(list[at].session, session);
+	assert_int_equal(list[at].not_before_ns, not_before_ns);
+	assert_true(saved_identity(s, session, &identity));
+	snprintf(password, sizeof(password), "secret of %d", (int)session);
+	assert_memory_equal(identity.password, password, sizeof(password));
+}
+
+static size_t left_count(const struct saved *s)
+{
+	struct broker_leftover list[LEFTOVERS_MAX];
+
+	return saved_leftovers(s, list);
+}
+
+static void nothing_is_left_by_nobody(void **state)
+{
+	struct saved *s = opened();
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(left_count(s), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	saved_close(s);
+}
+
+static void a_living_holder_has_until_the_last_instant(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	assert_true(saved_holders_live(s));
+	assert_int_equal(saved_held_session(s), 1);
+	saved_close(s);
+}
+
+static void a_dead_holder_has_nothing(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start() + 1);
+	s = opened();
+	left_is(s, 0, 1, 0);
+	assert_int_equal(saved_held_session(s), 0);
+	saved_close(s);
+}
+
+static void who_cannot_be_told_lives(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, 0, 0);
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	saved_close(s);
+}
+
+static void who_let_go_is_no_holder(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, 10 * SECOND);
+	saved_connected(s, 3, getpid(), own_start());
+	saved_holder(s, 3, true);
+	saved_holder(s, 3, false);
+	saved_close(s);
+	s = opened();
+	left_is(s, 0, 1, 0);
+	saved_close(s);
+}
+
+static void the_instant_only_grows_under_one_session(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, 10 * SECOND);
+	saved_safe_until(s, NOW + 8 * SECOND);
+	saved_safe_until(s, 0);
+	session_is(s, 1, 9 * SECOND); /* connected again */
+	saved_connected(s, 0, getpid(), own_start());
+	saved_holder(s, 0, true);
+	saved_close(s);
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	session_is(s, 2, 3 * SECOND);
+	session_is(s, 4, 2 * SECOND); /* a new one begins anew */
+	saved_connected(s, 0, getpid(), own_start());
+	saved_holder(s, 0, true);
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 2);
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	left_is(s, 1, 4, NOW + 2 * SECOND);
+	saved_close(s);
+}
+
+static void an_instant_of_another_clock_is_bounded(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, 100 * SECOND);
+	saved_connected(s, 0, getpid(), own_start());
+	saved_holder(s, 0, true);
+	saved_close(s);
+	s = opened();
+	left_is(s, 0, 1, NOW + 15 * SECOND);
+	saved_close(s);
+}
+
+static void what_is_freed_or_over_stays_so(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	daemon_dies(2, getpid(), own_start());
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	left_is(s, 1, 2, NOW + 10 * SECOND);
+	saved_free_leftover(s, 1);
+	saved_end_leftover(s, 2);
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 1);
+	left_is(s, 0, 1, 0);
+	saved_close(s);
+}
+
+static void the_oldest_of_too_many_is_forgotten(void **state)
+{
+	struct saved *s;
+	int64_t id;
+
+	(void)state;
+	for (id = 1; id <= LEFTOVERS_MAX + 2; id++)
+		daemon_dies(id, getpid(), own_start());
+	s = opened();
+	assert_int_equal(left_count(s), LEFTOVERS_MAX);
+	left_is(s, 0, 3, NOW + 10 * SECOND);
+	left_is(s, LEFTOVERS_MAX - 1, LEFTOVERS_MAX + 2, NOW + 10 * SECOND);
+	saved_close(s);
+}
+
+static void an_ended_session_is_not_left(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, SECOND);
+	saved_session_ended(s);
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 0);
+	saved_close(s);
+}
+
+static void a_boot_ends_every_holder(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	daemon_dies(2, getpid(), own_start());
+	conf.boot_id = "another";
+	s = opened();
+	left_is(s, 0, 1, 0);
+	left_is(s, 1, 2, 0);
+	saved_close(s);
+}
+
+static void another_name_is_nobodys_predecessor(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	conf.host = "beta";
+	s = opened();
+	assert_int_equal(left_count(s), 0);
+	saved_close(s);
+}
+
+static void it_is_one_daemons_at_a_time(void **state)
+{
+	struct saved *s = opened(), *other = NULL;
+
+	(void)state;
+	assert_int_equal(saved_open(&other, &conf), -EBUSY);
+	saved_close(s);
+}
+
+/* ---- whatever stands in it ---- */
+
+static void write_file(const void *data, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+}
+
+static size_t read_file(char *data)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t size = read(fd, data, FILE_MAX);
+
+	assert_true(fd >= 0 && size > 0);
+	close(fd);
+	return (size_t)size;
+}
+
+static void of_every_length_only_the_whole_is_gone_by(void **state)
+{
+	char whole[FILE_MAX];
+	size_t size, len;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	size = read_file(whole);
+	for (len = 0; len <= size; len++) {
+		struct saved *s;
+
+		write_file(whole, len);
+		s = opened();
+		assert_int_equal(left_count(s), len == size);
+		saved_close(s);
+	}
+}
+
+/* Bytes changed by chance: whatever is made of it, it is bounded and within the file. */
+static void no_bytes_do_harm(void **state)
+{
+	char whole[FILE_MAX], spoiled[FILE_MAX];
+	size_t size;
+	int round, i;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	daemon_dies(2, getpid(), own_start());
+	size = read_file(whole);
+	srandom(1);
+	for (round = 0; round < ROUNDS; round++) {
+		struct broker_leftover list[LEFTOVERS_MAX];
+		struct saved *s;
+		size_t count;
+
+		memcpy(spoiled, whole, size);
+		for (i = random() % 6; i >= 0; i--) {
+			size_t at = (size_t)random() % (random() % 2 ? size : 88);
+
+			spoiled[at] = (char)(random() % 3 ? random() : 0xff);
+		}
+		write_file(spoiled, random() % 8 ? size : (size_t)random() % size);
+		s = opened();
+		count = saved_leftovers(s, list);
+		assert_true(count <= LEFTOVERS_MAX);
+		saved_holders_live(s);
+		saved_close(s);
+	}
+}
+
+/* ---- processes ---- */
+
+static bool parse(const char *text, struct process *ret)
+{
+	return process_parse(slice_of(text), ret);
+}
+
+#define REST " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
+
+static void a_name_may_hold_anything(void **state)
+{
+	struct process p;
+
+	(void)state;
+	assert_true(parse("12 (a) Z (b c)) S" REST " 1 0 4711 0\n", &p));
+	assert_int_equal(p.comm.len, 10);
+	assert_memory_equal(p.comm.data, "a) Z (b c)", 10);
+	assert_int_equal(p.start, 4711);
+	assert_false(p.ended);
+	assert_true(parse("12 () R" REST " 1 0 4711", &p));
+	assert_int_equal(p.comm.len, 0);
+}
+
+static void a_zombie_has_ended_unless_a_thread_lives(void **state)
+{
+	struct process p;
+
+	(void)state;
+	assert_true(parse("12 (a) Z" REST " 1 0 4711 0", &p));
+	assert_true(p.ended);
+	assert_true(parse("12 (a) Z" REST " 2 0 4711 0", &p));
+	assert_false(p.ended);
+}
+
+static void what_is_no_stat_is_refused(void **state)
+{
+	static const char whole[] = "12 (a) S" REST " 1 0 4711 0";
+	struct process p;
+	size_t len;
+
+	(void)state;
+	for (len = 0; len < sizeof(whole) - 7; len++)
+		assert_false(process_parse((struct slice){ whole, len }, &p));
+	assert_false(parse("12 (a) S" REST " 1 0 x 0", &p));
+	assert_false(parse("12 )a( S" REST " 1 0 1 0", &p));
+	assert_false(parse("12 (a) SS" REST " 1 0 1 0", &p));
+	assert_false(parse("", &p));
+}
+
+static void only_who_surely_ended_is_dead(void **state)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process p;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(process_read(child, text, &p), 0);
+	assert_true(process_lives(child, p.start));
+	assert_true(process_lives(child, 0));
+	assert_false(process_lives(child, p.start + 1));
+	assert_true(process_lives(0, 0));
+	kill(child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT), 0);
+	assert_false(process_lives(child, p.start)); /* a zombie */
+	waitpid(child, NULL, 0);
+	assert_false(process_lives(child, p.start));
+	assert_false(process_lives(child, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dir, remove_dir)
+		TEST(nothing_is_left_by_nobody),
+		TEST(a_living_holder_has_until_the_last_instant),
+		TEST(a_dead_holder_has_nothing),
+		TEST(who_cannot_be_told_lives),
+		TEST(who_let_go_is_no_holder),
+		TEST(the_instant_only_grows_under_one_session),
+		TEST(an_instant_of_another_clock_is_bounded),
+		TEST(what_is_freed_or_over_stays_so),
+		TEST(the_oldest_of_too_many_is_forgotten),
+		TEST(an_ended_session_is_not_left),
+		TEST(a_boot_ends_every_holder),
+		TEST(another_name_is_nobodys_predecessor),
+		TEST(it_is_one_daemons_at_a_time),
+		TEST(of_every_length_only_the_whole_is_gone_by),
+		TEST(no_bytes_do_harm),
+#undef TEST
+		cmocka_unit_test(a_name_may_hold_anything),
+		cmocka_unit_test(a_zombie_has_ended_unless_a_thread_lives),
+		cmocka_unit_test(what_is_no_stat_is_refused),
+		cmocka_unit_test(only_who_surely_ended_is_dead),
+	};
+
+	log_setup(LOG_LEVEL_ERROR, LOG_FORM_PLAIN); /* it warns of every spoiled file */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
