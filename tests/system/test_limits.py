@@ -60,11 +60,6 @@ def own_trio(monkeypatch):
         trio.end()
 
 
-def wait_queued(daemon, name, count):
-    with daemon.client() as c:
-        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
-
-
 # ---- as many znodes as a session may have ----
 
 
@@ -195,7 +190,7 @@ def test_waiters_behind_another_host_at_the_limit_and_one_past(daemons, zk, root
     waiters = [clients(beta) for _ in range(20)]
     for i, c in enumerate(waiters):
         c.send("LOCK", "a")
-        wait_queued(beta, "a", i + 1)
+        harness.wait_queued(beta, "a", i + 1)
     one_more = clients(beta)
     assert one_more.call("LOCK", "a").code == "LIMIT"
     holder.call("UNLOCK", "a")
@@ -300,8 +295,8 @@ def test_a_directory_deleted_under_its_holder_and_its_waiters(daemons, zk, root,
     here.send("LOCK", "a")
     for c in there:
         c.send("LOCK", "a")
-    wait_queued(alpha, "a", 1)
-    wait_queued(beta, "a", 2)
+    harness.wait_queued(alpha, "a", 1)
+    harness.wait_queued(beta, "a", 2)
     k = kazoo_client(zk)
     harness.wait_until(lambda: len(k.get_children(f"{root}/a")) == 2, "both hosts' znodes")
     k.delete(f"{root}/a", recursive=True)
@@ -352,7 +347,7 @@ def test_a_wiped_server_is_lived_through(own_zk, daemons, clients):
     holder.call("LOCK", "a")
     for i, c in enumerate((first, second)):
         c.send("LOCK", "a")
-        wait_queued(d, "a", i + 1)
+        harness.wait_queued(d, "a", i + 1)
     session = session_of(d)
     zk.kill()
     shutil.rmtree(os.path.join(zk.dir, "data"))

@@ -109,11 +109,6 @@ def kill(process):
     process.wait()
 
 
-def wait_queued(daemon, name, count):
-    with daemon.client() as c:
-        harness.wait_until(lambda: len(c.call("QUEUE", name)) == count, f"{count} requests to be queued")
-
-
 def session_id(daemon):
     """As the server writes it."""
     return hex(int(daemon.info("session")["session_id"], 16))
@@ -128,7 +123,7 @@ def others_wait(beta, clients, *names):
     for name in names:
         made.append(clients(beta))
         made[-1].send("LOCK", name)
-        wait_queued(beta, name, 1)
+        harness.wait_queued(beta, name, 1)
     return made
 
 
