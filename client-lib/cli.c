@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-r SIG] NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
+	"                               NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
@@ -29,6 +30,7 @@ static const char help[] =
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
 	"           -r SIG  what CMD gets when somebody asks for the lock (--on-revoke; none)\n"
+	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"

@@ -40,6 +40,7 @@ struct lock_job {
 	struct lb *lb;
 	const char *name;
 	char **command;
+	const char *data; /* NULL: none */
 	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
@@ -115,7 +116,7 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:sxnw:k:r:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:r:", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
 			job->shared = true;
@@ -138,8 +139,12 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			if (parse_signal(optarg, &job->on_revoke) < 0)
 				return cli_usage("-r wants a signal, not \"%s\".", optarg);
 			break;
+		case 'd':
+			job->data = optarg;
+			break;
 		case ':':
-			return cli_usage(optopt == 'r' ? "-%c wants a signal." : "-%c wants a number of seconds.", optopt);
+			return cli_usage("-%c wants a %s.", optopt,
+					 optopt == 'd' ? "text" : optopt == 'r' ? "signal" : "number of seconds");
 		case '?':
 			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
 				return cli_usage("lock has no option %s.", argv[optind - 1]);
@@ -257,7 +262,7 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	switch (event->type) {
 	case LB_EVENT_LOST:
 		if (strcmp(event->name, job->name) == 0)
-			lost(job, *event->reason ? "an operator took it by force." : "the broker says so.");
+			lost(job, strcmp(event->reason, "forced") == 0 ? "an operator took it by force." : "the broker says so.");
 		break;
 	case LB_EVENT_JEOPARDY:
 		cli_say("ZooKeeper is out of reach; the lock %s is safe for %.1f s more.", job->name,
@@ -269,6 +274,9 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_REVOKE:
 		asked_back(job, event);
 		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
 	case LB_EVENT_OTHER:
 		break;
 	}
@@ -407,14 +415,15 @@ static void introduce(struct lock_job *job)
 
 static int take_and_run(struct lock_job *job)
 {
+	struct lb_options options = LB_OPTIONS;
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	if (job->shared)
-		r = lb_lock_shared(job->lb, job->name, job->wait_ms, &job->token);
-	else
-		r = lb_lock_timeout(job->lb, job->name, job->wait_ms, &job->token);
+	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
+	options.data = job->data;
+	r = lb_lock_with(job->lb, job->name, &options, &job->token);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

@@ -62,23 +62,85 @@ static struct held *grow(struct holdings *h)
 	return &h->list[h->count++];
 }
 
-void holdings_add(struct holdings *h, const char *name, int64_t token)
+/* What is known of that lock; made if nothing is. */
+static struct held *entry(struct holdings *h, struct slice name)
+{
+	struct held *held = find(h, name);
+
+	if (held)
+		return held;
+	held = grow(h);
+	*held = (struct held){ .token = -1 };
+	held->name = strndup(name.data, name.len);
+	if (!held->name)
+		abort();
+	return held;
+}
+
+static void forget_if_idle(struct holdings *h, struct held *held)
+{
+	if (held->token >= 0 || held->waits)
+		return;
+	free(held->name);
+	*held = h->list[--h->count];
+}
+
+bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns)
 {
 	struct session_view view = { 0 };
-	struct held *held = find(h, slice_of(name));
+	struct held *held;
 
 	if (!h->page || !session_page_read(h->page, &view))
-		return;
-	if (!held) {
-		held = grow(h);
-		held->name = strdup(name);
-		if (!held->name)
-			abort();
-	} else if (held->token == token) {
-		return;
+		return false;
+	held = entry(h, name);
+	if (held->token == token) {
+		if (held->until_ns < until_ns)
+			held->until_ns = until_ns;
+		return false;
 	}
 	held->token = token;
 	held->epoch = view.epoch;
+	held->until_ns = until_ns;
+	return true;
+}
+
+void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns)
+{
+	struct held *held = find(h, name);
+
+	if (held)
+		held->until_ns = until_ns;
+}
+
+void holdings_wait(struct holdings *h, struct slice name, int64_t until_ns)
+{
+	struct held *held;
+
+	if (!h->page)
+		return;
+	held = entry(h, name);
+	held->waits = true;
+	held->waits_until_ns = until_ns;
+}
+
+void holdings_granted(struct holdings *h, struct slice name, int64_t token)
+{
+	struct held *held = find(h, name);
+	int64_t until_ns = held && held->waits ? held->waits_until_ns : HELD_FOREVER;
+
+	if (held)
+		held->waits = false;
+	holdings_add(h, name, token, until_ns);
+}
+
+void holdings_unwait(struct holdings *h, struct slice name)
+{
+	struct held *held = find(h, name);
+
+	if (!held)
+		return;
+	held->waits = false;
+	forget_if_idle(h, held);
 }
 
 void holdings_remove(struct holdings *h, struct slice name, int64_t token)
@@ -87,22 +149,29 @@ void holdings_remove(struct holdings *h, struct slice name, int64_t token)
 
 	if (!held || (token >= 0 && held->token != token))
 		return;
-	free(held->name);
-	*held = h->list[--h->count];
+	held->token = -1;
+	forget_if_idle(h, held);
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
 {
 	const struct held *held = find(h, slice_of(name));
 	struct session_view view;
+	int64_t until_ns;
 
-	if (!held || !session_page_read(h->page, &view) || view.epoch != held->epoch)
+	if (!held || held->token < 0 || !session_page_read(h->page, &view) || view.epoch != held->epoch)
 		return 0;
 	if (view.state != SESSION_PAGE_SAFE && view.state != SESSION_PAGE_JEOPARDY)
 		return 0;
-	if (view.safe_until_ns == INT64_MAX)
+	until_ns = min64(view.safe_until_ns, held->until_ns);
+	if (until_ns == INT64_MAX)
 		return INT64_MAX / NS_PER_MS;
-	return view.safe_until_ns > now_ns ? (view.safe_until_ns - now_ns) / NS_PER_MS : 0;
+	return until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS : 0;
 }
 
 void holdings_free(struct holdings *h)

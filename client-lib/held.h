@@ -1,19 +1,27 @@
 /*
  * What a handle holds, as far as it was told, and the daemon's session page: together they say how long a grant is
- * still safe without asking the daemon, which may hang. Not part of the public interface.
+ * still safe without asking the daemon, which may hang. The daemon counts a lease from the grant, which is no earlier
+ * than the request was sent: from there it is counted here. Not part of the public interface.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "protocol/session_page.h"
 #include "protocol/slice.h"
 
+/* No lease, or none yet. */
+#define HELD_FOREVER INT64_MAX
+
 struct held {
 	char *name;
-	int64_t token;
-	uint64_t epoch; /* of the page when it was granted */
+	int64_t token;    /* -1: not held, only waited for */
+	uint64_t epoch;   /* of the page when it was granted */
+	int64_t until_ns; /* its lease does not end before; CLOCK_BOOTTIME */
+	bool waits;       /* queued, and how that ended was not read yet */
+	int64_t waits_until_ns; /* what is until_ns if it is granted */
 };
 
 struct holdings {
@@ -24,8 +32,14 @@ struct holdings {
 
 /* Maps the page. An empty path, or one that is no such page, leaves it unmapped. */
 void holdings_map(struct holdings *h, struct slice path);
-/* Granted, or entered again. */
-void holdings_add(struct holdings *h, const char *name, int64_t token);
+/* Granted, or entered again, with a lease that ends no earlier. True when the grant is a new one. */
+bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns);
+/* Its lease was set anew. */
+void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns);
+/* Queued; and how that ended: granted, or not. */
+void holdings_wait(struct holdings *h, struct slice name, int64_t until_ns);
+void holdings_granted(struct holdings *h, struct slice name, int64_t token);
+void holdings_unwait(struct holdings *h, struct slice name);
 /* Released, or lost: with a token, only that grant. -1: whichever. */
 void holdings_remove(struct holdings *h, struct slice name, int64_t token);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or not proven any more. */

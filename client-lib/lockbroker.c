@@ -13,6 +13,7 @@
 
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
+#include "protocol/limits.h"
 #include "protocol/name.h"
 #include "protocol/resp.h"
 #include "reply.h"
@@ -25,8 +26,8 @@ enum {
 	WORDS_MAX = 1024,
 };
 
-/* A year: the daemon takes no more. */
-#define TIMEOUT_MS_MAX INT64_C(31536000000)
+/* Of a lease: what may have passed of it before its start is set anew. */
+enum { LEASE_SLACK_PART = 16 };
 
 static const enum lb_result result_of_error[ERROR_COUNT] = {
 	[ERROR_ERR] = LB_REFUSED,       [ERROR_BADNAME] = LB_BADNAME,   [ERROR_NOTHELD] = LB_NOTHELD,
@@ -46,18 +47,23 @@ static int64_t boottime_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* ERROR_COUNT: a code that is not known here. */
+static int code_of(struct slice word)
+{
+	int code;
+
+	for (code = 0; code < ERROR_COUNT; code++)
+		if (slice_eq(word, slice_of(error_word((enum error_code)code))))
+			break;
+	return code;
+}
 
 static enum lb_result error_reply(struct lb *lb, struct slice text)
 {
 	const char *space = memchr(text.data, ' ', text.len);
 	size_t len = space ? (size_t)(space - text.data) : text.len;
-	struct slice word = { text.data, len };
-	int code;
+	int code = code_of((struct slice){ text.data, len });
 
-	for (code = 0; code < ERROR_COUNT; code++) {
-		if (slice_eq(word, slice_of(error_word((enum error_code)code))))
-			break;
-	}
 	if (space && code < ERROR_COUNT)
 		text = (struct slice){ space + 1, text.len - len - 1 };
 	return wire_fail(lb, code < ERROR_COUNT ? result_of_error[code] : LB_REFUSED, "%.*s", (int)text.len, text.data);
@@ -224,56 +230,123 @@ void lb_close(struct lb *lb)
 
 /* ---- locks ---- */
 
-static enum lb_result take(struct lb *lb, const char *name, bool shared, int64_t timeout_ms, int64_t *ret_token)
+/* A request for a lock in words; `digits` hold its numbers. */
+struct request {
+	struct slice words[9];
+	size_t count;
+	char digits[2][24];
+	int64_t timeout_ms, lease_ms;
+};
+
+static const struct lb_options defaults = LB_OPTIONS;
+
+static void add_number(struct request *r, const char *word, int64_t ms, char digits[24])
 {
-	char digits[24];
-	struct slice words[5] = { SLICE("LOCK"), slice_of(name) };
+	size_t len = (size_t)snprintf(digits, 24, "%lld", (long long)ms);
+
+	r->words[r->count++] = slice_of(word);
+	r->words[r->count++] = (struct slice){ digits, len };
+}
+
+static enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
+				   const struct lb_options *options)
+{
+	if (!options)
+		options = &defaults;
+	r->words[0] = slice_of(command);
+	r->words[1] = slice_of(name);
+	r->count = 2;
+	r->timeout_ms = options->timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->timeout_ms;
+	r->lease_ms = options->lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->lease_ms;
+	if (r->words[1].len > NAME_BYTES_MAX)
+		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
+	if (options->shared)
+		r->words[r->count++] = SLICE("SHARED");
+	if (r->timeout_ms >= 0)
+		add_number(r, "WAIT", r->timeout_ms, r->digits[0]);
+	if (r->lease_ms)
+		add_number(r, "LEASE", r->lease_ms, r->digits[1]);
+	if (options->data) {
+		r->words[r->count++] = SLICE("DATA");
+		r->words[r->count++] = slice_of(options->data);
+	}
+	return LB_OK;
+}
+
+static int64_t lease_end(int64_t from_ns, int64_t lease_ms)
+{
+	return lease_ms ? from_ns + lease_ms * 1000000 : HELD_FOREVER;
+}
+
+static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t token)
+{
+	char digits[2][24];
+	struct slice words[] = { SLICE("RENEW"), slice_of(name), { digits[0], 0 }, SLICE("TOKEN"), { digits[1], 0 } };
+	int64_t sent_ns = boottime_ns(), done;
 	enum lb_result r;
-	size_t argc = 2;
 
 	if (words[1].len > NAME_BYTES_MAX)
 		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
-	if (timeout_ms > TIMEOUT_MS_MAX)
-		timeout_ms = TIMEOUT_MS_MAX;
-	if (shared)
-		words[argc++] = SLICE("SHARED");
-	if (timeout_ms >= 0) {
-		words[argc++] = SLICE("WAIT");
-		words[argc].data = digits;
-		words[argc++].len = (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)timeout_ms);
-	}
-	r = ask(lb, argc, words, timeout_ms);
+	words[2].len = (size_t)snprintf(digits[0], sizeof(digits[0]), "%lld", (long long)ms);
+	words[4].len = (size_t)snprintf(digits[1], sizeof(digits[1]), "%lld", (long long)token);
+	r = ask_integer(lb, token < 0 ? 3 : 5, words, &done);
+	if (r == LB_OK)
+		holdings_renew(&lb->holdings, words[1], lease_end(sent_ns, ms));
+	if (r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], token);
+	return r;
+}
+
+/*
+ * The daemon counts the lease from the grant. When that was is not known here, only that it was after the request was
+ * sent; where that is too long ago, of a grant that had to be waited for, the lease is set anew.
+ */
+static enum lb_result granted(struct lb *lb, const char *name, const struct request *r, int64_t sent_ns)
+{
+	int64_t token = lb->replies.values[0].integer, end_ns = lease_end(sent_ns, r->lease_ms);
+	bool fresh = holdings_add(&lb->holdings, r->words[1], token, end_ns);
+
+	if (!fresh || !r->lease_ms || boottime_ns() < sent_ns + r->lease_ms * (1000000 / LEASE_SLACK_PART))
+		return LB_OK;
+	return renew(lb, name, r->lease_ms, token);
+}
+
+enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token)
+{
+	struct request words;
+	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
+	int64_t sent_ns = boottime_ns(), token;
+
+	if (r == LB_OK)
+		r = ask(lb, words.count, words.words, words.timeout_ms);
 	if (r != LB_OK)
 		return r;
-	switch (lb->replies.values[0].type) {
-	case RESP_INTEGER:
-		holdings_add(&lb->holdings, name, lb->replies.values[0].integer);
-		if (ret_token)
-			*ret_token = lb->replies.values[0].integer;
-		return LB_OK;
-	case RESP_NIL:
+	if (lb->replies.values[0].type == RESP_NIL)
 		return wire_fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
-	case RESP_STATUS:
-	case RESP_ERROR:
-	case RESP_BULK:
-	case RESP_ARRAY:
-	case RESP_MAP:
-	case RESP_PUSH:
-	case RESP_BOOL:
-	case RESP_DOUBLE:
-		break;
-	}
-	return unexpected(lb, "LOCK");
+	if (lb->replies.values[0].type != RESP_INTEGER)
+		return unexpected(lb, "LOCK");
+	token = lb->replies.values[0].integer;
+	r = granted(lb, name, &words, sent_ns);
+	if (r == LB_OK && ret_token)
+		*ret_token = token;
+	return r;
 }
 
 enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
 {
-	return take(lb, name, false, timeout_ms, ret_token);
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	return lb_lock_with(lb, name, &options, ret_token);
 }
 
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
 {
-	return take(lb, name, true, timeout_ms, ret_token);
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	options.shared = 1;
+	return lb_lock_with(lb, name, &options, ret_token);
 }
 
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token)
@@ -294,6 +367,40 @@ enum lb_result lb_unlock(struct lb *lb, const char *name)
 
 	if ((r == LB_OK && depth == 0) || r == LB_LOST || r == LB_NOTHELD)
 		holdings_remove(&lb->holdings, words[1], -1);
+	return r;
+}
+
+enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms)
+{
+	return renew(lb, name, lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : lease_ms, -1);
+}
+
+enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_options *options)
+{
+	struct request words;
+	enum lb_result r = request_fill(lb, &words, "ENQUEUE", name, options);
+	int64_t sent_ns = boottime_ns();
+
+	if (r == LB_OK)
+		r = ask(lb, words.count, words.words, 0);
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type != RESP_STATUS)
+		return unexpected(lb, "ENQUEUE");
+	holdings_wait(&lb->holdings, words.words[1], lease_end(sent_ns, words.lease_ms));
+	return LB_OK;
+}
+
+enum lb_result lb_cancel(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("CANCEL"), slice_of(name) };
+	int64_t done = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &done);
+
+	if (r == LB_OK && !done)
+		return wire_fail(lb, LB_NONE, "Nothing waits for the lock %s.", name);
+	if (r == LB_OK)
+		holdings_unwait(&lb->holdings, words[1]);
 	return r;
 }
 
@@ -367,24 +474,55 @@ static void event_text(const struct resp_replies *e, size_t i, char *ret, size_t
 	snprintf(ret, size, "%.*s", (int)text.len, text.data);
 }
 
-static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_event *ret)
+static const struct {
+	const char *word;
+	enum lb_event_type type;
+} event_kinds[] = {
+	{ "lost", LB_EVENT_LOST },       { "jeopardy", LB_EVENT_JEOPARDY }, { "safe", LB_EVENT_SAFE },
+	{ "revoke", LB_EVENT_REVOKE },   { "granted", LB_EVENT_GRANTED },   { "timeout", LB_EVENT_TIMEOUT },
+	{ "failed", LB_EVENT_FAILED },
+};
+
+static enum lb_event_type event_type(const struct resp_replies *e)
 {
 	struct slice kind = e->count > 1 ? reply_text(&e->values[1]) : SLICE("");
 
-	bool lost = slice_is(kind, "lost"), revoke = slice_is(kind, "revoke");
+	for (size_t i = 0; i < sizeof(event_kinds) / sizeof(event_kinds[0]); i++)
+		if (slice_is(kind, event_kinds[i].word))
+			return event_kinds[i].type;
+	return LB_EVENT_OTHER;
+}
+
+static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_event *ret)
+{
+	int code;
 
 	lb->name[0] = lb->reason[0] = '\0';
-	*ret = (struct lb_event){ .type = LB_EVENT_OTHER, .name = lb->name, .reason = lb->reason };
-	if (lost || revoke) {
-		ret->type = lost ? LB_EVENT_LOST : LB_EVENT_REVOKE;
+	*ret = (struct lb_event){ .type = event_type(e), .name = lb->name, .reason = lb->reason };
+	switch (ret->type) {
+	case LB_EVENT_LOST:
+	case LB_EVENT_REVOKE:
+	case LB_EVENT_GRANTED:
 		event_text(e, 1, lb->name, sizeof(lb->name));
 		ret->token = event_integer(e, 2);
 		event_text(e, 3, lb->reason, sizeof(lb->reason));
-	} else if (slice_is(kind, "jeopardy")) {
-		ret->type = LB_EVENT_JEOPARDY;
+		break;
+	case LB_EVENT_TIMEOUT:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		ret->result = LB_TAKEN;
+		break;
+	case LB_EVENT_FAILED:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		event_text(e, 3, lb->reason, sizeof(lb->reason));
+		code = e->count > 3 ? code_of(reply_text(&e->values[3])) : ERROR_COUNT;
+		ret->result = code < ERROR_COUNT ? result_of_error[code] : LB_REFUSED;
+		break;
+	case LB_EVENT_JEOPARDY:
 		ret->ms = event_integer(e, 1);
-	} else if (slice_is(kind, "safe")) {
-		ret->type = LB_EVENT_SAFE;
+		break;
+	case LB_EVENT_SAFE:
+	case LB_EVENT_OTHER:
+		break;
 	}
 }
 

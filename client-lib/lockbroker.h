@@ -41,7 +41,7 @@ struct lb_reply;
 enum lb_result {
 	LB_OK = 0,
 	LB_TAKEN,       /* not granted in time: somebody else holds the lock */
-	LB_LOST,        /* the grant is void: the session was lost or somebody deleted its znode */
+	LB_LOST,        /* the grant is void: the session was lost, somebody deleted its znode, or its lease ran out */
 	LB_NOTHELD,     /* this handle does not hold that lock */
 	LB_DEADLOCK,    /* granting this could never happen: an upgrade of what this handle holds shared */
 	LB_BADNAME,     /* not a lock name: 1..512 bytes of UTF-8, no control characters, not "." or ".." */
@@ -51,7 +51,7 @@ enum lb_result {
 	LB_UNAVAILABLE, /* the daemon is there but cannot ask ZooKeeper now, so whether it is taken is not known */
 	LB_DRAINING,    /* the daemon is stopping */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
-	LB_NONE,        /* lb_event(): nothing happened in time */
+	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits */
 	LB_CONNECTION,  /* no daemon, or the connection broke or was silent for too long: everything held is void */
 };
 
@@ -88,6 +88,47 @@ enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_
 enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 
 /*
+ * What else can be asked for. Initialize with LB_OPTIONS, then set what is wanted: `struct lb_options o = LB_OPTIONS;`.
+ * timeout_ms: as for lb_lock_timeout(); -1.
+ * lease_ms: so long after the grant the daemon takes the lock back by itself, tells LB_EVENT_LOST (reason "lease") and
+ * grants it to the next. 0: none, the grant lives as long as the connection. More than a year is taken as a year.
+ * Entering again never shortens it: the later end counts, and none is later than any.
+ * shared: as lb_lock_shared(); 0.
+ * data: 1..512 bytes of text that HOLDERS shows with the grant. NULL: none.
+ */
+struct lb_options {
+	int64_t timeout_ms;
+	int64_t lease_ms;
+	const char *data;
+	int shared;
+};
+
+#define LB_OPTIONS { -1, 0, NULL, 0 }
+
+/*
+ * lb_lock() with options (NULL: lb_lock()). A lock with a lease that had to be waited for is renewed once when it is
+ * granted, so that its lease can be counted from there; LB_LOST if it had run out by then.
+ */
+enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token);
+
+/*
+ * From now on the lease of the grant is that long, whether it was longer, shorter, or none. LB_LOST: it was void
+ * already, and is not held any more. LB_NOTHELD.
+ */
+enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms);
+
+/*
+ * Asks for the lock and does not wait: hundreds may be waited for through one handle. LB_OK: queued, and exactly one
+ * event will tell what came of it: GRANTED, TIMEOUT or FAILED; or lb_cancel() takes it back. A lock that this handle
+ * holds is entered again. LB_REFUSED when it waits for that name already. LB_LOST, LB_LIMIT, LB_DRAINING, LB_BADNAME
+ * as lb_lock(). lb_valid() counts a lease from this call until lb_renew() is called.
+ */
+enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_options *options);
+
+/* LB_OK: it waited, and will never be granted. LB_NONE: nothing waits, and the event that says why is there to read. */
+enum lb_result lb_cancel(struct lb *lb, const char *name);
+
+/*
  * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared together; who
  * wants it exclusively waits for all of them, and who asks to read after that waits for the writer. Tokens of readers
  * who hold it together are in no order, but larger than those of all earlier writers, and smaller than those of all
@@ -110,31 +151,42 @@ enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
  * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 when it holds no such lock or the proof
- * has run out. While all is well the figure stays between half and two thirds of the session timeout; in standalone
- * mode, where nothing can be lost, it is a large constant. It reads what the daemon has sent and the page in which it
- * keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page cannot be read (another
- * file system name space, say) the daemon is asked. LB_CONNECTION: the connection, and so everything held, is gone.
+ * or its lease has run out. While all is well the figure stays between half and two thirds of the session timeout, or is
+ * the rest of the lease; in standalone mode it is a large constant without a lease. It reads what the daemon has sent
+ * and the page in which it keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page
+ * cannot be read (another file system name space, say) the daemon is asked. LB_CONNECTION: the connection, and so
+ * everything held, is gone.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 
 /*
  * What the broker tells without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is out
  * of reach; grants stay safe for `ms` from now unless SAFE comes before. SAFE: no danger any more. REVOKE: somebody
- * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. OTHER: something a newer daemon
- * tells; to be ignored.
+ * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. GRANTED, TIMEOUT, FAILED: what came of
+ * lb_enqueue(). OTHER: something a newer daemon tells; to be ignored.
  */
-enum lb_event_type { LB_EVENT_LOST, LB_EVENT_JEOPARDY, LB_EVENT_SAFE, LB_EVENT_REVOKE, LB_EVENT_OTHER };
+enum lb_event_type {
+	LB_EVENT_LOST,
+	LB_EVENT_JEOPARDY,
+	LB_EVENT_SAFE,
+	LB_EVENT_REVOKE,
+	LB_EVENT_GRANTED,
+	LB_EVENT_TIMEOUT,
+	LB_EVENT_FAILED,
+	LB_EVENT_OTHER,
+};
 
 struct lb_event {
 	enum lb_event_type type;
-	const char *name;   /* LOST, REVOKE: the lock; until the next call with this handle. Else "" */
+	const char *name;   /* the lock, until the next call with this handle; "" when it is about none */
 	/*
-	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "forced" when an operator
-	 * took it. As long as `name`. Else ""
+	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "session", "deleted", "lease",
+	 * or "forced" when an operator took it. FAILED: a sentence. As long as `name`; else ""
 	 */
 	const char *reason;
-	int64_t token;      /* LOST, REVOKE: that of the grant. Else 0 */
+	int64_t token;      /* LOST, REVOKE, GRANTED: that of the grant. Else 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
+	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED: what lb_lock() would have returned. Else LB_OK */
 };
 
 /*

@@ -138,18 +138,27 @@ static void drop_reply(struct lb *lb)
 		bytes_free(&lb->in);
 }
 
-/* A loss takes its grant away at once, whenever the event is read. Items of a push are never nested. */
-static void heed_loss(struct lb *lb)
+/* What an event changes of what is held counts at once, whenever it is read. Items of a push are never nested. */
+static void heed_event(struct lb *lb)
 {
 	const struct resp_replies *e = &lb->replies;
+	struct slice kind = e->count >= 3 ? reply_text(&e->values[1]) : SLICE(""), name;
+	bool token = e->count >= 4 && e->values[3].type == RESP_INTEGER;
 
-	if (e->count >= 4 && slice_is(reply_text(&e->values[1]), "lost") && e->values[3].type == RESP_INTEGER)
-		holdings_remove(&lb->holdings, reply_text(&e->values[2]), e->values[3].integer);
+	if (kind.len == 0)
+		return;
+	name = reply_text(&e->values[2]);
+	if (token && slice_is(kind, "lost"))
+		holdings_remove(&lb->holdings, name, e->values[3].integer);
+	else if (token && slice_is(kind, "granted"))
+		holdings_granted(&lb->holdings, name, e->values[3].integer);
+	else if (slice_is(kind, "timeout") || slice_is(kind, "failed"))
+		holdings_unwait(&lb->holdings, name);
 }
 
 static enum lb_result keep_event(struct lb *lb, size_t bytes)
 {
-	heed_loss(lb);
+	heed_event(lb);
 	if (lb->events.len + bytes > EVENTS_BYTES_MAX)
 		return wire_hang_up(lb, "nobody takes its events", 0);
 	bytes_append(&lb->events, lb->in.data, bytes);

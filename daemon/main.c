@@ -199,6 +199,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 			.clients_per_uid = (size_t)c->clients_per_uid,
 			.locks = (size_t)c->locks,
 			.requests_per_lock = (size_t)c->requests_per_lock,
+			.requests_per_client = (size_t)c->requests_per_client,
 			.requests_per_uid = (size_t)c->requests_per_uid,
 			.grants_per_client = (size_t)c->grants_per_client,
 			.grants_per_uid = (size_t)c->grants_per_uid,

@@ -8,9 +8,13 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 5, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms]") \
+	X(LOCK, 2, 9, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
 	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
 	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
+	X(RENEW, 3, 5, "write fast", "From now on the lease of a grant: RENEW name ms [TOKEN t]") \
+	X(ENQUEUE, 2, 9, "write fast", \
+	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
+	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
 	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \

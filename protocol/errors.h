@@ -5,7 +5,7 @@
 	X(ERR, "the request is malformed, unknown or not allowed here") \
 	X(BADNAME, "not a lock name: 1..512 bytes of UTF-8, no control characters, not . or ..") \
 	X(NOTHELD, "this client does not hold that lock") \
-	X(LOST, "the grant is void: the session was lost or the znode deleted") \
+	X(LOST, "the grant is void: the session was lost, the znode deleted, or its lease ran out") \
 	X(DEADLOCK, "granting this could never happen") \
 	X(LIMIT, "a limit of the daemon is reached") \
 	X(DENIED, "not allowed for this user") \

@@ -28,13 +28,6 @@ static int32_t utf8_next(struct slice s, size_t *at)
 	return point;
 }
 
-bool name_valid(struct slice name)
-{
-	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
-		return false;
-	return name_is_text(name);
-}
-
 bool name_is_text(struct slice text)
 {
 	size_t at = 0;
@@ -46,6 +39,13 @@ bool name_is_text(struct slice text)
 			return false;
 	}
 	return true;
+}
+
+bool name_valid(struct slice name)
+{
+	if (name.len == 0 || name.len > NAME_BYTES_MAX || slice_eq(name, SLICE(".")) || slice_eq(name, SLICE("..")))
+		return false;
+	return name_is_text(name);
 }
 
 /* Does this byte stand for itself in a znode name (a leading dot does not)? */

@@ -11,7 +11,7 @@
 enum { NAME_BYTES_MAX = 512 };
 
 bool name_valid(struct slice name);
-/* UTF-8 without control characters; of any length, and maybe empty. */
+/* UTF-8 without those control characters, of any length. */
 bool name_is_text(struct slice text);
 /* Appends the znode name. `name` is valid, or what a valid one ends with. */
 void name_encode(struct slice name, struct bytes *znode);

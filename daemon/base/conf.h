@@ -38,7 +38,8 @@ struct conf {
 	/* [locks] */
 	int64_t linger_ms, handoff_max, handoff_ms, grant_min_ms;
 	/* [limits] */
-	int64_t clients, clients_per_uid, locks, requests_per_lock, requests_per_uid, grants_per_client, grants_per_uid;
+	int64_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
+	int64_t grants_per_client, grants_per_uid;
 	int64_t events_per_client, request_bytes, request_args, output_bytes, session_path_bytes;
 	/* In the order they were first named in; no two of the same prefix. */
 	struct conf_prefix *prefixes;

@@ -179,11 +179,11 @@ static void tokens_reserved(struct broker *b, int64_t limit)
 static void end_all_requests(struct broker *b)
 {
 	struct client *c;
+	struct request *r;
 
-	TAILQ_FOREACH(c, &b->clients, link) {
-		if (c->request)
-			request_fail(c->request, ERROR_DRAINING, "the daemon is stopping");
-	}
+	TAILQ_FOREACH(c, &b->clients, link)
+		while ((r = TAILQ_FIRST(&c->requests)))
+			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
 	audit_stopping(b);
 }
 
@@ -311,6 +311,9 @@ static void fire(struct broker *b, struct timer *t)
 	case TIMER_REQUEST:
 		request_expire(container_of(t, struct request, timer));
 		break;
+	case TIMER_LEASE:
+		grant_lose(container_of(t, struct grant, lease), LOSS_LEASE);
+		break;
 	case TIMER_EVENTS:
 		client_events_end(container_of(t, struct client, events_timer));
 		break;
@@ -406,7 +409,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_claims = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
-		assert(r->client->request == r && r->client->asking && r->lock == lock);
+		assert(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
 		n_requests++;
 		n_expired += r->expired;
 	}
@@ -415,8 +418,10 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
 	}
-	TAILQ_FOREACH(g, &lock->lost, link)
-		n_lost += g->lost;
+	TAILQ_FOREACH(g, &lock->lost, link) {
+		assert(g->lost && !g->lease.place);
+		n_lost++;
+	}
 	TAILQ_FOREACH(c, &lock->leaving, link) {
 		assert(c->state == CLAIM_LEAVING);
 		n_claims++;
@@ -439,10 +444,11 @@ void broker_check(const struct broker *b)
 {
 	const struct lock *lock;
 	const struct client *c;
+	const struct request *r;
 	const struct grant *g;
 	const struct letter *l;
-	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, held = 0, letters = 0;
-	size_t letter_bytes = 0, watches = 0, remembered = 0;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
+	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
@@ -454,21 +460,26 @@ void broker_check(const struct broker *b)
 		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
 		       !lock->watch_bytes && !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
-		size_t n = 0, n_lost = 0;
+		size_t n = 0, n_lost = 0, n_requests = 0;
 
 		TAILQ_FOREACH(g, &c->grants, client_link) {
 			n++;
 			n_lost += g->lost;
 		}
-		assert(n == c->grant_count && n_lost == c->lost_count);
+		TAILQ_FOREACH(r, &c->requests, client_link) {
+			assert(r->client == c && r->queued == (r != c->request));
+			n_requests++;
+		}
+		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		assert(b->conns[c->conn] == c);
 		assert(c->is_holder == (n > n_lost));
 		clients++;
 		held += n;
-		waiting += c->request != NULL;
+		waiting += n_requests;
+		blocked += c->request != NULL;
 	}
 	assert(clients == b->client_count);
-	assert(requests == b->request_count && requests == waiting);
+	assert(requests == b->request_count && requests == waiting && blocked == b->blocked_count);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
 	TAILQ_FOREACH(l, &b->letters, link) {
 		letters++;

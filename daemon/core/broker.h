@@ -21,7 +21,8 @@
 #include "protocol/session_page.h"
 
 struct broker_limits {
-	size_t clients, clients_per_uid, locks, requests_per_lock, requests_per_uid, grants_per_client, grants_per_uid;
+	size_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
+	size_t grants_per_client, grants_per_uid;
 	size_t events_per_client; /* buffered for EVENTS; one past it closes the connection */
 	size_t request_bytes, request_args, output_bytes; /* the adapter's; for INFO */
 	size_t session_path_bytes; /* ephemeral paths, and watched paths, of one session: each at most this */

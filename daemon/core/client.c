@@ -67,6 +67,7 @@ void client_connected(struct broker *b, const struct event *event)
 	c->connected_ns = b->now_ns;
 	c->events_timer.kind = TIMER_EVENTS;
 	keep_printable(&c->comm, event->connected.comm);
+	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->events);
 	c->user = user_enter(b, c->uid);
@@ -84,7 +85,7 @@ static void event_free(struct client *c, struct client_event *e)
 		c->event_count--;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
-	bytes_free(&e->reason);
+	bytes_free(&e->text);
 	mem_free(e);
 }
 
@@ -98,11 +99,12 @@ static void drop_events(struct client *c)
 
 void client_release_all(struct client *c)
 {
+	struct request *r;
 	struct grant *g;
 
 	drop_events(c);
-	if (c->request)
-		request_end(c->request);
+	while ((r = TAILQ_FIRST(&c->requests)))
+		request_end(r);
 	if (c->query)
 		query_free(c->query);
 	if (c->demand)
@@ -135,9 +137,14 @@ void client_gone(struct client *c)
 
 void client_half_closed(struct client *c)
 {
+	struct request *r;
+
 	c->half_closed = true;
-	if (c->request && !c->request->expired)
-		request_expire(c->request);
+	TAILQ_FOREACH(r, &c->requests, client_link)
+		if (!r->expired)
+			request_expire(r);
+	/* The end of a wait may be the event that EVENTS waits for. */
+	broker_settle(c->broker);
 	if (c->events_waiting)
 		client_events_end(c);
 }
@@ -156,8 +163,10 @@ bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->broker->conf->limits;
 
-	if (c->grant_count - c->lost_count >= limits->grants_per_client)
-		*why = "this client holds as many locks as it may (limits.grants_per_client)";
+	if (c->request_count >= limits->requests_per_client)
+		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
+	else if (c->grant_count - c->lost_count + c->request_count >= limits->grants_per_client)
+		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
 	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
 		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
 	else if (c->user->requests >= limits->requests_per_uid)
@@ -241,21 +250,11 @@ static void write_session(struct client *c)
 
 static void write_lost(struct client *c, const struct grant *g)
 {
-	resp_push(client_out(c), g->forced ? 4 : 3, c->version);
+	resp_push(client_out(c), 4, c->version);
 	resp_bulk(client_out(c), SLICE("lost"));
 	resp_bulk(client_out(c), bytes_view(&g->lock->name));
 	resp_integer(client_out(c), g->token);
-	if (g->forced)
-		resp_bulk(client_out(c), SLICE("forced"));
-}
-
-static void write_revoke(struct client *c, const struct grant *g, struct slice reason)
-{
-	resp_push(client_out(c), 4, c->version);
-	resp_bulk(client_out(c), SLICE("revoke"));
-	resp_bulk(client_out(c), bytes_view(&g->lock->name));
-	resp_integer(client_out(c), g->token);
-	resp_bulk(client_out(c), reason);
+	resp_bulk(client_out(c), slice_of(loss_word(g->loss)));
 }
 
 static void write_event(struct client *c, const struct client_event *e)
@@ -268,7 +267,9 @@ static void write_event(struct client *c, const struct client_event *e)
 		write_lost(c, e->grant);
 		break;
 	case CLIENT_EVENT_REVOKE:
-		write_revoke(c, e->grant, bytes_view(&e->reason));
+	case CLIENT_EVENT_TOLD:
+		resp_push(client_out(c), e->items, c->version);
+		bytes_slice(client_out(c), bytes_view(&e->text));
 		break;
 	}
 }
@@ -402,21 +403,41 @@ void client_tell_session(struct client *c)
 	wake_events(c);
 }
 
-void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
+/* Takes the text over. */
+static void tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
 {
 	struct client_event *e;
 
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->broker->out);
 
-		write_revoke(c, g, reason);
+		resp_push(client_out(c), items, c->version);
+		bytes_slice(client_out(c), bytes_view(text));
 		push_end(c, begin);
+		bytes_free(text);
 		return;
 	}
-	client_forget_revoke(c, g);
-	e = add_event(c, CLIENT_EVENT_REVOKE, g);
-	bytes_slice(&e->reason, reason);
+	e = add_event(c, type, g);
+	e->items = items;
+	e->text = *text;
 	wake_events(c);
+}
+
+static void write_revoke(struct bytes *text, const struct grant *g, struct slice reason)
+{
+	resp_bulk(text, SLICE("revoke"));
+	resp_bulk(text, bytes_view(&g->lock->name));
+	resp_integer(text, g->token);
+	resp_bulk(text, reason);
+}
+
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
+{
+	struct bytes text = { 0 };
+
+	client_forget_revoke(c, g);
+	write_revoke(&text, g, reason);
+	tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
 }
 
 void client_forget_revoke(struct client *c, const struct grant *g)
@@ -425,6 +446,36 @@ void client_forget_revoke(struct client *c, const struct grant *g)
 
 	if (e)
 		event_free(c, e);
+}
+
+void client_tell_granted(struct client *c, struct slice name, int64_t token)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("granted"));
+	resp_bulk(&text, name);
+	resp_integer(&text, token);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 3, &text);
+}
+
+void client_tell_timeout(struct client *c, struct slice name)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("timeout"));
+	resp_bulk(&text, name);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 2, &text);
+}
+
+void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
+{
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("failed"));
+	resp_bulk(&text, name);
+	resp_bulk(&text, slice_of(error_word(code)));
+	resp_bulk(&text, slice_of(sentence));
+	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
 }
 
 void client_lost_told(struct client *c, struct grant *g)

@@ -1,8 +1,8 @@
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
  *
- * Events (lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait until EVENTS asks.
- * jeopardy and safe coalesce to the latest.
+ * Events (granted, timeout, failed, lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait
+ * until EVENTS asks. jeopardy and safe coalesce to the latest; the others tell what happened, each once and in order.
  */
 #pragma once
 
@@ -21,14 +21,15 @@
 struct broker;
 struct event;
 
-enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE };
+enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE, CLIENT_EVENT_TOLD };
 
 /* Buffered for EVENTS. */
 struct client_event {
 	TAILQ_ENTRY(client_event) link;
 	enum client_event_type type;
-	struct grant *grant; /* LOST, REVOKE: answered from it. Telling a loss ends it; its end takes a REVOKE with it */
-	struct bytes reason; /* REVOKE */
+	struct grant *grant; /* LOST: answered from it, and telling it ends it. REVOKE: its end takes this with it */
+	size_t items;        /* TOLD, REVOKE: so many, and their text, the same in both versions of RESP */
+	struct bytes text;
 };
 
 TAILQ_HEAD(client_event_list, client_event);
@@ -48,7 +49,9 @@ struct client {
 	struct user *user;
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	struct request *request;  /* the LOCK that waits */
+	struct request *request;  /* the LOCK that waits, one of: */
+	struct request_list requests;
+	size_t request_count;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
@@ -64,16 +67,13 @@ struct client {
 
 void client_connected(struct broker *b, const struct event *event);
 void client_half_closed(struct client *c);
-/* Releases everything and frees it. */
-void client_gone(struct client *c);
+void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
 /* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
 void client_grants_changed(struct client *c);
-/* Releases everything; the connection stays. */
-void client_release_all(struct client *c);
-/* NULL when there is none. */
-struct client *client_by_id(struct broker *b, uint64_t id);
+void client_release_all(struct client *c); /* the connection stays */
+struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
 
 /* Where replies are written. */
 struct bytes *client_out(struct client *c);
@@ -85,15 +85,17 @@ void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
 
-/* The grant just became lost. */
-void client_tell_lost(struct client *c, struct grant *g);
-/* Jeopardy or safe, by the session's state. */
-void client_tell_session(struct client *c);
+void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
+void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
 /* Somebody wants it back. Of several that were not read yet the latest counts. */
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason);
 void client_forget_revoke(struct client *c, const struct grant *g);
 /* Two events more would close the connection: what can wait leaves room for what cannot. */
 bool client_events_full(const struct client *c);
+/* How a queued request ended. */
+void client_tell_granted(struct client *c, struct slice name, int64_t token);
+void client_tell_timeout(struct client *c, struct slice name);
+void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
 /* A reply told that it was lost: forgets it and frees it. */
 void client_lost_told(struct client *c, struct grant *g);
 /* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */

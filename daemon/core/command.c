@@ -3,18 +3,15 @@
 
 #include <assert.h>
 
+#include "core/options.h"
 #include "core/query.h"
 #include "core/redis.h"
 #include "core/revoke.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
-#include "protocol/number.h"
 
 static const int64_t NS_PER_MS = 1000000;
-/* A year: beyond it a wait is a mistake, and the arithmetic of instants stays far from its ends. */
-static const int64_t WAIT_MS_MAX = 365LL * 86400 * 1000;
-static const int64_t WAIT_FOREVER = -1;
 
 static bool valid_name(struct client *c, struct slice name)
 {
@@ -30,91 +27,9 @@ static bool valid_name(struct client *c, struct slice name)
 	return true;
 }
 
-/* The milliseconds behind WAIT. */
-static bool parse_ms(const struct request_words *w, struct slice word, int64_t *wait_ns)
-{
-	int64_t ms;
-
-	if (!number_parse(word, &ms) || ms < 0 || ms > WAIT_MS_MAX) {
-		client_reply_error(w->client, ERROR_ERR, "WAIT takes milliseconds, 0..31536000000");
-		return false;
-	}
-	*wait_ns = ms * NS_PER_MS;
-	return true;
-}
-
-/* [WAIT ms] at argv[at] and after, if anything is there. */
-static bool parse_wait(const struct request_words *w, enum command command, size_t at, int64_t *wait_ns)
-{
-	*wait_ns = WAIT_FOREVER;
-	if (w->argc == at)
-		return true;
-	if (w->argc != at + 2 || !slice_is(w->argv[at], "WAIT")) {
-		syntax_error(w->client, command);
-		return false;
-	}
-	return parse_ms(w, w->argv[at + 1], wait_ns);
-}
-
-struct lock_options {
-	enum mode mode;
-	int64_t wait_ns;
-};
-
-/* [SHARED] [WAIT ms] from argv[2] on, in any order. */
-static bool parse_lock(const struct request_words *w, struct lock_options *options)
-{
-	*options = (struct lock_options){ MODE_EXCLUSIVE, WAIT_FOREVER };
-	for (size_t at = 2; at < w->argc; at++) {
-		if (slice_is(w->argv[at], "SHARED")) {
-			options->mode = MODE_SHARED;
-		} else if (slice_is(w->argv[at], "WAIT") && at + 1 < w->argc) {
-			if (!parse_ms(w, w->argv[++at], &options->wait_ns))
-				return false;
-		} else {
-			syntax_error(w->client, COMMAND_LOCK);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* [TOKEN t] at argv[2]. Without it *token is -1. */
-static bool parse_token(const struct request_words *w, enum command command, int64_t *token)
-{
-	*token = -1;
-	if (w->argc == 2)
-		return true;
-	if (w->argc != 4 || !slice_is(w->argv[2], "TOKEN")) {
-		syntax_error(w->client, command);
-		return false;
-	}
-	if (!number_parse(w->argv[3], token) || *token < 0) {
-		client_reply_error(w->client, ERROR_ERR, "TOKEN takes the integer that LOCK answered");
-		return false;
-	}
-	return true;
-}
-
 /* ---- locks ---- */
 
-/* An upgrade would wait for this very grant; and of two each would wait for the other. */
-static void reenter(struct client *c, struct grant *g, enum mode mode)
-{
-	if (g->lost) {
-		client_lost_told(c, g);
-		client_reply_error(c, ERROR_LOST, "an earlier grant of this lock was lost; ask again");
-		return;
-	}
-	if (!mode_covers(g->mode, mode)) {
-		client_reply_error(c, ERROR_DEADLOCK,
-				   "this client holds the lock shared, and would wait for itself: let go first");
-		return;
-	}
-	g->depth++;
-	c->broker->stats.reentries_total++;
-	client_reply_integer(c, g->token);
-}
+enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
 
 static void limit(struct client *c, const char *why)
 {
@@ -122,23 +37,43 @@ static void limit(struct client *c, const char *why)
 	client_reply_error(c, ERROR_LIMIT, why);
 }
 
-static void do_lock(const struct request_words *w)
+/* The reply tells that the grant was lost, and so it is done with. `else_told` is what a lost session is told by. */
+static void lost(struct client *c, struct grant *g, const char *else_told)
 {
-	struct client *c = w->client;
-	struct broker *b = c->broker;
-	struct lock *lock;
-	struct grant *g;
-	const char *why;
-	struct lock_options options;
+	enum loss loss = g->loss;
 
-	if (!valid_name(c, w->argv[1]) || !parse_lock(w, &options))
-		return;
-	lock = lock_find(b, w->argv[1], false);
-	g = lock ? grant_find(lock, c) : NULL;
-	if (g) {
-		reenter(c, g, options.mode);
+	client_lost_told(c, g);
+	client_reply_error(c, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the grant ran out" : else_told);
+}
+
+static void reenter(struct client *c, struct grant *g, const struct request_terms *terms)
+{
+	if (g->lost) {
+		lost(c, g, "an earlier grant of this lock was lost; ask again");
 		return;
 	}
+	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
+	if (!mode_covers(g->mode, terms->mode)) {
+		client_reply_error(c, ERROR_DEADLOCK,
+				   "this client holds the lock shared, and would wait for itself: let go first");
+		return;
+	}
+	grant_reenter(g, terms->lease_ns, terms->data);
+	if (!terms->queued) {
+		client_reply_integer(c, g->token);
+		return;
+	}
+	client_reply_status(c, "QUEUED");
+	client_tell_granted(c, bytes_view(&g->lock->name), g->token);
+}
+
+/* Nothing of the lock is this client's yet. */
+static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
+{
+	struct broker *b = c->broker;
+	struct lock *lock;
+	const char *why;
+
 	if (b->stopping) {
 		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
@@ -147,13 +82,58 @@ static void do_lock(const struct request_words *w)
 		limit(c, why);
 		return;
 	}
-	lock = lock_find(b, w->argv[1], true);
-	if (!lock)
+	lock = lock_find(b, name, true);
+	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	else if (lock->request_count >= b->conf->limits.requests_per_lock)
+	} else if (lock->request_count >= b->conf->limits.requests_per_lock) {
 		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	} else {
+		if (terms->queued)
+			client_reply_status(c, "QUEUED");
+		request_new(lock, c, terms);
+	}
+}
+
+/* LOCK and ENQUEUE. */
+static void do_lock(const struct request_words *w, enum command command)
+{
+	struct client *c = w->client;
+	struct request_terms terms = { .queued = command == COMMAND_ENQUEUE };
+	struct options o;
+	struct lock *lock;
+	struct grant *g;
+
+	if (!valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
+		return;
+	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
+	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
+	terms.lease_ns = o.lease_ns;
+	terms.data = o.data;
+	lock = lock_find(c->broker, w->argv[1], false);
+	g = lock ? grant_find(lock, c) : NULL;
+	if (g)
+		reenter(c, g, &terms);
+	else if (lock && request_find(lock, c))
+		client_reply_error(c, ERROR_ERR, "this client waits for that lock already: CANCEL takes its ENQUEUE back");
 	else
-		request_new(lock, c, options.mode, c->half_closed ? 0 : options.wait_ns);
+		ask_for(c, w->argv[1], &terms);
+}
+
+static void do_cancel(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct lock *lock;
+	struct request *r;
+
+	if (!valid_name(c, w->argv[1]))
+		return;
+	lock = lock_find(c->broker, w->argv[1], false);
+	r = lock ? request_find(lock, c) : NULL;
+	if (r) {
+		request_end(r);
+		c->broker->stats.cancelled_total++;
+	}
+	client_reply_integer(c, r != NULL);
 }
 
 static struct grant *find_grant(struct client *c, struct slice name)
@@ -163,28 +143,36 @@ static struct grant *find_grant(struct client *c, struct slice name)
 	return lock ? grant_find(lock, c) : NULL;
 }
 
+/* The valid grant that UNLOCK or RENEW names; NULL when there is none, and that was answered. `undone` says the rest. */
+static struct grant *named_grant(const struct request_words *w, int64_t token, const char *else_told, const char *undone)
+{
+	struct client *c = w->client;
+	struct grant *g = find_grant(c, w->argv[1]);
+
+	if (!g)
+		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+	else if (token >= 0 && token != g->token)
+		client_reply_error(c, ERROR_LOST, undone);
+	else if (g->lost)
+		lost(c, g, else_told);
+	else
+		return g;
+	return NULL;
+}
+
 static void do_unlock(const struct request_words *w)
 {
 	struct client *c = w->client;
+	struct options o;
 	struct grant *g;
-	int64_t token, depth;
+	int64_t depth;
 
-	if (!valid_name(c, w->argv[1]) || !parse_token(w, COMMAND_UNLOCK, &token))
+	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
 		return;
-	g = find_grant(c, w->argv[1]);
-	if (!g) {
-		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+	g = named_grant(w, o.token, "the grant was lost before it was released",
+			"that token is another grant's; nothing was released");
+	if (!g)
 		return;
-	}
-	if (token >= 0 && token != g->token) {
-		client_reply_error(c, ERROR_LOST, "that token is another grant's; nothing was released");
-		return;
-	}
-	if (g->lost) {
-		client_lost_told(c, g);
-		client_reply_error(c, ERROR_LOST, "the grant was lost before it was released");
-		return;
-	}
 	depth = --g->depth;
 	if (!depth) {
 		/* The next holder is told before this one: it has waited longer. */
@@ -192,6 +180,24 @@ static void do_unlock(const struct request_words *w)
 		broker_settle(c->broker);
 	}
 	client_reply_integer(c, depth);
+}
+
+static void do_renew(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct options o;
+	struct grant *g;
+	int64_t lease_ns;
+
+	if (!valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
+	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
+		return;
+	g = named_grant(w, o.token, "the grant was lost before it was renewed",
+			"that token is another grant's; nothing was renewed");
+	if (!g)
+		return;
+	grant_renew(g, lease_ns);
+	client_reply_integer(c, 1);
 }
 
 /* The claim keeps its znode, and with that its place among the hosts; readers of this host may join at once. */
@@ -202,36 +208,35 @@ static void do_downgrade(const struct request_words *w)
 
 	if (!valid_name(c, w->argv[1]))
 		return;
-	g = find_grant(c, w->argv[1]);
-	if (!g) {
-		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
+	if (!g)
 		return;
-	}
-	if (g->lost) {
-		client_lost_told(c, g);
-		client_reply_error(c, ERROR_LOST, "the grant was lost before it was downgraded");
-		return;
-	}
 	g->mode = MODE_SHARED;
 	lock_touch(g->lock);
 	client_reply_integer(c, g->token);
 }
 
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void do_valid(const struct request_words *w)
 {
 	struct client *c = w->client;
+	struct options o;
 	struct grant *g;
-	int64_t token, left_ms = 0;
+	int64_t left_ns = 0;
 
-	if (!valid_name(c, w->argv[1]) || !parse_token(w, COMMAND_VALID, &token))
+	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
-	if (g && !g->lost && (token < 0 || token == g->token)) {
+	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
 		int64_t until = session_safe_until(c->broker);
 
-		left_ms = until == INT64_MAX ? INT64_MAX / NS_PER_MS : (until - c->broker->now_ns) / NS_PER_MS;
+		left_ns = min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));
 	}
-	client_reply_integer(c, left_ms < 0 ? 0 : left_ms);
+	client_reply_integer(c, left_ns < 0 ? 0 : left_ns / NS_PER_MS);
 }
 
 static void do_revoke(const struct request_words *w)
@@ -258,10 +263,10 @@ static void do_forceunlock(const struct request_words *w)
 
 static void do_events(const struct request_words *w)
 {
-	int64_t wait_ns;
+	struct options o;
 
-	if (parse_wait(w, COMMAND_EVENTS, 1, &wait_ns))
-		client_events(w->client, wait_ns);
+	if (options_parse(w, COMMAND_EVENTS, 1, OPTION_WAIT, &o))
+		client_events(w->client, o.wait_ns);
 }
 
 /* ---- dispatch ---- */
@@ -270,7 +275,14 @@ static void dispatch(enum command command, const struct request_words *w)
 {
 	switch (command) {
 	case COMMAND_LOCK:
-		do_lock(w);
+	case COMMAND_ENQUEUE:
+		do_lock(w, command);
+		break;
+	case COMMAND_CANCEL:
+		do_cancel(w);
+		break;
+	case COMMAND_RENEW:
+		do_renew(w);
 		break;
 	case COMMAND_UNLOCK:
 		do_unlock(w);

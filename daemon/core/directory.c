@@ -239,7 +239,7 @@ static void vanished(struct claim *c)
 	claim_path(c, &b->out->arena);
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 	if (c == lock->claim)
-		grant_lose_all(lock);
+		grant_lose_all(lock, LOSS_DELETED);
 	claim_free(c);
 }
 

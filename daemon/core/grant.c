@@ -1,7 +1,26 @@
 #include "core/grant.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "core/state.h"
+
+const char *loss_word(enum loss loss)
+{
+	switch (loss) {
+	case LOSS_SESSION:
+		return "session";
+	case LOSS_DELETED:
+		return "deleted";
+	case LOSS_LEASE:
+		return "lease";
+	case LOSS_LIMIT:
+		return "limit";
+	case LOSS_FORCED:
+		return "forced";
+	}
+	return NULL;
+}
 
 struct grant *grant_find(const struct lock *lock, const struct client *client)
 {
@@ -16,7 +35,8 @@ struct grant *grant_find(const struct lock *lock, const struct client *client)
 	return NULL;
 }
 
-void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token)
+void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
+	       struct bytes *data)
 {
 	struct broker *b = lock->broker;
 	struct grant *g = mem_new(sizeof(*g));
@@ -27,6 +47,9 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	g->depth = 1;
 	g->token = token;
 	g->granted_ns = b->now_ns;
+	g->lease.kind = TIMER_LEASE;
+	g->data = *data;
+	*data = (struct bytes){ 0 };
 	TAILQ_INSERT_TAIL(&lock->grants, g, link);
 	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
 	lock->grant_count++;
@@ -35,6 +58,38 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	client->user->grants++;
 	client_grants_changed(client);
 	b->stats.grants_total++;
+	if (lease_ns)
+		grant_renew(g, lease_ns);
+}
+
+void grant_renew(struct grant *g, int64_t lease_ns)
+{
+	struct broker *b = g->lock->broker;
+
+	assert(!g->lost && lease_ns > 0);
+	heap_set(&b->timers, &g->lease, b->now_ns + lease_ns);
+}
+
+int64_t grant_lease_rest_ns(const struct grant *g)
+{
+	return g->lease.place ? g->lease.due_ns - g->lock->broker->now_ns : INT64_MAX;
+}
+
+void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
+{
+	struct broker *b = g->lock->broker;
+
+	assert(!g->lost);
+	g->depth++;
+	b->stats.reentries_total++;
+	if (!lease_ns)
+		heap_unset(&b->timers, &g->lease);
+	else if (lease_ns > grant_lease_rest_ns(g))
+		grant_renew(g, lease_ns);
+	if (data.len) {
+		bytes_clear(&g->data);
+		bytes_slice(&g->data, data);
+	}
 }
 
 void grant_end(struct grant *g)
@@ -44,6 +99,7 @@ void grant_end(struct grant *g)
 
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
+	heap_unset(&lock->broker->timers, &g->lease);
 	client->grant_count--;
 	lock->broker->grant_count--;
 	if (g->lost) {
@@ -54,25 +110,38 @@ void grant_end(struct grant *g)
 		client->user->grants--;
 		lock->grant_count--;
 	}
+	bytes_free(&g->data);
 	mem_free(g);
 	client_grants_changed(client);
 	lock_touch(lock);
 }
 
-void grant_lose_all(struct lock *lock)
+void grant_lose(struct grant *g, enum loss loss)
+{
+	struct lock *lock = g->lock;
+	struct broker *b = lock->broker;
+
+	TAILQ_REMOVE(&lock->grants, g, link);
+	TAILQ_INSERT_TAIL(&lock->lost, g, link);
+	heap_unset(&b->timers, &g->lease);
+	lock->grant_count--;
+	g->lost = true;
+	g->loss = loss;
+	g->client->lost_count++;
+	g->client->user->grants--;
+	b->lost_count++;
+	b->stats.losses_total++;
+	client_forget_revoke(g->client, g);
+	if (loss == LOSS_LEASE)
+		b->stats.leases_ended_total++;
+	client_tell_lost(g->client, g);
+	lock_touch(lock);
+}
+
+void grant_lose_all(struct lock *lock, enum loss loss)
 {
 	struct grant *g;
 
-	while ((g = TAILQ_FIRST(&lock->grants))) {
-		TAILQ_REMOVE(&lock->grants, g, link);
-		TAILQ_INSERT_TAIL(&lock->lost, g, link);
-		lock->grant_count--;
-		g->lost = true;
-		g->client->lost_count++;
-		g->client->user->grants--;
-		lock->broker->lost_count++;
-		lock->broker->stats.losses_total++;
-		client_forget_revoke(g->client, g);
-		client_tell_lost(g->client, g);
-	}
+	while ((g = TAILQ_FIRST(&lock->grants)))
+		grant_lose(g, loss);
 }

@@ -1,17 +1,30 @@
 /*
  * A grant: a client holding a lock. A lost one is void, and stays with its client until that was told in a reply or
  * in an event it read, so that a loss cannot go unseen.
+ *
+ *   state  | means                             | left by
+ *   held   | no lease, or its end is to come   | UNLOCK, RESET, client gone -> freed; lease ran out, session lost,
+ *          |                                   |   znode deleted -> lost
+ *   lost   | void; another may hold the lock   | told in a reply or a read event, RESET, client gone -> freed
+ *
+ * The lease is the instant at which the broker takes the lock back by itself. A re-entry never shortens it: the later
+ * end counts, and none at all is later than any. RENEW sets it anew, earlier or later, from the instant of asking.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/heap.h"
 #include "base/queue.h"
 #include "core/mode.h"
+#include "protocol/bytes.h"
 
 struct client;
 struct lock;
+
+/* Why a grant was lost. */
+enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE, LOSS_LIMIT, LOSS_FORCED };
 
 struct grant {
 	struct client *client;
@@ -20,19 +33,33 @@ struct grant {
 	TAILQ_ENTRY(grant) client_link; /* client->grants */
 	enum mode mode;
 	bool lost;
-	bool forced;           /* LOST: somebody took it (revoke.h) */
+	enum loss loss;
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
 	int64_t granted_ns;
 	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
+	struct timer lease; /* set: it has one, and this is its end */
+	struct bytes data;  /* what its holder wants to be known; may be empty */
 };
 
 TAILQ_HEAD(grant_list, grant);
 
-void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token);
+/* The word that tells it. */
+const char *loss_word(enum loss loss);
+/* lease_ns 0: none. Takes the memory of `data` over. */
+void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
+	       struct bytes *data);
 /* The client's grant of the lock, lost ones included; NULL. */
 struct grant *grant_find(const struct lock *lock, const struct client *client);
+/* One level more. */
+void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data);
+/* Its lease ends that long from now. */
+void grant_renew(struct grant *g, int64_t lease_ns);
+/* How long its lease still is; INT64_MAX: it has none. */
+int64_t grant_lease_rest_ns(const struct grant *g);
 /* Lets go of all levels, or forgets a lost one. */
 void grant_end(struct grant *g);
-/* Every grant of the lock is void: its holders are told. */
-void grant_lose_all(struct lock *lock);
+/* The grant is void: its holder is told. */
+void grant_lose(struct grant *g, enum loss loss);
+/* So is every grant of the lock. */
+void grant_lose_all(struct lock *lock, enum loss loss);

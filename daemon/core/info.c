@@ -47,7 +47,7 @@ static void info_server(const struct broker *b, struct bytes *out)
 static void info_clients_section(const struct broker *b, struct bytes *out)
 {
 	line_int(out, "connected_clients", (int64_t)b->client_count);
-	line_int(out, "blocked_clients", (int64_t)b->request_count);
+	line_int(out, "blocked_clients", (int64_t)b->blocked_count);
 	line_int(out, "users", (int64_t)b->users.count);
 }
 
@@ -129,6 +129,7 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
 	line_int(out, "limit_locks", (int64_t)l->locks);
 	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
+	line_int(out, "limit_requests_per_client", (int64_t)l->requests_per_client);
 	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
 	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
 	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
@@ -279,6 +280,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	bytes_text(out, " waiting=");
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
+	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
 	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));

@@ -16,6 +16,8 @@ struct person {
 	int64_t client, pid, uid, depth, token;
 	int64_t for_ms; /* it holds or waits; -1: not known */
 	int64_t age_ms; /* of what is said here */
+	int64_t lease_ms; /* that it still has; -1: none, or not known */
+	struct slice data;
 };
 
 static struct slice znode_of(const struct lock *lock)
@@ -37,6 +39,7 @@ static struct person person_here(const struct lock *lock, const struct client *c
 		.pid = c->pid,
 		.uid = c->uid,
 		.for_ms = (b->now_ns - since_ns) / NS_PER_MS,
+		.lease_ms = -1,
 	};
 }
 
@@ -63,6 +66,7 @@ static struct person person_elsewhere(const struct query *q, const struct query_
 		.uid = record_number(data, "uid", 0),
 		.token = record_number(data, "token", 0),
 		.for_ms = -1,
+		.lease_ms = -1,
 	};
 
 	if (written >= 0) {
@@ -78,7 +82,7 @@ static void write_holder(const struct query *q, const struct person *p)
 {
 	struct bytes *out = client_out(q->client);
 
-	resp_map(out, 12, q->client->version);
+	resp_map(out, 14, q->client->version);
 	info_text(out, SLICE("host"), p->host);
 	info_int(out, SLICE("client"), p->client);
 	info_text(out, SLICE("name"), p->name);
@@ -91,6 +95,12 @@ static void write_holder(const struct query *q, const struct person *p)
 	info_int(out, SLICE("held_ms"), p->for_ms);
 	info_int(out, SLICE("age_ms"), p->age_ms);
 	info_text(out, SLICE("znode"), p->znode);
+	resp_bulk(out, SLICE("lease_ms"));
+	if (p->lease_ms < 0)
+		resp_nil(out, q->client->version);
+	else
+		resp_integer(out, p->lease_ms);
+	info_text(out, SLICE("data"), p->data);
 }
 
 static const struct lock *lock_of(const struct query *q)
@@ -112,6 +122,8 @@ static void write_holders(const struct query *q, const struct lock *lock)
 
 			p.depth = g->depth;
 			p.token = g->token;
+			p.lease_ms = g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
+			p.data = bytes_view(&g->data);
 			write_holder(q, &p);
 		}
 	for (size_t i = 0; i < first; i++)

@@ -85,7 +85,7 @@ static void give_up(struct lock *lock)
 	struct claim *c;
 
 	request_fail_all(lock, ERROR_LIMIT, "that name is too long for the packets this ZooKeeper server takes");
-	grant_lose_all(lock);
+	grant_lose_all(lock, LOSS_LIMIT);
 	while ((c = TAILQ_FIRST(&lock->leaving)))
 		claim_free(c);
 	while (lock->claim)

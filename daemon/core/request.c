@@ -8,54 +8,118 @@
 /* Once a wait has run out, a part of T for the answer that tells whether the lock is taken. */
 static const int64_t EXPIRED_PART = 6;
 
-void request_new(struct lock *lock, struct client *client, enum mode mode, int64_t wait_ns)
+static void count(struct request *r, size_t one)
+{
+	r->lock->request_count += one;
+	r->lock->broker->request_count += one;
+	r->client->request_count += one;
+	r->client->user->requests += one;
+	if (!r->queued)
+		r->lock->broker->blocked_count += one;
+}
+
+void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
 {
 	struct broker *b = lock->broker;
 	struct request *r = mem_new(sizeof(*r));
 
-	assert(!client->request);
+	assert(terms->queued || !client->request);
 	r->client = client;
 	r->lock = lock;
-	r->mode = mode;
+	r->mode = terms->mode;
+	r->queued = terms->queued;
 	r->asked_ns = b->now_ns;
+	r->lease_ns = terms->lease_ns;
+	bytes_slice(&r->data, terms->data);
 	r->timer.kind = TIMER_REQUEST;
-	client->request = r;
-	client->user->requests++;
+	if (r->queued)
+		b->stats.enqueued_total++;
+	else
+		client->request = r;
+	TAILQ_INSERT_TAIL(&client->requests, r, client_link);
 	TAILQ_INSERT_TAIL(&lock->requests, r, link);
-	lock->request_count++;
-	b->request_count++;
-	if (wait_ns == 0)
+	count(r, 1);
+	if (terms->wait_ns == 0)
 		request_expire(r);
-	else if (wait_ns > 0)
-		heap_set(&b->timers, &r->timer, b->now_ns + wait_ns);
+	else if (terms->wait_ns > 0)
+		heap_set(&b->timers, &r->timer, b->now_ns + terms->wait_ns);
 	lock_touch(lock);
+}
+
+/* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
+struct request *request_find(const struct lock *lock, const struct client *client)
+{
+	struct request *r;
+
+	if (client->request_count < lock->request_count) {
+		TAILQ_FOREACH(r, &client->requests, client_link)
+			if (r->lock == lock)
+				return r;
+	} else {
+		TAILQ_FOREACH(r, &lock->requests, link)
+			if (r->client == client)
+				return r;
+	}
+	return NULL;
 }
 
 void request_end(struct request *r)
 {
 	struct lock *lock = r->lock;
-	struct broker *b = lock->broker;
 
 	TAILQ_REMOVE(&lock->requests, r, link);
-	lock->request_count--;
-	b->request_count--;
+	TAILQ_REMOVE(&r->client->requests, r, client_link);
+	count(r, (size_t)-1);
 	if (r->expired)
 		lock->expired_count--;
-	heap_unset(&b->timers, &r->timer);
-	r->client->request = NULL;
-	r->client->user->requests--;
+	heap_unset(&lock->broker->timers, &r->timer);
+	if (!r->queued)
+		r->client->request = NULL;
+	bytes_free(&r->data);
 	mem_free(r);
 	lock_touch(lock);
+}
+
+void request_grant(struct request *r, int64_t token)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	grant_new(lock, client, r->mode, token, r->lease_ns, &r->data);
+	request_end(r);
+	if (queued)
+		client_tell_granted(client, bytes_view(&lock->name), token);
+	else
+		client_reply_integer(client, token);
+}
+
+void request_time_out(struct request *r)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	request_end(r);
+	if (queued)
+		client_tell_timeout(client, bytes_view(&lock->name));
+	else
+		client_reply_nil(client);
 }
 
 void request_fail(struct request *r, enum error_code code, const char *sentence)
 {
 	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
 
 	if (code == ERROR_LIMIT)
 		client->broker->stats.limits_total++;
 	request_end(r);
-	client_reply_error(client, code, sentence);
+	if (queued)
+		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
+	else
+		client_reply_error(client, code, sentence);
 }
 
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence)

@@ -1,4 +1,18 @@
-/* A request: a client waiting for a lock. Its LOCK is not answered yet. */
+/*
+ * A request: a client waiting for a lock. One that blocks its client is a LOCK without its reply, of which a client
+ * has one at most. One that is queued was answered at once, by ENQUEUE, and its end is told by an event; a client has
+ * at most one request for each lock.
+ *
+ *   end            | blocked: the reply | queued: the event
+ *   granted        | token              | granted name token
+ *   wait ran out   | nil                | timeout name
+ *   cannot be had  | -CODE sentence     | failed name CODE sentence
+ *   CANCEL         |                    | none: CANCEL answers 1
+ *   CLIENT UNBLOCK | nil                |
+ *   RESET, client gone: none
+ *
+ * Exactly one of them, and never anything of that request afterwards.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,30 +21,50 @@
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/mode.h"
+#include "protocol/bytes.h"
 #include "protocol/errors.h"
 
 struct client;
 struct lock;
 
+/* What is asked for. */
+struct request_terms {
+	enum mode mode;
+	bool queued;       /* ENQUEUE */
+	int64_t wait_ns;   /* below 0: for ever; 0: a try */
+	int64_t lease_ns;  /* 0: none */
+	struct slice data; /* borrowed; may be empty */
+};
+
 struct request {
 	struct client *client;
 	struct lock *lock;
 	TAILQ_ENTRY(request) link; /* lock->requests, in order of asking */
+	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
 	enum mode mode;
+	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
 	int64_t asked_ns;
+	int64_t lease_ns;
+	struct bytes data;
 	struct timer timer;   /* the wait; once expired, how long the answer may still take */
 };
 
 TAILQ_HEAD(request_list, request);
 
-/* Queues one. wait_ns < 0: for ever; 0: a try. */
-void request_new(struct lock *lock, struct client *client, enum mode mode, int64_t wait_ns);
-/* The wait ran out, or is to end: nil as soon as the lock is known to be taken. */
+/* Queues one. */
+void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
+/* The client's request for the lock; NULL. */
+struct request *request_find(const struct lock *lock, const struct client *client);
+/* The wait ran out, or is to end: as soon as the lock is known to be taken. */
 void request_expire(struct request *r);
-/* Ends it without a reply. */
+/* Ends it and says nothing. */
 void request_end(struct request *r);
-/* Ends it with an error reply. */
+/* Ends it with a grant. */
+void request_grant(struct request *r, int64_t token);
+/* Ends it: not in time, and the lock is taken. */
+void request_time_out(struct request *r);
+/* Ends it with an error. */
 void request_fail(struct request *r, enum error_code code, const char *sentence);
 /* The same for all of the lock. */
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);

@@ -81,16 +81,11 @@ void revoke_log(struct broker *b, struct slice name, int64_t holders, const stru
 
 int64_t revoke_force(struct lock *lock)
 {
-	int64_t count = 0;
-	struct grant *g;
+	int64_t count = lock ? (int64_t)lock->grant_count : 0;
 
-	if (!lock)
+	if (!count)
 		return 0;
-	TAILQ_FOREACH(g, &lock->grants, link) {
-		g->forced = true;
-		count++;
-	}
-	grant_lose_all(lock);
+	grant_lose_all(lock, LOSS_FORCED);
 	lock->broker->stats.forced_total += (uint64_t)count;
 	lock_touch(lock);
 	return count;

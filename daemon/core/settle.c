@@ -18,7 +18,7 @@ static bool may_send(const struct lock *lock)
 
 void lock_lose(struct lock *lock)
 {
-	grant_lose_all(lock);
+	grant_lose_all(lock, LOSS_SESSION);
 	if (lock->next && lock->next->state == CLAIM_HELD)
 		claim_leave(lock->next);
 	if (lock->claim && lock->claim->state == CLAIM_HELD)
@@ -78,18 +78,15 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 static void grant_request(struct lock *lock, struct claim *c, struct request *r, bool together)
 {
 	struct client *client = r->client;
-	enum mode mode = r->mode;
 
 	if (c->granted)
-		count_hand_off(lock, c, mode, together);
+		count_hand_off(lock, c, r->mode, together);
 	c->granted = true;
-	c->granted_mode = mode;
+	c->granted_mode = r->mode;
 	c->idle_ns = 0;
 	if (lock->grant_count == 0)
 		c->granted_ns = lock->broker->now_ns;
-	request_end(r);
-	grant_new(lock, client, mode, (c->czxid << 10) | c->handoffs);
-	client_reply_integer(client, (c->czxid << 10) | c->handoffs);
+	request_grant(r, (c->czxid << 10) | c->handoffs);
 	client_tell_session(client);
 }
 
@@ -138,19 +135,16 @@ static void end_expired(struct lock *lock)
 	if (!lock->expired_count)
 		return;
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
-		struct client *client = r->client;
 		bool taken = is_taken(lock, r->mode, behind_writer);
 
 		behind_writer = behind_writer || (r->mode == MODE_EXCLUSIVE && !r->expired);
 		if (!r->expired || (!taken && may_be_known))
 			continue;
 		b->stats.timeouts_total++;
-		if (!taken) {
+		if (taken)
+			request_time_out(r);
+		else
 			request_fail(r, ERROR_UNAVAILABLE, "not connected to ZooKeeper: nobody knows whether the lock is taken");
-			continue;
-		}
-		request_end(r);
-		client_reply_nil(client);
 	}
 }
 

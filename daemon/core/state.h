@@ -20,7 +20,7 @@
 #include "core/trouble.h"
 
 enum timer_kind {
-	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP,
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP,
 	TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
 };
 
@@ -55,7 +55,8 @@ struct broker {
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;
-	size_t request_count, grant_count, lost_count, claim_count; /* sums, for INFO and the checks */
+	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
+	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
 	size_t remembered_count, stray_count; /* locks, claims */
 
 	struct session session;

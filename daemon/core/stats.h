@@ -12,6 +12,9 @@
 	X(claims_total, "claims that were held") \
 	X(timeouts_total, "waits that ran out") \
 	X(losses_total, "grants declared lost") \
+	X(leases_ended_total, "of those, because their lease ran out") \
+	X(enqueued_total, "waits queued by ENQUEUE") \
+	X(cancelled_total, "of those, taken back by CANCEL") \
 	X(jeopardies_total, "times the session came into jeopardy") \
 	X(sessions_total, "sessions made") \
 	X(sessions_lost_total, "sessions declared lost") \

@@ -327,6 +327,22 @@ static void conn_written(struct conn *c)
 	conn_rewatch(c);
 }
 
+/* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
+static void conn_sent(struct conn *c, size_t sent)
+{
+	size_t left;
+
+	c->written += sent;
+	left = conn_unwritten(c);
+	if (c->pushed > left)
+		c->pushed = left;
+	if (c->written < left)
+		return;
+	memmove(c->out.data, c->out.data + c->written, left);
+	c->out.len = left;
+	c->written = 0;
+}
+
 void conn_flush(struct conn *c)
 {
 	bool held = !conn_may_parse(c);
@@ -344,7 +360,7 @@ void conn_flush(struct conn *c)
 		return;
 	}
 	if (sent > 0)
-		c->written += (size_t)sent;
+		conn_sent(c, (size_t)sent);
 	if (conn_unwritten(c) == 0)
 		conn_written(c);
 	else

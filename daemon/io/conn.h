@@ -50,7 +50,7 @@ struct conn {
 	struct resp_reader reader;
 	struct bytes in, out;
 	size_t written; /* bytes of `out` */
-	size_t pushed;  /* bytes of pushes since `out` was last empty */
+	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
 	bool waiting, half, eof, closing, dead;
 	bool asking; /* the broker is being asked: its reply makes nobody ready */
 	bool is_ready, is_dirty;

@@ -12,24 +12,59 @@ static struct ask ask_of(enum command command, int lock)
 	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
 }
 
+static bool is_request(enum command command)
+{
+	return command == COMMAND_LOCK || command == COMMAND_ENQUEUE;
+}
+
+static bool takes_token(enum command command)
+{
+	return command == COMMAND_UNLOCK || command == COMMAND_VALID || command == COMMAND_RENEW;
+}
+
+/*
+ * Under RESP2 the end of a queued wait is known late, and how a LOCK or UNLOCK of that name would be answered is not
+ * known at all. Such a client asks for its events first.
+ */
+static bool may_touch(const struct caller *c, int lock)
+{
+	return !c->enqueues_sent[lock] && !(c->wait[lock].on && (c->wait[lock].blind || c->hellos_sent));
+}
+
 static int held_lock(struct caller *c)
 {
 	int count = 0, found = -1, i;
 
 	for (i = 0; i < c->host->w->lock_count; i++)
-		if (c->holding[i].held && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
+		if (c->holding[i].held && may_touch(c, i) && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
 			found = i;
 	return found;
 }
 
+/* Of those that are held, or may be granted at any time. */
 static int highest_held(const struct caller *c)
 {
 	int i, found = -1;
 
 	for (i = 0; i < LOCKS_MAX; i++)
-		if (c->holding[i].held)
+		if (c->holding[i].held || c->wait[i].on)
 			found = i;
 	return found;
+}
+
+static int waited_lock(struct caller *c)
+{
+	int count = 0, found = -1, i;
+
+	for (i = 0; i < c->host->w->lock_count; i++)
+		if (c->wait[i].on && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
+			found = i;
+	return found;
+}
+
+static int64_t lease_choose(struct world *w)
+{
+	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
 /* Locks are waited for without a limit in one order only: clients must not make a deadlock of their own. */
@@ -48,6 +83,27 @@ static struct ask lock_ask(struct caller *c)
 		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
 	if (a.wait_ms < 0 && (c->sent || a.lock <= highest_held(c)))
 		a.wait_ms = rng_between(&w->rng, 1, 2000);
+	if (w->plain)
+		return a;
+	if (rng_percent(&w->rng, 20))
+		a.lease_ms = lease_choose(w);
+	if (!may_touch(c, a.lock))
+		a.command = COMMAND_CANCEL;
+	else if (rng_percent(&w->rng, 30))
+		a.command = COMMAND_ENQUEUE;
+	return a;
+}
+
+/* Something about a queued wait, or what came of it. */
+static struct ask wait_ask(struct caller *c, int lock)
+{
+	struct rng *r = &c->host->w->rng;
+	struct ask a = ask_of(COMMAND_CANCEL, lock);
+
+	if (c->protocol == 2 && rng_percent(r, 70)) {
+		a.command = COMMAND_EVENTS;
+		a.wait_ms = rng_between(r, 0, 50);
+	}
 	return a;
 }
 
@@ -77,8 +133,8 @@ static struct ask other_ask(struct caller *c)
 	static const enum command others[] = {
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
-		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_DOWNGRADE, COMMAND_QUIT, COMMAND_WHY, COMMAND_HOSTS,
-		COMMAND_REVOKE, COMMAND_FORCEUNLOCK,
+		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_RENEW, COMMAND_CANCEL, COMMAND_DOWNGRADE, COMMAND_QUIT,
+		COMMAND_WHY, COMMAND_HOSTS, COMMAND_REVOKE, COMMAND_FORCEUNLOCK,
 	};
 	struct rng *r = &c->host->w->rng;
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
@@ -87,6 +143,10 @@ static struct ask other_ask(struct caller *c)
 	/* Now and then, and never in the worlds of one lock: what they show needs their time for it. */
 	if (a.command == COMMAND_PING && a.lock % 2 == 1)
 		a.command = COMMAND_AUDIT;
+	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !may_touch(c, a.lock))
+		a.command = COMMAND_CANCEL;
+	if (a.command == COMMAND_RENEW)
+		a.lease_ms = lease_choose(c->host->w);
 	if (a.command == COMMAND_EVENTS)
 		a.wait_ms = rng_between(r, 0, 200);
 	if (a.command == COMMAND_HELLO)
@@ -102,9 +162,11 @@ static struct ask other_ask(struct caller *c)
 
 static struct ask quiet_ask(struct caller *c)
 {
-	int lock = held_lock(c);
+	int lock = held_lock(c), waited = waited_lock(c);
 	struct ask a;
 
+	if (waited >= 0 && (lock < 0 || rng_percent(&c->host->w->rng, 50)))
+		return wait_ask(c, waited);
 	if (lock >= 0)
 		return unlock_ask(c, lock);
 	a = ask_of(c->done ? COMMAND_COUNT : COMMAND_LOCK, (int)(c->conn % (uint32_t)c->host->w->lock_count));
@@ -125,17 +187,27 @@ static struct ask auditor_ask(struct caller *c)
 struct ask ask_choose(struct caller *c)
 {
 	struct rng *r = &c->host->w->rng;
-	int lock;
+	int lock, waited;
 
 	if (c->auditor)
 		return auditor_ask(c);
-	lock = held_lock(c);
 	if (c->host->w->quiet)
 		return quiet_ask(c);
+	lock = held_lock(c);
+	waited = waited_lock(c);
 	if (c->id == 0 && c->wants_pushes) {
 		struct ask a = ask_of(COMMAND_HELLO, 0);
 
 		a.token = 3;
+		return a;
+	}
+	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
+		return wait_ask(c, waited);
+	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {
+		struct ask a = unlock_ask(c, lock);
+
+		a.command = COMMAND_RENEW;
+		a.lease_ms = lease_choose(c->host->w);
 		return a;
 	}
 	if (lock >= 0 && rng_percent(r, 70))
@@ -153,17 +225,24 @@ static struct slice put_number(char **at, int64_t value)
 	return slice_of(begin);
 }
 
+static bool names_lock(enum command command)
+{
+	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_DOWNGRADE ||
+	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
+	       command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK;
+}
+
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
 {
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
 	words[n++] = slice_of(command_table[a->command].word);
-	if (a->command == COMMAND_LOCK || a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID ||
-	    a->command == COMMAND_HOLDERS || a->command == COMMAND_QUEUE || a->command == COMMAND_WHY ||
-	    a->command == COMMAND_DOWNGRADE || a->command == COMMAND_REVOKE || a->command == COMMAND_FORCEUNLOCK)
+	if (names_lock(a->command))
 		words[n++] = slice_of(w->lock_name[a->lock]);
-	if (a->command == COMMAND_LOCK && a->shared && a->wait_ms % 2)
+	if (a->command == COMMAND_RENEW)
+		words[n++] = put_number(&buffer, a->lease_ms);
+	if (is_request(a->command) && a->shared && a->wait_ms % 2)
 		words[n++] = SLICE("SHARED");
 	if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
@@ -171,13 +250,21 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	}
 	if (a->command == COMMAND_HELLO)
 		words[n++] = put_number(&buffer, a->token);
-	if ((a->command == COMMAND_LOCK || a->command == COMMAND_EVENTS) && a->wait_ms >= 0) {
+	if (is_request(a->command) && a->lease_ms) {
+		words[n++] = SLICE("LEASE");
+		words[n++] = put_number(&buffer, a->lease_ms);
+	}
+	if ((is_request(a->command) || a->command == COMMAND_EVENTS) && a->wait_ms >= 0) {
 		words[n++] = SLICE("WAIT");
 		words[n++] = put_number(&buffer, a->wait_ms);
 	}
-	if (a->command == COMMAND_LOCK && a->shared && a->wait_ms % 2 == 0)
+	if (is_request(a->command) && a->lease_ms % 2) {
+		words[n++] = SLICE("DATA");
+		words[n++] = SLICE("d");
+	}
+	if (is_request(a->command) && a->shared && a->wait_ms % 2 == 0)
 		words[n++] = SLICE("shared");
-	if ((a->command == COMMAND_UNLOCK || a->command == COMMAND_VALID) && a->token) {
+	if (takes_token(a->command) && a->token) {
 		words[n++] = SLICE("TOKEN");
 		words[n++] = put_number(&buffer, a->token);
 	}
@@ -205,41 +292,146 @@ static void bad_reply(struct caller *c, const struct ask *a, struct slice reply,
 		   command_table[a->command].word, c->host->w->lock_name[a->lock], why, (int)reply.len, reply.data);
 }
 
+bool ask_unsure(const struct holding *g)
+{
+	return g->meddled || g->vague;
+}
+
+static int64_t lease_end(const struct world *w, const struct ask *a)
+{
+	return a->lease_ms ? w->sched.now + a->lease_ms * MS : INT64_MAX;
+}
+
+struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token)
+{
+	struct world *w = c->host->w;
+
+	return (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token, .since = w->sched.now,
+				 .lease_until = lease_end(w, a), .meddled = check_is_meddled(w, token) };
+}
+
+/* The later of the two ends counts, and none is later than any. */
+void ask_reentered(struct caller *c, const struct ask *a)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t end = lease_end(c->host->w, a);
+
+	g->depth++;
+	if (end > g->lease_until)
+		g->lease_until = end;
+	c->host->w->stats->reentries++;
+}
+
+/* -LOST: told by this. */
+static void loss_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+
+	if (!g->held || (!g->lost && !ask_unsure(g)))
+		bad_reply(c, a, reply, "nothing was lost");
+	*g = (struct holding){ 0 };
+}
+
+/* -DEADLOCK */
+static void upgrade_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	const struct holding *g = &c->holding[a->lock];
+
+	if (!g->held || g->lost || !g->shared || a->shared)
+		bad_reply(c, a, reply, "it does not wait for itself");
+}
+
 static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
 	struct world *w = c->host->w;
 	int64_t token;
 
+	if (c->wait[a->lock].on != reply_begins(reply, "-ERR"))
+		bad_reply(c, a, reply, "one request for each name");
 	if (reply.len && reply.data[0] != ':')
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
 	if (reply_begins(reply, "-DEADLOCK")) {
-		if (!g->held || g->lost || !g->shared || a->shared)
-			bad_reply(c, a, reply, "it does not wait for itself");
+		upgrade_answered(c, a, reply);
 	} else if (reply_integer(reply, &token)) {
 		if (g->held && !g->lost && token == g->token) {
 			if (g->shared && !a->shared)
 				bad_reply(c, a, reply, "an upgrade");
-			g->depth++;
-			w->stats->reentries++;
+			ask_reentered(c, a);
 			return;
 		}
 		if (g->held)
 			bad_reply(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
 		check_grant(c, a, token);
-		*g = (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token,
-				      .since = w->sched.now };
-		g->meddled = check_is_meddled(w, token);
+		*g = ask_granted(c, a, token);
 		c->done = c->done || w->quiet;
 	} else if (reply_begins(reply, "-LOST")) {
-		if (!g->held || (!g->lost && !g->meddled))
-			bad_reply(c, a, reply, "nothing was lost");
-		*g = (struct holding){ 0 };
-	} else if (g->held && !g->meddled && !reply_begins(reply, "-LIMIT")) {
+		loss_answered(c, a, reply);
+	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-LIMIT")) {
 		bad_reply(c, a, reply, "no re-entry");
 	} else if (!reply_begins(reply, "$-1") && !reply_begins(reply, "_") && !reply_begins(reply, "-LIMIT") &&
 		   !reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "-DRAINING") &&
-		   !reply_begins(reply, "-MISMATCH")) {
+		   !reply_begins(reply, "-MISMATCH") && !reply_begins(reply, "-ERR")) {
+		bad_reply(c, a, reply, "unexpected");
+	}
+}
+
+static void enqueue_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+
+	c->enqueues_sent[a->lock]--;
+	if (c->wait[a->lock].on != reply_begins(reply, "-ERR"))
+		bad_reply(c, a, reply, "one request for each name");
+	if (reply_begins(reply, "+QUEUED")) {
+		if (g->held && g->lost)
+			bad_reply(c, a, reply, "queued before the loss was told");
+		c->wait[a->lock] = (struct wait){ .on = true, .blind = c->protocol == 2, .ask = *a };
+		if (a->wait_ms == 0 || c->half_closed)
+			c->wait[a->lock].over_at = c->host->w->sched.now;
+		c->host->w->stats->queued++;
+		if (g->held && c->protocol == 2)
+			told_late(g);
+	} else if (reply_begins(reply, "-DEADLOCK")) {
+		upgrade_answered(c, a, reply);
+	} else if (reply_begins(reply, "-LOST")) {
+		loss_answered(c, a, reply);
+	} else if (!reply_begins(reply, "-LIMIT") && !reply_begins(reply, "-DRAINING") && !reply_begins(reply, "-ERR")) {
+		bad_reply(c, a, reply, "unexpected");
+	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-ERR")) {
+		bad_reply(c, a, reply, "no re-entry");
+	}
+}
+
+static void cancel_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct wait *wait = &c->wait[a->lock];
+	int64_t done;
+
+	if (!reply_integer(reply, &done) || done < 0 || done > 1)
+		bad_reply(c, a, reply, "unexpected");
+	if (done ? !wait->on : wait->on && !wait->blind)
+		bad_reply(c, a, reply, done ? "nothing waited" : "it waits, and was told nothing else");
+	if (done) {
+		wait->on = false;
+		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
+	}
+	c->host->w->stats->cancels += (uint64_t)done;
+}
+
+/* What UNLOCK and RENEW have in common when nothing was done. */
+static void refused(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+
+	if (reply_begins(reply, "-LOST")) {
+		if (g->held && a->token && a->token != g->token)
+			return; /* another grant's token: nothing is told about this one */
+		loss_answered(c, a, reply);
+	} else if (reply_begins(reply, "-NOTHELD")) {
+		if (g->held)
+			bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
+	} else {
 		bad_reply(c, a, reply, "unexpected");
 	}
 }
@@ -249,24 +441,31 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 	struct holding *g = &c->holding[a->lock];
 	int64_t depth;
 
-	if (reply_integer(reply, &depth)) {
-		if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
-			bad_reply(c, a, reply, "it does not hold that");
-		g->depth--;
-		if (depth == 0)
-			*g = (struct holding){ 0 };
-	} else if (reply_begins(reply, "-LOST")) {
-		if (g->held && a->token && a->token != g->token)
-			return; /* another grant's token: nothing is told about this one */
-		if (!g->held || (!g->lost && !g->meddled))
-			bad_reply(c, a, reply, "nothing was lost");
-		*g = (struct holding){ 0 };
-	} else if (reply_begins(reply, "-NOTHELD")) {
-		if (g->held)
-			bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
-	} else {
-		bad_reply(c, a, reply, "unexpected");
+	if (!reply_integer(reply, &depth)) {
+		refused(c, a, reply);
+		return;
 	}
+	if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
+		bad_reply(c, a, reply, "it does not hold that");
+	g->depth--;
+	if (depth == 0)
+		*g = (struct holding){ 0 };
+}
+
+static void renew_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct holding *g = &c->holding[a->lock];
+	int64_t one;
+
+	if (!reply_integer(reply, &one)) {
+		refused(c, a, reply);
+		return;
+	}
+	if (one != 1 || !g->held || g->lost || (a->token && a->token != g->token))
+		bad_reply(c, a, reply, "it does not hold that");
+	g->lease_until = lease_end(c->host->w, a);
+	g->vague = false;
+	c->host->w->stats->renewals++;
 }
 
 static void downgrade_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -280,88 +479,29 @@ static void downgrade_answered(struct caller *c, const struct ask *a, struct sli
 		if (!g->shared)
 			g->since = c->host->w->sched.now;
 		g->shared = true;
-	} else if (reply_begins(reply, "-LOST")) {
-		if (!g->held || (!g->lost && !g->meddled))
-			bad_reply(c, a, reply, "nothing was lost");
-		*g = (struct holding){ 0 };
-	} else if (!reply_begins(reply, "-NOTHELD") || g->held) {
-		bad_reply(c, a, reply, "unexpected");
+	} else {
+		refused(c, a, reply);
 	}
 }
 
 static void valid_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
-	int64_t ms, left;
+	int64_t ms, left = INT64_MAX;
 
 	if (!reply_integer(reply, &ms))
 		bad_reply(c, a, reply, "unexpected");
-	if (c->host->conf.standalone) {
-		if ((ms > 0) != (g->held && !g->lost))
-			bad_reply(c, a, reply, "standalone: valid while held");
-		return;
-	}
-	left = host_proven_ns(c->host) / MS;
+	if (!c->host->conf.standalone)
+		left = host_proven_ns(c->host);
+	if (g->held && g->lease_until != INT64_MAX && g->lease_until - c->host->w->sched.now < left)
+		left = g->lease_until - c->host->w->sched.now;
+	left /= MS;
 	if (ms > 0 && (!g->held || g->lost))
 		bad_reply(c, a, reply, "nothing valid is held");
 	if (ms > 0 && ms > left)
-		bad_reply(c, a, reply, "longer than proven");
-	if (ms <= 0 && g->held && !g->lost && !g->meddled && left > 1)
+		bad_reply(c, a, reply, "longer than proven or leased");
+	if (ms <= 0 && g->held && !g->lost && !ask_unsure(g) && left > 1)
 		bad_reply(c, a, reply, "the grant is valid");
-}
-
-/* A lost event, from a push or as an answer of EVENTS: finds the name in it. */
-static struct holding *lost_event(struct caller *c, struct slice text)
-{
-	struct world *w = c->host->w;
-	int i;
-
-	if (text.len < 12 || !memmem(text.data, text.len, "\r\nlost\r\n", 8))
-		return NULL;
-	for (i = 0; i < w->lock_count; i++) {
-		char item[64];
-		int len = snprintf(item, sizeof(item), "\r\n%s\r\n", w->lock_name[i]);
-
-		if (memmem(text.data, text.len, item, (size_t)len))
-			break;
-	}
-	if (i == w->lock_count)
-		world_fail(w, -1, "a lost event names no lock of ours: %.*s", (int)text.len, text.data);
-	if (w->forces[i] && memmem(text.data, text.len, "\r\nforced\r\n", 10) && c->holding[i].held)
-		c->holding[i].lost = true;
-	if (!c->holding[i].held || (!c->holding[i].lost && !c->holding[i].meddled))
-		world_fail(w, i, "host %d client %u: a lost event of %s, and nothing was lost", c->host->index, c->conn,
-			   w->lock_name[i]);
-	w->stats->losses++;
-	return &c->holding[i];
-}
-
-void caller_pushed(struct caller *c, struct slice push)
-{
-	struct holding *g;
-
-	if (c->protocol != 3 || push.len == 0 || push.data[0] != '>')
-		world_fail(c->host->w, -1, "host %d client %u: not a push it may get: %.*s", c->host->index, c->conn,
-			   (int)push.len, push.data);
-	g = lost_event(c, push);
-	if (g)
-		g->lost = g->pushed = true;
-}
-
-static void events_answered(struct caller *c, struct slice reply)
-{
-	struct holding *g;
-
-	if (c->protocol == 3) {
-		if (!reply_begins(reply, "-ERR"))
-			world_fail(c->host->w, -1, "EVENTS under RESP3: %.*s", (int)reply.len, reply.data);
-		return;
-	}
-	if (reply.len == 0 || reply.data[0] != '*')
-		world_fail(c->host->w, -1, "EVENTS: %.*s", (int)reply.len, reply.data);
-	g = lost_event(c, reply);
-	if (g)
-		*g = (struct holding){ 0 };
 }
 
 static void hello_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -372,6 +512,9 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 		world_fail(c->host->w, -1, "HELLO: %.*s", (int)reply.len, reply.data);
 	c->id = (uint64_t)strtoll(id + 7, NULL, 10);
 	c->protocol = (int)a->token;
+	c->hellos_sent--;
+	for (int i = 0; i < LOCKS_MAX && c->protocol == 2; i++)
+		c->wait[i].blind = true;
 }
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -421,8 +564,17 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_LOCK:
 		lock_answered(c, a, reply);
 		break;
+	case COMMAND_ENQUEUE:
+		enqueue_answered(c, a, reply);
+		break;
+	case COMMAND_CANCEL:
+		cancel_answered(c, a, reply);
+		break;
 	case COMMAND_UNLOCK:
 		unlock_answered(c, a, reply);
+		break;
+	case COMMAND_RENEW:
+		renew_answered(c, a, reply);
 		break;
 	case COMMAND_DOWNGRADE:
 		downgrade_answered(c, a, reply);
@@ -431,7 +583,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		valid_answered(c, a, reply);
 		break;
 	case COMMAND_EVENTS:
-		events_answered(c, reply);
+		told_event(c, reply);
 		break;
 	case COMMAND_HELLO:
 		hello_answered(c, a, reply);

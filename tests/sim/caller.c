@@ -37,6 +37,19 @@ static void caller_event(struct caller *c, enum event_type type)
 	host_handle(c->host, &e);
 }
 
+static void forget_waits(struct caller *c)
+{
+	int i;
+
+	for (i = 0; i < LOCKS_MAX; i++)
+		if (c->wait[i].on) {
+			c->host->read_at_step[i] = 0; /* who stood behind it was not at the front */
+			if (c->wait[i].blind)
+				check_forget_last(c->host, i);
+		}
+	memset(c->wait, 0, sizeof(c->wait));
+}
+
 void caller_let_go(struct caller *c)
 {
 	int i;
@@ -44,6 +57,7 @@ void caller_let_go(struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
 	memset(c->holding, 0, sizeof(c->holding));
+	forget_waits(c);
 }
 
 static void caller_forget(struct caller *c)
@@ -52,7 +66,8 @@ static void caller_forget(struct caller *c)
 	c->state = CLIENT_OFF;
 	c->life++;
 	c->asking = c->half_closed = false;
-	c->queued = c->sent = 0;
+	c->queued = c->sent = c->hellos_sent = 0;
+	memset(c->enqueues_sent, 0, sizeof(c->enqueues_sent));
 	c->id = 0;
 	pipe_clear(&c->socket);
 }
@@ -94,6 +109,9 @@ static void caller_ask(struct caller *c, const struct ask *a)
 	char buffer[ASK_BYTES];
 	struct event e = { .type = EVENT_CLIENT_ASKED, .conn = c->conn };
 
+	/* All that was kept under RESP2 has been pushed since. */
+	for (int i = 0; i < LOCKS_MAX && c->protocol == 3; i++)
+		c->wait[i].blind = false;
 	c->current = *a;
 	c->current.order = ++c->host->order;
 	c->current.asked_at = c->host->w->sched.now;
@@ -191,6 +209,7 @@ void caller_close(struct caller *c)
 {
 	/* What it holds may be given to others from now on. */
 	memset(c->holding, 0, sizeof(c->holding));
+	forget_waits(c);
 	adapter_close(c);
 }
 
@@ -235,6 +254,16 @@ static bool holds_any(const struct caller *c)
 	return false;
 }
 
+static bool waits_any(const struct caller *c)
+{
+	int i;
+
+	for (i = 0; i < LOCKS_MAX; i++)
+		if (c->wait[i].on)
+			return true;
+	return false;
+}
+
 static void send_ask(struct caller *c)
 {
 	struct ask a = ask_choose(c);
@@ -242,12 +271,14 @@ static void send_ask(struct caller *c)
 	if (a.command == COMMAND_COUNT)
 		return;
 	c->sent++;
+	c->enqueues_sent[a.lock] += a.command == COMMAND_ENQUEUE;
+	c->hellos_sent += a.command == COMMAND_HELLO;
 	socket_say(c, SOCKET_ASK, &a);
 }
 
 static bool still_needed(struct caller *c)
 {
-	return !c->host->w->quiet || c->sent || holds_any(c) || !c->done;
+	return !c->host->w->quiet || c->sent || holds_any(c) || waits_any(c) || !c->done;
 }
 
 static void caller_think(void *client, uint64_t life)

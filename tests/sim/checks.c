@@ -44,7 +44,7 @@ bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !g->meddled && c->host->broker &&
+	return g->held && !g->lost && !ask_unsure(g) && c->host->broker &&
 		host_now(c->host) < broker_safe_until(c->host->broker);
 }
 
@@ -79,6 +79,13 @@ static void check_exclusive(struct caller *c, const struct ask *a, int64_t token
 		}
 }
 
+const struct ask *check_waiting_ask(const struct caller *c, int lock)
+{
+	if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)
+		return &c->current;
+	return c->wait[lock].on && !c->wait[lock].blind ? &c->wait[lock].ask : NULL;
+}
+
 static void check_fifo(struct caller *c, const struct ask *a)
 {
 	struct world *w = c->host->w;
@@ -86,14 +93,14 @@ static void check_fifo(struct caller *c, const struct ask *a)
 
 	for (i = 0; i < c->host->client_count; i++) {
 		struct caller *o = &c->host->clients[i];
-		const struct ask *b = &o->current;
+		const struct ask *b = check_waiting_ask(o, a->lock);
 
-		if (o == c || !o->asking || b->command != COMMAND_LOCK || b->lock != a->lock || b->order > a->order)
-			continue;
-		if (o->state != CLIENT_ON || o->half_closed)
+		if (o == c || !b || b->order > a->order || o->state != CLIENT_ON || o->half_closed)
 			continue;
 		if (b->wait_ms >= 0 && b->asked_at + b->wait_ms * MS <= w->sched.now)
 			continue; /* it is on its way out */
+		if (o->asking && (o->current.command == COMMAND_RESET || o->current.command == COMMAND_QUIT))
+			continue; /* it takes all back in this very event */
 		world_fail(w, a->lock, "host %d: client %u was granted %s before client %u, which asked earlier",
 			   c->host->index, c->conn, w->lock_name[a->lock], o->conn);
 	}
@@ -182,6 +189,22 @@ static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->conf.handoff_max);
 }
 
+void check_forget_last(struct host *h, int lock)
+{
+	h->tokens_of[lock].last_shared = h->w->tokens_of[lock].last_shared = false;
+}
+
+/* Perhaps: under RESP2 a queued wait ends before that is read. */
+static bool granted_unseen(const struct host *h, int lock)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
+			return true;
+	return false;
+}
+
 /* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
 static void check_token(struct caller *c, const struct ask *a, int64_t token)
 {
@@ -192,7 +215,8 @@ static void check_token(struct caller *c, const struct ask *a, int64_t token)
 	if (token <= floor)
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s is not larger than %" PRId64
 			   " before it", c->host->index, c->conn, token, w->lock_name[a->lock], floor);
-	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last)
+	if (a->shared && t->last_shared && czxid_of(token) == czxid_of(t->last) && token != t->last &&
+	    !granted_unseen(c->host, a->lock))
 		world_fail(w, a->lock, "host %d client %u: token %" PRId64 " of %s, and it joined those who read with %" PRId64,
 			   c->host->index, c->conn, token, w->lock_name[a->lock], t->last);
 	t->last = token;
@@ -251,12 +275,27 @@ static void void_grants(struct host *h)
 				h->clients[i].holding[lock].lost = true;
 }
 
-void check_before(struct host *h, const struct event *e)
+/* Deadlines are applied before the event: what is due now is over, whatever else happens. */
+static void end_due(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < LOCKS_MAX; lock++) {
+			struct holding *g = &h->clients[i].holding[lock];
+			struct wait *wait = &h->clients[i].wait[lock];
+
+			if (g->held && !g->lost && g->lease_until <= h->w->sched.now)
+				g->lost = g->by_lease = true;
+			if (wait->on && !wait->over_at && wait->ask.asked_at + wait->ask.wait_ms * MS <= h->w->sched.now)
+				wait->over_at = h->w->sched.now;
+		}
+}
+
+static void check_session(struct host *h, const struct event *e)
 {
 	int64_t safe;
 
-	if (h->conf.standalone)
-		return;
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;
@@ -264,6 +303,13 @@ void check_before(struct host *h, const struct event *e)
 	}
 	if ((safe != INT64_MIN && host_now(h) >= safe) || e->type == EVENT_ZK_EXPIRED)
 		void_grants(h);
+}
+
+void check_before(struct host *h, const struct event *e)
+{
+	if (!h->conf.standalone)
+		check_session(h, e);
+	end_due(h);
 }
 
 /* Holders that get pushes are told of a loss at once; the timer is set so that nobody is told late. */
@@ -277,16 +323,43 @@ static void check_told(struct host *h)
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
 
-			any = any || (g->held && !g->lost);
-			if (check_grant_valid(c, lock) && !h->holds[c->conn])
+			any = any || (g->held && !g->lost && !ask_unsure(g));
+			if (!ask_unsure(g) && check_grant_valid(c, lock) && !h->holds[c->conn])
 				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
 					   h->index, c->conn, h->w->lock_name[lock]);
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
+			if (g->held && !g->lost && !ask_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
+				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
 	if (any && !h->conf.standalone && broker_deadline(h->broker) > broker_safe_until(h->broker))
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
+}
+
+/* The end of a queued wait is told in time: once it has run out, a sixth of T is left to learn what is to be told. */
+static void check_wait(struct caller *c, int lock)
+{
+	const struct wait *wait = &c->wait[lock];
+	struct world *w = c->host->w;
+	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 : wait->ask.asked_at + wait->ask.wait_ms * MS;
+
+	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)
+		return;
+	if (wait->over_at && end <= w->sched.now)
+		world_fail(w, lock, "host %d client %u: its wait for %s ran out and it was not told", c->host->index,
+			   c->conn, w->lock_name[lock]);
+	if (broker_deadline(c->host->broker) - c->host->offset > end)
+		world_fail(w, lock, "host %d: the timer comes after the end of a wait", c->host->index);
+}
+
+static void check_waits(struct host *h)
+{
+	int i, lock;
+
+	for (i = 0; i < h->client_count; i++)
+		for (lock = 0; lock < h->w->lock_count; lock++)
+			check_wait(&h->clients[i], lock);
 }
 
 void check_after(struct host *h)
@@ -294,6 +367,7 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	check_waits(h);
 	readers_check_together(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
@@ -433,7 +507,7 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || check_waiting_ask(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -466,10 +540,9 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
-			const struct caller *c = &w->hosts[h].clients[i];
+			const struct ask *a = check_waiting_ask(&w->hosts[h].clients[i], lock);
 
-			if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-			    c->current.asked_at < since && has_znode(&w->hosts[h], dir, since))
+			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}
 	return false;
@@ -514,7 +587,7 @@ static void check_moves(struct world *w, int lock)
 	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
-		if (h->clients[i].holding[lock].held)
+		if (h->clients[i].holding[lock].held || (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
 			return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);

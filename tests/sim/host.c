@@ -102,7 +102,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		if (e->type == EFFECT_REPLY)
 			caller_replied(&h->clients[e->conn], text);
 		else if (e->type == EFFECT_PUSH)
-			caller_pushed(&h->clients[e->conn], text);
+			told_pushed(&h->clients[e->conn], text);
 		else
 			caller_close(&h->clients[e->conn]);
 		break;

@@ -15,6 +15,7 @@ SETTLE = "daemon/core/settle.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 LEFTOVER = "daemon/core/leftover.c"
+CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
@@ -108,8 +109,7 @@ MUTANTS = [
          "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
          "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
     ("the token forgets the hand-offs", [
-        (SETTLE, "client_reply_integer(client, (c->czxid << 10) | c->handoffs);",
-         "client_reply_integer(client, c->czxid << 10);")], 100),
+        (SETTLE, "request_grant(r, (c->czxid << 10) | c->handoffs);", "request_grant(r, c->czxid << 10);")], 100),
     ("a claim goes back only when a grant has ended", [
         (SETTLE,
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
@@ -119,11 +119,11 @@ MUTANTS = [
     ("the entitlement of next is forgotten", [
         (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000, "storm"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (SETTLE,
          "\tif (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))\n\t\treturn false;\n",
-         "")], 100, "storm"),
+         "")], 1000, "storm"),
     ("next is granted past who stands between", [
         (CLAIM,
          "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR) {",
@@ -193,7 +193,7 @@ MUTANTS = [
         (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
-         "if (mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
+         "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
          "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
     ("who joins readers is no hand-off", [
         (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",
@@ -224,10 +224,10 @@ MUTANTS = [
     ("nobody hears of a downgrade", [
         (COMMAND, "\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
     ("an upgrade waits", [
-        (COMMAND, "\tif (g) {\n\t\treenter(c, g, options.mode);",
-         "\tif (g && (g->lost || mode_covers(g->mode, options.mode))) {\n\t\treenter(c, g, options.mode);")], 100),
+        (COMMAND, "\tif (g)\n\t\treenter(c, g, &terms);",
+         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms);")], 100),
     ("an upgrade is a re-entry", [
-        (COMMAND, "\tif (!mode_covers(g->mode, mode)) {", "\tif (false) {")], 100),
+        (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
         (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
@@ -245,10 +245,52 @@ MUTANTS = [
     ("a writer behind its host's shared claim queues next only when that goes back", [
         (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
-    ("a next that cannot serve the head stays", [
-        (SETTLE, "return head ? !mode_covers(next->mode, head->mode) : held", "return !head && held")], 10000),
     ("the loss is not told", [
-        (GRANT, "\t\tclient_tell_lost(g->client, g);\n", "")], 100),
+        (GRANT, "\tclient_tell_lost(g->client, g);\n", "")], 100),
+    ("the end of a lease is not told", [
+        (GRANT,
+         "\t\tb->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
+         "\t\tb->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
+    ("the token after the end of a lease is not larger", [
+        (SETTLE,
+         "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
+         "\tif (mode_conflicts(c->granted_mode, mode) && (TAILQ_EMPTY(&lock->lost) ||\n"
+         "\t    TAILQ_LAST(&lock->lost, grant_list)->loss != LOSS_LEASE))\n\t\tc->handoffs++;")], 100),
+    ("a lease ends when somebody else wants the lock", [
+        ("daemon/core/broker.c",
+         "\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n",
+         "\t\tif (container_of(t, struct grant, lease)->lock->request_count)\n"
+         "\t\t\tgrant_lose(container_of(t, struct grant, lease), LOSS_LEASE);\n")], 100),
+    ("a re-entry shortens the lease", [
+        (GRANT, "\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
+    ("a re-entry without a lease keeps that of before", [
+        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&b->timers, &g->lease);\n\telse if (lease_ns >",
+         "\tif (lease_ns >")], 100),
+    ("RENEW answers and does nothing", [
+        (COMMAND, "\tgrant_renew(g, lease_ns);\n", "")], 100),
+    ("VALID knows nothing of leases", [
+        (COMMAND, "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));",
+         "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, INT64_MAX);")], 100),
+    ("CANCEL answers 1 and the wait goes on", [
+        (COMMAND, "\tif (r) {\n\t\trequest_end(r);\n", "\tif (r) {\n")], 100),
+    ("a cancelled wait leaves its claim behind", [
+        (COMMAND, "\t\trequest_end(r);\n\t\tc->broker",
+         "\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
+         "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
+         "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
+    ("the end of a request is not looked at", [
+        (REQUEST, "\tbytes_free(&r->data);\n\tmem_free(r);\n\tlock_touch(lock);\n",
+         "\tbytes_free(&r->data);\n\tmem_free(r);\n")], 1000),
+    ("a queued wait that ran out is not told", [
+        (REQUEST, "\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
+    ("a queued wait that was granted is not told", [
+        (REQUEST, "\t\tclient_tell_granted(client, bytes_view(&lock->name), token);", "\t\t;")], 100),
+    ("a queued wait that failed is not told", [
+        (REQUEST, "\t\tclient_tell_failed(client, bytes_view(&lock->name), code, sentence);", "\t\t;")], 300),
+    ("two requests of one client for one name", [
+        (COMMAND, "\telse if (lock && request_find(lock, c))\n", "\telse if (false)\n")], 100),
+    ("RESET and the end of a client leave the queued waits", [
+        (CLIENT, "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
     ("kazoo's directory is joined under Curator's tags", [
         (FLAVOUR, '{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
     ("a writer is named as a mutex is", [
@@ -274,8 +316,8 @@ MUTANTS = [
         (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",
          "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 5000, "resets"),
     ("who loses a lock by force is not told", [
-        (REVOKE, "\tgrant_lose_all(lock);\n",
-         "\twhile ((g = TAILQ_FIRST(&lock->grants)))\n\t\tgrant_end(g);\n")], 100),
+        (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);\n",
+         "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
     ("the znode is deleted although the owner answered", [
         (DEMAND, "\tif (holders == REVOKE_NOT_MINE)", "\tif (true)")], 1000),
     ("the znode is deleted and nobody is asked", [

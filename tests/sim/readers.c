@@ -5,27 +5,35 @@ enum { LOOK_EVERY_NS = 1500000000, ROOM_FOR_NEXT = 1000 };
 
 static const int64_t WITHIN = 5 * SECOND;
 
-/* The request that its host has to serve first; NULL. */
-static const struct caller *front(const struct host *h, int lock)
+/* What a client waits with, and who it is. */
+struct front {
+	const struct caller *caller; /* NULL: nobody waits, or it is not known who is first */
+	const struct ask *ask;
+};
+
+/* The request that its host has to serve first. */
+static struct front front(const struct host *h, int lock)
 {
-	const struct caller *first = NULL;
+	struct front first = { 0 };
 	int i;
 
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
+		const struct ask *a = check_waiting_ask(c, lock);
 
-		if (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock &&
-		    (!first || c->current.order < first->current.order))
-			first = c;
+		if (c->wait[lock].on && c->wait[lock].blind)
+			return (struct front){ 0 };
+		if (a && (!first.ask || a->order < first.ask->order))
+			first = (struct front){ c, a };
 	}
 	return first;
 }
 
 /* It will go on waiting: no end of its own is near. */
-static bool stays(const struct caller *c, int64_t now)
+static bool stays(struct front f, int64_t now)
 {
-	return c->state == CLIENT_ON && !c->half_closed &&
-	       (c->current.wait_ms < 0 || c->current.asked_at + c->current.wait_ms * MS > now);
+	return f.caller->state == CLIENT_ON && !f.caller->half_closed &&
+	       (f.ask->wait_ms < 0 || f.ask->asked_at + f.ask->wait_ms * MS > now);
 }
 
 /* What the clients of a host hold of a lock. */
@@ -43,7 +51,7 @@ static struct held held_of(const struct host *h, int lock)
 		const struct holding *g = &h->clients[i].holding[lock];
 
 		held.latest = g->held && g->since > held.latest ? g->since : held.latest;
-		held.meddled = held.meddled || (g->held && g->meddled);
+		held.meddled = held.meddled || (g->held && ask_unsure(g));
 		held.readers = held.readers || (g->held && !g->lost && g->shared);
 		held.writer = held.writer || (g->held && !g->lost && !g->shared);
 	}
@@ -61,15 +69,19 @@ static bool may_join(const struct host *h, int lock)
 void readers_check_together(struct host *h)
 {
 	struct world *w = h->w;
-	int lock;
+	int i, lock;
 
+	/* Who stood behind somebody who goes in this very event was not at the front when its deadlines were applied. */
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].going)
+			return;
 	for (lock = 0; lock < w->lock_count; lock++) {
 		bool served = h->read_at_step[lock] == w->sched.steps || may_join(h, lock);
-		const struct caller *c = served ? front(h, lock) : NULL;
+		struct front f = served ? front(h, lock) : (struct front){ 0 };
 
-		if (c && c->current.shared && c->current.asked_at < w->sched.now && stays(c, w->sched.now))
+		if (f.ask && f.ask->shared && f.ask->asked_at < w->sched.now && stays(f, w->sched.now))
 			world_fail(w, lock, "host %d: others read %s, and client %u, who is next, does not", h->index,
-				   w->lock_name[lock], c->conn);
+				   w->lock_name[lock], f.caller->conn);
 	}
 }
 
@@ -120,25 +132,25 @@ static void look_at(struct host *h, int lock)
 	int64_t since = w->sched.now - WITHIN;
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	const struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
-	const struct caller *c = front(h, lock);
+	struct front f = front(h, lock);
 	struct held held = held_of(h, lock);
 	struct queue q;
 
-	if (!c || !dir || !h->broker || h->stopping || !stays(c, w->sched.now) || c->current.asked_at > since)
+	if (!f.ask || !dir || !h->broker || h->stopping || !stays(f, w->sched.now) || f.ask->asked_at > since)
 		return;
 	if (w->last_fault > since || held.meddled || held.writer || moved(w, dir, lock, since))
 		return;
-	q = queue_of(h, dir, c->current.shared);
+	q = queue_of(h, dir, f.ask->shared);
 	/* The directory of one near its wrap takes no more; an operator who deletes next is noticed late. */
-	if (held.readers && !c->current.shared) {
+	if (held.readers && !f.ask->shared) {
 		if (q.own && !q.own_writers && h->conf.limits.session_path_bytes > ROOM_FOR_NEXT &&
 		    !w->mix->near_wrap && !w->mix->operator_every_ms)
 			world_fail(w, lock, "host %d: client %u waits for %s behind its host's shared claim, and next is not queued",
-				   h->index, c->conn, w->lock_name[lock]);
+				   h->index, f.caller->conn, w->lock_name[lock]);
 		return;
 	}
 	if (q.entitled && (held.readers ? !q.others && held.latest <= since : h->moved_at[lock] <= since))
-		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, c->conn,
+		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, f.caller->conn,
 			   w->lock_name[lock]);
 }
 

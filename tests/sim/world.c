@@ -29,7 +29,7 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 12, 3, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0 }, .foreign_every_ms = 4000 },
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
-	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4 },
+	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4, .plain_percent = 70 },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
@@ -143,7 +143,8 @@ static void locks_init(struct world *w)
 static struct broker_limits limits_choose(struct world *w)
 {
 	struct broker_limits l = {
-		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_uid = 100,
+		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
+		.requests_per_uid = 100,
 		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100, .session_path_bytes = 100000,
 	};
 
@@ -151,6 +152,7 @@ static struct broker_limits limits_choose(struct world *w)
 		return l;
 	l.locks = 2;
 	l.requests_per_lock = 2;
+	l.requests_per_client = 2;
 	l.requests_per_uid = 3;
 	l.grants_per_client = 2;
 	l.grants_per_uid = 3;
@@ -200,6 +202,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->mix = mix_choose(&w->rng);
 	if (mix)
 		w->mix = mix_find(mix);
+	w->plain = rng_percent(&w->rng, w->mix->plain_percent);
 	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
 	w->tick = ticks[rng_below(&w->rng, 3)];
 	w->timeout = w->tick * rng_between(&w->rng, 5, 9);
@@ -231,7 +234,7 @@ static bool clients_finished(const struct world *w)
 			if (!c->done || c->sent)
 				return false;
 			for (lock = 0; lock < LOCKS_MAX; lock++)
-				if (c->holding[lock].held)
+				if (c->holding[lock].held || c->wait[lock].on)
 					return false;
 		}
 	return true;
@@ -240,7 +243,7 @@ static bool clients_finished(const struct world *w)
 static void describe_waiters(struct world *w, char *text, size_t size)
 {
 	size_t len = 0;
-	int h, i;
+	int h, i, lock;
 
 	text[0] = '\0';
 	for (h = 0; h < w->host_count; h++)
@@ -254,6 +257,10 @@ static void describe_waiters(struct world *w, char *text, size_t size)
 				len += (size_t)snprintf(text + len, size - len, " host %d was never audited clean;", h);
 			else if (len < size && !c->done)
 				len += (size_t)snprintf(text + len, size - len, " host %d client %d was never granted;", h, i);
+			for (lock = 0; lock < w->lock_count && len < size; lock++)
+				if (c->wait[lock].on)
+					len += (size_t)snprintf(text + len, size - len, " host %d client %d has queued for %s;", h,
+								i, w->lock_name[lock]);
 		}
 }
 

@@ -22,7 +22,7 @@ enum {
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 8,
+	ASK_WORDS = 9,
 	ASK_BYTES = 128,
 };
 
@@ -49,6 +49,7 @@ struct mix {
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
+	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
 	uint64_t steps;                 /* 0: the usual number */
@@ -60,6 +61,7 @@ struct ask {
 	int lock, target;
 	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
+	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
@@ -71,8 +73,19 @@ struct holding {
 	bool held, shared;
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
+	bool by_lease;     /* lost, because its lease ran out */
 	bool meddled;      /* an operator deleted its znode */
+	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
+	int64_t lease_until; /* INT64_MAX: none */
+};
+
+/* A wait by ENQUEUE as the model sees it. */
+struct wait {
+	bool on;
+	bool blind;        /* under RESP2 its end is known only once it was read */
+	int64_t over_at;   /* when its broker could first see that its time had run out; 0: not yet */
+	struct ask ask;
 };
 
 /* What the next token must be larger than. */
@@ -104,6 +117,8 @@ struct caller {
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
+	struct wait wait[LOCKS_MAX];
+	int enqueues_sent[LOCKS_MAX], hellos_sent; /* not answered yet */
 };
 
 /* What a dead process of the daemon left in its file of one session. */
@@ -159,6 +174,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -178,6 +194,7 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	bool plain;              /* no leases, no queued waits */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
 	int64_t last_fault, quiet_at;
@@ -238,7 +255,6 @@ void saved_holder(struct host *h, uint32_t conn, bool holds);
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
 void caller_begin(struct caller *c);
 void caller_replied(struct caller *c, struct slice reply);
-void caller_pushed(struct caller *c, struct slice push);
 /* It holds nothing any more, by what it asked for or because it is gone. */
 void caller_let_go(struct caller *c);
 /* The broker wants the connection closed. */
@@ -253,6 +269,19 @@ struct ask ask_choose(struct caller *c);
 /* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Whether the model knows for certain that the grant was not lost unseen. */
+bool ask_unsure(const struct holding *g);
+/* What a grant made now is. */
+struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token);
+/* A level more. */
+void ask_reentered(struct caller *c, const struct ask *a);
+
+/* told.c: what a client is told by events */
+void told_pushed(struct caller *c, struct slice push);
+/* Of a grant made, or entered again, that is read later: it may be lost by then, and its lease is not known. */
+void told_late(struct holding *g);
+/* The answer of EVENTS. */
+void told_event(struct caller *c, struct slice reply);
 
 /* checks.c */
 void check_grant(struct caller *c, const struct ask *a, int64_t token);
@@ -270,6 +299,10 @@ void check_audited(struct caller *c, const struct ask *a);
 void clutter_start(struct world *w);
 /* Is it inside what its broker can prove? */
 bool check_grant_valid(const struct caller *c, int lock);
+/* A grant may have been made since that was not seen: who reads next joins nobody known. */
+void check_forget_last(struct host *h, int lock);
+/* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
+const struct ask *check_waiting_ask(const struct caller *c, int lock);
 bool check_is_meddled(const struct world *w, int64_t token);
 
 bool check_is_reader(const struct znode *n);

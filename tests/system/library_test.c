@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { HANDLES = 4, WORDS = 8 };
+enum { HANDLES = 4, WORDS = 10 };
 
 static const char *const results[] = {
 	"OK",     "TAKEN",    "LOST",        "NOTHELD",  "DEADLOCK", "BADNAME", "LIMIT",
@@ -83,7 +83,8 @@ static void command(struct lb *lb, int argc, char **argv)
 
 static void event(struct lb *lb, int64_t timeout_ms)
 {
-	static const char *const types[] = { "LOST", "JEOPARDY", "SAFE", "REVOKE", "OTHER" };
+	static const char *const types[] = { "LOST",	"JEOPARDY", "SAFE",   "REVOKE",
+					     "GRANTED", "TIMEOUT",  "FAILED", "OTHER" };
 	struct lb_event e;
 	enum lb_result r = lb_event(lb, timeout_ms, &e);
 
@@ -91,6 +92,23 @@ static void event(struct lb *lb, int64_t timeout_ms)
 		printf("%s %s %" PRId64 " %" PRId64 " %s\n", types[e.type], e.name, e.token, e.ms, e.reason);
 	else
 		tell(&lb, r);
+}
+
+/* The words after the name: "wait", "lease" and "data", each with its value. */
+static struct lb_options options_of(int argc, char **argv)
+{
+	struct lb_options o = LB_OPTIONS;
+	int i;
+
+	for (i = 0; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "wait") == 0)
+			o.timeout_ms = atoll(argv[i + 1]);
+		else if (strcmp(argv[i], "lease") == 0)
+			o.lease_ms = atoll(argv[i + 1]);
+		else
+			o.data = argv[i + 1];
+	}
+	return o;
 }
 
 static void nothing(int which)
@@ -110,6 +128,7 @@ static void interrupt(void)
 static void carry_out(int argc, char **argv)
 {
 	struct lb **lb = &handles[argc > 1 ? atoi(argv[1]) : 0];
+	struct lb_options options = options_of(argc - 3, argv + 3);
 
 	number = 0;
 	if (strcmp(argv[0], "open") == 0)
@@ -122,6 +141,14 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_lock_timeout(*lb, argv[2], atoll(argv[3]), &number));
 	else if (strcmp(argv[0], "try") == 0)
 		tell(lb, lb_try(*lb, argv[2], NULL));
+	else if (strcmp(argv[0], "lock_with") == 0)
+		tell(lb, lb_lock_with(*lb, argv[2], &options, &number));
+	else if (strcmp(argv[0], "enqueue") == 0)
+		tell(lb, lb_enqueue(*lb, argv[2], argc > 3 ? &options : NULL));
+	else if (strcmp(argv[0], "cancel") == 0)
+		tell(lb, lb_cancel(*lb, argv[2]));
+	else if (strcmp(argv[0], "renew") == 0)
+		tell(lb, lb_renew(*lb, argv[2], atoll(argv[3])));
 	else if (strcmp(argv[0], "shared") == 0)
 		tell(lb, lb_lock_shared(*lb, argv[2], atoll(argv[3]), &number));
 	else if (strcmp(argv[0], "downgrade") == 0)

@@ -497,6 +497,12 @@ def test_who_sees_the_command(broker):
     p.wait()
 
 
+def test_who_tells_what_the_holder_wants_to_be_known(broker):
+    done = run(broker, "lock", "-d", "10.0.0.1:80", "a", "--", *command(broker, "who", "a"))
+    assert "10.0.0.1:80" in done.stdout and done.returncode == 0
+    assert run(broker, "lock", "-d", "", "a", "--", "true").returncode == 64
+
+
 def test_ping_info_version_help(broker):
     assert run(broker, "ping").stdout.startswith("PONG")
     text = run(broker, "info").stdout

@@ -229,7 +229,7 @@ def test_events(own_zk, daemons, programs):
     assert re.fullmatch(r"JEOPARDY  0 \d+ ", answer) and int(answer.split()[2]) > 0
     # The loss arrives while another call waits, and is kept.
     assert p.do("timeout 0 b 2500").startswith("UNAVAILABLE ")
-    assert p.do("event 0 -1") == f"LOST a {token} 0 "
+    assert p.do("event 0 -1") == f"LOST a {token} 0 session"
     assert p.do("event 0 0").startswith("NONE ")
     assert p.do("valid 0 a") == "OK 0"
     zk.signal(signal.SIGCONT)
@@ -257,6 +257,88 @@ def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
     standalone.signal(signal.SIGTERM)
     assert p.do("event 0 10000") == f"REVOKE a {token} 0 stopping"
     assert p.do("lock 0 b").startswith("DRAINING ")
+    assert p.do("unlock 0 a") == "OK 0"
+    assert standalone.process.wait(harness.PATIENCE) == 0
+
+
+def test_leases(broker, programs, clients):
+    c = clients(broker)
+    p = programs(broker.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock_with 0 a lease 60000 data hello"))
+    assert c.call("HOLDERS", "a")[0]["data"] == "hello"
+    assert 0 < token_of(p.do("valid 0 a")) <= 60000
+    assert p.do("renew 0 a 700") == "OK 0"
+    assert 0 < token_of(p.do("valid 0 a")) <= 700
+    assert p.do("event 0 20000") == f"LOST a {token} 0 lease"
+    assert p.do("valid 0 a") == "OK 0"
+    assert p.do("unlock 0 a").startswith("LOST ")
+    assert p.do("renew 0 a 1000").startswith("NOTHELD ")
+    assert p.do("renew 0 a 0").startswith("REFUSED ")
+    assert p.do("lock_with 0 a data " + "x" * 513).startswith("REFUSED ")
+    # None is later than any: from the second call on it has no end.
+    token = token_of(p.do("lock_with 0 a lease 200 wait 20000"))
+    assert p.do("lock 0 a") == f"OK {token}"
+    assert token_of(p.do("valid 0 a")) > 200
+
+
+def test_a_lease_that_had_to_be_waited_for_counts_from_its_grant(broker, programs, clients):
+    c = clients(broker)
+    c.call("LOCK", "a")
+    p = programs(broker.socket)
+    p.do("open 0")
+    p.tell("lock_with 0 a lease 3000")
+    time.sleep(1.5)
+    c.call("UNLOCK", "a")
+    token_of(p.hear())
+    assert 2000 < token_of(p.do("valid 0 a")) <= 3000
+
+
+def test_validity_knows_the_lease_while_the_daemon_hangs(broker, programs):
+    p = programs(broker.socket)
+    p.do("open 0")
+    token_of(p.do("lock_with 0 a lease 1000"))
+    broker.signal(signal.SIGSTOP)
+    try:
+        assert token_of(p.do("valid 0 a")) <= 1000
+        time.sleep(1)
+        assert p.do("valid 0 a") == "OK 0"
+    finally:
+        broker.signal(signal.SIGCONT)
+
+
+def test_queued_waits(broker, programs, clients):
+    c = clients(broker)
+    for name in "abc":
+        c.call("LOCK", name)
+    p = programs(broker.socket)
+    p.do("open 0")
+    assert p.do("enqueue 0 a") == "OK 0"
+    assert p.do("enqueue 0 a").startswith("REFUSED ")
+    assert p.do("enqueue 0 b wait 50") == "OK 0"
+    assert p.do("enqueue 0 c lease 60000") == "OK 0"
+    assert p.do("event 0 20000") == "TIMEOUT b 0 0 "
+    assert p.do("cancel 0 a") == "OK 0"
+    assert p.do("cancel 0 a").startswith("NONE ")
+    assert p.do("valid 0 c") == "OK 0"
+    c.call("RESET")
+    answer = p.do("event 0 20000")
+    assert re.fullmatch(r"GRANTED c \d+ 0 ", answer)
+    assert 0 < token_of(p.do("valid 0 c")) <= 60000
+    assert p.do("enqueue 0 c") == "OK 0"
+    assert p.do("event 0 20000") == answer
+    assert token_of(p.do("valid 0 c")) > 0
+    assert p.do("unlock 0 c") == "OK 0" and p.do("unlock 0 c") == "OK 0"
+    assert p.do("valid 0 c") == "OK 0"
+    assert p.do("enqueue 0 ..").startswith("BADNAME ")
+
+
+def test_a_queued_wait_that_fails(standalone, programs):
+    p = programs(standalone.socket)
+    for line in ("open 0", "open 1", "lock 0 a", "enqueue 1 a"):
+        p.do(line)
+    standalone.signal(signal.SIGTERM)
+    assert p.do("event 1 10000") == "FAILED a 0 0 the daemon is stopping"
     assert p.do("unlock 0 a") == "OK 0"
     assert standalone.process.wait(harness.PATIENCE) == 0
 

@@ -64,6 +64,32 @@ def test_redis_cli_can_do_everything_by_hand(broker, clients, options):
     assert rest[10] == "RESET"
 
 
+def test_redis_cli_leases_and_queues_by_hand(broker, clients):
+    clients(broker).call("LOCK", "taken")
+    lines = redis_cli(broker, stdin="""
+        LOCK a LEASE 60000 DATA "two words"
+        VALID a
+        RENEW a 1000
+        ENQUEUE a
+        EVENTS
+        ENQUEUE taken WAIT 10
+        EVENTS
+        ENQUEUE taken
+        CANCEL taken
+        CANCEL taken
+        RENEW a 10
+        EVENTS
+        RENEW a 10
+    """).splitlines()
+    token, valid, *rest = [line for line in lines if line]
+    assert int(token) > 0 and 0 < int(valid) <= 60000
+    assert rest[:7] == ["1", "QUEUED", "granted", "a", token, "QUEUED", "timeout"]
+    # The granted re-entry asked for no lease; RENEW gives it one again.
+    assert rest[7:12] == ["taken", "QUEUED", "1", "0", "1"]
+    assert rest[12:16] == ["lost", "a", token, "lease"]
+    assert rest[16].startswith("NOTHELD ")
+
+
 def test_redis_cli_looks_at_locks(broker, clients, options):
     a = clients(broker)
     token = a.call("LOCK", "orders/42")

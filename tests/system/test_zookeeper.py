@@ -72,6 +72,20 @@ def test_an_unlocked_lock_leaves_no_contender(daemons, zk, root, clients, kazoo_
         use_once(c, k, root)
 
 
+def test_a_wait_that_is_cancelled_on_its_way_leaves_nothing(daemons, zk, root, clients, kazoo_client):
+    """ENQUEUE and CANCEL in one packet: the create was sent, and is taken back."""
+    d = daemons(zk, root, locks__linger_ms=0)
+    c = clients(d)
+    for i in range(50):
+        c.send_raw(harness.encode("ENQUEUE", f"n{i}") + harness.encode("CANCEL", f"n{i}"))
+        assert (c.reply(), c.reply()) == ("QUEUED", 1)
+    harness.wait_until(lambda: d.info("locks")["claims"] == "0", "the claims to go")
+    assert c.quiet()
+    k = kazoo_client(zk)
+    names = [n for n in k.get_children(root) if n.startswith("n")]
+    assert [k.get_children(f"{root}/{n}") for n in names] == [[]] * len(names)
+
+
 def test_directories_that_nobody_uses_go_and_come_again(own_zk, daemons, clients, kazoo_client):
     """Pitfall 23. They are containers: the server deletes them once they are empty, here at once instead of every minute."""
     zk = own_zk(jvm=["-Dznode.container.checkIntervalMs=100"])

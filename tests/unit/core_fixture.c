@@ -22,7 +22,8 @@ struct fixture *fixture_new(bool standalone)
 		.handoff_ns = 100 * MS,
 		.grant_min_ns = 1000 * MS,
 		.stop_timeout_ns = 5000 * MS,
-		.limits = { .clients = 64, .clients_per_uid = 64, .locks = 100, .requests_per_lock = 10, .requests_per_uid = 20,
+		.limits = { .clients = 64, .clients_per_uid = 64, .locks = 100, .requests_per_lock = 10, .requests_per_client = 20,
+			    .requests_per_uid = 20,
 			    .grants_per_client = 5, .grants_per_uid = 50, .events_per_client = 8,
 			    .session_path_bytes = 10000 },
 	};

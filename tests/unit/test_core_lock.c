@@ -140,9 +140,10 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "LOCK .", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
-	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]");
-	fixture_say(f, 0, "LOCK",
-		    "-ERR wrong number of arguments for 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]");
+	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: "
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]");
+	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: "
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
 	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
 	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");
@@ -159,7 +160,7 @@ static void limits_hold_at_and_one_past(void **state)
 		assert_true(f->replies[0].data[0] == ':');
 		bytes_clear(&f->replies[0]);
 	}
-	fixture_say(f, 0, words, "-LIMIT this client holds as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, words, "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
 	fixture_say(f, 0, "UNLOCK 0", ":0");
 	fixture_ask(f, 0, words);
 	assert_true(f->replies[0].data[0] == ':');
@@ -253,9 +254,9 @@ static void holders_and_queue_are_shown(void **state)
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_pass(f, 20);
-	fixture_say(f, 2, "HOLDERS a", "*1 *24 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
+	fixture_say(f, 2, "HOLDERS a", "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :20 $6 age_ms :0 "
-		    "$5 znode $0");
+		    "$5 znode $0  $8 lease_ms $-1 $4 data $0");
 	fixture_say(f, 2, "QUEUE a", "*1 *20 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $9 waited_ms :20 $8 position :1 $5 znode $0");
 	fixture_say(f, 2, "LOCKS a*", "*1 *10 $4 name $1 a $5 state $5 local $7 holders :1 $7 waiters :1 $5 token :1024");

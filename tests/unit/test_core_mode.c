@@ -147,10 +147,12 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 	fixture_say(f, 0, "DOWNGRADE a", ":1024");
 	fixture_say(f, 0, "LOCK a", upgrade);
 	fixture_say(f, 3, "HOLDERS a",
-		    "*2 *24 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 $7 command $4 test "
-		    "$4 mode $6 shared $5 depth :2 $5 token :1024 $7 held_ms :0 $6 age_ms :0 $5 znode $0  "
-		    "*24 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 $7 command $4 test "
-		    "$4 mode $6 shared $5 depth :1 $5 token :1025 $7 held_ms :0 $6 age_ms :0 $5 znode $0");
+		    "*2 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 $7 command $4 test "
+		    "$4 mode $6 shared $5 depth :2 $5 token :1024 $7 held_ms :0 $6 age_ms :0 "
+		    "$5 znode $0  $8 lease_ms $-1 $4 data $0  "
+		    "*28 $4 host $5 alpha $6 client :2 $4 name $0  $3 pid :101 $3 uid :1000 $7 command $4 test "
+		    "$4 mode $6 shared $5 depth :1 $5 token :1025 $7 held_ms :0 $6 age_ms :0 "
+		    "$5 znode $0  $8 lease_ms $-1 $4 data $0");
 	fixture_say(f, 0, "UNLOCK a TOKEN 1024", ":1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 2, "");
@@ -162,7 +164,8 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 static void words_of_lock_come_in_any_order(void **state)
 {
 	struct fixture *f = *state;
-	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: LOCK name [SHARED] [WAIT ms]";
+	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]";
 
 	fixture_say(f, 0, "lock a wait 5 shared", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT", syntax);

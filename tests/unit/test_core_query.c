@@ -57,9 +57,9 @@ static void a_holder_elsewhere_is_read_from_its_znode(void **state)
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
 	fixture_expect(f, 0, "");
 	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
-	fixture_expect(f, 0, "*1 *24 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
+	fixture_expect(f, 0, "*1 *28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
 		    "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "
-		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
+		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
 	fixture_no_op(f);
 }
 
@@ -73,9 +73,9 @@ static void readers_before_the_first_writer_hold_together(void **state)
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_answer(f, ZK_NONODE); /* it left meanwhile */
 	fixture_answer_get(f, 72, 9, "1\nhost=delta\n");
-	fixture_expect(f, 0, "*1 *24 $4 host $4 beta $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
+	fixture_expect(f, 0, "*1 *28 $4 host $4 beta $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
 		    "$4 mode $6 shared $5 depth :0 $5 token :0 $7 held_ms :-1 $6 age_ms :0 $5 znode $58 "
-		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002");
+		    "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000002 $8 lease_ms $-1 $4 data $0");
 }
 
 static void the_queue_is_that_of_all_hosts(void **state)
@@ -111,9 +111,9 @@ static void the_queue_is_that_of_all_hosts(void **state)
 	fixture_expect(f, 1,
 		       "*14 $3 why $64 held by host beta, pid 42 (settle), for 500 ms, as of 500 ms ago $5 state $7 waiting "
 		       "$8 position :0 $7 waiters :1 $12 hosts_before :1 $13 hosts_waiting :0 $7 holders *1 "
-		       "*24 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
+		       "*28 $4 host $4 beta $6 client :0 $4 name $2 w1 $3 pid :42 $3 uid :7 $7 command $6 settle "
 		       "$4 mode $9 exclusive $5 depth :0 $5 token :71680 $7 held_ms :500 $6 age_ms :500 $5 znode $58 "
-		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
+		       "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
 }
 
 static void an_exclusive_holder_here_is_told_without_asking(void **state)

@@ -174,7 +174,7 @@ static void loss_is_told_at_two_thirds_and_once(void **state)
 	fixture_say(f, 0, "VALID a", ":1");
 	fixture_pass(f, 1);
 	fixture_say(f, 0, "VALID a", ":0");
-	fixture_say(f, 0, "EVENTS", "*3 $4 lost $1 a :78848");
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $7 session");
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
 }
 
@@ -197,7 +197,7 @@ static void a_push_does_not_count_as_told(void **state)
 	bytes_clear(&f->replies[0]);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
-	fixture_expect_push(f, 0, ">3 $4 lost $1 a :78848");
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_say(f, 0, "UNLOCK a TOKEN 78848", "-LOST the grant was lost before it was released");
 	assert_int_equal(f->opens, 2);
 }
@@ -355,13 +355,13 @@ static void losses_do_not_eat_the_limits(void **state)
 	bytes_clear(&f->replies[0]);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
-	fixture_expect_push(f, 0, ">3 $4 lost $1 a :78848");
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
 	fixture_zk_connected(f, SESSION + 1);
 	fixture_answer_session(f);
 	fixture_pass(f, 200);
 	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
 	fixture_expect(f, 0, ":79872");
-	fixture_say(f, 0, "LOCK c", "-LIMIT this client holds as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, "LOCK c", "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
 	/* One more that it is not told of is one too many to remember. */
 	assert_int_equal(f->closed[0], 0);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });

@@ -1,0 +1,382 @@
+/* Waits that do not block their connection: ENQUEUE, CANCEL and the events that end them. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+
+/* Connections 0 and 1 speak RESP2, 2 and 3 RESP3. */
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	for (uint32_t conn = 2; conn < 4; conn++) {
+		fixture_ask(f, conn, "HELLO 3");
+		bytes_clear(&f->replies[conn]);
+	}
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+static void a_grant_comes_as_a_push(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 2, "PING", "+PONG");
+	fixture_expect_push(f, 2, "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1025");
+	fixture_say(f, 2, "UNLOCK a TOKEN 1025", ":0");
+}
+
+static void a_grant_comes_as_an_event_under_resp2(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 b :1024");
+	fixture_say(f, 0, "LOCK a", ":2048");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 1, "EVENTS", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "*3 $7 granted $1 a :2049");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+}
+
+/* What is written to connections, in order, and to whom. */
+static void expect_written(struct fixture *f, size_t count, const struct effect *expected)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < f->effects.count; i++) {
+		const struct effect *e = &f->effects.list[i];
+
+		if (e->type != EFFECT_REPLY && e->type != EFFECT_PUSH)
+			continue;
+		assert_true(at < count);
+		assert_int_equal(e->type, expected[at].type);
+		assert_int_equal(e->conn, expected[at].conn);
+		at++;
+	}
+	assert_int_equal(at, count);
+	effects_clear(&f->effects);
+}
+
+/* The order on the wire: QUEUED, the grant, then the reply to what caused it. */
+static void the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks(void **state)
+{
+	struct fixture *f = *state;
+	struct slice words[] = { SLICE("ENQUEUE"), SLICE("a") }, unlock[] = { SLICE("UNLOCK"), SLICE("a") };
+
+	broker_handle(f->broker, f->now_ns, &(struct event){ .type = EVENT_CLIENT_ASKED, .conn = 2,
+			.asked = { 2, words } }, &f->effects);
+	expect_written(f, 2, (struct effect[]){ { EFFECT_REPLY, .conn = 2 }, { EFFECT_PUSH, .conn = 2 } });
+	fixture_say(f, 3, "ENQUEUE a", "+QUEUED");
+	broker_handle(f->broker, f->now_ns, &(struct event){ .type = EVENT_CLIENT_ASKED, .conn = 2,
+			.asked = { 2, unlock } }, &f->effects);
+	expect_written(f, 2, (struct effect[]){ { EFFECT_PUSH, .conn = 3 }, { EFFECT_REPLY, .conn = 2 } });
+}
+
+static void a_wait_that_runs_out_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 2, "ENQUEUE a WAIT 100", "+QUEUED");
+	fixture_say(f, 1, "ENQUEUE a WAIT 0", "+QUEUED");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*2 $7 timeout $1 a");
+	fixture_pass(f, 99);
+	fixture_expect_push(f, 2, "");
+	fixture_pass(f, 1);
+	fixture_expect_push(f, 2, ">2 $7 timeout $1 a");
+	fixture_say(f, 2, "CANCEL a", ":0");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect_push(f, 2, "");
+	fixture_say(f, 0, "LOCKS", "*0");
+}
+
+static void cancel_takes_it_back_for_good(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 2, "CANCEL a", ":0");
+	fixture_say(f, 2, "ENQUEUE a WAIT 100", "+QUEUED");
+	fixture_say(f, 2, "CANCEL a", ":1");
+	fixture_say(f, 2, "CANCEL a", ":0");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_pass(f, 1000);
+	fixture_expect_push(f, 2, "");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :2048");
+	fixture_say(f, 2, "CANCEL a", ":0");
+	fixture_say(f, 0, "CANCEL .", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+}
+
+static void one_wait_for_each_client_and_name(void **state)
+{
+	struct fixture *f = *state;
+	static const char twice[] = "-ERR this client waits for that lock already: CANCEL takes its ENQUEUE back";
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 2, "ENQUEUE a", twice);
+	fixture_say(f, 2, "LOCK a WAIT 0", twice);
+	fixture_say(f, 2, "LOCK b", ":2048");
+	fixture_say(f, 3, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1025");
+	fixture_expect_push(f, 3, "");
+}
+
+static void what_one_holds_is_granted_again_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 2, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 2, "ENQUEUE a LEASE 200", "+QUEUED");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
+	fixture_say(f, 2, "VALID a", ":200");
+	fixture_say(f, 2, "UNLOCK a", ":1");
+	fixture_pass(f, 200);
+	fixture_expect_push(f, 2, ">4 $4 lost $1 a :1024 $5 lease");
+	fixture_say(f, 2, "ENQUEUE a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 2, "ENQUEUE a LEASE 50", "+QUEUED");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :2048");
+	fixture_pass(f, 50);
+	fixture_expect_push(f, 2, ">4 $4 lost $1 a :2048 $5 lease");
+}
+
+/* What LOCK says at once ENQUEUE says at once: an upgrade would wait for itself. */
+static void modes_are_those_of_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 2, "ENQUEUE a SHARED", "+QUEUED");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
+	fixture_say(f, 3, "ENQUEUE a WAIT 100 SHARED", "+QUEUED");
+	fixture_expect_push(f, 3, ">3 $7 granted $1 a :1024");
+	fixture_say(f, 2, "ENQUEUE a",
+		    "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first");
+	fixture_say(f, 0, "LOCK a", "");
+	fixture_say(f, 1, "ENQUEUE a SHARED", "+QUEUED");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_expect(f, 0, ":2048");
+	fixture_say(f, 0, "DOWNGRADE a", ":2048");
+	fixture_say(f, 1, "EVENTS WAIT 0", "*3 $7 granted $1 a :2049");
+}
+
+static void only_a_blocked_lock_is_unblocked(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 0, "CLIENT UNBLOCK 3", ":0");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 2, "LOCK b", "");
+	fixture_say(f, 0, "CLIENT UNBLOCK 3", ":1");
+	fixture_expect(f, 2, "_");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1025");
+}
+
+static void the_end_of_a_client_ends_all_its_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 2, "RESET", "+RESET");
+	fixture_say(f, 3, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 3, "LOCK b", "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 3);
+	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 1, "QUIT", "+OK");
+	fixture_say(f, 0, "QUEUE a", "*0");
+	fixture_say(f, 0, "QUEUE b", "*0");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_say(f, 0, "LOCKS", "*0");
+	fixture_expect_push(f, 2, "");
+	fixture_connect(f, 3);
+}
+
+static void a_half_closed_client_waits_no_longer(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 1, "EVENTS", "");
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 1);
+	fixture_expect(f, 1, "*2 $7 timeout $1 a");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 1, "EVENTS", "*2 $7 timeout $1 a");
+	fixture_say(f, 1, "EVENTS", "*-1");
+}
+
+static void a_stop_fails_the_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 2, "LOCK b", "");
+	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_expect(f, 2, "-DRAINING the daemon is stopping");
+	fixture_expect_push(f, 2, ">4 $6 failed $1 a $8 DRAINING $22 the daemon is stopping");
+	fixture_say(f, 1, "EVENTS", "*4 $6 failed $1 b $8 DRAINING $22 the daemon is stopping");
+	fixture_say(f, 2, "ENQUEUE c", "-DRAINING the daemon is stopping");
+}
+
+static void one_connection_waits_for_many_up_to_its_limit(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	f->conf.limits.requests_per_client = 4;
+	f->conf.limits.grants_per_client = 5;
+	fixture_say(f, 0, "LOCK n0", ":1024");
+	for (int i = 0; i < 4; i++) {
+		snprintf(words, sizeof(words), "LOCK n%d", i + 1);
+		fixture_ask(f, 0, words);
+		bytes_clear(&f->replies[0]);
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		fixture_say(f, 2, words, "+QUEUED");
+	}
+	fixture_say(f, 2, "ENQUEUE n4",
+		    "-LIMIT this client waits for as many locks as it may (limits.requests_per_client)");
+	fixture_say(f, 2, "LOCK n4", "-LIMIT this client waits for as many locks as it may (limits.requests_per_client)");
+	fixture_say(f, 0, "UNLOCK n0", ":0");
+	fixture_expect_push(f, 2, ">3 $7 granted $2 n0 :1025");
+	fixture_say(f, 2, "ENQUEUE n4", "+QUEUED");
+	f->conf.limits.requests_per_client = 5;
+	fixture_say(f, 2, "ENQUEUE n5",
+		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+}
+
+static void a_full_event_buffer_closes_the_connection(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	f->conf.limits.grants_per_client = 20;
+	for (int i = 0; i < 8; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE n%d", i);
+		fixture_say(f, 1, words, "+QUEUED");
+	}
+	assert_int_equal(f->closed[1], 0);
+	fixture_say(f, 1, "ENQUEUE n8", "+QUEUED");
+	assert_int_equal(f->closed[1], 1);
+	fixture_say(f, 0, "LOCK n0 WAIT 0", ":10240");
+}
+
+/* Losses need no room of their own: they are bounded by the grants. */
+static void events_keep_their_order(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_say(f, 1, "ENQUEUE a LEASE 10", "+QUEUED");
+	fixture_say(f, 1, "ENQUEUE b WAIT 20", "+QUEUED");
+	fixture_pass(f, 20);
+	fixture_say(f, 1, "EVENTS", "*3 $7 granted $1 a :2048");
+	fixture_say(f, 1, "EVENTS", "*4 $4 lost $1 a :2048 $5 lease");
+	fixture_say(f, 1, "EVENTS", "*2 $7 timeout $1 b");
+	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_ask(f, 1, "HELLO 3");
+	bytes_clear(&f->replies[1]);
+	fixture_expect_push(f, 1, ">3 $7 granted $1 b :1025");
+}
+
+static struct fixture *with_zookeeper(void)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	fixture_zk_connected(f, 0x1234);
+	fixture_answer_session(f);
+	fixture_connect(f, 0);
+	fixture_ask(f, 0, "HELLO 3");
+	bytes_clear(&f->replies[0]);
+	return f;
+}
+
+/* Cancelled between the create and its answer: the znode, made meanwhile, is deleted. */
+static void a_cancelled_wait_takes_its_claim_back(void **state)
+{
+	struct fixture *f = with_zookeeper();
+	char name[64];
+
+	(void)state;
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_say(f, 0, "CANCEL a", ":1");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *const[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_expect_push(f, 0, "");
+	fixture_say(f, 0, "LOCKS", "*0");
+	fixture_free(f);
+}
+
+static void errors_reach_a_queued_wait(void **state)
+{
+	struct fixture *f = with_zookeeper();
+
+	(void)state;
+	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\n");
+	fixture_expect_push(f, 0, ">4 $6 failed $1 a $8 MISMATCH $46 that name is a lock of another kind or flavour");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 0, "ENQUEUE b WAIT 0", "+QUEUED");
+	fixture_expect_push(f, 0, ">4 $6 failed $1 b $11 UNAVAILABLE "
+			    "$66 not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_grant_comes_as_a_push),
+		TEST(a_grant_comes_as_an_event_under_resp2),
+		TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks),
+		TEST(a_wait_that_runs_out_is_told),
+		TEST(cancel_takes_it_back_for_good),
+		TEST(one_wait_for_each_client_and_name),
+		TEST(what_one_holds_is_granted_again_at_once),
+		TEST(modes_are_those_of_lock),
+		TEST(only_a_blocked_lock_is_unblocked),
+		TEST(the_end_of_a_client_ends_all_its_waits),
+		TEST(a_half_closed_client_waits_no_longer),
+		TEST(a_stop_fails_the_waits),
+		TEST(one_connection_waits_for_many_up_to_its_limit),
+		TEST(a_full_event_buffer_closes_the_connection),
+		TEST(events_keep_their_order),
+		cmocka_unit_test(a_cancelled_wait_takes_its_claim_back),
+		cmocka_unit_test(errors_reach_a_queued_wait),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

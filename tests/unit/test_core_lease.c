@@ -1,0 +1,241 @@
+/* Leases and the words that ask for them, in standalone mode and under a session. */
+#include "core_fixture.h"
+
+#include <stdlib.h>
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	fixture_ask(f, 3, "HELLO 3");
+	bytes_clear(&f->replies[3]);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+static void a_lease_ends_by_itself_and_the_next_token_is_larger(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 3, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_pass(f, 99);
+	fixture_say(f, 3, "VALID a", ":1");
+	fixture_expect(f, 1, "");
+	fixture_pass(f, 1);
+	fixture_expect_push(f, 3, ">4 $4 lost $1 a :1024 $5 lease");
+	fixture_expect(f, 1, ":1025");
+	fixture_say(f, 3, "VALID a", ":0");
+	fixture_say(f, 3, "UNLOCK a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+}
+
+static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 10", ":1024");
+	fixture_say(f, 0, "LOCK b LEASE 10", ":2048");
+	fixture_say(f, 0, "LOCK c LEASE 10", ":3072");
+	fixture_pass(f, 10);
+	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "LOCK a", ":4096");
+	fixture_say(f, 0, "RENEW b 10", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "RENEW b 10", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 c :3072 $5 lease");
+	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
+	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold that lock");
+}
+
+static void re_entry_takes_the_later_end(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK a LEASE 10", ":1024");
+	fixture_say(f, 0, "VALID a", ":100");
+	fixture_say(f, 0, "LOCK a LEASE 200", ":1024");
+	fixture_say(f, 0, "VALID a", ":200");
+	fixture_pass(f, 150);
+	fixture_say(f, 0, "UNLOCK a", ":2");
+	fixture_say(f, 0, "VALID a", ":50");
+	fixture_pass(f, 50);
+	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 a :1024 $5 lease");
+}
+
+static void no_lease_is_later_than_any(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "VALID a", ":9223372036854");
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_pass(f, 1000);
+	fixture_say(f, 0, "VALID a", ":9223372036854");
+}
+
+static void renew_sets_the_end_anew_earlier_or_later(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_pass(f, 60);
+	fixture_say(f, 0, "RENEW a 100", ":1");
+	fixture_pass(f, 60);
+	fixture_say(f, 0, "VALID a", ":40");
+	fixture_say(f, 0, "RENEW a 5 TOKEN 1024", ":1");
+	fixture_say(f, 0, "VALID a", ":5");
+	fixture_say(f, 0, "RENEW a 50 TOKEN 7", "-LOST that token is another grant's; nothing was renewed");
+	fixture_pass(f, 5);
+	fixture_say(f, 0, "VALID a", ":0");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	fixture_say(f, 1, "RENEW b 30", ":1");
+	fixture_pass(f, 30);
+	fixture_say(f, 1, "UNLOCK b", "-LOST the lease of the grant ran out");
+}
+
+static void a_lease_counts_from_the_grant(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a LEASE 100", "");
+	fixture_pass(f, 500);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	fixture_say(f, 1, "VALID a", ":100");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_pass(f, 200);
+	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
+}
+
+/* A daemon that was stopped learns first that it is too late: the UNLOCK finds the lock lost, and passed on. */
+static void deadlines_come_before_the_event(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	f->now_ns += 5000 * MS;
+	fixture_say(f, 0, "UNLOCK a", "-LOST the lease of the grant ran out");
+	fixture_expect(f, 1, ":1025");
+}
+
+static void words_stand_in_any_order_and_once(void **state)
+{
+	struct fixture *f = *state;
+	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]";
+
+	fixture_say(f, 0, "LOCK a DATA x LEASE 100 WAIT 0", ":1024");
+	fixture_say(f, 0, "lock a lease 100 data y", ":1024");
+	fixture_say(f, 0, "LOCK a WAIT 1 WAIT 1", syntax);
+	fixture_say(f, 0, "LOCK a LEASE", syntax);
+	fixture_say(f, 0, "LOCK a TOKEN 5", syntax);
+	fixture_say(f, 0, "LOCK a LEASE 0", "-ERR LEASE takes milliseconds, 1..31536000000");
+	fixture_say(f, 0, "LOCK a LEASE 31536000001", "-ERR LEASE takes milliseconds, 1..31536000000");
+	fixture_say(f, 0, "RENEW a 0", "-ERR RENEW takes milliseconds, 1..31536000000");
+	fixture_say(f, 0, "RENEW a 31536000001", "-ERR RENEW takes milliseconds, 1..31536000000");
+	fixture_say(f, 0, "RENEW a 31536000000", ":1");
+	fixture_say(f, 0, "VALID a", ":31536000000");
+}
+
+static void data_are_shown_and_bounded(void **state)
+{
+	struct fixture *f = *state;
+	char words[600] = "LOCK b DATA ";
+
+	fixture_say(f, 0, "LOCK a LEASE 100 DATA 10.0.0.1:80", ":1024");
+	fixture_pass(f, 40);
+	fixture_say(f, 1, "HOLDERS a", "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
+		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :40 "
+		    "$6 age_ms :0 $5 znode $0  $8 lease_ms :60 $4 data $11 10.0.0.1:80");
+	fixture_say(f, 0, "LOCK a DATA new", ":1024");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_ask(f, 1, "HOLDERS a");
+	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "$3\r\nnew\r\n", 9));
+	bytes_clear(&f->replies[1]);
+	memset(words + 12, 'x', 513);
+	fixture_say(f, 0, words, "-ERR DATA takes 1..512 bytes of UTF-8 without control characters");
+	words[12 + 512] = '\0';
+	fixture_say(f, 0, words, ":2048");
+	fixture_say(f, 0, "LOCK c DATA \x01", "-ERR DATA takes 1..512 bytes of UTF-8 without control characters");
+	fixture_say(f, 0, "LOCK c DATA \xff", "-ERR DATA takes 1..512 bytes of UTF-8 without control characters");
+}
+
+/* What ends a grant ends its lease: nothing of it fires later. */
+static void a_lease_ends_with_its_grant(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK b LEASE 100", ":2048");
+	fixture_say(f, 0, "RESET", "+RESET");
+	fixture_say(f, 1, "LOCK c LEASE 100", ":3072");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_say(f, 0, "LOCK a", ":4096");
+	fixture_pass(f, 1000);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_connect(f, 1);
+}
+
+/* Between hosts: the claim stays, the next grant on it counts as a hand-off, and has a larger token. */
+static void a_lease_under_a_session(void **state)
+{
+	struct fixture *f = fixture_new(false);
+	char name[64];
+
+	(void)state;
+	fixture_start(f);
+	fixture_zk_connected(f, 0x1234);
+	fixture_answer_session(f);
+	fixture_connect(f, 0);
+	fixture_connect(f, 1);
+	fixture_lock_held(f, 0, "a", 0, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "RENEW a 900", ":1");
+	fixture_say(f, 1, "LOCK a LEASE 100000", "");
+	fixture_pass(f, 900);
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $5 lease");
+	fixture_expect(f, 1, ":78849");
+	/* The proof ends before the lease: the smaller counts. */
+	fixture_ask(f, 1, "VALID a");
+	assert_true(strtoll(f->replies[1].data + 1, NULL, 10) <= 8000);
+	bytes_clear(&f->replies[1]);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 12000);
+	fixture_say(f, 1, "EVENTS", "*4 $4 lost $1 a :78849 $7 session");
+	fixture_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_lease_ends_by_itself_and_the_next_token_is_larger),
+		TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events),
+		TEST(re_entry_takes_the_later_end),
+		TEST(no_lease_is_later_than_any),
+		TEST(renew_sets_the_end_anew_earlier_or_later),
+		TEST(a_lease_counts_from_the_grant),
+		TEST(deadlines_come_before_the_event),
+		TEST(words_stand_in_any_order_and_once),
+		TEST(data_are_shown_and_bounded),
+		TEST(a_lease_ends_with_its_grant),
+		cmocka_unit_test(a_lease_under_a_session),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
