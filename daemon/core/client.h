@@ -42,8 +42,7 @@ struct client {
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed;
-	bool closing;             /* nothing is said to it any more */
+	bool half_closed, closing; /* closing: nothing is said to it any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
 	struct user *user;
@@ -51,11 +50,10 @@ struct client {
 	struct bytes comm, name, lib_name, lib_version;
 	struct request *request;  /* the LOCK that waits, one of: */
 	struct request_list requests;
-	size_t request_count;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
-	size_t grant_count, lost_count;
+	size_t request_count, grant_count, lost_count;
 	struct client_event_list events;
 	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */

@@ -1,6 +1,7 @@
 /*
  * Contenders that are no brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
- * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And an operator, who deletes what it likes.
+ * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And
+ * an operator, who deletes what it likes.
  */
 #include "world.h"
 
