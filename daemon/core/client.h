@@ -85,21 +85,16 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
-/* Somebody wants it back. Of several that were not read yet the latest counts. */
-void client_tell_revoke(struct client *c, struct grant *g, struct slice reason);
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
-/* Two events more would close the connection: what can wait leaves room for what cannot. */
-bool client_events_full(const struct client *c);
-/* How a queued request ended. */
-void client_tell_granted(struct client *c, struct slice name, int64_t token);
+bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
+void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
-/* A reply told that it was lost: forgets it and frees it. */
-void client_lost_told(struct client *c, struct grant *g);
+void client_lost_told(struct client *c, struct grant *g); /* in a reply: forgets it and frees it */
 /* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
 void client_events(struct client *c, int64_t wait_ns);
 void client_events_end(struct client *c);
-/* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
-void client_speak(struct client *c, int version);
+void client_speak(struct client *c, int version); /* what waited for EVENTS is pushed from RESP3 on */
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
