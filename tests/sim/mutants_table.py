@@ -331,4 +331,6 @@ MUTANTS = [
         (MAIL, "\tif (m->again) {", "\tif (false) {")], 5000),
     ("a mailbox that is gone is not made anew", [
         (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
+    ("a session that ends within its proof costs nobody anything", [
+        (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", "")], 1000),
 ]

@@ -5,6 +5,7 @@ import subprocess
 
 import kazoo.client
 import kazoo.exceptions
+import kazoo.security
 import pytest
 
 import harness
@@ -95,3 +96,17 @@ def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, s
                           capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode > 0 and says in done.stderr and str(path) in done.stderr
     assert not os.path.exists(tmp_path / "s")
+
+
+def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, clients, secret, kazoo_client):
+    """As a chroot: of all above it the daemon may only know that it is there."""
+    owner = kazoo_client(auth_data=[("digest", "admin:other"), ("digest", "broker:s3cret")])
+    admin = kazoo.security.make_digest_acl("admin", "other", all=True)
+    broker = kazoo.security.make_digest_acl("broker", "s3cret", all=True)
+    owner.create(root, b"", acl=[admin])
+    owner.create(f"{root}/locks", b"", acl=[broker])
+    d = daemons(zk, root=f"{root}/locks", zookeeper__auth_file=secret)
+    c = clients(d)
+    assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
+    assert sorted(owner.get_children(f"{root}/locks")) == [".hosts", "a"]
+    assert d.info("zookeeper")["trouble"] == ""
