@@ -185,8 +185,11 @@ enum lb_event_type {
 struct lb_event {
 	enum lb_event_type type;
 	const char *name;   /* the lock, until the next call with this handle; "" when it is about none */
-	/* REVOKE: why, "stopping" when the daemon is to end. LOST: "session", "deleted" or "lease". FAILED: a sentence. */
-	const char *reason; /* As long as `name`. Else "" */
+	/*
+	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "session", "deleted", "lease",
+	 * or "forced" when an operator took it. FAILED: a sentence. As long as `name`; else ""
+	 */
+	const char *reason;
 	int64_t token;      /* LOST, REVOKE, GRANTED: that of the grant. Else 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
 	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED: what lb_lock() would have returned. Else LB_OK */

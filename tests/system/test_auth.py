@@ -55,6 +55,16 @@ def test_nobody_else_reads_or_deletes(daemons, zk, root, clients, secret, kazoo_
         stranger.delete(f"{root}/a/{znode}")
 
 
+def test_mail_is_for_hosts_of_the_secret_only(daemons, zk, root, clients, secret, kazoo_client):
+    one, two = (daemons(zk, root=root, host=host, zookeeper__auth_file=secret) for host in ("alpha", "beta"))
+    a, b = clients(one), clients(two)
+    token = a.call("LOCK", "a")
+    assert b.call("REVOKE", "a", "please") == 1 and a.push() == ["revoke", "a", token, "please"]
+    assert b.call("FORCEUNLOCK", "a") == 1 and a.push() == ["lost", "a", token, "forced"]
+    with pytest.raises(kazoo.exceptions.NoAuthError):
+        kazoo_client().create(f"{root}/.mail/alpha/x", b"x")
+
+
 def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, clients, secret):
     first = daemons(zk, root=root, zookeeper__auth_file=secret)
     clients(first).call("LOCK", "a")

@@ -238,6 +238,18 @@ def test_events(own_zk, daemons, programs):
     token_of(p.do("timeout 0 a 20000"))
 
 
+def test_a_lock_is_asked_for_and_taken(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock 0 a"))
+    operator = clients(standalone)
+    assert operator.call("REVOKE", "a", "please") == 1
+    assert p.do("event 0 10000") == f"REVOKE a {token} 0 please"
+    assert operator.call("FORCEUNLOCK", "a") == 1
+    assert p.do("event 0 10000") == f"LOST a {token} 0 forced"
+    assert p.do("valid 0 a") == "OK 0" and p.do("unlock 0 a").startswith("LOST ")
+
+
 def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
     p = programs(standalone.socket)
     p.do("open 0")
