@@ -83,5 +83,5 @@ void broker_session(const struct broker *b, struct session_view *ret);
 int64_t broker_safe_until(const struct broker *b);
 /* Aborts when an internal invariant is broken: counters equal sums, at most one claim and one next per lock, ... */
 void broker_check(const struct broker *b);
-/* Everything that clients can leave behind is gone: no client, lock in use, request, grant or claim. */
+/* Everything that clients can leave behind is gone: no client, lock in use, request, grant, claim or letter. */
 bool broker_quiet(const struct broker *b);

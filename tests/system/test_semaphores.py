@@ -110,7 +110,7 @@ def test_a_command_runs_with_permits(broker):
     done = test_cli.run(broker, "sem", "-l", 2, "-w", 20, "s", "--", "sh", "-c", "echo $LOCKBROKER_NAME.$LOCKBROKER_TOKEN")
     assert (done.returncode, done.stdout) == (0, "s.\n")
     other = test_cli.run(broker, "sem", "-l", 3, "s", "--", "true")
-    assert other.returncode == 69 and "limit" in other.stderr
+    assert other.returncode == 64 and "limit" in other.stderr
     first.terminate()
     assert first.wait(harness.PATIENCE) == 128 + signal.SIGTERM
 
