@@ -458,7 +458,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	lock = n->parent ? world_lock_of(w, n->parent->path, n->parent->len) : -1;
 	TRACE(w, lock, "truth: %s gone%s", n->path, cause == ZK_BY_OPERATOR ? ", by an operator" :
 	      cause == ZK_BY_EXPIRY ? ", with its session" : "");
-	permits_check_deleted(w, n);
+	permits_check_deleted(w, n, cause);
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;

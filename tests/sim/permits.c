@@ -248,15 +248,17 @@ bool permits_told_lost(struct caller *c, struct slice name)
 	return true;
 }
 
-void permits_check_deleted(struct world *w, const struct znode *n)
+void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause)
 {
 	int h;
 
 	if (!n->parent || n->parent->len != sizeof(leases) - 1 || memcmp(n->parent->path, leases, sizeof(leases) - 1) != 0)
 		return;
 	for (h = 0; h < w->host_count; h++)
-		if (w->hosts[h].broker && w->hosts[h].zk->session && w->hosts[h].zk->session == n->session)
+		if (w->hosts[h].broker && w->hosts[h].zk->session && w->hosts[h].zk->session == n->session) {
+			w->hosts[h].permits_vague |= cause == ZK_BY_OPERATOR;
 			check_backed(&w->hosts[h], "one of its leases gone");
+		}
 }
 
 static struct znode *choose(struct world *w, const char *path)
@@ -273,14 +275,10 @@ static struct znode *choose(struct world *w, const char *path)
 
 static void delete_one(struct world *w)
 {
-	bool lease = rng_percent(&w->rng, 60);
-	struct znode *n = choose(w, lease ? leases : mutex);
-	int h;
+	struct znode *n = choose(w, rng_percent(&w->rng, 60) ? leases : mutex);
 
 	if (!n)
 		return;
-	for (h = 0; lease && h < w->host_count; h++)
-		w->hosts[h].permits_vague |= n->session && w->hosts[h].zk->session == n->session;
 	w->stats->operations++;
 	fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
 }

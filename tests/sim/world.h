@@ -325,7 +325,7 @@ void permits_answered(struct caller *c, const struct ask *a, struct slice reply)
 /* Their loss is told by an event; false: that is no name of the semaphore. */
 bool permits_told_lost(struct caller *c, struct slice name);
 /* Something goes away in the truth. */
-void permits_check_deleted(struct world *w, const struct znode *n);
+void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause);
 void permits_check_end(struct world *w);
 
 /* readers.c: nobody waits who need not, as far as modes are concerned */
