@@ -52,7 +52,7 @@ UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c readers.c permits.c forced.c faults.c foreign.c \
+SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c readers.c permits.c permits_foreign.c forced.c faults.c foreign.c \
 	sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 PERMIT_MIXES = permits calm_permits permits,_operator permits_standalone

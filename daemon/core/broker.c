@@ -440,7 +440,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(!lock->next || lock->next->state != CLAIM_LEAVING);
 	if (lock->semaphore)
 		semaphore_check(lock->semaphore);
-	assert(!n_grants || lock->flavour == FLAVOUR_LEASES || (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
+	assert(!n_grants || lock->flavour == FLAVOUR_LEASES ||
+	       (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
 	assert(lock->watch_bytes == quota_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);

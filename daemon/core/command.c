@@ -293,6 +293,18 @@ static void do_events(const struct request_words *w)
 		client_events(w->client, o.wait_ns);
 }
 
+static void do_permits(const struct request_words *w, enum command command)
+{
+	if (!valid_name(w->client, w->argv[1]))
+		return;
+	if (command == COMMAND_ACQUIRE)
+		permits_acquire(w);
+	else if (command == COMMAND_RELEASE)
+		permits_release(w);
+	else
+		permits_limit(w);
+}
+
 /* ---- dispatch ---- */
 
 static void dispatch(enum command command, const struct request_words *w)
@@ -318,16 +330,9 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_valid(w);
 		break;
 	case COMMAND_ACQUIRE:
-		if (valid_name(w->client, w->argv[1]))
-			permits_acquire(w);
-		break;
 	case COMMAND_RELEASE:
-		if (valid_name(w->client, w->argv[1]))
-			permits_release(w);
-		break;
 	case COMMAND_LIMIT:
-		if (valid_name(w->client, w->argv[1]))
-			permits_limit(w);
+		do_permits(w, command);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:

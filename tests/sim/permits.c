@@ -152,12 +152,27 @@ static void check_order(struct caller *c, const struct ask *a)
 	}
 }
 
+/* All hosts together, and who is no host. */
+static int64_t all_valid(const struct world *w)
+{
+	int64_t all = permits_guest_holds(&w->guest);
+	int h;
+
+	for (h = 0; h < w->host_count; h++)
+		all += valid_permits(&w->hosts[h]);
+	return all;
+}
+
+void permits_check_guest(struct world *w)
+{
+	if (all_valid(w) > w->permits_limit)
+		world_fail(w, -1, "somebody else takes a permit, and there are %" PRId64 " then", all_valid(w));
+}
+
 static void granted(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct host *h = c->host;
 	struct world *w = h->w;
-	int64_t all = 0;
-	int i;
 
 	if (c->permits_lost || strtoll(reply.data + 1, NULL, 10) != c->permits + a->token)
 		bad(c, a, reply, "not that many");
@@ -167,10 +182,7 @@ static void granted(struct caller *c, const struct ask *a, struct slice reply)
 	check_order(c, a);
 	if (!h->conf.standalone && host_now(h) + h->conf.grant_min_ns >= broker_safe_until(h->broker))
 		bad(c, a, reply, "not proven for long enough");
-	for (i = 0; i < w->host_count; i++)
-		if (!h->conf.standalone || &w->hosts[i] == h)
-			all += valid_permits(&w->hosts[i]);
-	if (all > w->permits_limit)
+	if ((h->conf.standalone ? valid_permits(h) : all_valid(w)) > w->permits_limit)
 		bad(c, a, reply, "more than the limit are held");
 	if (!h->conf.standalone)
 		check_backed(h, "when one is granted");
@@ -317,6 +329,8 @@ static void operator_acts(void *world, uint64_t argument)
 
 void permits_start(struct world *w)
 {
+	if (w->mix->permits && w->mix->foreign_every_ms)
+		permits_guest_start(w);
 	if (w->mix->permits && w->mix->operator_every_ms)
 		sched_at(&w->sched, w->sched.now + SECOND, operator_acts, w, 0);
 }

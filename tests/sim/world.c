@@ -34,7 +34,7 @@ static const struct mix mixes[] = {
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
-	{ .name = "permits", .share = 0, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
+	{ .name = "permits", .share = 0, .foreign_every_ms = 3000, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 60, .permits = true },
 	{ .name = "permits, operator", .share = 0, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS,
 	  .operator_every_ms = 1500, .orphan_every_ms = 4000, .long_hold_percent = 10, .think_ms = 60, .permits = true },
@@ -338,6 +338,8 @@ void world_deinit(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_free(&w->hosts[i]);
 	foreign_free(w);
+	if (w->guest.zk)
+		zhandle_free(w->guest.zk);
 	fakezk_deinit(&w->zk);
 	sched_deinit(&w->sched);
 }

@@ -177,6 +177,19 @@ struct foreign {
 	char uuid[48], name[80];
 };
 
+enum guest_state { GUEST_IDLE, GUEST_MAKING, GUEST_JOINING, GUEST_QUEUED, GUEST_LEASING, GUEST_WAITING, GUEST_PASSING,
+		   GUEST_HOLDING };
+
+/* A contender for permits that is no broker. */
+struct guest {
+	struct world *w;
+	enum guest_state state;
+	struct zhandle *zk;
+	bool connected;
+	uint64_t op, life, made;
+	char mutex[128], lease[128];
+};
+
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t permits, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
@@ -199,6 +212,7 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	struct guest guest;
 	int64_t permits_limit;   /* of the semaphore */
 	bool plain;              /* no leases, no queued waits */
 	bool quiet;              /* faults have stopped; clients finish */
@@ -327,6 +341,11 @@ bool permits_told_lost(struct caller *c, struct slice name);
 /* Something goes away in the truth. */
 void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause);
 void permits_check_end(struct world *w);
+/* It has just taken a permit. */
+void permits_check_guest(struct world *w);
+/* permits_foreign.c */
+void permits_guest_start(struct world *w);
+bool permits_guest_holds(const struct guest *g);
 
 /* readers.c: nobody waits who need not, as far as modes are concerned */
 void readers_start(struct world *w);

@@ -155,6 +155,23 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 		      "/kazoo/%2E/1000abcdef01234500ffffffffffffff__lock__0000000001");
 }
 
+static void the_parts_of_a_semaphore_are_looked_at(void **state)
+{
+	static const char lease[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001";
+	struct fixture *f = *state;
+
+	audit(f, 2, (const char *[]){ "s", "b" });
+	answer_directory(f, "/lb/s", "1\nkind=semaphore\nlimit=3\n", 2, (const char *[]){ "leases", "locks" });
+	answer_directory(f, "/lb/b", fits, 0, NULL);
+	answer_directory(f, "/lb/s/locks", "1\nkind=lock\nflavour=mutex\n", 0, NULL);
+	answer_directory(f, "/lb/s/leases", "1\nkind=lock\nflavour=leases\n", 1, (const char *[]){ lease });
+	fixture_op(f, EFFECT_ZK_DELETE, lease);
+	fixture_answer(f, ZK_OK);
+	expect_counts(f, 0, (struct counts){ .directories = 4, .contenders = 1, .strays = 1 },
+		      ":0 $8 examples *1 *4 $4 what $6 strays $4 path $69 "
+		      "/lb/s/leases/_c_1000abcd-ef01-8234-85ff-ffffffffffff-lease-0000000001");
+}
+
 static void a_stray_is_deleted_before_the_answer(void **state)
 {
 	struct fixture *f = *state;
@@ -482,6 +499,7 @@ int main(void)
 		TEST(everything_is_counted),
 		cmocka_unit_test_setup_teardown(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes,
 						teardown),
+		TEST(the_parts_of_a_semaphore_are_looked_at),
 		TEST(a_stray_is_deleted_before_the_answer),
 		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
 		TEST(a_claim_under_way_is_no_stray),
