@@ -307,6 +307,13 @@ static void do_permits(const struct request_words *w, enum command command)
 
 /* ---- dispatch ---- */
 
+/* What Redis has, too. */
+static void (*const of_redis[COMMAND_COUNT])(const struct request_words *w) = {
+	[COMMAND_HELLO] = redis_hello,   [COMMAND_PING] = redis_ping, [COMMAND_ECHO] = redis_echo,
+	[COMMAND_SELECT] = redis_select, [COMMAND_INFO] = redis_info, [COMMAND_CLIENT] = redis_client,
+	[COMMAND_COMMAND] = redis_command,
+};
+
 static void dispatch(enum command command, const struct request_words *w)
 {
 	switch (command) {
@@ -354,25 +361,13 @@ static void dispatch(enum command command, const struct request_words *w)
 		audit_ask(w->client);
 		break;
 	case COMMAND_HELLO:
-		redis_hello(w);
-		break;
 	case COMMAND_PING:
-		redis_ping(w);
-		break;
 	case COMMAND_ECHO:
-		redis_echo(w);
-		break;
 	case COMMAND_SELECT:
-		redis_select(w);
-		break;
 	case COMMAND_INFO:
-		redis_info(w);
-		break;
 	case COMMAND_CLIENT:
-		redis_client(w);
-		break;
 	case COMMAND_COMMAND:
-		redis_command(w);
+		of_redis[command](w);
 		break;
 	case COMMAND_RESET:
 		redis_reset(w->client);

@@ -148,8 +148,6 @@ void permits_limit(const struct request_words *w)
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
 	else if (c->broker->conf->standalone)
 		limit_here(c, w->argv[1], wanted);
-	else if (!c->broker->session.connected)
-		client_reply_error(c, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
 	else
 		query_limit(c, w->argv[1], wanted);
 }

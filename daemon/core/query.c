@@ -124,7 +124,6 @@ void query_limit(struct client *c, struct slice name, int64_t limit)
 	bytes_slice(&q->name, name);
 	q->limit = limit;
 	flavour_place(c->broker->conf, name, &q->path);
-	send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
 }
 
 void query_hosts(struct client *c)
@@ -204,7 +203,10 @@ static bool step(struct query *q)
 	switch (q->state) {
 	case QUERY_ASKED:
 		q->state = QUERY_LISTING;
-		send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+		if (q->command == COMMAND_LIMIT)
+			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
+		else
+			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
 		break;
 	case QUERY_LISTING:
 		break;

@@ -60,7 +60,7 @@ struct query {
 
 /* HOLDERS, QUEUE, WHY: answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
-/* LIMIT: reads the limit; sets it to `limit` if that is not 0. Connected. */
+/* LIMIT: reads the limit; sets it to `limit` if that is not 0. Not standalone. */
 void query_limit(struct client *c, struct slice name, int64_t limit);
 void query_hosts(struct client *c);
 /* Goes on with those whose turn it is. After every event. */

@@ -396,6 +396,10 @@ void query_reply(struct query *q)
 	const struct lock *lock;
 	size_t begin;
 
+	if (q->command == COMMAND_LIMIT) {
+		client_reply_error(q->client, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
+		return;
+	}
 	if (q->command == COMMAND_HOSTS) {
 		reply_hosts(q);
 		return;

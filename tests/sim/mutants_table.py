@@ -320,7 +320,7 @@ MUTANTS = [
     ], 100, "calm permits"),
     ("permits are granted without a proof", [
         (SEMAPHORE, "permits(s, true) >= wanted(s) && session_grants(s->broker);", "permits(s, true) >= wanted(s);")],
-     1000, "permits"),
+     8000, "permits"),
     ("permits that nobody has stay", [
         (SEMAPHORE, "\t\tleave(s, -missing);", "\t\tleave(s, 0);")], 100, "calm permits"),
     ("held permits leave before those that only wait", [
