@@ -428,6 +428,8 @@ static void join(struct semaphore *s, int64_t missing)
 	const char *why = quota_refuses(leases);
 	int64_t before = missing;
 
+	if (leases->pause_until_ns > s->broker->now_ns)
+		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
 	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->later || !may_send(leases))
 		return;
 	for (; missing > 0 && !why && !operation_window_full(s->broker); missing--) {
