@@ -28,6 +28,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->closing);
 	TAILQ_INIT(&b->queries);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
+	map_init(&b->owners, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
@@ -71,6 +72,7 @@ void broker_free(struct broker *b)
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
 	map_deinit(&b->users);
+	map_deinit(&b->owners);
 	map_deinit(&b->names);
 	map_deinit(&b->paths);
 	mem_free(b->conns);
@@ -458,6 +460,7 @@ void broker_check(const struct broker *b)
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		assert(b->conns[c->conn] == c);
 		assert(c->is_holder == (n > n_lost));
+		assert(!c->owner || c->owner->uid == c->uid);
 		clients++;
 		held += n;
 		waiting += n_requests;
@@ -472,6 +475,6 @@ void broker_check(const struct broker *b)
 
 bool broker_quiet(const struct broker *b)
 {
-	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->request_count && !b->grant_count &&
+	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->owners.count && !b->request_count && !b->grant_count &&
 	       !b->claim_count;
 }

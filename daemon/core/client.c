@@ -125,6 +125,7 @@ void client_gone(struct client *c)
 	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
+	owner_leave(c);
 	user_leave(b, c->user);
 	bytes_free(&c->comm);
 	bytes_free(&c->name);

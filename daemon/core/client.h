@@ -12,6 +12,7 @@
 #include "base/heap.h"
 #include "base/queue.h"
 #include "core/lock.h"
+#include "core/owner.h"
 #include "core/user.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
@@ -47,6 +48,8 @@ struct client {
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
 	struct user *user;
+	struct owner *owner;      /* NULL: it is one by itself */
+	TAILQ_ENTRY(client) owner_link; /* owner->clients */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	struct request *request;  /* the LOCK that waits, one of: */

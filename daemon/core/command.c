@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/deadlock.h"
 #include "core/options.h"
 #include "core/query.h"
 #include "core/redis.h"
@@ -66,6 +67,22 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 	client_tell_granted(c, bytes_view(&g->lock->name), g->token);
 }
 
+/* True: it would wait for itself, and was told so. What blocks nobody, and a try, does not wait. */
+static bool refuse_deadlock(struct client *c, const struct lock *lock, const struct request_terms *terms)
+{
+	struct bytes sentence = { 0 };
+	bool refused = !terms->queued && terms->wait_ns != 0 && deadlock_closes(c, lock, terms->mode, &sentence);
+
+	if (refused) {
+		size_t begin = client_reply_begin(c);
+
+		resp_error(client_out(c), ERROR_DEADLOCK, bytes_view(&sentence));
+		client_reply_end(c, begin);
+	}
+	bytes_free(&sentence);
+	return refused;
+}
+
 /* Nothing of the lock is this client's yet. */
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
@@ -86,7 +103,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
 	} else if (lock->request_count >= b->conf->limits.requests_per_lock) {
 		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
-	} else {
+	} else if (!refuse_deadlock(c, lock, terms)) {
 		if (terms->queued)
 			client_reply_status(c, "QUEUED");
 		request_new(lock, c, terms);

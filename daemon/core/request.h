@@ -44,6 +44,7 @@ struct request {
 	enum mode mode;
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
+	uint64_t search;      /* the last that met it (deadlock.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;

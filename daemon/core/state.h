@@ -37,8 +37,8 @@ struct broker {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct query_list queries;
-	uint64_t last_query;
-	struct map users;
+	uint64_t last_query, last_search;
+	struct map users, owners;
 
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;

@@ -32,6 +32,8 @@
 	X(relisted_total, "directories listed again after a connection had ended") \
 	X(audits_total, "sweeps of all directories, by AUDIT") \
 	X(audit_directories_total, "directories looked at by them") \
+	X(deadlocks_total, "LOCKs refused because they would have closed a cycle of waits") \
+	X(deadlock_cuts_total, "searches for such a cycle given up: too many waits") \
 	X(limits_total, "requests refused by a limit")
 
 struct stats {

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15 };
+enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15, OWNERS = 2 };
 
 static struct ask ask_of(enum command command, int lock)
 {
-	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
+	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1, .owner = -1 };
 }
 
 static bool is_request(enum command command)
@@ -67,7 +67,13 @@ static int64_t lease_choose(struct world *w)
 	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
-/* Locks are waited for without a limit in one order only: clients must not make a deadlock of their own. */
+/* Between hosts nobody sees a deadlock. */
+static bool is_watched(const struct host *h)
+{
+	return h->conf.deadlock_detection && (h->conf.standalone || h->w->host_count == 1);
+}
+
+/* Where a deadlock could stay, locks are waited for without a limit in one order only. */
 static struct ask lock_ask(struct caller *c)
 {
 	struct world *w = c->host->w;
@@ -81,7 +87,7 @@ static struct ask lock_ask(struct caller *c)
 		a.wait_ms = rng_between(&w->rng, 1, 300);
 	else if (roll < 6)
 		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
-	if (a.wait_ms < 0 && (c->sent || a.lock <= highest_held(c)))
+	if (a.wait_ms < 0 && !is_watched(c->host) && (c->sent || a.lock <= highest_held(c)))
 		a.wait_ms = rng_between(&w->rng, 1, 2000);
 	if (w->plain)
 		return a;
@@ -153,6 +159,8 @@ static struct ask other_ask(struct caller *c)
 		a.token = 2 + rng_below(r, 2);
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
+	if (a.command == COMMAND_CLIENT && rng_percent(r, 30))
+		a.owner = (int)rng_below(r, OWNERS + 1);
 	return a;
 }
 
@@ -197,6 +205,12 @@ struct ask ask_choose(struct caller *c)
 		a.token = 3;
 		return a;
 	}
+	if (c->host->w->owners && !c->owner && lock < 0 && waited < 0 && rng_percent(r, 20)) {
+		struct ask a = ask_of(COMMAND_CLIENT, 0);
+
+		a.owner = 1 + (int)rng_below(r, OWNERS);
+		return a;
+	}
 	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
 		return wait_ask(c, waited);
 	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {
@@ -229,6 +243,7 @@ static bool names_lock(enum command command)
 
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
 {
+	static const char *const owners[OWNERS] = { "x", "y" };
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
@@ -239,7 +254,11 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = put_number(&buffer, a->lease_ms);
 	if (is_request(a->command) && a->shared && a->wait_ms % 2)
 		words[n++] = SLICE("SHARED");
-	if (a->command == COMMAND_CLIENT) {
+	if (a->command == COMMAND_CLIENT && a->owner >= 0) {
+		words[n++] = SLICE("SETINFO");
+		words[n++] = SLICE("OWNER");
+		words[n++] = a->owner ? slice_of(owners[a->owner - 1]) : (struct slice){ 0 };
+	} else if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
 		words[n++] = put_number(&buffer, (int64_t)c->host->clients[a->target].id);
 	}
@@ -332,6 +351,10 @@ static void upgrade_answered(struct caller *c, const struct ask *a, struct slice
 {
 	const struct holding *g = &c->holding[a->lock];
 
+	if (a->command == COMMAND_LOCK && reply_begins(reply, "-DEADLOCK this client waits for ")) {
+		deadlock_answered(c, a, reply);
+		return;
+	}
 	if (!g->held || g->lost || !g->shared || a->shared)
 		bad_reply(c, a, reply, "it does not wait for itself");
 }
@@ -573,6 +596,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		caller_let_go(c);
 		c->protocol = 2;
 		c->id = 0;
+		c->owner = 0;
 		break;
 	case COMMAND_AUDIT:
 		audit_answered(c, a, reply);
@@ -583,8 +607,11 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_HOSTS:
 		question_answered(c, a, reply);
 		break;
-	case COMMAND_LOCKS:
 	case COMMAND_CLIENT:
+		if (a->owner >= 0)
+			deadlock_owner_answered(c, a, reply);
+		break;
+	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO:
 	case COMMAND_QUIT:

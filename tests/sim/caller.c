@@ -66,6 +66,7 @@ static void caller_forget(struct caller *c)
 	c->state = CLIENT_OFF;
 	c->life++;
 	c->asking = c->half_closed = false;
+	c->owner = 0;
 	c->queued = c->sent = c->hellos_sent = 0;
 	memset(c->enqueues_sent, 0, sizeof(c->enqueues_sent));
 	c->id = 0;

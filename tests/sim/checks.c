@@ -369,6 +369,7 @@ void check_after(struct host *h)
 	check_told(h);
 	check_waits(h);
 	readers_check_together(h);
+	deadlock_check(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (safe != INT64_MIN && safe > h->saved_until)

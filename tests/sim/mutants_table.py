@@ -17,6 +17,8 @@ GRANT = "daemon/core/grant.c"
 LEFTOVER = "daemon/core/leftover.c"
 CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
+DEADLOCK = "daemon/core/deadlock.c"
+OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
 
@@ -305,6 +307,35 @@ MUTANTS = [
         (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),
         (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("a LOCK that closes a cycle waits", [
+        (COMMAND, "else if (!refuse_deadlock(c, lock, terms)) {", "else {")], 300),
+    ("a try is refused for a cycle", [
+        (COMMAND, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
+    ("detection that is turned off goes on", [
+        (DEADLOCK, "!b->conf->deadlock_detection || ", "")], 1000),
+    ("who asked before is not waited for", [
+        (DEADLOCK, "TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
+        (DEADLOCK, "expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),
+    ("readers wait for readers", [
+        (DEADLOCK, "\t\tif (mode_conflicts(g->mode, mode) && looked(s) &&", "\t\tif (looked(s) &&")], 1000),
+    ("a reader is waited for by readers behind it", [
+        (DEADLOCK, "\t\tif (!mode_conflicts(r->mode, mode))\n\t\t\tcontinue;\n", "")], 3000),
+    ("the walk ends at any writer before", [
+        (DEADLOCK, "r->mode == MODE_EXCLUSIVE && blocks(r)", "r->mode == MODE_EXCLUSIVE")], 3000),
+    ("the walk ends at a reader before", [
+        (DEADLOCK, "r->mode == MODE_EXCLUSIVE && blocks(r)", "blocks(r)")], 3000),
+    ("a wait that has run out is followed", [
+        (DEADLOCK, "return !r->queued && !r->expired;", "return !r->queued;")], 3000),
+    ("who waits by ENQUEUE only is waited for by nobody", [
+        (DEADLOCK, "c->grant_count == c->lost_count && !c->request_count", "c->grant_count == c->lost_count")], 3000),
+    ("clients of one owner are strangers", [
+        (DEADLOCK, "\tif (!met->owner) {", "\tif (true) {")], 1000),
+    ("an owner changes while something is held", [
+        (OWNER, "c->grant_count > c->lost_count || c->request_count", "c->request_count")], 1000),
+    ("an owner changes while something is waited for", [
+        (OWNER, "c->grant_count > c->lost_count || c->request_count", "c->grant_count > c->lost_count")], 3000),
+    ("RESET leaves the owner", [
+        ("daemon/core/redis.c", "\towner_leave(c);\n", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
 ]

@@ -62,6 +62,7 @@ struct ask {
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
+	int owner;         /* of CLIENT SETINFO; 0: none; below 0: it is CLIENT UNBLOCK */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
 	int protocol;
@@ -112,6 +113,7 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	int owner;               /* as it was told to the broker; 0: none */
 	bool auditor;            /* it asks AUDIT and nothing else */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
@@ -173,7 +175,7 @@ struct foreign {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -194,6 +196,7 @@ struct world {
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
 	bool plain;              /* no leases, no queued waits */
+	bool owners;             /* clients often say whose they are */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
 	int64_t last_fault, quiet_at;
@@ -306,6 +309,14 @@ const struct znode *check_ahead_of(const struct znode *n);
 void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
+
+/* deadlocks.c */
+/* A LOCK was refused because it would close a cycle. */
+void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* CLIENT SETINFO OWNER */
+void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Nobody waits for itself. */
+void deadlock_check(struct host *h);
 
 /* faults.c */
 void faults_start(struct world *w);
