@@ -48,8 +48,7 @@ struct claim {
 	uint64_t leave_op;      /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;            /* length of the name without the number */
-	bool named;             /* the number is known */
-	bool stray;             /* LEAVING: a list showed it, and no claim knew it */
+	bool named, stray;      /* the number is known; LEAVING: a list showed it, and no claim knew it */
 	bool listed;            /* WAITING: seen taken on this connection */
 	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
@@ -90,8 +89,7 @@ void claim_suspended(struct claim *c);
 /* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
-/* Its znode's data. */
-void claim_write(struct claim *c, struct slice data);
+void claim_write(struct claim *c, struct slice data); /* to its znode */
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 /* Asks what a create of unknown outcome left under `name`. */

@@ -34,7 +34,12 @@
 	X(audit_directories_total, "directories looked at by them") \
 	X(deadlocks_total, "LOCKs refused because they would have closed a cycle of waits") \
 	X(deadlock_cuts_total, "searches for such a cycle given up: too many waits") \
-	X(limits_total, "requests refused by a limit")
+	X(limits_total, "requests refused by a limit") \
+	X(revokes_total, "times a holder was asked to let go") \
+	X(forced_total, "grants taken from their holders by force") \
+	X(mail_posted_total, "letters to other hosts") \
+	X(mail_received_total, "letters read") \
+	X(mail_ignored_total, "letters read that meant nothing, or not this life of the daemon")
 
 struct stats {
 #define X(name, text) uint64_t name;
