@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/multi.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -103,6 +104,8 @@ void client_release_all(struct client *c)
 	struct grant *g;
 
 	drop_events(c);
+	if (c->multi)
+		multi_free(c->multi);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
 	if (c->query)
@@ -141,6 +144,8 @@ void client_half_closed(struct client *c)
 	struct request *r;
 
 	c->half_closed = true;
+	if (c->multi)
+		multi_hurry(c->multi);
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (!r->expired)
 			request_expire(r);
@@ -231,6 +236,15 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 	resp_error(client_out(c), code, slice_of(sentence));
 	client_reply_end(c, begin);
+}
+
+void client_reply_refusal(struct client *c, struct refusal *no)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
+	client_reply_end(c, begin);
+	bytes_free(&no->sentence);
 }
 
 /* ---- events ---- */

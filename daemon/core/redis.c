@@ -183,8 +183,7 @@ static void client_unblock(const struct request_words *w)
 	}
 	other = client_by_id(c->broker, (uint64_t)id);
 	if (other && other->request) {
-		request_end(other->request);
-		client_reply_nil(other);
+		request_time_out(other->request);
 	} else if (other && other->events_waiting) {
 		client_events_end(other);
 	} else if (other && other->auditing) {

@@ -26,6 +26,7 @@ enum timer_kind {
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
+TAILQ_HEAD(multi_list, multi);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -43,6 +44,7 @@ struct broker {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct query_list queries;
+	struct multi_list multis; /* to be gone on with */
 	uint64_t last_query, last_search;
 	struct demand_list demands;
 	uint64_t last_demand;

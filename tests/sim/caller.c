@@ -48,6 +48,8 @@ static void forget_waits(struct caller *c)
 				check_forget_last(c->host, i);
 		}
 	memset(c->wait, 0, sizeof(c->wait));
+	if (c->asking)
+		several_forget(c, &c->current);
 }
 
 void caller_let_go(struct caller *c)

@@ -10,12 +10,14 @@ struct graph {
 	bool edge[NODES][NODES];
 };
 
-/* Its LOCK waits, and will for a while. */
-static const struct ask *blocking(const struct caller *c)
+/* Its LOCK waits, and will for a while. An MLOCK does, but for which of its locks is not certain. */
+static const struct ask *blocking(const struct caller *c, bool certain)
 {
 	const struct ask *a = &c->current;
 
-	if (c->state != CLIENT_ON || !c->asking || a->command != COMMAND_LOCK || c->half_closed || a->wait_ms == 0)
+	if (c->state != CLIENT_ON || !c->asking || c->half_closed || a->wait_ms == 0)
+		return NULL;
+	if (a->command != COMMAND_LOCK && (certain || a->command != COMMAND_MLOCK))
 		return NULL;
 	return a->wait_ms < 0 || a->asked_at + a->wait_ms * MS > c->host->w->sched.now ? a : NULL;
 }
@@ -34,6 +36,8 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 
 	if (g->held && !g->lost && conflicts(g->shared, a) && (!certain || !ask_unsure(g)))
 		return true;
+	if (!certain && several_asked(other, a->lock) && conflicts(other->current.shared, a))
+		return true;
 	/* It may be a grant by now, and come from before or after. */
 	if (wait->on && wait->blind)
 		return !certain && conflicts(wait->ask.shared, a);
@@ -45,7 +49,7 @@ static bool one_owner(const struct caller *a, const struct caller *b)
 	return a == b || (a->owner && a->owner == b->owner && a->conn % 2 == b->conn % 2);
 }
 
-static void add_edges(struct graph *g, const struct caller *c, const struct ask *a, bool certain)
+static void add_lock_edges(struct graph *g, const struct caller *c, const struct ask *a, bool certain)
 {
 	const struct host *h = c->host;
 	int i, j;
@@ -59,13 +63,28 @@ static void add_edges(struct graph *g, const struct caller *c, const struct ask 
 	}
 }
 
+/* The requests of an MLOCK are made when those before are granted: later than what was asked for meanwhile. */
+static void add_edges(struct graph *g, const struct caller *c, const struct ask *a, bool certain)
+{
+	struct ask one = *a;
+
+	if (!a->several) {
+		add_lock_edges(g, c, a, certain);
+		return;
+	}
+	one.order = UINT64_MAX;
+	for (one.lock = 0; one.lock < c->host->w->lock_count; one.lock++)
+		if (a->several & 1U << one.lock)
+			add_lock_edges(g, c, &one, certain);
+}
+
 static void fill(struct graph *g, const struct host *h, bool certain)
 {
 	int i;
 
 	for (i = 0; i < h->client_count; i++)
-		if (blocking(&h->clients[i]))
-			add_edges(g, &h->clients[i], blocking(&h->clients[i]), certain);
+		if (blocking(&h->clients[i], certain))
+			add_edges(g, &h->clients[i], blocking(&h->clients[i], certain), certain);
 }
 
 static void close_over(struct graph *g, const struct host *h)
@@ -84,9 +103,11 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 	struct graph g = { 0 };
 
 	h->w->stats->deadlocks++;
+	c->asking = a->command == COMMAND_MLOCK; /* others wait for what it has taken */
 	fill(&g, h, false);
 	add_edges(&g, c, a, false);
 	close_over(&g, h);
+	c->asking = false;
 	if (g.edge[c->conn][c->conn] && h->conf.deadlock_detection && a->wait_ms != 0 && !c->half_closed)
 		return;
 	world_fail(h->w, a->lock, "host %d client %u: nobody waits in a circle: %.*s", h->index, c->conn,
@@ -99,7 +120,7 @@ void deadlock_check(struct host *h)
 	int i, waiting = 0;
 
 	for (i = 0; i < h->client_count; i++)
-		waiting += blocking(&h->clients[i]) != NULL;
+		waiting += blocking(&h->clients[i], true) != NULL;
 	if (!waiting || !h->conf.deadlock_detection)
 		return;
 	fill(&g, h, true);

@@ -174,13 +174,13 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 
 void fixture_ask(struct fixture *f, uint32_t conn, const char *words)
 {
-	struct slice argv[16];
+	struct slice argv[80];
 	size_t argc = 0;
 
 	while (*words) {
 		size_t len = strcspn(words, " ");
 
-		assert_true(argc < 16);
+		assert_true(argc < 80);
 		argv[argc++] = (struct slice){ words, len };
 		words += len + (words[len] == ' ');
 	}
