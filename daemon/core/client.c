@@ -199,8 +199,16 @@ void client_reply_end(struct client *c, size_t begin)
 {
 	struct effects *out = c->broker->out;
 	struct span text = effects_end(out, begin);
-	struct effect *e = effects_add(out, EFFECT_REPLY);
+	struct effect *e;
 
+	/* A list of all there is can be any length; that is for a narrower question. */
+	if (text.len > c->broker->conf->limits.output_bytes) {
+		out->arena.len = begin;
+		c->broker->stats.limits_total++;
+		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+		text = effects_end(out, begin);
+	}
+	e = effects_add(out, EFFECT_REPLY);
 	e->conn = c->conn;
 	e->text = text;
 	c->asking = false;
@@ -383,6 +391,9 @@ void client_grants_changed(struct client *c)
 void client_tell_lost(struct client *c, struct grant *g)
 {
 	client_grants_changed(c);
+	/* It was not told of the grant either. */
+	if (c->multi && multi_lost(c->multi, g))
+		return;
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/multi.h"
 #include "core/state.h"
 
 const char *loss_word(enum loss loss)
@@ -135,10 +134,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	client_forget_revoke(g->client, g);
 	if (loss == LOSS_LEASE)
 		b->stats.leases_ended_total++;
-	if (g->client->multi && multi_lost(g->client->multi, g))
-		client_grants_changed(g->client);
-	else
-		client_tell_lost(g->client, g);
+	client_tell_lost(g->client, g);
 	lock_touch(lock);
 }
 

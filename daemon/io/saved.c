@@ -16,7 +16,7 @@
 #include "core/leftover.h"
 #include "io/process.h"
 
-enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 1, BOOT_ID_MAX = 64, HOST_MAX = 256 };
+enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 2, BOOT_ID_MAX = 64, HOST_MAX = 256, LOOKS_MAX = 128 };
 
 struct file_session {
 	int64_t id; /* 0: none */
@@ -38,6 +38,10 @@ struct file_holder {
 struct file {
 	uint32_t magic, version;
 	uint64_t namespace; /* of the process numbers */
+	uint64_t device, inode; /* its own: in a copy they are another file's */
+	uint64_t clock; /* what the instants are of */
+	uint64_t writer_start;
+	uint32_t writer, unused; /* the daemon */
 	uint32_t holder_count, present; /* which of the two sessions */
 	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
 	struct file_session session[2];
@@ -54,6 +58,7 @@ struct saved {
 	struct file_holder *held;
 	size_t held_count;
 	bool held_foreign; /* the numbers mean nothing here */
+	size_t look; /* the holder to be looked at next */
 };
 
 static size_t size_of(size_t holders)
@@ -86,6 +91,17 @@ static const char *why_garbled(const struct file *f, size_t size)
 	return NULL;
 }
 
+/* The lock says nothing about the daemon that wrote another copy of it. */
+static const char *why_living(const struct file *f, const struct stat *st)
+{
+	if (f->device != st->st_dev || f->inode != st->st_ino)
+		return "it is a copy, and the daemon it tells of may live";
+	if (f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
+	    process_lives((pid_t)f->writer, f->writer_start))
+		return "the daemon it tells of lives";
+	return NULL;
+}
+
 /* Reads it whole: nobody writes it any more. NULL when there is nothing to go by; *ret_why then says why, if at all. */
 static struct file *read_whole(int fd, const char **ret_why)
 {
@@ -107,6 +123,8 @@ static struct file *read_whole(int fd, const char **ret_why)
 	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
 								      : "it cannot be read";
 	if (!*ret_why)
+		*ret_why = why_living(f, &st);
+	if (!*ret_why)
 		return f;
 	mem_free(f);
 	return NULL;
@@ -115,7 +133,7 @@ static struct file *read_whole(int fd, const char **ret_why)
 /* The earlier daemon's file, locked; *ret_old is NULL when there is nothing to go by. -EBUSY or the descriptor, -1: none. */
 static int open_old(int dir_fd, struct file **ret_old)
 {
-	int fd = openat(dir_fd, "saved", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(dir_fd, "saved", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	const char *why = NULL;
 
 	*ret_old = NULL;
@@ -123,9 +141,12 @@ static int open_old(int dir_fd, struct file **ret_old)
 		return -1;
 	if (fd < 0) {
 		why = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
-	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		close(fd);
-		return -EBUSY;
+	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno == EWOULDBLOCK) {
+			close(fd);
+			return -EBUSY;
+		}
+		why = "it cannot be locked";
 	} else {
 		*ret_old = read_whole(fd, &why);
 	}
@@ -174,41 +195,44 @@ static void keep_holders(struct saved *s, const struct file *old)
 			s->held[s->held_count++] = old->holder[i];
 }
 
-/* A proof never reaches further than the timeout: an instant beyond that is of another clock. */
-static int64_t not_before(const struct file_session *session, int64_t now_ns)
+/* A proof never reaches further than the timeout. An instant of another clock says nothing, or one beyond that. */
+static int64_t not_before(const struct file *f, const struct file_session *session, int64_t now_ns)
 {
-	if (session->timeout_ns > 0 && session->safe_until_ns - session->timeout_ns > now_ns)
-		return now_ns + session->timeout_ns;
-	return session->safe_until_ns;
+	bool strange = f->clock != process_clock() || session->safe_until_ns - session->timeout_ns > now_ns;
+
+	return strange && session->timeout_ns > 0 ? now_ns + session->timeout_ns : session->safe_until_ns;
 }
 
 /*
- * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. What was
- * told before the host started again nobody remembers.
+ * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. So may that
+ * of another boot, with a copy of its disk; and a boot takes longer than a session.
  */
+static const char *why_not_taken_over(const struct file *old, const struct saved_conf *conf)
+{
+	if (strcmp(old->host, conf->host) != 0)
+		return "it is of another zookeeper.host";
+	return strcmp(old->boot_id, conf->boot_id) != 0 ? "it is of another boot" : NULL;
+}
+
 static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
 {
 	const struct file_session *last = &old->session[old->present];
 	struct file_leftover left = { .id = last->id };
-	bool same_boot = strcmp(old->boot_id, conf->boot_id) == 0;
+	const char *why = why_not_taken_over(old, conf);
+	int64_t until_ns = not_before(old, last, conf->now_ns);
 
-	if (strcmp(old->host, conf->host) != 0) {
-		log_warning("what a daemon of the name \"%s\" saved is not used: its session is left to its timeout", old->host);
+	if (why) {
+		log_info("what an earlier daemon saved is not used: %s; its session is left to its timeout", why);
 		return;
 	}
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++) {
-		struct file_leftover earlier = old->leftover[i];
-
-		if (!same_boot)
-			earlier.not_before_ns = 0;
-		add_leftover(s->file, &earlier);
-	}
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		add_leftover(s->file, &old->leftover[i]);
 	memcpy(left.password, last->password, sizeof(left.password));
-	if (same_boot && last->id && last->safe_until_ns > conf->now_ns) {
+	if (last->id && until_ns > conf->now_ns) {
 		keep_holders(s, old);
 		if (held_live(s)) {
 			s->held_session = last->id;
-			left.not_before_ns = not_before(last, conf->now_ns);
+			left.not_before_ns = until_ns;
 		}
 	}
 	add_leftover(s->file, &left);
@@ -236,6 +260,23 @@ static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static void sign(struct saved *s)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process self = { 0 };
+	struct stat st;
+
+	if (fstat(s->fd, &st) == 0) {
+		s->file->device = st.st_dev;
+		s->file->inode = st.st_ino;
+	}
+	s->file->namespace = process_namespace();
+	s->file->clock = process_clock();
+	s->file->writer = (uint32_t)getpid();
+	if (process_read(getpid(), text, &self) == 0)
+		s->file->writer_start = self.start;
+}
+
 /* It appears under its name only when it is whole, with all that the old one said. */
 static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
 {
@@ -244,7 +285,7 @@ static int begin(struct saved *s, int dir_fd, const struct file *old, const stru
 		return -errno;
 	s->file->magic = SAVED_MAGIC;
 	s->file->version = SAVED_VERSION;
-	s->file->namespace = process_namespace();
+	sign(s);
 	s->file->holder_count = (uint32_t)conf->clients;
 	snprintf(s->file->boot_id, BOOT_ID_MAX, "%s", conf->boot_id);
 	snprintf(s->file->host, HOST_MAX, "%s", conf->host);
@@ -396,6 +437,28 @@ void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start)
 	assert(!holder->holds);
 	holder->pid = (uint32_t)pid;
 	holder->start = start;
+}
+
+/*
+ * The connection is open, so somebody has it: a child that the process left it to. Who that is cannot be told, and
+ * a successor must take it for alive.
+ */
+void saved_look(struct saved *s)
+{
+	size_t count, looked = 0;
+
+	if (!s)
+		return;
+	count = s->file->holder_count;
+	for (size_t i = 0; i < count && looked < LOOKS_MAX; i++) {
+		struct file_holder *holder = &s->file->holder[s->look++ % count];
+
+		if (!holder->holds || !holder->pid)
+			continue;
+		looked++;
+		if (!process_lives((pid_t)holder->pid, holder->start))
+			__atomic_store_n(&holder->pid, 0, __ATOMIC_RELEASE);
+	}
 }
 
 void saved_holder(struct saved *s, uint32_t conn, bool holds)
