@@ -11,13 +11,13 @@ struct graph {
 };
 
 /* Its LOCK waits, and will for a while. An MLOCK does, but for which of its locks is not certain. */
-static const struct ask *blocking(const struct caller *c, bool certain)
+static const struct ask *blocking(const struct caller *c)
 {
 	const struct ask *a = &c->current;
 
 	if (c->state != CLIENT_ON || !c->asking || c->half_closed || a->wait_ms == 0)
 		return NULL;
-	if (a->command != COMMAND_LOCK && (certain || a->command != COMMAND_MLOCK))
+	if (a->command != COMMAND_LOCK && a->command != COMMAND_MLOCK)
 		return NULL;
 	return a->wait_ms < 0 || a->asked_at + a->wait_ms * MS > c->host->w->sched.now ? a : NULL;
 }
@@ -78,13 +78,31 @@ static void add_edges(struct graph *g, const struct caller *c, const struct ask 
 			add_lock_edges(g, c, &one, certain);
 }
 
+/* Where it holds the others already, an MLOCK is a LOCK of one. */
+static bool is_for_one(const struct caller *c, struct ask *a)
+{
+	int lock, count = 0;
+
+	for (lock = 0; lock < c->host->w->lock_count; lock++)
+		if (a->several & 1U << lock && !c->holding[lock].held) {
+			a->lock = lock;
+			count++;
+		}
+	a->several = 0;
+	return count == 1;
+}
+
 static void fill(struct graph *g, const struct host *h, bool certain)
 {
 	int i;
 
-	for (i = 0; i < h->client_count; i++)
-		if (blocking(&h->clients[i], certain))
-			add_edges(g, &h->clients[i], blocking(&h->clients[i], certain), certain);
+	for (i = 0; i < h->client_count; i++) {
+		const struct ask *a = blocking(&h->clients[i]);
+		struct ask one = a ? *a : (struct ask){ 0 };
+
+		if (a && (!certain || !a->several || is_for_one(&h->clients[i], &one)))
+			add_edges(g, &h->clients[i], &one, certain);
+	}
 }
 
 static void close_over(struct graph *g, const struct host *h)
@@ -120,7 +138,7 @@ void deadlock_check(struct host *h)
 	int i, waiting = 0;
 
 	for (i = 0; i < h->client_count; i++)
-		waiting += blocking(&h->clients[i], true) != NULL;
+		waiting += blocking(&h->clients[i]) != NULL;
 	if (!waiting || !h->conf.deadlock_detection)
 		return;
 	fill(&g, h, true);
