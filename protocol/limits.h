@@ -7,4 +7,5 @@
 #define LIMIT_MS_MAX (INT64_C(365) * 86400 * 1000)
 
 /* LIMIT and COUNT of a semaphore. */
-enum { LIMIT_DATA_BYTES_MAX = 512, LIMIT_PERMITS_MAX = 1000000 };
+enum { LIMIT_PERMITS_MAX = 1000000 };
+enum { LIMIT_DATA_BYTES_MAX = 512, LIMIT_NAMES_MAX = 64 /* of one MLOCK */ };

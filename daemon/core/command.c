@@ -3,19 +3,19 @@
 
 #include <assert.h>
 
+#include "core/multi.h"
 #include "core/options.h"
 #include "core/permits.h"
 #include "core/query.h"
 #include "core/redis.h"
 #include "core/revoke.h"
-#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
-static bool valid_name(struct client *c, struct slice name)
+bool command_valid_name(struct client *c, struct slice name)
 {
 	if (!name_valid(name)) {
 		client_reply_error(c, ERROR_BADNAME,
@@ -32,12 +32,6 @@ static bool valid_name(struct client *c, struct slice name)
 /* ---- locks ---- */
 
 enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
-
-static void limit(struct client *c, const char *why)
-{
-	c->broker->stats.limits_total++;
-	client_reply_error(c, ERROR_LIMIT, why);
-}
 
 /* The reply tells that the grant was lost, and so it is done with. `else_told` is what a lost session is told by. */
 static void lost(struct client *c, struct grant *g, const char *else_told)
@@ -72,32 +66,12 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 /* Nothing of the lock is this client's yet. */
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
-	struct broker *b = c->broker;
-	struct lock *lock;
-	const char *why;
+	struct refusal no = { 0 };
 
-	if (b->stopping) {
-		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-		return;
-	}
-	if (!client_may_ask(c, &why)) {
-		limit(c, why);
-		return;
-	}
-	if (semaphore_find(b, name, false)) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-		return;
-	}
-	lock = lock_find(b, name, true);
-	if (!lock) {
-		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if (lock->request_count >= b->conf->limits.requests_per_lock) {
-		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
-	} else {
-		if (terms->queued)
-			client_reply_status(c, "QUEUED");
-		request_new(lock, c, terms);
-	}
+	if (!request_ask(c, name, terms, &no))
+		client_reply_refusal(c, &no);
+	else if (terms->queued)
+		client_reply_status(c, "QUEUED");
 }
 
 /* LOCK and ENQUEUE. */
@@ -109,7 +83,7 @@ static void do_lock(const struct request_words *w, enum command command)
 	struct lock *lock;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
 		return;
 	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
@@ -131,7 +105,7 @@ static void do_cancel(const struct request_words *w)
 	struct lock *lock;
 	struct request *r;
 
-	if (!valid_name(c, w->argv[1]))
+	if (!command_valid_name(c, w->argv[1]))
 		return;
 	lock = lock_find(c->broker, w->argv[1], false);
 	r = lock ? request_find(lock, c) : NULL;
@@ -173,7 +147,7 @@ static void do_unlock(const struct request_words *w)
 	struct grant *g;
 	int64_t depth;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was released",
 			"that token is another grant's; nothing was released");
@@ -195,7 +169,7 @@ static void do_renew(const struct request_words *w)
 	struct grant *g;
 	int64_t lease_ns;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
+	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was renewed",
@@ -212,7 +186,7 @@ static void do_downgrade(const struct request_words *w)
 	struct client *c = w->client;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]))
+	if (!command_valid_name(c, w->argv[1]))
 		return;
 	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
 	if (!g)
@@ -234,7 +208,7 @@ static void do_valid(const struct request_words *w)
 	struct grant *g;
 	int64_t left_ns = 0;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
 	if (!g)
@@ -251,7 +225,7 @@ static void do_query(const struct request_words *w, enum command command)
 {
 	if (command == COMMAND_HOSTS)
 		query_hosts(w->client);
-	else if (valid_name(w->client, w->argv[1]))
+	else if (command_valid_name(w->client, w->argv[1]))
 		query_lock(w->client, command, w->argv[1]);
 }
 
@@ -259,7 +233,7 @@ static void do_revoke(const struct request_words *w)
 {
 	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
 
-	if (!valid_name(w->client, w->argv[1]))
+	if (!command_valid_name(w->client, w->argv[1]))
 		return;
 	if (!revoke_reason_valid(reason))
 		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
@@ -273,7 +247,7 @@ static void do_forceunlock(const struct request_words *w)
 
 	if (c->uid != 0 && c->uid != c->broker->conf->uid)
 		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
-	else if (valid_name(c, w->argv[1]))
+	else if (command_valid_name(c, w->argv[1]))
 		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
 }
 
@@ -295,7 +269,7 @@ static void do_events(const struct request_words *w)
 
 static void do_permits(const struct request_words *w, enum command command)
 {
-	if (!valid_name(w->client, w->argv[1]))
+	if (!command_valid_name(w->client, w->argv[1]))
 		return;
 	if (command == COMMAND_ACQUIRE)
 		permits_acquire(w);
@@ -320,6 +294,12 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_LOCK:
 	case COMMAND_ENQUEUE:
 		do_lock(w, command);
+		break;
+	case COMMAND_MLOCK:
+		multi_lock(w);
+		break;
+	case COMMAND_MUNLOCK:
+		multi_unlock(w);
 		break;
 	case COMMAND_CANCEL:
 		do_cancel(w);
