@@ -304,8 +304,9 @@ mutants: ## break the rules one by one; the simulator must notice each
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
+# One worker more than cores: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $(shell nproc) tests/torture tests/system
+	@$(PYTEST) -n $$(($(shell nproc) + 1)) tests/torture tests/system
 
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \
