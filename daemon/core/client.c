@@ -171,7 +171,7 @@ bool client_may_ask(const struct client *c, const char **why)
 
 	if (c->request_count >= limits->requests_per_client)
 		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
-	else if (c->grant_count - c->lost_count + c->request_count >= limits->grants_per_client)
+	else if (c->counted + c->request_count >= limits->grants_per_client)
 		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
 	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
 		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";

@@ -54,7 +54,7 @@ struct client {
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
-	size_t request_count, grant_count, lost_count;
+	size_t request_count, grant_count, lost_count, counted; /* counted: against the limits */
 	struct client_event_list events;
 	size_t event_count;       /* without losses: those are bounded by the grants */
 	bool session_event;       /* a SESSION event is queued */
