@@ -485,12 +485,14 @@ void broker_check(const struct broker *b)
 		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
 		       !lock->watch_bytes && !lock->remembered);
 	TAILQ_FOREACH(c, &b->clients, link) {
-		size_t n = 0, n_lost = 0, n_requests = 0;
+		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
 
 		TAILQ_FOREACH(g, &c->grants, client_link) {
 			n++;
 			n_lost += g->lost;
+			n_counted += g->counted;
 		}
+		assert(n_counted == c->counted);
 		TAILQ_FOREACH(r, &c->requests, client_link) {
 			assert(r->client == c && r->queued == (r != c->request));
 			n_requests++;

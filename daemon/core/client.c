@@ -171,7 +171,7 @@ bool client_may_ask(const struct client *c, const char **why)
 
 	if (c->request_count >= limits->requests_per_client)
 		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
-	else if (c->grant_count - c->lost_count + c->request_count >= limits->grants_per_client)
+	else if (c->counted + c->request_count >= limits->grants_per_client)
 		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
 	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
 		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
@@ -244,15 +244,6 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 	resp_error(client_out(c), code, slice_of(sentence));
 	client_reply_end(c, begin);
-}
-
-void client_reply_refusal(struct client *c, struct refusal *no)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
-	client_reply_end(c, begin);
-	bytes_free(&no->sentence);
 }
 
 /* ---- events ---- */

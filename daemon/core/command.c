@@ -69,7 +69,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	struct refusal no = { 0 };
 
 	if (!request_ask(c, name, terms, &no))
-		client_reply_refusal(c, &no);
+		refusal_reply(c, &no);
 	else if (terms->queued)
 		client_reply_status(c, "QUEUED");
 }
@@ -281,11 +281,10 @@ static void do_permits(const struct request_words *w, enum command command)
 
 /* ---- dispatch ---- */
 
-/* What Redis has, too. */
-static void (*const of_redis[COMMAND_COUNT])(const struct request_words *w) = {
-	[COMMAND_HELLO] = redis_hello,   [COMMAND_PING] = redis_ping, [COMMAND_ECHO] = redis_echo,
-	[COMMAND_SELECT] = redis_select, [COMMAND_INFO] = redis_info, [COMMAND_CLIENT] = redis_client,
-	[COMMAND_COMMAND] = redis_command,
+static void (*const redis[COMMAND_COUNT])(const struct request_words *w) = {
+	[COMMAND_HELLO] = redis_hello,   [COMMAND_PING] = redis_ping,     [COMMAND_ECHO] = redis_echo,
+	[COMMAND_SELECT] = redis_select, [COMMAND_INFO] = redis_info,     [COMMAND_CLIENT] = redis_client,
+	[COMMAND_COMMAND] = redis_command, [COMMAND_RESET] = redis_reset, [COMMAND_QUIT] = redis_quit,
 };
 
 static void dispatch(enum command command, const struct request_words *w)
@@ -347,13 +346,9 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_INFO:
 	case COMMAND_CLIENT:
 	case COMMAND_COMMAND:
-		of_redis[command](w);
-		break;
 	case COMMAND_RESET:
-		redis_reset(w->client);
-		break;
 	case COMMAND_QUIT:
-		redis_quit(w->client);
+		redis[command](w);
 		break;
 	case COMMAND_COUNT:
 		assert(!"a command");

@@ -56,6 +56,8 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	b->grant_count++;
 	client->grant_count++;
 	client->user->grants++;
+	client->counted++;
+	g->counted = true;
 	client_grants_changed(client);
 	b->stats.grants_total++;
 	if (lease_ns)
@@ -92,6 +94,16 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	}
 }
 
+/* Against the limits of its client and user. */
+static void uncount(struct grant *g)
+{
+	if (!g->counted)
+		return;
+	g->counted = false;
+	g->client->counted--;
+	g->client->user->grants--;
+}
+
 void grant_end(struct grant *g)
 {
 	struct lock *lock = g->lock;
@@ -102,12 +114,12 @@ void grant_end(struct grant *g)
 	heap_unset(&lock->broker->timers, &g->lease);
 	client->grant_count--;
 	lock->broker->grant_count--;
+	uncount(g);
 	if (g->lost) {
 		client->lost_count--;
 		lock->broker->lost_count--;
 	} else {
 		client_forget_revoke(client, g);
-		client->user->grants--;
 		lock->grant_count--;
 	}
 	bytes_free(&g->data);
@@ -128,7 +140,9 @@ void grant_lose(struct grant *g, enum loss loss)
 	g->lost = true;
 	g->loss = loss;
 	g->client->lost_count++;
-	g->client->user->grants--;
+	/* What its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
+	if (loss != LOSS_LEASE)
+		uncount(g);
 	b->lost_count++;
 	b->stats.losses_total++;
 	client_forget_revoke(g->client, g);

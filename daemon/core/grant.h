@@ -32,6 +32,7 @@ struct grant {
 	TAILQ_ENTRY(grant) link;        /* lock->grants or lock->lost */
 	TAILQ_ENTRY(grant) client_link; /* client->grants */
 	enum mode mode;
+	bool counted;              /* against the limits of its client and user */
 	bool lost;
 	enum loss loss;
 	int64_t depth; /* levels, at least 1 */

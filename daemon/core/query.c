@@ -57,6 +57,7 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 		bytes_slice(&path, bytes_view(&child->name));
 	}
 	r.path = bytes_view(&path);
+	q->client->broker->query_open++;
 	operation_send(q->client->broker, type, &r);
 	bytes_free(&path);
 }
@@ -241,7 +242,7 @@ void query_continue(struct broker *b)
 		return;
 	}
 	TAILQ_FOREACH_SAFE(q, &b->queries, link, after) {
-		if (active == QUERY_ACTIVE_MAX || !b->session.proving || !TAILQ_EMPTY(&b->later) || operation_window_full(b))
+		if (active == QUERY_ACTIVE_MAX || b->query_open >= QUERY_OPEN_MAX || !b->session.proving)
 			return;
 		active += step(q);
 	}
@@ -290,6 +291,7 @@ void query_answered(struct broker *b, const struct operation *op, const struct e
 {
 	struct query *q = find(b, op->query);
 
+	b->query_open--;
 	if (!q)
 		return;
 	if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)

@@ -28,6 +28,7 @@ enum {
 	QUERY_CHILDREN_MAX = 1000, /* the others are not told of */
 	QUERY_READS_MAX = 16,      /* at a time */
 	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
+	QUERY_OPEN_MAX = 64,       /* operations open before the next has its turn, also of those whose client left */
 	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 

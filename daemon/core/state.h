@@ -14,6 +14,7 @@
 #include "core/lock.h"
 #include "core/mail.h"
 #include "core/operation.h"
+#include "core/owner.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
@@ -46,6 +47,7 @@ struct broker {
 	struct query_list queries;
 	struct multi_list multis; /* to be gone on with */
 	uint64_t last_query, last_search;
+	size_t query_open; /* their operations without an answer, also of those that are gone */
 	struct demand_list demands;
 	uint64_t last_demand;
 	struct mail mail;

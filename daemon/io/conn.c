@@ -364,7 +364,7 @@ static void conn_sent(struct conn *c, size_t sent)
 
 void conn_flush(struct conn *c)
 {
-	bool held = !conn_may_parse(c);
+	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
 	ssize_t sent;
 
 	if (c->dead)

@@ -431,7 +431,8 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 		upgrade_answered(c, a, reply);
 	} else if (ask_reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (!ask_reply_begins(reply, "-LIMIT") && !ask_reply_begins(reply, "-DRAINING") && !ask_reply_begins(reply, "-ERR")) {
+	} else if (!ask_reply_begins(reply, "-LIMIT") && !ask_reply_begins(reply, "-DRAINING") &&
+		   !ask_reply_begins(reply, "-ERR")) {
 		ask_bad_reply(c, a, reply, "unexpected");
 	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-ERR")) {
 		ask_bad_reply(c, a, reply, "no re-entry");
@@ -593,10 +594,6 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (c->permitted) {
-		permits_answered(c, a, reply);
-		return;
-	}
 	if (a->command != COMMAND_AUDIT)
 		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
 	switch (a->command) {

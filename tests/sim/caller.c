@@ -243,7 +243,10 @@ void caller_replied(struct caller *c, struct slice reply)
 			   (int)reply.len, reply.data);
 	c->asking = false;
 	c->sent--;
-	ask_answered(c, &a, reply);
+	if (c->permitted)
+		permits_answered(c, &a, reply);
+	else
+		ask_answered(c, &a, reply);
 	if (c->queued || c->half_closed)
 		sched_at(&w->sched, w->sched.now, ask_next_due, c, c->life);
 }

@@ -453,3 +453,31 @@ def test_the_name_of_a_process_forges_nothing(standalone, clients):
         assert {"id", "name", "pid", "uid", "cmd", "resp", "held"} <= set(fields)
         assert int(fields["pid"]) in (p.pid, os.getpid())
     p.communicate()
+
+
+def read_for(client, seconds):
+    """What comes until nothing does for that long."""
+    client.socket.settimeout(seconds)
+    data = b""
+    try:
+        while True:
+            data += client.socket.recv(1 << 20)
+    except TimeoutError:
+        return data
+
+
+def test_who_was_held_back_by_what_others_leave_unread_goes_on_when_they_are_gone(standalone, clients):
+    """What all connections leave unread together is bounded: who leaves something unread has to wait meanwhile."""
+    request, count = harness.encode("COMMAND", "DOCS"), 300
+    c = clients(standalone, 2)
+    c.send_raw(request)
+    one = len(read_for(c, 0.3))
+    hogs = [clients(standalone, 2) for _ in range(200)]
+    for hog in hogs:
+        hog.send_raw(request * count)
+    late = clients(standalone, 2)
+    late.send_raw(request * count)
+    time.sleep(1)
+    for hog in hogs:
+        hog.close()
+    assert len(read_for(late, 3)) == one * count

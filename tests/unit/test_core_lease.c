@@ -1,6 +1,7 @@
 /* Leases and the words that ask for them, in standalone mode and under a session. */
 #include "core_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static int setup(void **state)
@@ -219,6 +220,27 @@ static void a_lease_under_a_session(void **state)
 	fixture_free(f);
 }
 
+/* What is lost and not told yet keeps its lock in use, and so counts to who had it. */
+static void ended_leases_count_until_they_are_told(void **state)
+{
+	struct fixture *f = *state;
+	char words[64];
+
+	for (size_t i = 0; i < f->conf.limits.grants_per_client; i++) {
+		snprintf(words, sizeof(words), "LOCK n%zu LEASE 1", i);
+		fixture_ask(f, 0, words);
+		bytes_clear(&f->replies[0]);
+		fixture_pass(f, 2);
+	}
+	fixture_say(f, 0, "LOCK more",
+		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+	fixture_ask(f, 0, "UNLOCK n0");
+	bytes_clear(&f->replies[0]);
+	fixture_ask(f, 0, "LOCK more");
+	assert_int_equal(f->replies[0].data[0], ':');
+	bytes_clear(&f->replies[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +255,7 @@ int main(void)
 		TEST(words_stand_in_any_order_and_once),
 		TEST(data_are_shown_and_bounded),
 		TEST(a_lease_ends_with_its_grant),
+		TEST(ended_leases_count_until_they_are_told),
 		cmocka_unit_test(a_lease_under_a_session),
 #undef TEST
 	};
