@@ -35,7 +35,8 @@ BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
 	directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c session.c \
-	trouble.c status.c quota.c audit.c
+	trouble.c status.c quota.c audit.c \
+	election.c observe.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
@@ -46,7 +47,8 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 # adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_claim.c \
-	test_core_flavour.c test_core_query.c test_core_audit.c test_core_session.c test_core_status.c test_core_leftover.c
+	test_core_flavour.c test_core_election.c test_core_query.c test_core_audit.c test_core_session.c \
+	test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 UNIT_IO = test_saved.c

@@ -24,6 +24,7 @@
 #include "core/contender.h"
 #include "core/event.h"
 #include "core/mode.h"
+#include "core/operation.h"
 
 struct broker;
 struct lock;
@@ -62,7 +63,7 @@ struct claim {
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
-	bool granted;
+	bool granted;           /* or, of an election, proclaimed */
 	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
@@ -90,8 +91,8 @@ void claim_suspended(struct claim *c);
 /* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
-/* Its znode's data. */
-void claim_write(struct claim *c, struct slice data);
+/* Sets its znode's data; the operation's number. */
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 /* Asks what a create of unknown outcome left under `name`. */

@@ -1,8 +1,8 @@
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
  *
- * Events (granted, timeout, failed, lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait
- * until EVENTS asks. jeopardy and safe coalesce to the latest; the others tell what happened, each once and in order.
+ * Events (granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved) are pushes for a RESP3 client; for others they wait
+ * until EVENTS asks. jeopardy and safe coalesce to the latest, and so does leader of one election; the others tell what happened, each once and in order.
  */
 #pragma once
 
@@ -21,13 +21,14 @@
 struct broker;
 struct event;
 
-enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_TOLD };
+enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_LEADER, CLIENT_EVENT_TOLD };
 
 /* Buffered for EVENTS. */
 struct client_event {
 	TAILQ_ENTRY(client_event) link;
 	enum client_event_type type;
 	struct grant *grant; /* LOST: answered from it, and telling it ends it */
+	struct observer *observer; /* LEADER: answered from what it is told of */
 	size_t items;        /* TOLD: so many, and their text, the same in both versions of RESP */
 	struct bytes text;
 };
@@ -55,8 +56,10 @@ struct client {
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct grant_list grants; /* lost ones included */
 	size_t grant_count, lost_count;
+	struct observer_list observers;
+	size_t observer_count;
 	struct client_event_list events;
-	size_t event_count;       /* without losses: those are bounded by the grants */
+	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
@@ -86,7 +89,12 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
+/* Kept for EVENTS: o->event is set. Else it was told. */
+void client_tell_leader(struct client *c, struct observer *o);
+void client_drop_event(struct client *c, struct client_event *e);
 void client_tell_revoke(struct client *c, const struct grant *g);
+/* An election is not observed any more. */
+void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
 /* How a queued request ended. */
 void client_tell_granted(struct client *c, struct slice name, int64_t token);
 void client_tell_timeout(struct client *c, struct slice name);
@@ -100,3 +108,4 @@ void client_events_end(struct client *c);
 void client_speak(struct client *c, int version);
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
+bool client_may_observe(const struct client *c, const char **why);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/announce.h"
 #include "core/audit.h"
+#include "core/election.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -139,6 +140,13 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_LEAVE:
 	case OPERATION_DETAIL:
 		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_PROCLAIM:
+		election_answered(op->lock, number, event);
+		break;
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
+		observe_answered(op, number, event);
 		break;
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:

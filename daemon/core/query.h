@@ -4,8 +4,8 @@
  *
  *   state   | means                                      | left by
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
- *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part
- *           |   a few at a time                          |
+ *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
+ *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> LISTING
  *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (detail.h).
@@ -43,7 +43,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* broker->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY or HOSTS */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS */
 	enum flavour flavour;
 	struct bytes name, path;
 	struct query_child *children; /* in their order */
@@ -51,7 +51,7 @@ struct query {
 	bool partial; /* ZooKeeper could not be asked */
 };
 
-/* HOLDERS, QUEUE, WHY: answers now or later. */
+/* HOLDERS, QUEUE, WHY, LEADER: answers now or later. */
 void query_lock(struct client *c, enum command command, struct slice name);
 void query_hosts(struct client *c);
 /* Without an answer: its client is gone. */

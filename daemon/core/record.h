@@ -6,7 +6,7 @@
 
 #include "protocol/bytes.h"
 
-enum { RECORD_VALUE_MAX = 255 };
+enum { RECORD_VALUE_MAX = 512 };
 
 void record_begin(struct bytes *out);
 void record_text(struct bytes *out, const char *key, const char *value);
