@@ -53,7 +53,7 @@ UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c readers.c faults.c foreign.c sched.c trace.c \
+SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c faults.c foreign.c sched.c trace.c \
 	fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c

@@ -1,8 +1,9 @@
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
  *
- * Events (granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved) are pushes for a RESP3 client; for others they wait
- * until EVENTS asks. jeopardy and safe coalesce to the latest, and so does leader of one election; the others tell what happened, each once and in order.
+ * Events (granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved) are pushes for a RESP3 client;
+ * for others they wait until EVENTS asks. jeopardy and safe coalesce to the latest, and so does leader of one election;
+ * the others tell what happened, each once and in order.
  */
 #pragma once
 

@@ -449,7 +449,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
 	examine_watch(lock, number, somebody);
-	if (!gone && d->state == DIRECTORY_UNKNOWN && lock->claim)
+	/* Also while they are being read, which somebody may have asked for after this list. */
+	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
 		lock->relist = true;
 }
 

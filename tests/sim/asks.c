@@ -224,7 +224,8 @@ static struct slice put_number(char **at, int64_t value)
 static bool names_lock(enum command command)
 {
 	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_DOWNGRADE ||
-	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY;
+	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
+	       command == COMMAND_LEADER || command == COMMAND_OBSERVE || command == COMMAND_UNOBSERVE;
 }
 
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
@@ -232,6 +233,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
+	if (w->election[a->lock] && (is_request(a->command) || a->command == COMMAND_UNLOCK))
+		return elections_words(c, a, words, buffer);
 	words[n++] = slice_of(command_table[a->command].word);
 	if (names_lock(a->command))
 		words[n++] = slice_of(w->lock_name[a->lock]);
@@ -336,13 +339,23 @@ static void upgrade_answered(struct caller *c, const struct ask *a, struct slice
 		bad_reply(c, a, reply, "it does not wait for itself");
 }
 
+/* -ERR: who waits for that name, or leads, asks again; and only then. */
+static bool refused_rightly(const struct caller *c, const struct ask *a, struct slice reply)
+{
+	const struct holding *g = &c->holding[a->lock];
+
+	if (c->host->w->election[a->lock] && g->held && (!g->lost || ask_unsure(g)))
+		return reply_begins(reply, "-ERR") || (ask_unsure(g) && reply_begins(reply, "-LOST"));
+	return c->wait[a->lock].on == reply_begins(reply, "-ERR");
+}
+
 static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
 	struct world *w = c->host->w;
 	int64_t token;
 
-	if (c->wait[a->lock].on != reply_begins(reply, "-ERR"))
+	if (!refused_rightly(c, a, reply))
 		bad_reply(c, a, reply, "one request for each name");
 	if (reply.len && reply.data[0] != ':')
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
@@ -362,7 +375,7 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 		c->done = c->done || w->quiet;
 	} else if (reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-LIMIT")) {
+	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-LIMIT") && !reply_begins(reply, "-ERR")) {
 		bad_reply(c, a, reply, "no re-entry");
 	} else if (!reply_begins(reply, "$-1") && !reply_begins(reply, "_") && !reply_begins(reply, "-LIMIT") &&
 		   !reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "-DRAINING") &&
@@ -376,7 +389,7 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 	struct holding *g = &c->holding[a->lock];
 
 	c->enqueues_sent[a->lock]--;
-	if (c->wait[a->lock].on != reply_begins(reply, "-ERR"))
+	if (!refused_rightly(c, a, reply))
 		bad_reply(c, a, reply, "one request for each name");
 	if (reply_begins(reply, "+QUEUED")) {
 		if (g->held && g->lost)
@@ -438,6 +451,10 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 
 	if (!reply_integer(reply, &depth)) {
 		refused(c, a, reply);
+		return;
+	}
+	if (c->host->w->election[a->lock]) {
+		elections_resigned(c, a, depth);
 		return;
 	}
 	if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
@@ -583,6 +600,19 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_HOSTS:
 		question_answered(c, a, reply);
 		break;
+	case COMMAND_LEADER:
+		if (!reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "$-1") && !reply_begins(reply, "_"))
+			question_answered(c, a, reply);
+		break;
+	case COMMAND_OBSERVE:
+		if (reply_begins(reply, "+OK"))
+			elections_observed(c, a, true);
+		break;
+	case COMMAND_UNOBSERVE:
+		elections_observed(c, a, false);
+		break;
+	case COMMAND_CAMPAIGN:
+	case COMMAND_RESIGN:
 	case COMMAND_LOCKS:
 	case COMMAND_CLIENT:
 	case COMMAND_PING:
