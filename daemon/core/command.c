@@ -309,8 +309,8 @@ static void do_resign(const struct request_words *w)
 		return;
 	r = waits_for(c, w->argv[1]);
 	if (r) {
-		request_end(r);
 		c->broker->stats.cancelled_total++;
+		request_end(r);
 		client_reply_integer(c, 0);
 		return;
 	}
