@@ -6,7 +6,7 @@
 /* As sysexits(3) and flock(1) have them; a command that was run gives its own. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_ODD = 1, /* the audit found something */
+	CLI_ODD = 1, /* the audit found something; nobody leads */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
 	CLI_OSERR = 71,
@@ -28,5 +28,8 @@ void cli_table(const struct lb_reply *reply);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 
-/* `lockbroker lock`: argv[0] is "lock". Returns the exit status. */
+/* Prints a text as it would stand in a table; what would break the line or steer the terminal is shown. */
+void cli_text(const char *text, size_t len);
+
+/* `lockbroker lock`, `lockbroker campaign`: argv[0] is that. Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

@@ -9,6 +9,7 @@
 #include "held.h"
 #include "lockbroker.h"
 #include "protocol/bytes.h"
+#include "protocol/limits.h"
 #include "protocol/name.h"
 #include "protocol/resp.h"
 
@@ -25,7 +26,7 @@ struct lb {
 	struct bytes out;
 	struct bytes events;                        /* whole pushes, oldest first */
 	struct holdings holdings;
-	char name[NAME_BYTES_MAX + 1], reason[256]; /* of the last event */
+	char name[NAME_BYTES_MAX + 1], reason[256], data[LIMIT_DATA_BYTES_MAX + 1]; /* of the last event */
 	char error[512];
 };
 

@@ -85,11 +85,10 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	lock = lock_find(b, name, true);
 	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if (!lock_become(lock, terms->kind)) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a lock of another kind");
 	} else if (lock->request_count >= b->conf->limits.requests_per_lock) {
 		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	} else {
+		lock_become(lock, terms->kind);
 		if (terms->queued)
 			client_reply_status(c, "QUEUED");
 		request_new(lock, c, terms);
@@ -101,7 +100,7 @@ static bool of_kind(struct client *c, struct slice name, enum kind kind)
 {
 	const struct lock *lock = lock_find(c->broker, name, false);
 
-	if (!lock || lock->idle || lock->kind == kind)
+	if (!lock || lock_may_be(lock, kind))
 		return true;
 	client_reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
 	return false;
@@ -339,11 +338,10 @@ static void observe(struct client *c, struct slice name)
 	lock = lock_find(b, name, true);
 	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if (!lock_become(lock, KIND_ELECTION)) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a lock of another kind");
 	} else if ((why = quota_refuses_observer(lock))) {
 		limit(c, why);
 	} else {
+		lock_become(lock, KIND_ELECTION);
 		client_reply_status(c, "OK");
 		observe_begin(lock, c);
 	}

@@ -119,17 +119,21 @@ struct lock *lock_find_path(struct broker *b, struct slice path)
 	return find(&b->paths, path, true);
 }
 
-bool lock_become(struct lock *lock, enum kind kind)
+bool lock_may_be(const struct lock *lock, enum kind kind)
+{
+	return lock->kind == kind || !(lock->request_count || lock->grant_count || lock->claim ||
+				       lock->observation.count || !TAILQ_EMPTY(&lock->lost));
+}
+
+void lock_become(struct lock *lock, enum kind kind)
 {
 	if (lock->kind == kind)
-		return true;
-	if (in_use(lock))
-		return false;
+		return;
+	assert(lock_may_be(lock, kind));
 	lock->kind = kind;
 	/* Its directory was of the other kind: nothing is put into it before it was read again. */
 	lock->directory.suspect = lock->directory.suspect || lock->directory.state != DIRECTORY_UNKNOWN;
 	lock->directory.state = DIRECTORY_UNKNOWN;
-	return true;
 }
 
 /* Kept a while: a known directory is one read less for the next LOCK. */

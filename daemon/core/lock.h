@@ -67,8 +67,10 @@ struct lock {
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
 struct lock *lock_find(struct broker *b, struct slice name, bool make);
 struct lock *lock_find_path(struct broker *b, struct slice path);
-/* From now on it is of that kind. False: it is in use as another. */
-bool lock_become(struct lock *lock, enum kind kind);
+/* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
+bool lock_may_be(const struct lock *lock, enum kind kind);
+/* From now on it is of that kind. */
+void lock_become(struct lock *lock, enum kind kind);
 /* To be settled before the event ends. */
 void lock_touch(struct lock *lock);
 void lock_settle(struct lock *lock);
