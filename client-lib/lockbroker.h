@@ -51,7 +51,7 @@ enum lb_result {
 	LB_UNAVAILABLE, /* the daemon is there but cannot ask ZooKeeper now, so whether it is taken is not known */
 	LB_DRAINING,    /* the daemon is stopping */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
-	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits */
+	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits; lb_leader(): nobody */
 	LB_CONNECTION,  /* no daemon, or the connection broke or was silent for too long: everything held is void */
 };
 

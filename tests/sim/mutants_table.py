@@ -227,7 +227,7 @@ MUTANTS = [
     ("an upgrade is a re-entry", [
         (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
-        (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
+        (SETTLE, "if (!together && !may_hand_off(lock, c, mode))", "if (!may_hand_off(lock, c, mode))"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
