@@ -13,14 +13,17 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-d TEXT] NAME -- CMD [ARG...]\n"
-	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] NAME DATA -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
+	"                               NAME -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] [-r SIG] NAME DATA -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] leader NAME\n"
 	"       lockbroker [-S SOCKET] observe NAME\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
 	"       lockbroker [-S SOCKET] hosts\n"
+	"       lockbroker [-S SOCKET] revoke NAME [REASON]\n"
+	"       lockbroker [-S SOCKET] force-unlock NAME\n"
 	"       lockbroker [-S SOCKET] ping\n"
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
 	"       lockbroker [-S SOCKET] audit\n"
@@ -30,6 +33,7 @@ static const char help[] =
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
+	"           -r SIG  what CMD gets when somebody asks for the lock (--on-revoke; none)\n"
 	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  campaign  run CMD while leading the election NAME; everybody can read DATA then\n"
 	"  leader    who leads: token, host and data in a line; 1: nobody\n"
@@ -38,6 +42,8 @@ static const char help[] =
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"
 	"  hosts  the hosts that share locks with this one\n"
+	"  revoke ask whoever holds the lock NAME, on whichever host, to let go: 1 when nobody does\n"
+	"  force-unlock  take it from them, for root and the broker's own user: 1 when nobody had it\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
 	"  audit  look into all lock directories, delete what this host has left there; 1: something is odd\n"
@@ -46,8 +52,8 @@ static const char help[] =
 	"  --help, --version\n"
 	"\n"
 	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, or the lock\n"
-	"was lost and CMD ended with 0, 71 the system failed, 75 not acquired, 126 CMD cannot be run,\n"
-	"127 CMD not found. More in lockbroker(1).\n";
+	"was lost and CMD ended with 0, 71 the system failed, 75 not acquired, 77 not allowed, 126 CMD\n"
+	"cannot be run, 127 CMD not found. More in lockbroker(1).\n";
 
 /* ---- what the other files use too ---- */
 
@@ -91,11 +97,12 @@ int cli_exit_of(enum lb_result result)
 	case LB_REFUSED:
 	case LB_MISMATCH:
 		return CLI_USAGE;
+	case LB_DENIED:
+		return CLI_DENIED;
 	case LB_LOST:
 	case LB_NOTHELD:
 	case LB_DEADLOCK:
 	case LB_LIMIT:
-	case LB_DENIED:
 	case LB_UNAVAILABLE:
 	case LB_DRAINING:
 	case LB_CONNECTION:
@@ -120,26 +127,26 @@ static int ask(struct lb *lb, const char *command, const char *argument, const s
 	return r == LB_OK ? CLI_OK : failed(lb, r);
 }
 
-static int run_ls(struct lb *lb, const char *pattern)
+static int run_ls(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
-	int status = ask(lb, "LOCKS", pattern, &reply);
+	int status = ask(lb, "LOCKS", arguments[0], &reply);
 
 	if (status == CLI_OK)
 		cli_table(reply);
 	return status;
 }
 
-static int run_who(struct lb *lb, const char *name)
+static int run_who(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
-	int status = ask(lb, "HOLDERS", name, &reply);
+	int status = ask(lb, "HOLDERS", arguments[0], &reply);
 
 	if (status != CLI_OK)
 		return status;
 	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
 	cli_table(reply);
-	status = ask(lb, "QUEUE", name, &reply);
+	status = ask(lb, "QUEUE", arguments[0], &reply);
 	if (status != CLI_OK)
 		return status;
 	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
@@ -147,17 +154,17 @@ static int run_who(struct lb *lb, const char *name)
 	return CLI_OK;
 }
 
-static int run_why(struct lb *lb, const char *name)
+static int run_why(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
-	int status = ask(lb, "WHY", name, &reply);
+	int status = ask(lb, "WHY", arguments[0], &reply);
 
 	if (status == CLI_OK)
 		cli_line(lb_reply_item(reply, 0));
 	return status;
 }
 
-static int run_hosts(struct lb *lb, const char *none)
+static int run_hosts(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
 	int status = ask(lb, "HOSTS", NULL, &reply);
@@ -167,7 +174,35 @@ static int run_hosts(struct lb *lb, const char *none)
 	return status;
 }
 
-static int run_ping(struct lb *lb, const char *none)
+/* The number of holders it concerned; none is no failure of ours, and worth telling apart. */
+static int concern(struct lb *lb, int argc, const char *const *words, const char *none)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, argc, words, &reply);
+
+	if (r != LB_OK)
+		return failed(lb, r);
+	if (lb_reply_integer(reply) > 0)
+		return CLI_OK;
+	cli_say("%s", none);
+	return CLI_NOBODY;
+}
+
+static int run_revoke(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "REVOKE", arguments[0], arguments[1] };
+
+	return concern(lb, arguments[1] ? 3 : 2, words, "Nobody holds it.");
+}
+
+static int run_force_unlock(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "FORCEUNLOCK", arguments[0] };
+
+	return concern(lb, 2, words, "Nobody held it.");
+}
+
+static int run_ping(struct lb *lb, char **arguments)
 {
 	struct timespec a, b;
 	int status;
@@ -180,10 +215,10 @@ static int run_ping(struct lb *lb, const char *none)
 	return status;
 }
 
-static int run_info(struct lb *lb, const char *section)
+static int run_info(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
-	int status = ask(lb, "INFO", section, &reply);
+	int status = ask(lb, "INFO", arguments[0], &reply);
 	const char *text;
 	size_t len;
 
@@ -215,22 +250,22 @@ static struct slice field(const struct lb_reply *map, const char *key)
 	return s;
 }
 
-static int run_leader(struct lb *lb, const char *name)
+static int run_leader(struct lb *lb, char **arguments)
 {
 	const struct lb_reply *reply;
-	enum lb_result r = lb_leader(lb, name, &reply);
+	enum lb_result r = lb_leader(lb, arguments[0], &reply);
 
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(lb));
-		return r == LB_NONE ? CLI_ODD : cli_exit_of(r);
+		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
 	}
 	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), field(reply, "host"), field(reply, "data"));
 	return CLI_OK;
 }
 
-static int run_observe(struct lb *lb, const char *name)
+static int run_observe(struct lb *lb, char **arguments)
 {
-	enum lb_result r = lb_observe(lb, name);
+	enum lb_result r = lb_observe(lb, arguments[0]);
 	struct lb_event event;
 
 	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
@@ -263,7 +298,7 @@ static void print_numbers(const struct lb_reply *map)
 	}
 }
 
-static int run_audit(struct lb *lb, const char *none)
+static int run_audit(struct lb *lb, char **arguments)
 {
 	static const char *const odd[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
 	const struct lb_reply *reply, *examples;
@@ -271,7 +306,7 @@ static int run_audit(struct lb *lb, const char *none)
 	size_t i;
 
 	lb_set_patience(lb, AUDIT_PATIENCE_MS);
-	status = ask(lb, "AUDIT", none, &reply);
+	status = ask(lb, "AUDIT", NULL, &reply);
 	if (status != CLI_OK)
 		return status;
 	if (lb_reply_type(reply) != LB_REPLY_MAP) {
@@ -292,7 +327,7 @@ static int run_audit(struct lb *lb, const char *none)
 static const struct {
 	const char *word;
 	int args_min, args_max;
-	int (*run)(struct lb *lb, const char *argument);
+	int (*run)(struct lb *lb, char **arguments);
 } commands[] = {
 	{ "leader", 1, 1, run_leader },
 	{ "observe", 1, 1, run_observe },
@@ -300,6 +335,8 @@ static const struct {
 	{ "who", 1, 1, run_who },
 	{ "why", 1, 1, run_why },
 	{ "hosts", 0, 0, run_hosts },
+	{ "revoke", 1, 2, run_revoke },
+	{ "force-unlock", 1, 1, run_force_unlock },
 	{ "ping", 0, 0, run_ping },
 	{ "info", 0, 1, run_info },
 	{ "audit", 0, 0, run_audit },
@@ -314,11 +351,11 @@ static int written(int status)
 	return CLI_OSERR;
 }
 
-static int with_broker(const char *socket, int (*run)(struct lb *, const char *), const char *argument)
+static int with_broker(const char *socket, int (*run)(struct lb *, char **), char **arguments)
 {
 	struct lb *lb;
 	enum lb_result r = lb_open(socket, &lb);
-	int status = r == LB_OK ? run(lb, argument) : failed(lb, r);
+	int status = r == LB_OK ? run(lb, arguments) : failed(lb, r);
 
 	lb_close(lb);
 	return written(status);
@@ -329,7 +366,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, campaign, leader, observe, ls, who, ping, info or audit.");
+		return cli_usage("What shall be done? lock, campaign, leader, observe, ls, who, revoke, ping, info or audit.");
 	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "campaign") == 0)
 		return cli_lock(socket, argc, argv);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -339,7 +376,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 			return cli_usage("%s wants a NAME.", argv[0]);
 		if (argc - 1 > commands[i].args_max)
 			return cli_usage("%s: too many arguments.", argv[0]);
-		return with_broker(socket, commands[i].run, argv[1]);
+		return with_broker(socket, commands[i].run, argv + 1);
 	}
 	return cli_usage("There is no command \"%s\".", argv[0]);
 }

@@ -6,11 +6,13 @@
 /* As sysexits(3) and flock(1) have them; a command that was run gives its own. */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_ODD = 1, /* the audit found something; nobody leads */
+	CLI_ODD = 1, /* the audit found something */
+	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder; leader: nobody leads */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
 	CLI_OSERR = 71,
 	CLI_TAKEN = 75,
+	CLI_DENIED = 77,
 	CLI_CANNOT_RUN = 126,
 	CLI_NOT_FOUND = 127,
 	CLI_SIGNAL = 128,
@@ -25,6 +27,8 @@ int cli_exit_of(enum lb_result result);
 
 /* Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
 void cli_table(const struct lb_reply *reply);
+/* What another process wrote, as it may be shown to people; cut to fit. Returns `ret`. */
+const char *cli_shown(const char *text, char *ret, size_t size);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,6 +49,7 @@ struct lock_job {
 	int signals;        /* signalfd */
 	pid_t child;        /* 0 when the command has ended, with `status` */
 	int status;
+	int on_revoke;      /* the signal; 0: none */
 	bool lost;
 	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
 	struct cli_tree tree;
@@ -79,21 +81,45 @@ static int parse_seconds(const char *text, int64_t *ret_ms)
 	return 0;
 }
 
+/* TERM, SIGTERM or 15; none. */
+static int parse_signal(const char *text, int *ret)
+{
+	const char *word = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (end == text || *end) {
+		for (number = NSIG - 1; number > 0; number--) {
+			const char *name = sigabbrev_np((int)number);
+
+			if (name && strcasecmp(name, word) == 0)
+				break;
+		}
+		if (number == 0 && strcasecmp(text, "none") != 0)
+			return -EINVAL;
+	}
+	if (number < 0 || number >= NSIG)
+		return -EINVAL;
+	*ret = (int)number;
+	return 0;
+}
+
 static int parse_options(struct lock_job *job, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "shared", no_argument, NULL, 's' },
 		{ "exclusive", no_argument, NULL, 'x' },
+		{ "on-revoke", required_argument, NULL, 'r' },
 		{ 0 },
-	}, none[] = { { 0 } };
+	};
 	int c;
 
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
 	job->campaign = strcmp(argv[0], "campaign") == 0;
-	while ((c = getopt_long(argc, argv, job->campaign ? "+:nw:k:" : "+:sxnw:k:d:", job->campaign ? none : options,
-				NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, job->campaign ? "+:nw:k:r:" : "+:sxnw:k:d:r:",
+				job->campaign ? options + 2 : options, NULL)) != -1) { /* it is always exclusive */
 		switch (c) {
 		case 's':
 			job->shared = true;
@@ -112,11 +138,16 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			if (parse_seconds(optarg, &job->grace_ms) < 0)
 				return cli_usage("-k wants seconds, not \"%s\".", optarg);
 			break;
+		case 'r':
+			if (parse_signal(optarg, &job->on_revoke) < 0)
+				return cli_usage("-r wants a signal, not \"%s\".", optarg);
+			break;
 		case 'd':
 			job->data = optarg;
 			break;
 		case ':':
-			return cli_usage("-%c wants a %s.", optopt, optopt == 'd' ? "text" : "number of seconds");
+			return cli_usage("-%c wants a %s.", optopt,
+					 optopt == 'd' ? "text" : optopt == 'r' ? "signal" : "number of seconds");
 		case '?':
 			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
 				return cli_usage("%s has no option %s.", argv[0], argv[optind - 1]);
@@ -222,12 +253,22 @@ static void lost(struct lock_job *job, const char *why)
 	job->kill_at_ms = now_ms() + job->grace_ms;
 }
 
+/* Nothing is taken away by it: what the command does about it is its own affair. */
+static void asked_back(struct lock_job *job, const struct lb_event *event)
+{
+	char reason[1024];
+
+	cli_say("The lock %s is asked back: %s.", event->name, cli_shown(event->reason, reason, sizeof(reason)));
+	if (job->on_revoke && job->child > 0 && strcmp(event->name, job->name) == 0)
+		kill(job->child, job->on_revoke);
+}
+
 static void heed_event(struct lock_job *job, const struct lb_event *event)
 {
 	switch (event->type) {
 	case LB_EVENT_LOST:
 		if (strcmp(event->name, job->name) == 0)
-			lost(job, "the broker says so.");
+			lost(job, strcmp(event->reason, "forced") == 0 ? "an operator took it by force." : "the broker says so.");
 		break;
 	case LB_EVENT_JEOPARDY:
 		cli_say("ZooKeeper is out of reach; the lock %s is safe for %.1f s more.", job->name,
@@ -237,7 +278,7 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 		cli_say("ZooKeeper is back; the lock %s is safe.", job->name);
 		break;
 	case LB_EVENT_REVOKE:
-		cli_say("The lock %s is asked back: %s.", event->name, event->reason);
+		asked_back(job, event);
 		break;
 	case LB_EVENT_GRANTED:
 	case LB_EVENT_TIMEOUT:

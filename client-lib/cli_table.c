@@ -67,6 +67,23 @@ static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_wid
 	return used;
 }
 
+const char *cli_shown(const char *text, char *ret, size_t size)
+{
+	size_t len = strlen(text), at = 0, to = 0;
+	char shown[8];
+	int width;
+
+	while (at < len) {
+		at += show(text + at, len - at, shown, &width);
+		if (to + strlen(shown) >= size)
+			break;
+		memcpy(ret + to, shown, strlen(shown));
+		to += strlen(shown);
+	}
+	ret[to] = '\0';
+	return ret;
+}
+
 /* ---- cells ---- */
 
 struct cell {

@@ -94,6 +94,7 @@ bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t 
 		return false;
 	held = entry(h, name);
 	if (held->token == token) {
+		held->depth++;
 		if (held->until_ns < until_ns)
 			held->until_ns = until_ns;
 		return false;
@@ -101,6 +102,7 @@ bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t 
 	held->token = token;
 	held->epoch = view.epoch;
 	held->until_ns = until_ns;
+	held->depth = 1;
 	return true;
 }
 
@@ -156,6 +158,26 @@ void holdings_remove(struct holdings *h, struct slice name, int64_t token)
 static int64_t min64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns)
+{
+	struct held *held = find(h, name);
+
+	if (!held || holdings_valid_ms(h, held->name, now_ns) == 0)
+		return false;
+	holdings_left(h, name, held->depth - 1);
+	return true;
+}
+
+void holdings_left(struct holdings *h, struct slice name, int64_t depth)
+{
+	struct held *held = find(h, name);
+
+	if (held && depth > 0)
+		held->depth = depth;
+	else
+		holdings_remove(h, name, -1);
 }
 
 int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)

@@ -19,6 +19,7 @@ struct held {
 	char *name;
 	int64_t token;    /* -1: not held, only waited for */
 	uint64_t epoch;   /* of the page when it was granted */
+	int64_t depth;    /* how often it was entered */
 	int64_t until_ns; /* its lease does not end before; CLOCK_BOOTTIME */
 	bool waits;       /* queued, and how that ended was not read yet */
 	int64_t waits_until_ns; /* what is until_ns if it is granted */
@@ -40,6 +41,13 @@ void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns);
 void holdings_wait(struct holdings *h, struct slice name, int64_t until_ns);
 void holdings_granted(struct holdings *h, struct slice name, int64_t token);
 void holdings_unwait(struct holdings *h, struct slice name);
+/*
+ * One level less, or the last one and it is gone. False, and nothing changed, when it is not known to be held and
+ * valid: then only the daemon knows.
+ */
+bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns);
+/* So many levels are left, says the daemon; 0: released. */
+void holdings_left(struct holdings *h, struct slice name, int64_t depth);
 /* Released, or lost: with a token, only that grant. -1: whichever. */
 void holdings_remove(struct holdings *h, struct slice name, int64_t token);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or not proven any more. */

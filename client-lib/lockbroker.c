@@ -83,8 +83,8 @@ static enum lb_result ask(struct lb *lb, size_t argc, const struct slice *argv, 
 	if (r != LB_OK)
 		return r;
 	resp_request(&lb->out, argc, argv);
-	r = wire_send(lb, wire_deadline(lb->patience_ms));
-	if (r != LB_OK)
+	r = wire_send(lb);
+	if (r != LB_OK && r != LB_NONE)
 		return r;
 	if (wait_ms >= 0 && wait_ms < WIRE_FOREVER - lb->patience_ms)
 		deadline = wire_deadline(wait_ms + lb->patience_ms);
@@ -223,12 +223,59 @@ void lb_close(struct lb *lb)
 	bytes_free(&lb->in);
 	bytes_free(&lb->out);
 	bytes_free(&lb->events);
+	bytes_free(&lb->unlock_names);
+	bytes_free(&lb->late_error);
+	bytes_free(&lb->late_name);
 	holdings_free(&lb->holdings);
 	free(lb);
 	errno = kept;
 }
 
 /* ---- locks ---- */
+
+/* What an unlock that was not waited for had to say, once. */
+static enum lb_result late_failure(struct lb *lb)
+{
+	char sentence[sizeof(lb->error)];
+	enum lb_result r;
+
+	if (lb->late_error.len == 0)
+		return LB_OK;
+	r = error_reply(lb, bytes_view(&lb->late_error));
+	memcpy(sentence, lb->error, sizeof(sentence));
+	wire_fail(lb, r, "Unlocking %.*s: %s", (int)lb->late_name.len, lb->late_name.data, sentence);
+	bytes_clear(&lb->late_error);
+	bytes_clear(&lb->late_name);
+	return r;
+}
+
+/* What fails takes nothing: the lock that was just granted goes back. */
+static enum lb_result late_failure_instead(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
+	int64_t depth;
+
+	if (ask_integer(lb, 2, words, &depth) == LB_CONNECTION)
+		return LB_CONNECTION;
+	return late_failure(lb);
+}
+
+/* LB_NONE: it cannot be sent without being waited for. */
+static enum lb_result unlock_unanswered(struct lb *lb, const struct slice words[2])
+{
+	enum lb_result r;
+
+	if (lb->waits_for_unlock || lb->unlocks >= WIRE_UNLOCKS_MAX || wire_begin(lb) != LB_OK ||
+	    !holdings_leave(&lb->holdings, words[1], boottime_ns()))
+		return LB_NONE;
+	resp_request(&lb->out, 2, words);
+	r = wire_send(lb);
+	if (r != LB_OK)
+		return r;
+	lb->unlocks++;
+	bytes_append(&lb->unlock_names, words[1].data, words[1].len + 1);
+	return LB_OK;
+}
 
 /* A request for a lock in words; `digits` hold its numbers. */
 struct request {
@@ -315,7 +362,7 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 {
 	struct request words;
 	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
-	int64_t sent_ns = boottime_ns(), token;
+	int64_t sent_ns = words.lease_ms ? boottime_ns() : 0, token;
 
 	if (r == LB_OK)
 		r = ask(lb, words.count, words.words, words.timeout_ms);
@@ -325,6 +372,8 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 		return wire_fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return unexpected(lb, "LOCK");
+	if (lb->late_error.len > 0)
+		return late_failure_instead(lb, name);
 	token = lb->replies.values[0].integer;
 	r = granted(lb, name, &words, sent_ns);
 	if (r == LB_OK && ret_token)
@@ -363,11 +412,14 @@ enum lb_result lb_unlock(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth = 0;
-	enum lb_result r = ask_integer(lb, 2, words, &depth);
+	enum lb_result r = unlock_unanswered(lb, words);
 
-	if ((r == LB_OK && depth == 0) || r == LB_LOST || r == LB_NOTHELD)
-		holdings_remove(&lb->holdings, words[1], -1);
-	return r;
+	if (r == LB_NONE) {
+		r = ask_integer(lb, 2, words, &depth);
+		if (r == LB_OK || r == LB_LOST || r == LB_NOTHELD)
+			holdings_left(&lb->holdings, words[1], depth);
+	}
+	return r == LB_OK ? late_failure(lb) : r;
 }
 
 enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms)
@@ -666,6 +718,11 @@ int lb_fd(const struct lb *lb)
 void lb_set_patience(struct lb *lb, int64_t ms)
 {
 	lb->patience_ms = ms < 1 ? 1 : ms;
+}
+
+void lb_set_deferred(struct lb *lb, int on)
+{
+	lb->waits_for_unlock = !on;
 }
 
 const char *lb_error(const struct lb *lb)

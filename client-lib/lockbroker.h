@@ -176,6 +176,12 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
 /*
  * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it
  * since is in doubt; it is not held any more. LB_NOTHELD: there was nothing to release. Never waits for ZooKeeper.
+ *
+ * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned
+ * without waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the
+ * daemon sees it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read),
+ * the next lb_lock() or its kin, or lb_unlock(), that would be LB_OK says so instead, with the name in lb_error(); what
+ * it was to lock is not held then. Who must know before going on: lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
@@ -211,8 +217,11 @@ enum lb_event_type {
 struct lb_event {
 	enum lb_event_type type;
 	const char *name;   /* the lock, until the next call with this handle; "" when it is about none */
-	/* REVOKE: why, "stopping" when the daemon is to end. LOST: "session", "deleted" or "lease". FAILED, UNOBSERVED: a sentence. LEADER: its host. */
-	const char *reason; /* As long as `name`. Else "" */
+	/*
+	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "session", "deleted", "lease",
+	 * or "forced" when an operator took it. FAILED, UNOBSERVED: a sentence. LEADER: its host. As long as `name`; else ""
+	 */
+	const char *reason;
 	const char *data;   /* LEADER: its data. As long as `name`. Else "" */
 	int64_t token;      /* LOST, REVOKE, GRANTED, LEADER: that of the grant; 0: nobody leads. Else 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
@@ -259,6 +268,9 @@ int lb_fd(const struct lb *lb);
 
 /* How long an answer that should come at once is waited for; 10,000 at first. At least 1. */
 void lb_set_patience(struct lb *lb, int64_t ms);
+
+/* 0: from now on lb_unlock() always waits for its answer; 1, as at first: only when it must. */
+void lb_set_deferred(struct lb *lb, int on);
 
 /* What the last failure was: always a sentence, until the next call with this handle. */
 const char *lb_error(const struct lb *lb);

@@ -70,8 +70,9 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 	}
 }
 
-enum lb_result wire_send(struct lb *lb, int64_t deadline)
+enum lb_result wire_send(struct lb *lb)
 {
+	int64_t deadline = WIRE_FOREVER; /* the clock is asked only when there is something to wait for */
 	size_t sent = 0;
 
 	while (sent < lb->out.len) {
@@ -84,9 +85,11 @@ enum lb_result wire_send(struct lb *lb, int64_t deadline)
 		}
 		/* A daemon that refuses a client says why before it closes: the receiver finds that. */
 		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-			return LB_OK;
+			return LB_NONE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "the request could not be sent", errno);
+		if (deadline == WIRE_FOREVER)
+			deadline = wire_deadline(lb->patience_ms);
 		r = wait_for(lb, POLLOUT, deadline);
 		if (r == LB_NONE)
 			return wire_hang_up(lb, "the daemon did not take the request in time", 0);
@@ -104,7 +107,8 @@ static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 		ssize_t n;
 
 		bytes_reserve(&lb->in, 4096);
-		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
+		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len,
+			 deadline == WIRE_FOREVER ? 0 : MSG_DONTWAIT);
 		if (n > 0) {
 			lb->in.len += (size_t)n;
 			return LB_OK;
@@ -166,6 +170,27 @@ static enum lb_result keep_event(struct lb *lb, size_t bytes)
 	return LB_OK;
 }
 
+/* The answer to the oldest unlock that was not waited for. What it lost is not held, whatever its depth was. */
+static enum lb_result take_unlock(struct lb *lb, size_t bytes)
+{
+	const struct resp_value *answer = &lb->replies.values[0];
+	struct slice name = slice_of(lb->unlock_names.data);
+
+	if (answer->type != RESP_INTEGER && answer->type != RESP_ERROR)
+		return wire_hang_up(lb, "the daemon gave UNLOCK an answer this library does not understand", 0);
+	if (answer->type == RESP_ERROR) {
+		holdings_remove(&lb->holdings, name, -1);
+		if (lb->late_error.len == 0) {
+			bytes_slice(&lb->late_error, answer->text);
+			bytes_slice(&lb->late_name, name);
+		}
+	}
+	lb->unlocks--;
+	wire_drop(&lb->unlock_names, name.len + 1);
+	wire_drop(&lb->in, bytes);
+	return LB_OK;
+}
+
 enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 {
 	for (;;) {
@@ -177,6 +202,12 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 			*ret_push = lb->replies.values[0].type == RESP_PUSH;
 			if (*ret_push)
 				return keep_event(lb, used);
+			if (lb->unlocks > 0) {
+				r = take_unlock(lb, used);
+				if (r != LB_OK)
+					return r;
+				continue;
+			}
 			lb->reply_bytes = used;
 			return LB_OK;
 		case RESP_BROKEN:

@@ -1,8 +1,9 @@
 /*
- * A handle and its connection: bytes in and out, whole messages, deadlines. One request is on the wire at a time;
- * what is not its answer is a push, kept for lb_event(). Input stays in `in` until the next call, because replies
- * point into it. Once anything went wrong with the stream the descriptor is closed: an answer could no longer be told
- * from that of an earlier request. Not part of the public interface.
+ * A handle and its connection: bytes in and out, whole messages, deadlines. One request is waited for at a time; before
+ * its answer come those of the unlocks that were not waited for, and what is no answer is a push, kept for lb_event().
+ * Input stays in `in` until the next call, because replies point into it. Once anything went wrong with the stream the
+ * descriptor is closed: an answer could no longer be told from that of an earlier request. Not part of the public
+ * interface.
  */
 #pragma once
 
@@ -12,6 +13,9 @@
 #include "protocol/limits.h"
 #include "protocol/name.h"
 #include "protocol/resp.h"
+
+/* Unlocks on the wire whose answers nobody has waited for: with names of any length, far less than a socket holds. */
+enum { WIRE_UNLOCKS_MAX = 16 };
 
 enum { WIRE_VALUES_MAX = 16 * 1024 * 1024, WIRE_REPLY_BYTES_MAX = 256 * 1024 * 1024 };
 
@@ -26,6 +30,10 @@ struct lb {
 	struct bytes out;
 	struct bytes events;                        /* whole pushes, oldest first */
 	struct holdings holdings;
+	bool waits_for_unlock;                      /* lb_set_deferred(): off */
+	int unlocks;                                /* not answered yet */
+	struct bytes unlock_names;                  /* theirs, NUL-terminated, oldest first */
+	struct bytes late_error, late_name;         /* the first of them that failed, until a call has said so */
 	char name[NAME_BYTES_MAX + 1], reason[256], data[LIMIT_DATA_BYTES_MAX + 1]; /* of the last event */
 	char error[512];
 };
@@ -41,10 +49,10 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error);
 void wire_drop(struct bytes *b, size_t n);
 /* Before each call: forgets the last reply. LB_CONNECTION when the connection is closed. */
 enum lb_result wire_begin(struct lb *lb);
-/* Sends `out`. */
-enum lb_result wire_send(struct lb *lb, int64_t deadline);
+/* Sends `out`, with patience. LB_NONE: the daemon takes no more; what it has said before is still to be read. */
+enum lb_result wire_send(struct lb *lb);
 /*
  * Takes one message off the input, waiting for it. LB_OK: *ret_push tells which kind; a push went to `events`, a
- * reply stands in `replies` and `reply_bytes`. LB_NONE: `deadline` passed.
+ * reply stands in `replies` and `reply_bytes`. LB_NONE: `deadline` passed. Answers to unlocks are taken on the way.
  */
 enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push);

@@ -186,6 +186,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.version = LOCKBROKER_VERSION,
 		.started_s = time(NULL),
 		.pid = (uint32_t)getpid(),
+		.uid = geteuid(),
 		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
 		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,
 		.linger_ns = c->linger_ms * CLOCK_NS_PER_MS,

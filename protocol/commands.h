@@ -24,6 +24,8 @@
 	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
+	X(REVOKE, 2, 3, "write", "Ask the holders of a lock to let go, on whichever host: REVOKE name [reason]") \
+	X(FORCEUNLOCK, 2, 2, "write admin", "Take a lock from its holders, for operators: FORCEUNLOCK name") \
 	X(HOSTS, 1, 1, "readonly", "The hosts that share locks through this ensemble: HOSTS") \
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \

@@ -10,8 +10,9 @@ zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 "
-# With a word of argument: for `make lint` as well.
+# With a word of argument: for `make lint`, or for `make bench`, as well.
 lint_packages="clang-format clang-tidy cppcheck systemd"
+bench_packages="redis-server redis-tools memcached postgresql"
 
 fail()
 {
@@ -21,8 +22,9 @@ fail()
 
 case "${1-}" in
 lint) packages="$packages $lint_packages" ;;
+bench) packages="$packages $bench_packages" ;;
 "") ;;
-*) fail "unknown set of packages: $1 (lint, or nothing)" ;;
+*) fail "unknown set of packages: $1 (lint, bench, or nothing)" ;;
 esac
 
 missing_packages()

@@ -43,10 +43,21 @@ static void directory_path(const struct broker *b, struct slice znode, struct by
 	bytes_slice(out, znode);
 }
 
+/* False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
 static bool lock_name(const struct broker *b, struct slice znode, struct bytes *out)
 {
+	struct bytes here = { 0 }, place = { 0 };
+	bool lives;
+
 	bytes_slice(out, present_root(b).prefix);
-	return name_decode(znode, out) && name_valid(bytes_view(out));
+	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) || !flavour_has_place(b->conf, bytes_view(out)))
+		return false;
+	directory_path(b, znode, &here);
+	flavour_place(b->conf, bytes_view(out), &place);
+	lives = slice_eq(bytes_view(&here), bytes_view(&place));
+	bytes_free(&here);
+	bytes_free(&place);
+	return lives;
 }
 
 /* ---- a sweep ---- */

@@ -27,6 +27,9 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->later);
 	TAILQ_INIT(&b->closing);
 	TAILQ_INIT(&b->queries);
+	TAILQ_INIT(&b->demands);
+	TAILQ_INIT(&b->letters);
+	mail_init(b);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
@@ -59,6 +62,7 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
+	mail_deinit(b);
 	while ((c = TAILQ_FIRST(&b->clients)))
 		client_gone(c);
 	free_locks(b);
@@ -195,7 +199,7 @@ static void stop(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
 		TAILQ_FOREACH(g, &lock->grants, link)
-			client_tell_revoke(g->client, g);
+			client_tell_revoke(g->client, g, SLICE("stopping"));
 	}
 	heap_set(&b->timers, &b->stop_timer, b->now_ns + b->conf->stop_timeout_ns);
 }
@@ -271,7 +275,8 @@ static void dispatch(struct broker *b, const struct event *event)
 		operation_answered(b, event);
 		break;
 	case EVENT_ZK_WATCH:
-		directory_watched(b, event->zk_watch.type, event->zk_watch.path);
+		if (!mail_watched(b, event->zk_watch.path))
+			directory_watched(b, event->zk_watch.type, event->zk_watch.path);
 		break;
 	case EVENT_ZK_TROUBLE:
 		trouble_met(b, event);
@@ -317,6 +322,15 @@ static void fire(struct broker *b, struct timer *t)
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
+		break;
+	case TIMER_MAIL:
+		mail_due(b);
+		break;
+	case TIMER_LETTER:
+		letter_due(container_of(t, struct letter, timer));
+		break;
+	case TIMER_DEMAND:
+		demand_due(container_of(t, struct demand, timer));
 		break;
 	}
 }
@@ -432,8 +446,9 @@ void broker_check(const struct broker *b)
 	const struct client *c;
 	const struct request *r;
 	const struct grant *g;
-	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0, watches = 0;
-	size_t remembered = 0;
+	const struct letter *l;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
+	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
@@ -466,12 +481,17 @@ void broker_check(const struct broker *b)
 	assert(clients == b->client_count);
 	assert(requests == b->request_count && requests == waiting && blocked == b->blocked_count);
 	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
-	assert(claims == b->claim_count && (claims || !b->path_bytes) && watches == b->watch_bytes);
+	TAILQ_FOREACH(l, &b->letters, link) {
+		letters++;
+		letter_bytes += l->path.len;
+	}
+	assert(letters == b->letter_count && letters <= LETTERS_MAX);
+	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes) && watches == b->watch_bytes);
 	assert(remembered == b->remembered_count && (claims || !b->stray_count));
 }
 
 bool broker_quiet(const struct broker *b)
 {
 	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->request_count && !b->grant_count &&
-	       !b->claim_count;
+	       !b->claim_count && !b->letter_count;
 }

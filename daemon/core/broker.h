@@ -46,6 +46,7 @@ struct broker_conf {
 	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
 	const char *host;         /* this host's name among the hosts */
 	const char *version;
+	uint32_t uid;             /* of this daemon: its clients of that user, and root's, are operators */
 	const char *session_page; /* its path, for clients; "": there is none */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
@@ -82,5 +83,5 @@ void broker_session(const struct broker *b, struct session_view *ret);
 int64_t broker_safe_until(const struct broker *b);
 /* Aborts when an internal invariant is broken: counters equal sums, at most one claim and one next per lock, ... */
 void broker_check(const struct broker *b);
-/* Everything that clients can leave behind is gone: no client, lock in use, request, grant or claim. */
+/* Everything that clients can leave behind is gone: no client, lock in use, request, grant, claim or letter. */
 bool broker_quiet(const struct broker *b);

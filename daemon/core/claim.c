@@ -419,6 +419,12 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_AUDIT_DATA:
 	case OPERATION_AUDIT_LIST:
 	case OPERATION_AUDIT_DELETE:
+	case OPERATION_MAIL_LIST:
+	case OPERATION_MAIL_GET:
+	case OPERATION_MAIL_DELETE:
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+	case OPERATION_DEMAND_DELETE:
 		assert(!"an operation of a claim");
 	}
 }

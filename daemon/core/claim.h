@@ -49,8 +49,7 @@ struct claim {
 	uint64_t leave_op;      /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;            /* length of the name without the number */
-	bool named;             /* the number is known */
-	bool stray;             /* LEAVING: a list showed it, and no claim knew it */
+	bool named, stray;      /* the number is known; LEAVING: a list showed it, and no claim knew it */
 	bool listed;            /* WAITING: seen taken on this connection */
 	bool readers_ahead;     /* WAITING and listed: by readers only */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */

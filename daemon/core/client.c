@@ -82,7 +82,7 @@ void client_connected(struct broker *b, const struct event *event)
 /* What is bounded otherwise does not count. */
 static bool counts(enum client_event_type type)
 {
-	return type == CLIENT_EVENT_SESSION || type == CLIENT_EVENT_TOLD;
+	return type != CLIENT_EVENT_LOST && type != CLIENT_EVENT_LEADER;
 }
 
 static void event_free(struct client *c, struct client_event *e)
@@ -119,6 +119,8 @@ void client_release_all(struct client *c)
 		request_end(r);
 	if (c->query)
 		query_free(c->query);
+	if (c->demand)
+		demand_free(c->demand);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->broker->timers, &c->events_timer);
@@ -298,6 +300,7 @@ static void write_event(struct client *c, const struct client_event *e)
 		write_leader(c, e->observer);
 		observe_told(e->observer);
 		break;
+	case CLIENT_EVENT_REVOKE:
 	case CLIENT_EVENT_TOLD:
 		resp_push(client_out(c), e->items, c->version);
 		bytes_slice(client_out(c), bytes_view(&e->text));
@@ -309,7 +312,7 @@ static void write_event(struct client *c, const struct client_event *e)
 static void answer_events(struct client *c)
 {
 	struct client_event *e = TAILQ_FIRST(&c->events);
-	struct grant *g = e->grant;
+	struct grant *g = e->type == CLIENT_EVENT_LOST ? e->grant : NULL;
 	size_t begin = client_reply_begin(c);
 
 	write_event(c, e);
@@ -329,15 +332,31 @@ void client_close(struct client *c)
 	TAILQ_INSERT_TAIL(&c->broker->closing, c, closing_link);
 }
 
-static struct client_event *add_event(struct client *c, enum client_event_type type)
+static struct client_event *add_event(struct client *c, enum client_event_type type, struct grant *g)
 {
 	struct client_event *e = mem_new(sizeof(*e));
 
 	e->type = type;
+	e->grant = g;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
 	if (counts(type) && ++c->event_count > c->broker->conf->limits.events_per_client)
 		client_close(c);
 	return e;
+}
+
+bool client_events_full(const struct client *c)
+{
+	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
+}
+
+static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
+{
+	struct client_event *e;
+
+	TAILQ_FOREACH(e, &c->events, link)
+		if (e->type == type && e->grant == g)
+			return e;
+	return NULL;
 }
 
 static void wake_events(struct client *c)
@@ -354,14 +373,8 @@ static bool holds_something(const struct client *c)
 /* Only the latest counts. */
 static void drop_session_event(struct client *c)
 {
-	struct client_event *e;
-
-	if (!c->session_event)
-		return;
-	TAILQ_FOREACH(e, &c->events, link)
-		if (e->type == CLIENT_EVENT_SESSION)
-			break;
-	event_free(c, e);
+	if (c->session_event)
+		event_free(c, find_event(c, CLIENT_EVENT_SESSION, NULL));
 }
 
 static void tell_holder(struct client *c)
@@ -398,7 +411,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 		push_end(c, begin);
 		return;
 	}
-	add_event(c, CLIENT_EVENT_LOST)->grant = g;
+	add_event(c, CLIENT_EVENT_LOST, g);
 	wake_events(c);
 }
 
@@ -420,7 +433,7 @@ void client_tell_session(struct client *c)
 	}
 	drop_session_event(c);
 	c->session_event = true;
-	add_event(c, CLIENT_EVENT_SESSION);
+	add_event(c, CLIENT_EVENT_SESSION, NULL);
 	wake_events(c);
 }
 
@@ -434,7 +447,7 @@ void client_tell_leader(struct client *c, struct observer *o)
 		observe_told(o);
 		return;
 	}
-	o->event = add_event(c, CLIENT_EVENT_LEADER);
+	o->event = add_event(c, CLIENT_EVENT_LEADER, NULL);
 	o->event->observer = o;
 	wake_events(c);
 }
@@ -445,7 +458,7 @@ void client_drop_event(struct client *c, struct client_event *e)
 }
 
 /* Takes the text over. */
-static void tell(struct client *c, size_t items, struct bytes *text)
+static void tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
 {
 	struct client_event *e;
 
@@ -458,21 +471,35 @@ static void tell(struct client *c, size_t items, struct bytes *text)
 		bytes_free(text);
 		return;
 	}
-	e = add_event(c, CLIENT_EVENT_TOLD);
+	e = add_event(c, type, g);
 	e->items = items;
 	e->text = *text;
 	wake_events(c);
 }
 
-void client_tell_revoke(struct client *c, const struct grant *g)
+static void write_revoke(struct bytes *text, const struct grant *g, struct slice reason)
+{
+	resp_bulk(text, SLICE("revoke"));
+	resp_bulk(text, bytes_view(&g->lock->name));
+	resp_integer(text, g->token);
+	resp_bulk(text, reason);
+}
+
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 {
 	struct bytes text = { 0 };
 
-	resp_bulk(&text, SLICE("revoke"));
-	resp_bulk(&text, bytes_view(&g->lock->name));
-	resp_integer(&text, g->token);
-	resp_bulk(&text, SLICE("stopping"));
-	tell(c, 4, &text);
+	client_forget_revoke(c, g);
+	write_revoke(&text, g, reason);
+	tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
+}
+
+void client_forget_revoke(struct client *c, const struct grant *g)
+{
+	struct client_event *e = find_event(c, CLIENT_EVENT_REVOKE, g);
+
+	if (e)
+		event_free(c, e);
 }
 
 void client_tell_granted(struct client *c, struct slice name, int64_t token)
@@ -482,7 +509,7 @@ void client_tell_granted(struct client *c, struct slice name, int64_t token)
 	resp_bulk(&text, SLICE("granted"));
 	resp_bulk(&text, name);
 	resp_integer(&text, token);
-	tell(c, 3, &text);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 3, &text);
 }
 
 void client_tell_timeout(struct client *c, struct slice name)
@@ -491,7 +518,7 @@ void client_tell_timeout(struct client *c, struct slice name)
 
 	resp_bulk(&text, SLICE("timeout"));
 	resp_bulk(&text, name);
-	tell(c, 2, &text);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 2, &text);
 }
 
 static void tell_error(struct client *c, struct slice event, struct slice name, enum error_code code, const char *sentence)
@@ -502,7 +529,7 @@ static void tell_error(struct client *c, struct slice event, struct slice name, 
 	resp_bulk(&text, name);
 	resp_bulk(&text, slice_of(error_word(code)));
 	resp_bulk(&text, slice_of(sentence));
-	tell(c, 4, &text);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
 }
 
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
@@ -517,14 +544,10 @@ void client_tell_unobserved(struct client *c, struct slice name, enum error_code
 
 void client_lost_told(struct client *c, struct grant *g)
 {
-	struct client_event *e;
+	struct client_event *e = find_event(c, CLIENT_EVENT_LOST, g);
 
-	TAILQ_FOREACH(e, &c->events, link) {
-		if (e->grant == g) {
-			event_free(c, e);
-			break;
-		}
-	}
+	if (e)
+		event_free(c, e);
 	grant_end(g);
 }
 

@@ -22,15 +22,17 @@
 struct broker;
 struct event;
 
-enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_LEADER, CLIENT_EVENT_TOLD };
+enum client_event_type {
+	CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_LEADER, CLIENT_EVENT_REVOKE, CLIENT_EVENT_TOLD
+};
 
 /* Buffered for EVENTS. */
 struct client_event {
 	TAILQ_ENTRY(client_event) link;
 	enum client_event_type type;
-	struct grant *grant; /* LOST: answered from it, and telling it ends it */
+	struct grant *grant; /* LOST: answered from it, and telling it ends it. REVOKE: its end takes this with it */
 	struct observer *observer; /* LEADER: answered from what it is told of */
-	size_t items;        /* TOLD: so many, and their text, the same in both versions of RESP */
+	size_t items;        /* TOLD, REVOKE: so many, and their text, the same in both versions of RESP */
 	struct bytes text;
 };
 
@@ -44,8 +46,7 @@ struct client {
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed;
-	bool closing;             /* nothing is said to it any more */
+	bool half_closed, closing; /* closing: nothing is said to it any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
 	struct user *user;
@@ -53,10 +54,10 @@ struct client {
 	struct bytes comm, name, lib_name, lib_version;
 	struct request *request;  /* the LOCK that waits, one of: */
 	struct request_list requests;
-	size_t request_count;
 	struct query *query;      /* what ZooKeeper is asked for it */
+	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
-	size_t grant_count, lost_count;
+	size_t request_count, grant_count, lost_count;
 	struct observer_list observers;
 	size_t observer_count;
 	struct client_event_list events;
@@ -90,23 +91,20 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
-/* Kept for EVENTS: o->event is set. Else it was told. */
-void client_tell_leader(struct client *c, struct observer *o);
+void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENTS, as o->event, or told */
 void client_drop_event(struct client *c, struct client_event *e);
-void client_tell_revoke(struct client *c, const struct grant *g);
-/* An election is not observed any more. */
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
-/* How a queued request ended. */
-void client_tell_granted(struct client *c, struct slice name, int64_t token);
+void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
+void client_forget_revoke(struct client *c, const struct grant *g);
+bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
+void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
-/* A reply told that it was lost: forgets it and frees it. */
-void client_lost_told(struct client *c, struct grant *g);
+void client_lost_told(struct client *c, struct grant *g); /* in a reply: forgets it and frees it */
 /* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
 void client_events(struct client *c, int64_t wait_ns);
 void client_events_end(struct client *c);
-/* Changes the protocol; what waited for EVENTS is pushed from RESP3 on. */
-void client_speak(struct client *c, int version);
+void client_speak(struct client *c, int version); /* what waited for EVENTS is pushed from RESP3 on */
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
 bool client_may_observe(const struct client *c, const char **why);

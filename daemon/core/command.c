@@ -7,6 +7,7 @@
 #include "core/query.h"
 #include "core/quota.h"
 #include "core/redis.h"
+#include "core/revoke.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
@@ -258,6 +259,44 @@ static void do_valid(const struct request_words *w)
 	client_reply_integer(c, left_ns < 0 ? 0 : left_ns / NS_PER_MS);
 }
 
+static void do_query(const struct request_words *w, enum command command)
+{
+	if (command == COMMAND_HOSTS)
+		query_hosts(w->client);
+	else if (valid_name(w->client, w->argv[1]))
+		query_lock(w->client, command, w->argv[1]);
+}
+
+static void do_revoke(const struct request_words *w)
+{
+	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
+
+	if (!valid_name(w->client, w->argv[1]))
+		return;
+	if (!revoke_reason_valid(reason))
+		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
+	else
+		demand_new(w->client, COMMAND_REVOKE, w->argv[1], reason);
+}
+
+static void do_forceunlock(const struct request_words *w)
+{
+	struct client *c = w->client;
+
+	if (c->uid != 0 && c->uid != c->broker->conf->uid)
+		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
+	else if (valid_name(c, w->argv[1]))
+		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
+}
+
+static void do_demand(const struct request_words *w, enum command command)
+{
+	if (command == COMMAND_REVOKE)
+		do_revoke(w);
+	else
+		do_forceunlock(w);
+}
+
 static void do_events(const struct request_words *w)
 {
 	struct options o;
@@ -422,11 +461,12 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:
 	case COMMAND_WHY:
-		if (valid_name(w->client, w->argv[1]))
-			query_lock(w->client, command, w->argv[1]);
-		break;
 	case COMMAND_HOSTS:
-		query_hosts(w->client);
+		do_query(w, command);
+		break;
+	case COMMAND_REVOKE:
+	case COMMAND_FORCEUNLOCK:
+		do_demand(w, command);
 		break;
 	case COMMAND_LOCKS:
 		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);

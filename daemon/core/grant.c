@@ -16,6 +16,8 @@ const char *loss_word(enum loss loss)
 		return "lease";
 	case LOSS_LIMIT:
 		return "limit";
+	case LOSS_FORCED:
+		return "forced";
 	}
 	return NULL;
 }
@@ -104,6 +106,7 @@ void grant_end(struct grant *g)
 		client->lost_count--;
 		lock->broker->lost_count--;
 	} else {
+		client_forget_revoke(client, g);
 		client->user->grants--;
 		lock->grant_count--;
 	}
@@ -128,6 +131,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	g->client->user->grants--;
 	b->lost_count++;
 	b->stats.losses_total++;
+	client_forget_revoke(g->client, g);
 	if (loss == LOSS_LEASE)
 		b->stats.leases_ended_total++;
 	client_tell_lost(g->client, g);

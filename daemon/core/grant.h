@@ -24,7 +24,7 @@ struct client;
 struct lock;
 
 /* Why a grant was lost. */
-enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE, LOSS_LIMIT };
+enum loss { LOSS_SESSION, LOSS_DELETED, LOSS_LEASE, LOSS_LIMIT, LOSS_FORCED };
 
 struct grant {
 	struct client *client;
@@ -37,6 +37,7 @@ struct grant {
 	int64_t depth; /* levels, at least 1 */
 	int64_t token;
 	int64_t granted_ns;
+	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
 	struct timer lease; /* set: it has one, and this is its end */
 	struct bytes data;  /* what its holder wants to be known; may be empty */
 };

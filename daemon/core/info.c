@@ -103,6 +103,7 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
 	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
 	line_int(out, "packet_bytes", b->packet_bytes);
+	line_int(out, "letters", (int64_t)b->letter_count);
 }
 
 static void info_audit(const struct broker *b, struct bytes *out)

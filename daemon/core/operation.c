@@ -5,7 +5,10 @@
 #include "base/mem.h"
 #include "core/announce.h"
 #include "core/audit.h"
+#include "core/demand.h"
 #include "core/election.h"
+#include "core/letter.h"
+#include "core/mail.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -157,6 +160,18 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_AUDIT_LIST:
 	case OPERATION_AUDIT_DELETE:
 		audit_answered(b, op, event);
+		break;
+	case OPERATION_MAIL_LIST:
+	case OPERATION_MAIL_GET:
+	case OPERATION_MAIL_DELETE:
+		mail_answered(b, op, event);
+		break;
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+		letter_operated(b, op, event);
+		break;
+	case OPERATION_DEMAND_DELETE:
+		demand_operated(b, op, event);
 		break;
 	}
 }

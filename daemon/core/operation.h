@@ -39,17 +39,25 @@ enum operation_kind {
 	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
 	OPERATION_AUDIT_LIST, /* list it */
 	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
+	OPERATION_MAIL_LIST,  /* list this host's mailbox, with a children watch */
+	OPERATION_MAIL_GET,   /* get a letter, */
+	OPERATION_MAIL_DELETE, /* and delete it: sent in one breath */
+	OPERATION_LETTER_POST, /* create a letter in another host's mailbox */
+	OPERATION_LETTER_WITHDRAW, /* delete it, if nobody has read it */
+	OPERATION_DEMAND_DELETE, /* delete the znode of a holder whose host does not answer */
 };
 
-enum { OPERATION_KINDS = OPERATION_AUDIT_DELETE + 1 };
+enum { OPERATION_KINDS = OPERATION_DEMAND_DELETE + 1 };
 
 struct operation {
 	enum operation_kind kind;
 	bool write, done;
-	bool watch;    /* LIST: the children watch was asked for. OBSERVE_* */
+	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
-	uint64_t query;    /* QUERY_*: number of the query, which may be gone by now */
+	uint64_t query;    /* QUERY_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone by now;
+			    * MAIL_*: of the list */
+	uint64_t part;     /* DEMAND_DELETE: which of its targets */
 	int64_t sent_ns;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
 	int64_t seen_ns, older_ns;

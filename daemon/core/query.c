@@ -1,6 +1,7 @@
 #include "core/query.h"
 
 #include "base/mem.h"
+#include "core/demand.h"
 #include "core/query_reply.h"
 #include "core/state.h"
 
@@ -25,10 +26,27 @@ void query_free(struct query *q)
 	mem_free(q);
 }
 
+static bool is_demand(const struct query *q)
+{
+	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
+}
+
 static void answer(struct query *q)
 {
-	query_reply(q);
+	if (is_demand(q))
+		demand_found(q);
+	else
+		query_reply(q);
 	query_free(q);
+}
+
+size_t query_entitled(const struct query *q)
+{
+	size_t count = 0;
+
+	while (count < q->count && q->children[count].mode == MODE_SHARED)
+		count++;
+	return count || !q->count ? count : 1;
 }
 
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
@@ -51,7 +69,7 @@ static bool known_here(const struct query *q)
 {
 	const struct lock *lock;
 
-	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER)
+	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
 		return false;
 	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
 	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
@@ -130,7 +148,7 @@ static bool wanted(const struct query *q, struct slice name, struct query_child 
 
 static void keep_children(struct query *q, const struct event *event)
 {
-	size_t count = event->zk_answered.count;
+	size_t count = event->zk_answered.count, keep;
 	struct query_child child;
 
 	q->children = mem_new((count + 1) * sizeof(*q->children));
@@ -141,7 +159,8 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	while (q->count > (q->command == COMMAND_LEADER ? 1 : QUERY_CHILDREN_MAX))
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? query_entitled(q) : q->count;
+	while (q->count > keep || q->count > QUERY_CHILDREN_MAX)
 		bytes_free(&q->children[--q->count].name);
 }
 

@@ -43,7 +43,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* broker->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS; REVOKE or FORCEUNLOCK: for a demand */
 	enum flavour flavour;
 	struct bytes name, path;
 	struct query_child *children; /* in their order */
@@ -51,10 +51,12 @@ struct query {
 	bool partial; /* ZooKeeper could not be asked */
 };
 
-/* HOLDERS, QUEUE, WHY, LEADER: answers now or later. */
+/* HOLDERS, QUEUE, WHY, LEADER: answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
 void query_hosts(struct client *c);
 /* Without an answer: its client is gone. */
 void query_free(struct query *q);
+/* How many of the children stand before every other that conflicts with them: they hold the lock. */
+size_t query_entitled(const struct query *q);
 /* Answers of QUERY_LIST and QUERY_GET. */
 void query_answered(struct broker *b, const struct operation *op, const struct event *event);

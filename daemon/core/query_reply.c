@@ -79,16 +79,6 @@ static struct person person_elsewhere(const struct query *q, const struct query_
 
 /* ---- who holds ---- */
 
-/* Those that stand before every other that conflicts with them. */
-static size_t entitled(const struct query *q)
-{
-	size_t count = 0;
-
-	while (count < q->count && q->children[count].mode == MODE_SHARED)
-		count++;
-	return count || !q->count ? count : 1;
-}
-
 static void write_holder(const struct query *q, const struct person *p)
 {
 	struct bytes *out = client_out(q->client);
@@ -121,7 +111,7 @@ static const struct lock *lock_of(const struct query *q)
 
 static void write_holders(const struct query *q, const struct lock *lock)
 {
-	size_t elsewhere = 0, first = entitled(q);
+	size_t elsewhere = 0, first = query_entitled(q);
 	const struct grant *g;
 
 	for (size_t i = 0; i < first; i++)
@@ -213,7 +203,7 @@ static bool held_here(const struct lock *lock)
 
 static void write_queue(const struct query *q, const struct lock *lock)
 {
-	size_t first = entitled(q), own = held_here(lock) ? first : own_place(q, first), position = 0;
+	size_t first = query_entitled(q), own = held_here(lock) ? first : own_place(q, first), position = 0;
 
 	resp_array(client_out(q->client), (lock ? lock->request_count : 0) + count_elsewhere(q, first, q->count));
 	write_hosts_waiting(q, first, own, &position);
@@ -277,7 +267,7 @@ static void say_why(const struct query *q, const struct lock *lock, struct bytes
 {
 	const char *keeps = obstacle(q, lock);
 	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
-	size_t first = entitled(q);
+	size_t first = query_entitled(q);
 
 	if (g) {
 		struct person p = person_here(lock, g->client, g->mode, g->granted_ns);
@@ -317,7 +307,7 @@ static int64_t own_position(const struct query *q, const struct lock *lock)
 
 static void write_why(const struct query *q, const struct lock *lock)
 {
-	size_t first = entitled(q), own = held_here(lock) ? first : own_place(q, first);
+	size_t first = query_entitled(q), own = held_here(lock) ? first : own_place(q, first);
 	struct bytes *out = client_out(q->client), text = { 0 };
 
 	say_why(q, lock, &text);

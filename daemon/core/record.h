@@ -6,7 +6,7 @@
 
 #include "protocol/bytes.h"
 
-enum { RECORD_VALUE_MAX = 512 };
+enum { RECORD_VALUE_MAX = 512 }; /* the name of a lock is as long */
 
 void record_begin(struct bytes *out);
 void record_text(struct bytes *out, const char *key, const char *value);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/announce.h"
+#include "core/mail.h"
 #include "core/state.h"
 
 enum {
@@ -248,6 +249,7 @@ static void disconnect(struct broker *b)
 	begin_silence(b);
 	b->stats.suspensions_total++;
 	operation_fail_all(b);
+	mail_suspended(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
 	audit_suspended(b);
@@ -279,6 +281,7 @@ static void forget(struct broker *b)
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
 		enter(b, SESSION_LOST);
 	forget_claims(b);
+	mail_forget(b);
 	s->id = 0;
 	s->safe_until_ns = INT64_MIN;
 	s->announced = false;
@@ -406,6 +409,7 @@ void session_connected(struct broker *b, const struct event *event)
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
 	announce_beat(b);
 	queue_recovery(b);
+	mail_connected(b);
 	update(b);
 	arm(b);
 }

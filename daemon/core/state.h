@@ -8,15 +8,21 @@
 #include "core/audit.h"
 #include "core/broker.h"
 #include "core/client.h"
+#include "core/demand.h"
 #include "core/leftover.h"
+#include "core/letter.h"
 #include "core/lock.h"
+#include "core/mail.h"
 #include "core/operation.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"
 #include "core/trouble.h"
 
-enum timer_kind { TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP };
+enum timer_kind {
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP,
+	TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
+};
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
@@ -38,6 +44,12 @@ struct broker {
 	struct client_list clients, closing;
 	struct query_list queries;
 	uint64_t last_query;
+	struct demand_list demands;
+	uint64_t last_demand;
+	struct mail mail;
+	struct letter_list letters;
+	size_t letter_count;
+	uint64_t last_letter;
 	struct map users;
 
 	struct map names, paths; /* locks by name and by directory path */
@@ -53,7 +65,7 @@ struct broker {
 	struct trouble trouble;
 	struct operations operations;
 	struct audit audit;
-	size_t path_bytes;     /* of all claims */
+	size_t path_bytes;     /* of all claims and letters */
 	size_t watch_bytes;    /* of all watches that stand or are asked for: path and length */
 	int64_t packet_bytes;  /* the largest packet a server takes; 0: large enough, or not known */
 	uint64_t last_claim, last_nonce;

@@ -32,7 +32,12 @@
 	X(relisted_total, "directories listed again after a connection had ended") \
 	X(audits_total, "sweeps of all directories, by AUDIT") \
 	X(audit_directories_total, "directories looked at by them") \
-	X(limits_total, "requests refused by a limit")
+	X(limits_total, "requests refused by a limit") \
+	X(revokes_total, "times a holder was asked to let go") \
+	X(forced_total, "grants taken from their holders by force") \
+	X(mail_posted_total, "letters to other hosts") \
+	X(mail_received_total, "letters read") \
+	X(mail_ignored_total, "letters read that meant nothing, or not this life of the daemon")
 
 struct stats {
 #define X(name, text) uint64_t name;

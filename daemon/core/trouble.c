@@ -71,6 +71,15 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "show a directory to an audit";
 	case OPERATION_AUDIT_DELETE:
 		return "delete a stray";
+	case OPERATION_MAIL_LIST:
+	case OPERATION_MAIL_GET:
+	case OPERATION_MAIL_DELETE:
+		return "let this host read its mail";
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+		return "pass a letter to another host";
+	case OPERATION_DEMAND_DELETE:
+		return "delete the znode of a holder that does not answer";
 	}
 	return "";
 }

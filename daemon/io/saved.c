@@ -16,7 +16,7 @@
 #include "core/leftover.h"
 #include "io/process.h"
 
-enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 1, BOOT_ID_MAX = 64, HOST_MAX = 256 };
+enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 2, BOOT_ID_MAX = 64, HOST_MAX = 256, LOOKS_MAX = 128 };
 
 struct file_session {
 	int64_t id; /* 0: none */
@@ -38,6 +38,9 @@ struct file_holder {
 struct file {
 	uint32_t magic, version;
 	uint64_t namespace; /* of the process numbers */
+	uint64_t device, inode; /* its own: in a copy they are another file's */
+	uint64_t writer_start;
+	uint32_t writer, unused; /* the daemon */
 	uint32_t holder_count, present; /* which of the two sessions */
 	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
 	struct file_session session[2];
@@ -54,6 +57,7 @@ struct saved {
 	struct file_holder *held;
 	size_t held_count;
 	bool held_foreign; /* the numbers mean nothing here */
+	size_t look; /* the holder to be looked at next */
 };
 
 static size_t size_of(size_t holders)
@@ -86,6 +90,17 @@ static const char *why_garbled(const struct file *f, size_t size)
 	return NULL;
 }
 
+/* The lock says nothing about the daemon that wrote another copy of it. */
+static const char *why_living(const struct file *f, const struct stat *st)
+{
+	if (f->device != st->st_dev || f->inode != st->st_ino)
+		return "it is a copy, and the daemon it tells of may live";
+	if (f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
+	    process_lives((pid_t)f->writer, f->writer_start))
+		return "the daemon it tells of lives";
+	return NULL;
+}
+
 /* Reads it whole: nobody writes it any more. NULL when there is nothing to go by; *ret_why then says why, if at all. */
 static struct file *read_whole(int fd, const char **ret_why)
 {
@@ -106,6 +121,8 @@ static struct file *read_whole(int fd, const char **ret_why)
 	f = mem_new((size_t)st.st_size);
 	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
 								      : "it cannot be read";
+	if (!*ret_why)
+		*ret_why = why_living(f, &st);
 	if (!*ret_why)
 		return f;
 	mem_free(f);
@@ -236,6 +253,22 @@ static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static void sign(struct saved *s)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process self = { 0 };
+	struct stat st;
+
+	if (fstat(s->fd, &st) == 0) {
+		s->file->device = st.st_dev;
+		s->file->inode = st.st_ino;
+	}
+	s->file->namespace = process_namespace();
+	s->file->writer = (uint32_t)getpid();
+	if (process_read(getpid(), text, &self) == 0)
+		s->file->writer_start = self.start;
+}
+
 /* It appears under its name only when it is whole, with all that the old one said. */
 static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
 {
@@ -244,7 +277,7 @@ static int begin(struct saved *s, int dir_fd, const struct file *old, const stru
 		return -errno;
 	s->file->magic = SAVED_MAGIC;
 	s->file->version = SAVED_VERSION;
-	s->file->namespace = process_namespace();
+	sign(s);
 	s->file->holder_count = (uint32_t)conf->clients;
 	snprintf(s->file->boot_id, BOOT_ID_MAX, "%s", conf->boot_id);
 	snprintf(s->file->host, HOST_MAX, "%s", conf->host);
@@ -396,6 +429,28 @@ void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start)
 	assert(!holder->holds);
 	holder->pid = (uint32_t)pid;
 	holder->start = start;
+}
+
+/*
+ * The connection is open, so somebody has it: a child that the process left it to. Who that is cannot be told, and
+ * a successor must take it for alive.
+ */
+void saved_look(struct saved *s)
+{
+	size_t count, looked = 0;
+
+	if (!s)
+		return;
+	count = s->file->holder_count;
+	for (size_t i = 0; i < count && looked < LOOKS_MAX; i++) {
+		struct file_holder *holder = &s->file->holder[s->look++ % count];
+
+		if (!holder->holds || !holder->pid)
+			continue;
+		looked++;
+		if (!process_lives((pid_t)holder->pid, holder->start))
+			__atomic_store_n(&holder->pid, 0, __ATOMIC_RELEASE);
+	}
 }
 
 void saved_holder(struct saved *s, uint32_t conn, bool holds)

@@ -10,7 +10,8 @@
  *   instant  | only grows under one session; stored before anything that rests on it is told
  *   holder   | who it is stands there since it connected; one store says that it holds something, before it is told
  *
- * It is locked for as long as the daemon runs. What is garbled, of another version or not ours is not gone by.
+ * It is locked for as long as the daemon runs. What is garbled, of another version, not ours or a copy is not gone by:
+ * the session of a daemon that may live is left alone.
  */
 #pragma once
 
@@ -58,3 +59,5 @@ void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);
 void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start);
 void saved_holder(struct saved *s, uint32_t conn, bool holds);
+/* Looks whether the processes of some holders still live: to be called every second or so. */
+void saved_look(struct saved *s);

@@ -24,6 +24,7 @@ struct server {
 	struct loop *loop;
 	size_t clients_max;
 	struct saved *saved;
+	int64_t look_ns; /* not before that: whether holders live */
 	struct conn_env env;
 	int listening;
 	struct watch *accepting, *pause;
@@ -211,9 +212,22 @@ static void server_bury(struct server *s, struct conn *c)
 	conn_free(c);
 }
 
+/* A session's heartbeats wake the loop often enough. */
+static void server_look(struct server *s)
+{
+	int64_t now_ns = s->saved ? loop_now(s->loop) : 0;
+
+	if (!s->saved || now_ns < s->look_ns)
+		return;
+	s->look_ns = now_ns + CLOCK_NS_PER_S;
+	saved_look(s->saved);
+}
+
 void server_settle(struct server *s)
 {
 	struct conn *c;
+
+	server_look(s);
 
 	while ((c = TAILQ_FIRST(&s->env.dirty))) {
 		TAILQ_REMOVE(&s->env.dirty, c, dirty);

@@ -1,73 +1,207 @@
-"""make bench: lock and unlock pairs per second, through the C library. See README.md here."""
+"""make bench: lockbroker beside a null broker of our own and the lock services that are installed. See README.md."""
 
 import argparse
+import glob
 import os
-import shutil
-import statistics
-import subprocess
+import platform
+import re
+import resource
+import signal
 import sys
+import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "system"))
-
-import harness  # noqa: E402
-
-CASES = [
-    ("1 client", 1, "own"),
-    ("32 clients, a lock each", 32, "own"),
-    ("32 clients, one lock", 32, "one"),
-]
-# What the daemon is asked for besides its defaults.
-SETTINGS = [
-    ("standalone", False, {}),
-    ("zookeeper", True, {}),
-    ("zookeeper, no linger", True, {"locks__linger_ms": 0}),
-]
+import measure
+import report
+import scenarios
+import services
+import targets
+from measure import Row
+from services import harness
 
 
-def build(directory):
-    program = os.path.join(directory, "bench")
-    subprocess.run([os.environ.get("CC", "cc"), "-O2", *harness.sanitizer_options(), f"-I{harness.SOURCE}/client-lib",
-                    os.path.join(HERE, "bench.c"), harness.program("liblockbroker.a"), "-o", program], check=True)
-    return program
+class Bench:
+    """The services of a run, what is asked of them, and the results."""
+
+    def __init__(self, options):
+        self.quick = options.quick
+        self.seconds = options.seconds or (0.15 if options.quick else 0.7)
+        self.long_seconds = 1 if options.quick else 10
+        self.rounds = options.rounds or (1 if options.quick else 3)
+        self.disk = options.disk
+        self.results = report.Results()
+        self.services, self.rows, self.failures, self.versions = [], [], [], []
+        self.redis = None
+        self.began = time.monotonic()
+
+    def progress(self, what):
+        print(f"bench: {time.monotonic() - self.began:4.0f} s: {what}", file=sys.stderr, flush=True)
+
+    def failed(self, what):
+        self.failures.append(what)
+        self.progress(f"FAILED: {what}")
+
+    def complain(self, complaint):
+        if complaint:
+            self.failed(complaint)
+
+    def serve(self, make, *args, **options):
+        self.services.append(make(*args, **options))
+        if hasattr(self.services[-1], "version"):
+            self.versions.append(self.services[-1].version)
+        return self.services[-1]
+
+    def peers(self, make, *rows):
+        """Rows of a service that may be missing."""
+        try:
+            service = self.serve(make)
+        except services.Missing as e:
+            self.results.notes.append(f"{rows[0][0]}: left out, {e}")
+            return None
+        self.rows += [Row(label, peer, [service.target], service.pids) for label, peer in rows]
+        return service
+
+    def programs(self):
+        """Peers that bring a load of their own."""
+        for label, program in (("Curator, threads of one JVM", services.curator),
+                               ("kazoo, a session each", services.kazoo)):
+            try:
+                if self.quick:
+                    raise services.Missing("it starts too slowly for QUICK")
+                self.rows.append(Row(label, "", [self.zookeeper.target], self.zookeeper.pids, program(), few=True))
+            except services.Missing as e:
+                self.results.notes.append(f"{label}: left out, {e}")
+
+    def start(self):
+        self.null = self.serve(services.Null)
+        silent = self.serve(services.Null, silent=True)
+        self.zookeeper = self.serve(services.Zookeeper, self.disk)
+        self.standalone = self.serve(services.Lockbroker)
+        self.broker = self.serve(services.Lockbroker, self.zookeeper)
+        self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
+        for label, peer, service in ((targets.NULL, "null", self.null), (targets.SILENT, "null-silent", silent),
+                                     (targets.PLAIN, "lockbroker", self.standalone),
+                                     (targets.ZOOKEEPER, "lockbroker", self.broker),
+                                     (targets.LIBRARY, "library", self.standalone),
+                                     (f"{targets.LIBRARY}, ZooKeeper", "library", self.broker)):
+            self.rows.append(Row(label, peer, [service.target], service.pids))
+        self.redis = self.peers(services.Redis, (targets.REDIS, "redis"), ("Redis, BLPOP", "blpop"))
+        self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
+        self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
+        self.peers(services.Files, ("flock(2)", "flock"))
+        for label, peer in ((targets.RECIPE, "recipe"), ("ZooKeeper, all watch all", "herd")):
+            self.rows.append(Row(label, peer, [self.zookeeper.target], self.zookeeper.pids))
+        self.programs()
+
+    def end(self):
+        for service in reversed(self.services):
+            self.complain(service.end())
+        self.services = []
+
+    def facts(self):
+        """The machine, and the versions of what was measured; the first is the machine."""
+        with open("/proc/cpuinfo") as f:
+            model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
+        with open("/proc/meminfo") as f:
+            memory = int(f.readline().split()[1]) / 2**20
+        jars = [os.path.basename(j)[:-4] for j in glob.glob("/usr/share/java/curator-recipes-*.jar")]
+        return [f"{len(os.sched_getaffinity(0))} x {model.group(1) if model else platform.machine()}, {memory:.0f} GB, "
+                f"Linux {platform.release()}, load before {self.load:.1f}",
+                ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions, *jars,
+                           f"Python {platform.python_version()}"]),
+                f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "
+                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"]
+
+    def run(self, only):
+        self.load = os.getloadavg()[0]
+        self.start()
+        self.progress("all started")
+        for scenario in scenarios.ALL:
+            if not only or scenario.__name__ in only:
+                scenario(self)
+                self.progress(scenario.__name__)
 
 
-def measure(program, daemon, clients, kind, seconds, rounds):
-    """Medians of the rounds, each column on its own."""
-    lines = [subprocess.run([program, daemon.socket, str(clients), str(seconds), kind], check=True, capture_output=True,
-                            text=True).stdout.split() for _ in range(rounds)]
-    return [statistics.median(map(float, column)) for column in zip(*lines)]
+def text(bench):
+    r = bench.results
+    columns = list(scenarios.COLUMNS)
+    parts = [*bench.facts(), ""]
+    for section, title in (("free", "Processes where the kernel puts them"),
+                           ("pinned", "Processes and service on one core")):
+        if r.rows(section):
+            some = [c for c in columns if r.get(section, c, targets.NULL, "pairs_s") is not None]
+            parts += [title, "", report.main_table(r, section, some, targets.NULL), "",
+                      report.wait_table(r, section, some), "",
+                      report.ratio_table(r, section, some, targets.ZOOKEEPER), "",
+                      report.cost_table(r, section, some), ""]
+    for section, title in (("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
+                           ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
+                           ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
+                           ("waiters", "Waiters for one lock")):
+        if r.rows(section):
+            parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
+    lines = targets.tell(r)
+    parts += ["Targets", "", report.table(["", "aim", "measured", ""], lines), ""]
+    parts += [f"Note: {n}" for n in r.notes] + [f"FAILED: {f}" for f in bench.failures]
+    return "\n".join(parts)
+
+
+# metric: head, digits
+SHOWN = {
+    "order": {"overtaken": ("times", 0), "pairs_s": ("pairs/s", 0)},
+    "cold": {"p50_us": ("us: median", 0), "p99_us": ("99 %", 0)},
+    "requests": {"packets_per_pair": ("packets", 3), "transactions_per_pair": ("transactions", 3),
+                 "fsyncs_per_pair": ("fsyncs", 3), "zookeeper_cpu_us": ("CPU us in all", 0),
+                 "zookeeper_cpu_us_per_pair": ("a pair", 1), "cpu_us": ("the service's", 1), "pairs_s": ("pairs/s", 0)},
+    "hosts": {"pairs_s": ("pairs/s", 0), "hand_offs_s": ("hand-offs/s", 0), "hand_off_us": ("us each", 0),
+              "share_least": ("least share", 2), "share_most": ("most", 2), "p50_us": ("us: median", 0),
+              "p99_us": ("99 %", 0), "longest_us": ("longest", 0)},
+    "pipelined": {"requests_s": ("requests/s", 0)},
+    "held": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_lock": ("bytes a lock", 0)},
+    "idle": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_client": ("bytes a client", 0),
+             "wake_ups_s": ("wake-ups/s", 1)},
+    "waiters": {"pairs_s": ("pairs/s of another", 0), "p50_us": ("us: median", 1), "hand_off_us": ("us a hand-off", 2),
+                "bytes_per_waiter": ("bytes a waiter", 0)},
+}
+
+
+def write(bench, directory):
+    os.makedirs(directory, exist_ok=True)
+    told = text(bench)
+    with open(os.path.join(directory, "results.txt"), "w") as f:
+        f.write(told + "\n")
+    bench.results.write_csv(os.path.join(directory, "results.csv"), bench.facts())
+    report.write_svg(bench.results, os.path.join(directory, "results.svg"), "free",
+                     {c: names == "one" for c, (_, names) in scenarios.COLUMNS.items()}, bench.facts())
+    with open(os.path.join(directory, "results.md"), "w") as f:
+        f.write(report.markdown(bench.results, "free", list(scenarios.COLUMNS), targets.NULL, bench.facts(),
+                                "make bench" + (" QUICK=1" if bench.quick else "")))
+    print(told)
+    print(f"\nResults: {os.path.relpath(directory)}/results.txt, .csv, .svg, .md")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one short round, in about a minute")
+    parser.add_argument("--seconds", type=float, help="of each load (0.7)")
+    parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
+    parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
+    parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
     options = parser.parse_args()
-    os.environ["LOCKBROKER_BUILD"] = options.build
+    os.environ["LOCKBROKER_BUILD"] = os.path.abspath(options.build)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sweeper = harness.begin_run()
-    directory = harness.fast_tmp("bench.")
-    zookeeper = harness.Zookeeper()
+    os.chmod(os.environ["LOCKBROKER_RUN"], 0o711)  # PostgreSQL is somebody else
+    bench = Bench(options)
     try:
-        program = build(directory)
-        print(f"{'daemon':<22}{'clients':<26}{'pairs/s':>10}{'p50 us':>10}{'p99 us':>10}")
-        for setting, uses_zookeeper, conf in SETTINGS:
-            daemon = harness.Daemon(zookeeper if uses_zookeeper else None, root="/bench", **conf)
-            try:
-                for case, clients, kind in CASES:
-                    rate, median, late = measure(program, daemon, clients, kind, options.seconds, options.rounds)
-                    print(f"{setting:<22}{case:<26}{rate:>10.0f}{median:>10.0f}{late:>10.0f}", flush=True)
-            finally:
-                complaint = daemon.end()
-            if complaint:
-                print(complaint, file=sys.stderr)
-                return 1
+        bench.run(options.only)
+        write(bench, os.path.join(harness.build_dir(), "bench"))
     finally:
-        zookeeper.end()
-        shutil.rmtree(directory, ignore_errors=True)
+        bench.end()
         sweeper.stdin.close()
-    return 0
+    return 1 if bench.failures else 0
 
 
 if __name__ == "__main__":

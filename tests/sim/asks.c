@@ -134,7 +134,7 @@ static struct ask other_ask(struct caller *c)
 		COMMAND_VALID, COMMAND_VALID, COMMAND_HOLDERS, COMMAND_QUEUE, COMMAND_LOCKS, COMMAND_EVENTS,
 		COMMAND_EVENTS, COMMAND_HELLO, COMMAND_HELLO, COMMAND_PING, COMMAND_INFO, COMMAND_CLIENT, COMMAND_CLIENT,
 		COMMAND_CLIENT, COMMAND_RESET, COMMAND_UNLOCK, COMMAND_RENEW, COMMAND_CANCEL, COMMAND_DOWNGRADE, COMMAND_QUIT,
-		COMMAND_WHY, COMMAND_HOSTS,
+		COMMAND_WHY, COMMAND_HOSTS, COMMAND_REVOKE, COMMAND_FORCEUNLOCK,
 	};
 	struct rng *r = &c->host->w->rng;
 	struct ask a = ask_of(others[rng_below(r, sizeof(others) / sizeof(others[0]))],
@@ -151,6 +151,10 @@ static struct ask other_ask(struct caller *c)
 		a.wait_ms = rng_between(r, 0, 200);
 	if (a.command == COMMAND_HELLO)
 		a.token = 2 + rng_below(r, 2);
+	if (a.command == COMMAND_FORCEUNLOCK && rng_percent(r, 60))
+		a.command = COMMAND_REVOKE;
+	if (a.command == COMMAND_FORCEUNLOCK)
+		c->host->w->forces[a.lock]++;
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
 	return a;
@@ -225,6 +229,7 @@ static bool names_lock(enum command command)
 {
 	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_DOWNGRADE ||
 	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
+	       command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK ||
 	       command == COMMAND_LEADER || command == COMMAND_OBSERVE || command == COMMAND_UNOBSERVE;
 }
 
@@ -537,6 +542,20 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 		bad_reply(c, a, reply, "it always has an answer");
 }
 
+static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
+	int64_t holders;
+
+	if (denied != reply_begins(reply, "-DENIED"))
+		bad_reply(c, a, reply, "an operator may, and nobody else");
+	if (denied || reply_begins(reply, "-UNAVAILABLE") || reply_begins(reply, "-LIMIT") ||
+	    (a->command == COMMAND_REVOKE && reply_begins(reply, "-ERR")))
+		return;
+	if (!reply_integer(reply, &holders) || holders < 0)
+		bad_reply(c, a, reply, "unexpected");
+}
+
 static void audit_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct world *w = c->host->w;
@@ -610,6 +629,10 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_UNOBSERVE:
 		elections_observed(c, a, false);
+		break;
+	case COMMAND_REVOKE:
+	case COMMAND_FORCEUNLOCK:
+		demand_answered(c, a, reply);
 		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:

@@ -78,6 +78,7 @@ static void caller_gone(void *client, uint64_t life)
 {
 	struct caller *c = client;
 	struct world *w = c->host->w;
+	int lock;
 
 	if (life != c->life || c->state == CLIENT_OFF)
 		return;
@@ -85,8 +86,11 @@ static void caller_gone(void *client, uint64_t life)
 		sched_at(&w->sched, c->host->stopped_until, caller_gone, c, life);
 		return;
 	}
+	/* Deadlines come before the event: an answer may still be on its way to nobody, and be a grant. */
+	for (lock = 0; lock < w->lock_count; lock++)
+		if (c->wait[lock].on || (c->asking && c->current.command == COMMAND_LOCK && c->current.lock == lock))
+			check_forget_last(c->host, lock);
 	caller_forget(c);
-	/* Deadlines come before the event: an answer may still be on its way to nobody. */
 	c->going = true;
 	caller_event(c, EVENT_CLIENT_GONE);
 	c->going = false;

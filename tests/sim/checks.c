@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -14,8 +15,7 @@ enum {
 
 static const int64_t MEDDLED_TOLD_WITHIN = 4 * SECOND;
 
-/* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
-static struct host *host_of(struct world *w, const struct zsession *s)
+struct host *check_host_of(struct world *w, const struct zsession *s)
 {
 	int h;
 
@@ -132,7 +132,7 @@ static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 		TAILQ_FOREACH(n, &dir->children, sibling)
 			if (n->view[FAKEZK_TRUTH].exists && n->czxid == czxid_of(token))
 				mine = n;
-	if (!mine || host_of(w, mine->session) != c->host)
+	if (!mine || check_host_of(w, mine->session) != c->host)
 		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
 			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
 			   mine ? "somebody else's" : "gone or never was");
@@ -460,6 +460,8 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;
+	if (cause == ZK_BY_SESSION && check_is_forced(w, n))
+		cause = ZK_BY_OPERATOR;
 	if (cause == ZK_BY_OPERATOR)
 		meddle(w, n);
 	else
@@ -481,7 +483,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 void check_expired(void *world, struct zsession *s)
 {
 	struct world *w = world;
-	struct host *h = host_of(w, s);
+	struct host *h = check_host_of(w, s);
 	int64_t margin;
 
 	w->stats->expiries++;
@@ -582,7 +584,7 @@ static void check_moves(struct world *w, int lock)
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists)
 			break;
-	h = n ? host_of(w, n->session) : NULL;
+	h = n ? check_host_of(w, n->session) : NULL;
 	if (!h || orphan_is(n) || n->created_at > since || h->moved_at[lock] > since || w->deleted_at[lock] > since)
 		return;
 	for (i = 0; i < h->client_count; i++)
@@ -651,6 +653,14 @@ void check_end(struct world *w)
 					world_fail(w, lock, "nobody wants %s, and it is still there", n->path);
 	}
 	for (h = 0; h < w->host_count; h++) {
+		char box[64];
+		int len = snprintf(box, sizeof(box), "/locks/.mail/%s", w->hosts[h].name);
+		struct znode *dir = fakezk_find(&w->zk, (struct slice){ box, (size_t)len }, FAKEZK_TRUTH), *n;
+
+		if (dir)
+			TAILQ_FOREACH(n, &dir->children, sibling)
+				if (n->view[FAKEZK_TRUTH].exists)
+					world_fail(w, -1, "%s was never read", n->path);
 		if (!w->hosts[h].broker)
 			world_fail(w, -1, "host %d has not come back", h);
 		if (!broker_quiet(w->hosts[h].broker))

@@ -216,6 +216,13 @@ static void packet_learn(struct world *w, struct host *h)
 	host_handle(h, &e);
 }
 
+/* A third party ends a session, as whoever knows its number can. To its holders that is what an operator does. */
+static void evict(struct world *w, struct zsession *s)
+{
+	if (s && s->alive && w->zk.leader >= 0)
+		fakezk_session_close(&w->zk, s, (struct txn){ .origin = -1 }, ZK_BY_OPERATOR);
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	static const char *const names[] = {
@@ -278,6 +285,9 @@ static void fault(struct world *w, enum fault kind)
 		break;
 	case FAULT_REFUSE:
 		w->zk.refuses_until = until;
+		break;
+	case FAULT_EVICT:
+		evict(w, any_handle(w)->session);
 		break;
 	case FAULT_PACKET:
 		packet_learn(w, any_host(w));

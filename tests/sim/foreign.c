@@ -1,6 +1,7 @@
 /*
  * Contenders that are no brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
- * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And an operator, who deletes what it likes.
+ * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And
+ * an operator, who deletes what it likes.
  */
 #include "world.h"
 
@@ -289,10 +290,15 @@ static void operator_acts(void *world, uint64_t argument)
 	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->operator_every_ms * 2) * MS, operator_acts, w,
 		 0);
 	if (rng_percent(&w->rng, 5)) {
+		static const char *const places[] = { "/locks/.hosts/h", "/locks/.mail/h", "/locks/.mail/h" };
+		uint32_t place = rng_below(&w->rng, 3);
 		char path[64];
 
-		snprintf(path, sizeof(path), "/locks/.hosts/h%u", rng_below(&w->rng, (uint32_t)w->host_count));
-		fakezk_operate(&w->zk, type, slice_of(path), SLICE("x"));
+		if (place > 0)
+			w->mail_meddled_at = w->sched.now;
+		snprintf(path, sizeof(path), "%s%u%s", places[place], rng_below(&w->rng, (uint32_t)w->host_count),
+			 place == 2 ? "/what" : "");
+		fakezk_operate(&w->zk, place == 2 ? EFFECT_ZK_CREATE : type, slice_of(path), SLICE("x"));
 		return;
 	}
 	if (n)

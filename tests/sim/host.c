@@ -130,6 +130,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		saved_end(h, e->session);
 		break;
 	case EFFECT_LOG:
+		check_logged(h, text);
 		break;
 	case EFFECT_STOPPED:
 		if (e->refused)

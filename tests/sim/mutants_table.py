@@ -19,6 +19,10 @@ CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
+MAIL = "daemon/core/mail.c"
+LETTER = "daemon/core/letter.c"
+REVOKE = "daemon/core/revoke.c"
+DEMAND = "daemon/core/demand.c"
 ELECTION = "daemon/core/election.c"
 OBSERVE = "daemon/core/observe.c"
 
@@ -309,6 +313,28 @@ MUTANTS = [
         (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
+    ("a letter is acted upon when it is read, deleted or not", [
+        (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
+        (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",
+         "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 5000, "resets"),
+    ("who loses a lock by force is not told", [
+        (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);\n",
+         "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
+    ("the znode is deleted although the owner answered", [
+        (DEMAND, "\tif (holders == REVOKE_NOT_MINE)", "\tif (true)")], 1000),
+    ("the znode is deleted and nobody is asked", [
+        (DEMAND, "\t\tif (t->host.len) {\n\t\t\task(", "\t\tif (t->host.len && !force) {\n\t\t\task(")], 300),
+    ("a letter that was never answered stays in its box", [
+        (LETTER, "void letter_due(struct letter *l)\n{\n\twithdraw(l);", "void letter_due(struct letter *l)\n{")], 3000),
+    ("the mailbox is not watched again", [
+        (MAIL, "\tif (b->mail.state == MAIL_WATCHING)\n\t\tlist(b);\n\telse",
+         "\tif (b->mail.state == MAIL_WATCHING)\n\t\treturn true;\n\telse")], 1000),
+    ("what comes while the mailbox is read is overlooked", [
+        (MAIL, "\tif (m->again) {", "\tif (false) {")], 5000),
+    ("a mailbox that is gone is not made anew", [
+        (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
+    ("a session that ends within its proof costs nobody anything", [
+        (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", "")], 1000),
     ("a leader is told before its data are acknowledged", [
         (ELECTION, "return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
          "return election_began(r, c);")], 300),

@@ -97,8 +97,10 @@ static void summary(const struct stats *s, double took)
 
 	printf("%" PRIu64 " seeds, %" PRIu64 " steps in %.1f s (%.0f steps/s): %" PRIu64 " requests, %" PRIu64 " grants, %"
 	       PRIu64 " hand-offs, %" PRIu64 " re-entries, %" PRIu64 " losses, %" PRIu64 " sessions expired, %" PRIu64
-	       " foreign grants, %" PRIu64 " acts of operators\nfaults:", s->seeds, s->steps, took, (double)s->steps / took,
-	       s->requests, s->grants, s->handoffs, s->reentries, s->losses, s->expiries, s->foreign_grants, s->operations);
+	       " foreign grants, %" PRIu64 " acts of operators, %" PRIu64 " times taken by force, %" PRIu64
+	       " by deleting\nfaults:", s->seeds, s->steps, took, (double)s->steps / took,
+	       s->requests, s->grants, s->handoffs, s->reentries, s->losses, s->expiries, s->foreign_grants, s->operations,
+	       s->forced, s->force_deleted);
 	for (i = 0; i < FAULT_COUNT; i++)
 		printf(" %s %" PRIu64, names[i], s->faults[i]);
 	printf("\nqueued: %" PRIu64 " waits, %" PRIu64 " granted, %" PRIu64 " cancelled, %" PRIu64 " timed out, %" PRIu64

@@ -56,6 +56,9 @@ static void told_lost(struct caller *c, const struct told *t, bool pushed)
 {
 	struct holding *g = &c->holding[t->lock];
 
+	/* Who took it says so in the log, once all are told. */
+	if (c->host->w->forces[t->lock] && t->count == 4 && slice_eq(t->item[3], SLICE("forced")) && g->held)
+		g->lost = true;
 	if (!g->held || (!g->lost && !ask_unsure(g)) || token_of(c, t) != g->token)
 		bad_event(c, t, "nothing was lost");
 	if (t->count != 4 || (!ask_unsure(g) && slice_eq(t->item[3], SLICE("lease")) != g->by_lease))

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2, 1 }
+#define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2, 1, 2 }
 
 static const struct mix mixes[] = {
 	{ .name = "calm", .share = 12, .long_hold_percent = 10, .think_ms = 20, .foreign_every_ms = 0 },

@@ -20,6 +20,7 @@ enum {
 	MEDDLED_MAX = 256,
 	BELIEFS_MAX = 128,
 	SAVED_MAX = 5,
+	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
 	ASK_WORDS = 9,
 	ASK_BYTES = 128,
@@ -27,7 +28,7 @@ enum {
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE) X(PACKET)
+	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -183,7 +184,7 @@ struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told;
 	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
-	uint64_t faults[FAULT_COUNT];
+	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
 };
@@ -215,6 +216,12 @@ struct world {
 	int64_t meddled[MEDDLED_MAX];
 	int64_t meddled_at[MEDDLED_MAX];
 	size_t meddled_count;
+	uint64_t forces[LOCKS_MAX];     /* times FORCEUNLOCK was asked for */
+	int64_t forced[FORCED_MAX];     /* znodes that are being deleted for it, the latest */
+	size_t forced_count;
+	char letters[FORCED_MAX][64];   /* by which locks were taken, the latest */
+	size_t letter_count;
+	int64_t mail_meddled_at;        /* an operator deleted a mailbox, or put something into it */
 	struct belief belief[BELIEFS_MAX];
 	size_t belief_count;
 	uint64_t check_every, orphan_count;
@@ -329,6 +336,15 @@ const struct znode *check_ahead_of(const struct znode *n);
 void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
+
+/* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
+struct host *check_host_of(struct world *w, const struct zsession *s);
+
+/* forced.c: locks taken by force */
+/* What a broker logs. */
+void check_logged(struct host *h, struct slice text);
+/* Its deletion is on its way, in place of its daemon. */
+bool check_is_forced(const struct world *w, const struct znode *n);
 
 /* faults.c */
 void faults_start(struct world *w);

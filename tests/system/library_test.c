@@ -189,6 +189,8 @@ static void carry_out(int argc, char **argv)
 		command(*lb, argc - 2, argv + 2);
 	else if (strcmp(argv[0], "patience") == 0)
 		lb_set_patience(*lb, atoll(argv[2])), puts("OK");
+	else if (strcmp(argv[0], "deferred") == 0)
+		lb_set_deferred(*lb, atoi(argv[2])), puts("OK");
 	else if (strcmp(argv[0], "fd") == 0)
 		printf("%d\n", lb_fd(*lb));
 	else if (strcmp(argv[0], "error") == 0)

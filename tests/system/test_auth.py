@@ -5,6 +5,7 @@ import subprocess
 
 import kazoo.client
 import kazoo.exceptions
+import kazoo.security
 import pytest
 
 import harness
@@ -54,6 +55,16 @@ def test_nobody_else_reads_or_deletes(daemons, zk, root, clients, secret, kazoo_
         stranger.delete(f"{root}/a/{znode}")
 
 
+def test_mail_is_for_hosts_of_the_secret_only(daemons, zk, root, clients, secret, kazoo_client):
+    one, two = (daemons(zk, root=root, host=host, zookeeper__auth_file=secret) for host in ("alpha", "beta"))
+    a, b = clients(one), clients(two)
+    token = a.call("LOCK", "a")
+    assert b.call("REVOKE", "a", "please") == 1 and a.push() == ["revoke", "a", token, "please"]
+    assert b.call("FORCEUNLOCK", "a") == 1 and a.push() == ["lost", "a", token, "forced"]
+    with pytest.raises(kazoo.exceptions.NoAuthError):
+        kazoo_client().create(f"{root}/.mail/alpha/x", b"x")
+
+
 def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, clients, secret):
     first = daemons(zk, root=root, zookeeper__auth_file=secret)
     clients(first).call("LOCK", "a")
@@ -85,3 +96,17 @@ def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, s
                           capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode > 0 and says in done.stderr and str(path) in done.stderr
     assert not os.path.exists(tmp_path / "s")
+
+
+def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, clients, secret, kazoo_client):
+    """As a chroot: of all above it the daemon may only know that it is there."""
+    owner = kazoo_client(auth_data=[("digest", "admin:other"), ("digest", "broker:s3cret")])
+    admin = kazoo.security.make_digest_acl("admin", "other", all=True)
+    broker = kazoo.security.make_digest_acl("broker", "s3cret", all=True)
+    owner.create(root, b"", acl=[admin])
+    owner.create(f"{root}/locks", b"", acl=[broker])
+    d = daemons(zk, root=f"{root}/locks", zookeeper__auth_file=secret)
+    c = clients(d)
+    assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
+    assert sorted(owner.get_children(f"{root}/locks")) == [".hosts", "a"]
+    assert d.info("zookeeper")["trouble"] == ""

@@ -238,6 +238,18 @@ def test_events(own_zk, daemons, programs):
     token_of(p.do("timeout 0 a 20000"))
 
 
+def test_a_lock_is_asked_for_and_taken(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock 0 a"))
+    operator = clients(standalone)
+    assert operator.call("REVOKE", "a", "please") == 1
+    assert p.do("event 0 10000") == f"REVOKE a {token} 0 please"
+    assert operator.call("FORCEUNLOCK", "a") == 1
+    assert p.do("event 0 10000") == f"LOST a {token} 0 forced"
+    assert p.do("valid 0 a") == "OK 0" and p.do("unlock 0 a").startswith("LOST ")
+
+
 def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
     p = programs(standalone.socket)
     p.do("open 0")
@@ -247,6 +259,128 @@ def test_a_stopping_daemon_asks_for_its_locks(standalone, programs):
     assert p.do("lock 0 b").startswith("DRAINING ")
     assert p.do("unlock 0 a") == "OK 0"
     assert standalone.process.wait(harness.PATIENCE) == 0
+
+
+def test_unlock_does_not_wait(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("patience 0 200")
+    for _ in range(20):
+        token_of(p.do("lock 0 a"))
+    standalone.signal(signal.SIGSTOP)
+    for _ in range(16):
+        assert p.do("unlock 0 a") == "OK 0"
+    assert int(p.do("valid 0 a").split()[1]) > 0
+    standalone.signal(signal.SIGCONT)
+    for _ in range(3):
+        assert p.do("unlock 0 a") == "OK 0"
+    c = clients(standalone)
+    assert c.call("LOCK", "a", "WAIT", "0") is None
+    assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("valid 0 a") == "OK 0"
+    assert c.call("LOCK", "a") > 0
+    assert p.do("unlock 0 a").startswith("NOTHELD ")
+
+
+def test_unlocks_that_are_not_answered_are_bounded(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("patience 0 200")
+    for _ in range(17):
+        token_of(p.do("lock 0 a"))
+    standalone.signal(signal.SIGSTOP)
+    for _ in range(16):
+        assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("unlock 0 a").startswith("CONNECTION ")
+    standalone.signal(signal.SIGCONT)
+
+
+def test_unlock_waits_when_told_so(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("patience 0 200")
+    p.do("deferred 0 0")
+    token_of(p.do("lock 0 a"))
+    standalone.signal(signal.SIGSTOP)
+    assert p.do("unlock 0 a").startswith("CONNECTION ")
+    standalone.signal(signal.SIGCONT)
+
+
+def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, clients):
+    p = programs(broker.socket)
+    c = clients(broker)
+    p.do("open 0")
+    for following, expected in (("command 0 ECHO b", "'b'"), ("event 0 50", "NONE No event within 50 ms."),
+                                ("valid 0 a", "OK 0"), ("unlock 0 a", "NOTHELD "), ("try 0 b", "OK 0"),
+                                ("lock 0 ..", "BADNAME "), ("close 0", "OK")):
+        token_of(p.do("lock 0 a"))
+        assert p.do("unlock 0 a") == "OK 0"
+        assert p.do(following).startswith(expected), following
+    assert c.call("LOCK", "a") > 0
+
+
+def lose_unseen(broker, zk, root, name):
+    """An operator deletes the znode of a lock that is held; its holder has not read of it yet."""
+    import kazoo.client
+
+    k = kazoo.client.KazooClient(hosts=zk.address)
+    k.start()
+    try:
+        (znode,) = k.get_children(f"{root}/{name}")
+        k.delete(f"{root}/{name}/{znode}")
+    finally:
+        k.stop()
+        k.close()
+    with broker.client() as c:
+        harness.wait_until(lambda: not c.call("HOLDERS", name), "the loss")
+
+
+def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, programs, clients):
+    d = daemons(zk, root)
+    c = clients(d)
+    p = programs(d.socket)
+    p.do("open 0")
+    for following in ("lock 0 b", "timeout 0 b 20000", "try 0 b"):
+        token_of(p.do("lock 0 a"))
+        lose_unseen(d, zk, root, "a")
+        assert p.do("unlock 0 a") == "OK 0"
+        assert p.do(following).startswith("LOST Unlocking a: ")
+        assert token_of(p.do("valid 0 b")) == 0
+        assert c.call("LOCK", "b", "WAIT", "10000") > 0, "what failed took nothing"
+        assert c.call("UNLOCK", "b") == 0
+        assert re.fullmatch(r"LOST a \d+ 0 .*", p.do("event 0 0"))
+        assert p.do("event 0 0").startswith("NONE ")
+    # An unlock tells it as well, and has unlocked.
+    token_of(p.do("lock 0 b"))
+    token_of(p.do("lock 0 a"))
+    lose_unseen(d, zk, root, "a")
+    assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("command 0 PING") == "'PONG'"
+    assert p.do("unlock 0 b").startswith("LOST Unlocking a: ")
+    assert c.call("LOCK", "b", "WAIT", "10000") > 0
+    # What fails by itself says that first, and the late failure stays for the next.
+    assert re.fullmatch(r"LOST a \d+ 0 .*", p.do("event 0 0"))
+    token_of(p.do("lock 0 a"))
+    lose_unseen(d, zk, root, "a")
+    assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("try 0 b").startswith("TAKEN ")
+    assert p.do("lock 0 a").startswith("LOST Unlocking a: ")
+    token_of(p.do("lock 0 a"))
+
+
+def test_every_level_of_a_lost_lock_is_gone(daemons, zk, root, programs):
+    d = daemons(zk, root)
+    p = programs(d.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    token_of(p.do("lock 0 a"))
+    lose_unseen(d, zk, root, "a")
+    assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("command 0 PING") == "'PONG'"
+    assert p.do("valid 0 a") == "OK 0"
+    assert p.do("unlock 0 a").startswith("NOTHELD ")
+    assert p.do("lock 0 a").startswith("LOST Unlocking a: ")
+    token_of(p.do("lock 0 a"))
 
 
 def test_leases(broker, programs, clients):

@@ -63,6 +63,16 @@ def own_trio(monkeypatch):
 # ---- as many znodes as a session may have ----
 
 
+def ends_of(client, count):
+    """How so many queued waits ended."""
+    ends = []
+    while len(ends) < count:
+        push = client.push()
+        if push[0] in ("granted", "failed"):
+            ends.append(push)
+    return ends
+
+
 def fill(daemon, clients, width):
     """Takes locks with names of that many bytes until there is no room; returns {client: names}."""
     held, number, answer = {}, 0, None
@@ -73,11 +83,13 @@ def fill(daemon, clients, width):
         while answer is None:
             names = [f"{number + i:0{width}}" for i in range(500)]
             for name in names:
-                c.send("LOCK", name)
+                c.send("ENQUEUE", name)
             answers = [c.reply() for _ in names]
-            held[c] += [name for name, a in zip(names, answers) if isinstance(a, int)]
+            ends = ends_of(c, sum(a == "QUEUED" for a in answers))
+            held[c] += [end[1] for end in ends if end[0] == "granted"]
             number += len(names)
-            refused = [a for a in answers if not isinstance(a, int)]
+            refused = [a for a in answers if a != "QUEUED"]
+            refused += [harness.Error(f"{end[2]} {end[3]}") for end in ends if end[0] == "failed"]
             assert all(a.code == "LIMIT" for a in refused), refused[0]
             answer = refused[0] if refused else None
     return {c: names for c, names in held.items() if names}

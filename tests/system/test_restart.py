@@ -1,6 +1,7 @@
 """The daemon goes and comes back: what it leaves to its successor, what that one does with it, and who is refused."""
 
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -53,7 +54,7 @@ sys.stdin.read()
 class Saved:
     """<rundir>/saved, as daemon/io/saved.c writes it."""
 
-    BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 24, 88, 344, 424, 584
+    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 48, 52, 56, 120, 376, 456, 616
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.dir, "saved")
@@ -69,7 +70,7 @@ class Saved:
 
     def session(self):
         data = self.read()
-        (present,) = struct.unpack_from("=I", data, 20)
+        (present,) = struct.unpack_from("=I", data, self.PRESENT)
         return struct.unpack_from("=q", data, self.SESSIONS + 40 * present)[0]
 
     def leftovers(self):
@@ -80,7 +81,7 @@ class Saved:
     def holders(self):
         """The processes that hold something."""
         data = self.read()
-        (count,) = struct.unpack_from("=I", data, 16)
+        (count,) = struct.unpack_from("=I", data, self.COUNT)
         assert len(data) == self.HOLDERS + 16 * count
         slots = [struct.unpack_from("=IIQ", data, self.HOLDERS + 16 * i) for i in range(count)]
         return [(pid, start) for holds, pid, start in slots if holds]
@@ -194,6 +195,41 @@ def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, pro
     kill(holders[1])
     assert isinstance(b.reply(), int)
     assert time.monotonic() - began < AT_ONCE
+
+
+def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients):
+    """The command has ended; what it started in the background holds the lock on."""
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    done = subprocess.run([harness.program("lockbroker"), "-S", alpha.socket, "lock", "a", "--", "sh", "-c",
+                           "sleep 30 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True,
+                          check=True)
+    child = int(done.stdout)
+    try:
+        (b,) = others_wait(beta, clients, "a")
+        time.sleep(3)  # longer than it takes to be looked at
+        alpha.kill()
+        alpha.start()
+        assert int(alpha.info()["leftover_wait_ms"]) > 4000
+        assert b.quiet(1)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_copy_of_a_living_daemons_file_does_it_no_harm(daemons, zk, root, clients):
+    """A second daemon of the name, with a copied directory: it is refused, and ends nobody's session."""
+    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    c = clients(alpha)
+    session = session_id(alpha)
+    twin = harness.Daemon(zk, root, host="alpha", wait=False)
+    shutil.copy(os.path.join(alpha.dir, "saved"), os.path.join(twin.dir, "saved"))
+    token = c.call("LOCK", "a")
+    twin.expected_exit = 2
+    twin.spawn()
+    assert twin.process.wait(harness.PATIENCE) == 2
+    assert "it is a copy" in twin.log()
+    assert session_id(alpha) == session and c.call("VALID", "a", "TOKEN", token) > 0
+    assert clients(beta).call("LOCK", "a", "WAIT", 0) is None
+    twin.end()
 
 
 def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root, clients, processes):
@@ -327,7 +363,7 @@ def cut(path):
 def other_version(path):
     with open(path, "r+b") as f:
         f.seek(4)
-        f.write(struct.pack("=I", 2))
+        f.write(struct.pack("=I", 99))
 
 
 def open_to_others(path):
@@ -421,7 +457,7 @@ def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk,
     token = c.call("LOCK", "a")
     session = Saved(d).session()
     password = derived_password(session)
-    at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), 20)[0] + 8
+    at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), Saved.PRESENT)[0] + 8
     assert Saved(d).read()[at:at + 16] == password
     for _ in range(10):
         assert take_over(zk, session, password)

@@ -73,6 +73,11 @@ static void keep_op(struct fixture *f, const struct effect *e)
 	f->end_op++;
 }
 
+static bool is_mailbox(const struct fixture *f, const struct effect *e)
+{
+	return !f->mail && slice_is(effects_slice(&f->effects, e->text), "/lb/.mail/alpha");
+}
+
 static void carry_out(struct fixture *f, const struct effect *e)
 {
 	switch (e->type) {
@@ -92,8 +97,14 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		f->drops++;
 		f->first_op = f->end_op;
 		break;
-	case EFFECT_ZK_CREATE:
 	case EFFECT_ZK_LIST:
+		if (is_mailbox(f, e)) {
+			f->mail_op = e->op;
+			break;
+		}
+		keep_op(f, e);
+		break;
+	case EFFECT_ZK_CREATE:
 	case EFFECT_ZK_GET:
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
@@ -130,6 +141,12 @@ void fixture_event(struct fixture *f, const struct event *event)
 	if (event->type == EVENT_CLIENT_GONE)
 		f->holds[event->conn] = false;
 	broker_check(f->broker);
+	if (f->mail_op) {
+		struct event e = { .type = EVENT_ZK_ANSWERED, .zk_answered = { .op = f->mail_op, .code = ZK_OK } };
+
+		f->mail_op = 0;
+		fixture_event(f, &e);
+	}
 }
 
 void fixture_pass(struct fixture *f, int64_t ms)

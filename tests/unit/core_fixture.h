@@ -16,7 +16,7 @@ enum { FIXTURE_CONNS = 128, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300 };
 
 struct fixture_op {
 	struct effect effect;
-	char path[256], data[256];
+	char path[256], data[1024];
 };
 
 struct fixture {
@@ -36,6 +36,8 @@ struct fixture {
 	size_t ended_count;
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
+	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */
+	uint64_t mail_op;
 };
 
 #define MS INT64_C(1000000)

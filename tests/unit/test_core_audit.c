@@ -127,7 +127,8 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
 	struct fixture *f = *state;
 
-	audit(f, 2, (const char *[]){ "py%2Fx", "rw" });
+	/* A bare prefix with a path, and what belongs below it, are no locks here, whoever made them. */
+	audit(f, 4, (const char *[]){ "app%2F", "app%2Fx", "py%2Fx", "rw" });
 	answer_directory(f, "/lb/py%2Fx", "1\nkind=lock\nflavour=kazoo\n", 1, (const char *[]){ foreign });
 	answer_directory(f, "/lb/rw", fits, 1, (const char *[]){ foreign });
 	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
@@ -141,8 +142,10 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
 	fixture_answer(f, ZK_OK);
 	expect_counts(f, 0,
-		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .mismatched = 1 },
-		      ":0 $8 examples *4 "
+		      (struct counts){ .directories = 4, .contenders = 5, .strays = 2, .odd_children = 1, .odd_names = 2,
+				       .mismatched = 1 },
+		      ":0 $8 examples *6 "
+		      "*4 $4 what $9 odd_names $4 path $10 /lb/app%2F *4 $4 what $9 odd_names $4 path $11 /lb/app%2Fx "
 		      "*4 $4 what $12 odd_children $4 path $69 "
 		      "/lb/py%2Fx/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 "
 		      "*4 $4 what $6 strays $4 path $73 "

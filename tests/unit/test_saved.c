@@ -292,11 +292,31 @@ static void it_is_one_daemons_at_a_time(void **state)
 
 /* ---- whatever stands in it ---- */
 
-static void write_file(const void *data, size_t size)
+enum { AT_DEVICE = 16, DEVICE_BYTES = 16 }; /* device and inode, which it says of itself */
+
+static void write_copy(const void *data, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	assert_true(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+}
+
+/* It is no copy: it says which file it is, if it is long enough to say it. */
+static void write_file(const void *data, size_t size)
+{
+	uint64_t self[2];
+	struct stat st;
+	int fd;
+
+	write_copy(data, size);
+	if (size < AT_DEVICE + DEVICE_BYTES)
+		return;
+	fd = open(path, O_WRONLY);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	self[0] = st.st_dev;
+	self[1] = st.st_ino;
+	assert_int_equal(pwrite(fd, self, sizeof(self), AT_DEVICE), sizeof(self));
 	close(fd);
 }
 
@@ -326,6 +346,40 @@ static void of_every_length_only_the_whole_is_gone_by(void **state)
 		assert_int_equal(left_count(s), len == size);
 		saved_close(s);
 	}
+}
+
+/* The daemon that a copy tells of may live: its session is none of ours. */
+static void a_copy_is_not_gone_by(void **state)
+{
+	char whole[FILE_MAX];
+	struct saved *s;
+	size_t size;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	size = read_file(whole);
+	unlink(path);
+	write_copy(whole, size);
+	s = opened();
+	assert_int_equal(left_count(s), 0);
+	saved_close(s);
+}
+
+/* Who connected has ended, and a child of it has the connection. */
+static void a_holder_whose_process_ended_cannot_be_told(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, SECOND);
+	saved_connected(s, 2, getpid(), own_start() + 1);
+	saved_connected(s, 3, getpid(), own_start() + 1);
+	saved_holder(s, 2, true);
+	saved_look(s);
+	saved_close(s);
+	s = opened();
+	assert_true(saved_holders_live(s));
+	saved_close(s);
 }
 
 /* Bytes changed by chance: whatever is made of it, it is bounded and within the file. */
@@ -452,6 +506,8 @@ int main(void)
 		TEST(it_is_one_daemons_at_a_time),
 		TEST(of_every_length_only_the_whole_is_gone_by),
 		TEST(no_bytes_do_harm),
+		TEST(a_copy_is_not_gone_by),
+		TEST(a_holder_whose_process_ended_cannot_be_told),
 #undef TEST
 		cmocka_unit_test(a_name_may_hold_anything),
 		cmocka_unit_test(a_zombie_has_ended_unless_a_thread_lives),

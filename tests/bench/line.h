@@ -1,0 +1,21 @@
+/* A local stream socket to a service that answers in lines. Blocking: a process of the load has nothing else to do. */
+#pragma once
+
+#include <stddef.h>
+
+enum { LINE_BYTES_MAX = 16384 };
+
+struct line {
+	int fd;
+	size_t len, used; /* bytes of `in`, and those of them that were handed out */
+	char in[LINE_BYTES_MAX];
+};
+
+/* 0, or -1 having said why; so do all. */
+int line_connect(struct line *l, const char *path);
+int line_send(struct line *l, const void *data, size_t len);
+int line_sendf(struct line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Exactly so many bytes; NULL: the end, or an error. They stand until the next call. */
+const char *line_bytes(struct line *l, size_t len);
+/* The next line, NUL in place of its end. */
+const char *line_read(struct line *l);

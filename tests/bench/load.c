@@ -1,0 +1,395 @@
+/*
+ * bench-load: see `usage`. Prints one line of JSON: pairs of lock and unlock, the times from asking to having, and
+ * what shared memory proves of the order. That every grant excluded all others is checked in every load of one lock,
+ * best with --hold; its order only with --order, because that puts the asking itself into a row:
+ *
+ * A ticket is drawn and the request sent as one step, so that a smaller ticket was sent first. The holder then counts,
+ * for everybody who still waits with a smaller ticket than his own, that he was overtaken. In the order of asking
+ * nobody is, but for what the service's own host reads in one go; who polls is overtaken without bound.
+ */
+#include "load.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "histogram.h"
+
+enum { TARGETS_MAX = 16, PROCESSES_MAX = 1024, LOST_AFTER_S = 60 };
+
+static const char usage[] =
+	"usage: bench-load --peer WORD --target ADDRESS... [--processes N] [--seconds S] [--warm S] [--pause US]\n"
+	"                  [--names own|one|new] [--hold US] [--order] [--prefix TEXT]\n"
+	"Process i uses the target i modulo their number. --names: a lock each, one for all, or one never seen before for\n"
+	"each pair. --warm: so long before it counts. --pause: between two pairs. --hold: while it is held.\n"
+	"--order: see the source.\n";
+
+static const struct peer *const peers[] = {
+	&peer_null,      &peer_null_silent, &peer_lockbroker, &peer_library, &peer_redis, &peer_blpop,
+	&peer_memcached, &peer_postgres,    &peer_flock,      &peer_recipe,  &peer_herd,  &peer_create,
+};
+
+enum names { NAMES_OWN, NAMES_ONE, NAMES_NEW };
+
+struct options {
+	const struct peer *peer;
+	const char *targets[TARGETS_MAX];
+	int target_count, processes, pause_us, hold_us;
+	enum names names;
+	double seconds, warm_s;
+	bool order;
+	const char *prefix;
+};
+
+struct result {
+	struct histogram waits;
+	uint64_t overtaken_max;
+	_Atomic uint64_t ticket;    /* 0: waits for nothing */
+	_Atomic uint64_t overtaken; /* since it has that ticket; written by holders */
+	bool failed;
+};
+
+struct shared {
+	_Atomic int ready;
+	_Atomic int64_t begin_ns, end_ns; /* 0: not yet */
+	_Alignas(64) _Atomic int holder;  /* its number + 1; 0: nobody */
+	int last_holder;
+	int64_t released_ns; /* when the last holder began to let go */
+	uint64_t overlaps;
+	struct histogram hand_offs; /* from there to the next holder's having it, where that is another process */
+	_Alignas(64) atomic_flag sending;
+	uint64_t tickets;
+	_Alignas(64) struct result results[];
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void pause_us(int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	if (us > 0)
+		nanosleep(&t, NULL);
+}
+
+void poll_pause(void)
+{
+	static unsigned seed;
+
+	if (!seed)
+		seed = (unsigned)getpid();
+	pause_us(100 + rand_r(&seed) % 901);
+}
+
+/* ---- one process ---- */
+
+struct worker {
+	const struct options *o;
+	struct shared *shared;
+	struct result *result;
+	void *session;
+	int id;
+	uint32_t count;
+	struct lock_name name;
+};
+
+static void name_it(const struct options *o, int id, uint32_t n, struct lock_name *ret)
+{
+	switch (o->names) {
+	case NAMES_OWN:
+		ret->number = (uint32_t)id;
+		snprintf(ret->text, sizeof(ret->text), "bench-%s-own-%d", o->prefix, id);
+		break;
+	case NAMES_ONE:
+		ret->number = PROCESSES_MAX;
+		snprintf(ret->text, sizeof(ret->text), "bench-%s-one", o->prefix);
+		break;
+	case NAMES_NEW:
+		ret->number = n;
+		snprintf(ret->text, sizeof(ret->text), "bench-%s-new-%d-%d-%u", o->prefix, (int)getppid(), id, n);
+		break;
+	}
+}
+
+static int ask_in_turn(struct worker *w)
+{
+	struct shared *s = w->shared;
+	int r;
+
+	while (atomic_flag_test_and_set(&s->sending))
+		sched_yield();
+	atomic_store(&w->result->overtaken, 0);
+	atomic_store(&w->result->ticket, ++s->tickets);
+	r = w->o->peer->ask(w->session, &w->name);
+	atomic_flag_clear(&s->sending);
+	return r;
+}
+
+static int acquire(struct worker *w)
+{
+	const struct peer *p = w->o->peer;
+
+	if (p->lock)
+		return p->lock(w->session, &w->name);
+	if (w->o->order ? ask_in_turn(w) : p->ask(w->session, &w->name))
+		return -1;
+	return p->granted(w->session, &w->name);
+}
+
+/* The holder, and nobody else, does this. */
+static void check_order(struct worker *w)
+{
+	uint64_t mine = atomic_load(&w->result->ticket), overtaken = atomic_load(&w->result->overtaken);
+	int i;
+
+	for (i = 0; i < w->o->processes; i++) {
+		struct result *other = &w->shared->results[i];
+		uint64_t ticket = atomic_load(&other->ticket);
+
+		if (ticket && ticket < mine)
+			atomic_fetch_add(&other->overtaken, 1);
+	}
+	atomic_store(&w->result->ticket, 0);
+	if (overtaken > w->result->overtaken_max)
+		w->result->overtaken_max = overtaken;
+}
+
+static void while_held(struct worker *w, bool counts, int64_t got_ns)
+{
+	struct shared *s = w->shared;
+
+	if (w->o->names != NAMES_ONE)
+		return;
+	if (atomic_exchange(&s->holder, w->id + 1))
+		s->overlaps++;
+	if (counts && s->last_holder != w->id)
+		histogram_add(&s->hand_offs, got_ns - s->released_ns);
+	s->last_holder = w->id;
+	if (w->o->order)
+		check_order(w);
+	pause_us(w->o->hold_us);
+	s->released_ns = now_ns();
+	atomic_store(&s->holder, 0);
+}
+
+static int work(struct worker *w)
+{
+	const struct peer *p = w->o->peer;
+	int64_t begin = atomic_load(&w->shared->begin_ns), end = atomic_load(&w->shared->end_ns), asked, got;
+
+	for (asked = now_ns(); asked < end; asked = now_ns()) {
+		bool counts;
+
+		if (w->o->names == NAMES_NEW)
+			name_it(w->o, w->id, w->count++, &w->name);
+		if (acquire(w))
+			return -1;
+		got = now_ns();
+		counts = got >= begin && got <= end;
+		while_held(w, counts, got);
+		if (p->unlock(w->session, &w->name))
+			return -1;
+		if (counts)
+			histogram_add(&w->result->waits, got - asked);
+		pause_us(w->o->pause_us);
+	}
+	return 0;
+}
+
+static int run_worker(const struct options *o, struct shared *shared, int id)
+{
+	struct worker w = { .o = o, .shared = shared, .result = &shared->results[id], .id = id };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm((unsigned)(o->seconds + o->warm_s) + LOST_AFTER_S);
+	name_it(o, id, w.count++, &w.name);
+	w.session = o->peer->open(o->targets[id % o->target_count]);
+	w.result->failed = !w.session;
+	atomic_fetch_add(&shared->ready, 1);
+	while (!atomic_load(&shared->end_ns))
+		pause_us(1000);
+	if (w.session && work(&w))
+		w.result->failed = true;
+	if (w.session && o->peer->close)
+		o->peer->close(w.session);
+	return w.result->failed;
+}
+
+/* ---- all of them ---- */
+
+static int prepare(const struct options *o)
+{
+	static struct lock_name names[PROCESSES_MAX];
+	int count = o->names == NAMES_OWN ? o->processes : 1, i;
+
+	for (i = 0; i < count; i++)
+		name_it(o, i, 0, &names[i]);
+	return o->peer->prepare ? o->peer->prepare(o->targets[0], names, count) : 0;
+}
+
+/* The time begins when all are connected. */
+static int run(const struct options *o, struct shared *shared)
+{
+	int i, status, failed = 0;
+	int64_t begin;
+
+	for (i = 0; i < o->processes; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0) {
+			perror("bench-load: fork");
+			return 1;
+		}
+		if (pid == 0)
+			_exit(run_worker(o, shared, i));
+	}
+	while (atomic_load(&shared->ready) < o->processes && waitpid(-1, &status, WNOHANG) == 0)
+		pause_us(1000);
+	begin = now_ns() + (int64_t)(o->warm_s * 1e9);
+	atomic_store(&shared->begin_ns, begin);
+	atomic_store(&shared->end_ns, begin + (int64_t)(o->seconds * 1e9));
+	while (wait(&status) > 0)
+		failed |= status;
+	return failed;
+}
+
+static int report(const struct options *o, const struct shared *shared)
+{
+	static struct histogram all;
+	uint64_t overtaken = 0;
+	int i, k;
+
+	for (i = 0; i < o->processes; i++) {
+		histogram_merge(&all, &shared->results[i].waits);
+		if (shared->results[i].overtaken_max > overtaken)
+			overtaken = shared->results[i].overtaken_max;
+	}
+	printf("{\"pairs\": %" PRIu64 ", \"seconds\": %g, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, "
+	       "\"longest_us\": %.1f, \"hand_offs\": %" PRIu64 ", \"hand_off_us\": %.2f, \"overlaps\": %" PRIu64 ", ",
+	       all.total, o->seconds, histogram_percentile_ns(&all, 0.5) / 1e3,
+	       histogram_percentile_ns(&all, 0.99) / 1e3, histogram_percentile_ns(&all, 0.999) / 1e3,
+	       (double)all.longest_ns / 1e3, shared->hand_offs.total,
+	       histogram_percentile_ns(&shared->hand_offs, 0.5) / 1e3, shared->overlaps);
+	if (o->order)
+		printf("\"overtaken\": %" PRIu64 ", ", overtaken);
+	printf("\"by_target\": [");
+	for (k = 0; k < o->target_count; k++) {
+		uint64_t pairs = 0;
+
+		for (i = k; i < o->processes; i += o->target_count)
+			pairs += shared->results[i].waits.total;
+		printf("%s%" PRIu64, k ? ", " : "", pairs);
+	}
+	printf("]}\n");
+	return shared->overlaps > 0;
+}
+
+static const struct option words[] = {
+	{ "peer", required_argument, NULL, 'p' },
+	{ "target", required_argument, NULL, 't' },
+	{ "processes", required_argument, NULL, 'n' },
+	{ "seconds", required_argument, NULL, 's' },
+	{ "warm", required_argument, NULL, 'w' },
+	{ "pause", required_argument, NULL, 'u' },
+	{ "names", required_argument, NULL, 'l' },
+	{ "order", no_argument, NULL, 'o' },
+	{ "prefix", required_argument, NULL, 'x' },
+	{ "hold", required_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const struct peer *peer_of(const char *word)
+{
+	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
+		if (strcmp(peers[i]->word, word) == 0)
+			return peers[i];
+	return NULL;
+}
+
+static bool set(struct options *o, int which, const char *value)
+{
+	switch (which) {
+	case 'p':
+		o->peer = peer_of(value);
+		return o->peer != NULL;
+	case 't':
+		o->targets[o->target_count++ % TARGETS_MAX] = value;
+		return o->target_count <= TARGETS_MAX;
+	case 'n':
+		o->processes = atoi(value);
+		return o->processes > 0 && o->processes <= PROCESSES_MAX;
+	case 's':
+		o->seconds = atof(value);
+		return o->seconds > 0;
+	case 'w':
+		o->warm_s = atof(value);
+		return true;
+	case 'u':
+		o->pause_us = atoi(value);
+		return true;
+	case 'h':
+		o->hold_us = atoi(value);
+		return true;
+	case 'l':
+		o->names = strcmp(value, "own") == 0 ? NAMES_OWN : strcmp(value, "one") == 0 ? NAMES_ONE : NAMES_NEW;
+		return true;
+	case 'o':
+		o->order = true;
+		return true;
+	case 'x':
+		o->prefix = value;
+		return true;
+	}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .processes = 1, .seconds = 1 };
+	struct shared *shared;
+	int which;
+
+	while ((which = getopt_long(argc, argv, "", words, NULL)) != -1) {
+		if (!set(&o, which, optarg)) {
+			fputs(usage, stderr);
+			return 64;
+		}
+	}
+	if (!o.peer || !o.target_count || optind != argc || (o.order && !(o.peer->ask && o.names == NAMES_ONE))) {
+		fputs(usage, stderr);
+		return 64;
+	}
+	/* Services that serve several peers must not take one's names for another's. */
+	if (!o.prefix)
+		o.prefix = o.peer->word;
+	shared = mmap(NULL, sizeof(*shared) + sizeof(struct result) * (size_t)o.processes, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		perror("bench-load: mmap");
+		return 1;
+	}
+	shared->last_holder = -1;
+	signal(SIGPIPE, SIG_IGN);
+	if (prepare(&o) || run(&o, shared)) {
+		fprintf(stderr, "bench-load: %s failed\n", o.peer->word);
+		return 1;
+	}
+	return report(&o, shared);
+}

@@ -1,0 +1,132 @@
+"""One measurement each: a load that is run, and what it cost the service."""
+
+import json
+import os
+import re
+import subprocess
+import time
+
+import services
+from services import harness
+
+TICKS = os.sysconf("SC_CLK_TCK")
+LOAD_PATIENCE = 120
+
+
+class Failed(Exception):
+    """A load that said no: its row has no figure, and the run fails in the end."""
+
+
+def cpus_to_pin():
+    """The last one that we may use: the first is where interrupts go."""
+    return {max(os.sched_getaffinity(0))}
+
+
+def pin(pids, cpus):
+    for pid in pids:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(task), cpus)
+
+
+def cpu_seconds(pids):
+    """Theirs, and that of their children that have ended."""
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as f:
+            ticks += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15]))
+    return ticks / TICKS
+
+
+def memory_bytes(pid):
+    """What the process alone keeps in memory."""
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return 1024 * sum(int(n) for n in re.findall(r"^Private_\w+: +(\d+) kB", f.read(), re.M))
+
+
+def wake_ups(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M).group(1))
+
+
+def run(argv, pinned):
+    """Runs a load to its end: the figures of its one line of JSON."""
+    prefix = ["taskset", "-c", str(min(cpus_to_pin()))] if pinned else []
+    process = harness.spawn([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+    try:
+        out, complaints = process.communicate(timeout=LOAD_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise Failed(f"{argv[0]} did not end") from None
+    if process.returncode:
+        raise Failed(complaints.strip()[-400:] or f"{argv[0]} ended with {process.returncode}")
+    return json.loads(out)
+
+
+class Row:
+    """A service, and how load is put on it: by bench-load with that peer, or by a program of its own."""
+
+    def __init__(self, label, peer, targets, pids=(), program=None, few=False):
+        self.label = label
+        self.peer = peer
+        self.targets = targets
+        self.pids = list(pids)
+        self.program = program
+        self.few = few  # slow to start: not pinned, one round
+
+    def argv(self, processes, names, seconds, warm, more):
+        if self.program:
+            return [*self.program, self.targets[0], str(processes), str(seconds), str(warm), names]
+        return [harness.program("tests/bench-load"), "--peer", self.peer,
+                *[w for t in self.targets for w in ("--target", t)], "--processes", str(processes), "--names", names,
+                "--seconds", str(seconds), "--warm", str(warm), *more]
+
+    def measure(self, processes, names, seconds, warm=None, pinned=False, more=()):
+        """The load's figures, with pairs and hand-offs per second, and the service's CPU time per pair."""
+        if warm is None:
+            warm = max(0.1, seconds / 8)
+        everywhere = os.sched_getaffinity(0)
+        if pinned:
+            pin(self.pids, cpus_to_pin())
+        try:
+            before, began = cpu_seconds(self.pids), time.monotonic()
+            figures = run(self.argv(processes, names, seconds, warm, more), pinned)
+            took, spent = time.monotonic() - began, cpu_seconds(self.pids) - before
+        finally:
+            if pinned:
+                pin(self.pids, everywhere)
+        pairs = figures["pairs"]
+        figures["pairs_s"] = pairs / seconds
+        figures["hand_offs_s"] = figures["hand_offs"] / seconds
+        if pairs and self.pids:
+            # The load counted for `seconds` of what it ran; the pairs of the rest cost as much.
+            figures["cpu_us"] = spent * 1e6 / (pairs * min(took, seconds + warm) / seconds)
+        return figures
+
+
+def connect(daemon):
+    """A client that sits out a full queue of the listener."""
+    while True:
+        try:
+            return daemon.client(2)
+        except BlockingIOError:
+            time.sleep(0.001)
+
+
+def pipeline(target, kind, seconds, pinned=False):
+    prefix = ["taskset", "-c", str(min(cpus_to_pin()))] if pinned else []
+    done = subprocess.run([*prefix, harness.program("tests/bench-pipeline"), target, kind, "50", "16", str(seconds)],
+                          capture_output=True, text=True, timeout=LOAD_PATIENCE)
+    if done.returncode:
+        raise Failed(done.stderr.strip()[-400:])
+    return float(done.stdout)
+
+
+def redis_benchmark(target, test, requests):
+    done = subprocess.run([services.found("redis-benchmark"), "-s", target, "-P", "16", "-c", "50", "-n", str(requests),
+                           "-t", test, "--csv"], capture_output=True, text=True, timeout=LOAD_PATIENCE)
+    figures = re.findall(r'^"[^"]+","([0-9.]+)"', done.stdout, re.M)
+    if done.returncode or not figures:
+        raise Failed(f"redis-benchmark: {(done.stderr or done.stdout).strip()[-400:]}")
+    return float(figures[0])

@@ -1,0 +1,149 @@
+/* The brokers: the null broker, and lockbrokerd by plain requests and through its library. */
+#include <lockbroker.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "line.h"
+#include "load.h"
+#include "null.h"
+
+static void *open_line(const char *target)
+{
+	struct line *l = malloc(sizeof(*l));
+
+	return l && line_connect(l, target) == 0 ? l : NULL;
+}
+
+/* ---- null ---- */
+
+static int null_say(struct line *l, enum null_op op, const struct lock_name *name)
+{
+	struct null_message m = { op, name->number };
+
+	return line_send(l, &m, sizeof(m));
+}
+
+static int null_hear(struct line *l)
+{
+	return line_bytes(l, sizeof(struct null_message)) ? 0 : -1;
+}
+
+static int null_ask(void *session, const struct lock_name *name)
+{
+	return null_say(session, NULL_LOCK, name);
+}
+
+static int null_granted(void *session, const struct lock_name *name)
+{
+	return null_hear(session);
+}
+
+static int null_unlock(void *session, const struct lock_name *name)
+{
+	return null_say(session, NULL_UNLOCK, name) ? -1 : null_hear(session);
+}
+
+static int null_unlock_silent(void *session, const struct lock_name *name)
+{
+	return null_say(session, NULL_UNLOCK, name);
+}
+
+const struct peer peer_null = {
+	.word = "null",
+	.open = open_line,
+	.ask = null_ask,
+	.granted = null_granted,
+	.unlock = null_unlock,
+};
+
+const struct peer peer_null_silent = {
+	.word = "null-silent",
+	.open = open_line,
+	.ask = null_ask,
+	.granted = null_granted,
+	.unlock = null_unlock_silent,
+};
+
+/* ---- lockbrokerd, by requests that are waited for one after the other ---- */
+
+static int request(struct line *l, const char *command, const struct lock_name *name)
+{
+	return line_sendf(l, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(command), command, strlen(name->text),
+			  name->text);
+}
+
+static int answer(struct line *l)
+{
+	const char *line = line_read(l);
+
+	if (line && *line == ':')
+		return 0;
+	fprintf(stderr, "bench: lockbrokerd says %s\n", line ? line : "nothing");
+	return -1;
+}
+
+static int broker_ask(void *session, const struct lock_name *name)
+{
+	return request(session, "LOCK", name);
+}
+
+static int broker_granted(void *session, const struct lock_name *name)
+{
+	return answer(session);
+}
+
+static int broker_unlock(void *session, const struct lock_name *name)
+{
+	return request(session, "UNLOCK", name) ? -1 : answer(session);
+}
+
+const struct peer peer_lockbroker = {
+	.word = "lockbroker",
+	.open = open_line,
+	.ask = broker_ask,
+	.granted = broker_granted,
+	.unlock = broker_unlock,
+};
+
+/* ---- lockbrokerd, through the library as it comes ---- */
+
+static int told(struct lb *lb, enum lb_result r)
+{
+	if (r == LB_OK)
+		return 0;
+	fprintf(stderr, "bench: %s\n", lb_error(lb));
+	return -1;
+}
+
+static void *library_open(const char *target)
+{
+	struct lb *lb;
+
+	enum lb_result r = lb_open(target, &lb);
+
+	return told(lb, r) == 0 ? lb : NULL;
+}
+
+static int library_lock(void *session, const struct lock_name *name)
+{
+	return told(session, lb_lock(session, name->text, NULL));
+}
+
+static int library_unlock(void *session, const struct lock_name *name)
+{
+	return told(session, lb_unlock(session, name->text));
+}
+
+static void library_close(void *session)
+{
+	lb_close(session);
+}
+
+const struct peer peer_library = {
+	.word = "library",
+	.open = library_open,
+	.lock = library_lock,
+	.unlock = library_unlock,
+	.close = library_close,
+};

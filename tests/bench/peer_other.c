@@ -1,0 +1,298 @@
+/* Locks that other services, or the kernel, give to the processes of a host. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "line.h"
+#include "load.h"
+
+enum { EXPIRES_S = 30 };
+
+static int unexpected(const char *who, const char *line)
+{
+	fprintf(stderr, "bench: %s says %s\n", who, line ? line : "nothing");
+	return -1;
+}
+
+static void *open_line(const char *target)
+{
+	struct line *l = malloc(sizeof(*l));
+
+	return l && line_connect(l, target) == 0 ? l : NULL;
+}
+
+/* ---- Redis: SET NX PX, polled; deleted by a script if it is still ours ---- */
+
+static const char script[] =
+	"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+
+struct redis {
+	struct line line;
+	char sha[41];
+	char owner[24];
+};
+
+static const char *first_line(struct line *l, int more)
+{
+	static char first[128];
+	const char *line = line_read(l);
+
+	snprintf(first, sizeof(first), "%s", line ? line : "");
+	while (line && more-- > 0)
+		line = line_read(l);
+	return line ? first : NULL;
+}
+
+static void *redis_open(const char *target)
+{
+	struct redis *r = calloc(1, sizeof(*r));
+	const char *line;
+
+	if (!r || line_connect(&r->line, target) ||
+	    line_sendf(&r->line, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n", strlen(script), script) ||
+	    !first_line(&r->line, 0))
+		return NULL;
+	line = line_read(&r->line);
+	if (!line || strlen(line) != 40)
+		return NULL;
+	memcpy(r->sha, line, 41);
+	snprintf(r->owner, sizeof(r->owner), "%d", (int)getpid());
+	return r;
+}
+
+static int redis_lock(void *session, const struct lock_name *name)
+{
+	struct redis *r = session;
+	const char *line;
+
+	for (;;) {
+		if (line_sendf(&r->line,
+			       "*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n%d000\r\n",
+			       strlen(name->text), name->text, strlen(r->owner), r->owner, EXPIRES_S))
+			return -1;
+		line = line_read(&r->line);
+		if (line && strcmp(line, "+OK") == 0)
+			return 0;
+		if (!line || strcmp(line, "$-1") != 0)
+			return unexpected("Redis", line);
+		poll_pause();
+	}
+}
+
+static int redis_unlock(void *session, const struct lock_name *name)
+{
+	struct redis *r = session;
+	const char *line;
+
+	if (line_sendf(&r->line, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", r->sha,
+		       strlen(name->text), name->text, strlen(r->owner), r->owner))
+		return -1;
+	line = line_read(&r->line);
+	return line && strcmp(line, ":1") == 0 ? 0 : unexpected("Redis", line);
+}
+
+const struct peer peer_redis = { .word = "redis", .open = redis_open, .lock = redis_lock, .unlock = redis_unlock };
+
+/* ---- Redis: the lock is an element of a list; who takes it holds it, and the waiters queue up in Redis ---- */
+
+static int blpop_prepare(const char *target, const struct lock_name *names, int count)
+{
+	struct line *l = open_line(target);
+	int i;
+
+	for (i = 0; l && i < count; i++) {
+		if (line_sendf(l, "*2\r\n$3\r\nDEL\r\n$%zu\r\n%s\r\n*3\r\n$5\r\nRPUSH\r\n$%zu\r\n%s\r\n$1\r\nx\r\n",
+			       strlen(names[i].text), names[i].text, strlen(names[i].text), names[i].text) ||
+		    !first_line(l, 1))
+			return -1;
+	}
+	if (l)
+		close(l->fd);
+	free(l);
+	return l ? 0 : -1;
+}
+
+static int blpop_ask(void *session, const struct lock_name *name)
+{
+	return line_sendf(session, "*3\r\n$5\r\nBLPOP\r\n$%zu\r\n%s\r\n$1\r\n0\r\n", strlen(name->text), name->text);
+}
+
+static int blpop_granted(void *session, const struct lock_name *name)
+{
+	const char *line = first_line(session, 4);
+
+	return line && strcmp(line, "*2") == 0 ? 0 : unexpected("Redis", line);
+}
+
+static int blpop_unlock(void *session, const struct lock_name *name)
+{
+	const char *line;
+
+	if (line_sendf(session, "*3\r\n$5\r\nRPUSH\r\n$%zu\r\n%s\r\n$1\r\nx\r\n", strlen(name->text), name->text))
+		return -1;
+	line = line_read(session);
+	return line && *line == ':' ? 0 : unexpected("Redis", line);
+}
+
+const struct peer peer_blpop = {
+	.word = "blpop",
+	.prepare = blpop_prepare,
+	.open = open_line,
+	.ask = blpop_ask,
+	.granted = blpop_granted,
+	.unlock = blpop_unlock,
+};
+
+/* ---- memcached: add, polled; delete ---- */
+
+static int memcached_lock(void *session, const struct lock_name *name)
+{
+	const char *line;
+
+	for (;;) {
+		if (line_sendf(session, "add %s 0 %d 1\r\nx\r\n", name->text, EXPIRES_S))
+			return -1;
+		line = line_read(session);
+		if (line && strcmp(line, "STORED") == 0)
+			return 0;
+		if (!line || strcmp(line, "NOT_STORED") != 0)
+			return unexpected("memcached", line);
+		poll_pause();
+	}
+}
+
+static int memcached_unlock(void *session, const struct lock_name *name)
+{
+	const char *line;
+
+	if (line_sendf(session, "delete %s\r\n", name->text))
+		return -1;
+	line = line_read(session);
+	return line && strcmp(line, "DELETED") == 0 ? 0 : unexpected("memcached", line);
+}
+
+const struct peer peer_memcached = {
+	.word = "memcached",
+	.open = open_line,
+	.lock = memcached_lock,
+	.unlock = memcached_unlock,
+};
+
+/* ---- PostgreSQL: session-level advisory locks by simple queries, over its socket, without a password ---- */
+
+static void put32(char *at, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		at[i] = (char)(value >> (24 - 8 * i));
+}
+
+static uint32_t get32(const char *at)
+{
+	const unsigned char *b = (const unsigned char *)at;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* Until it is ready for the next query. */
+static int postgres_hear(struct line *l)
+{
+	for (;;) {
+		const char *head = line_bytes(l, 5), *body;
+		char type = head ? *head : 0;
+		size_t len = head ? get32(head + 1) - 4 : 0;
+
+		body = head && len < LINE_BYTES_MAX ? line_bytes(l, len) : NULL;
+		if (!body || type == 'E') {
+			fprintf(stderr, "bench: PostgreSQL says no\n");
+			return -1;
+		}
+		if (type == 'Z')
+			return 0;
+	}
+}
+
+static void *postgres_open(const char *target)
+{
+	static const char words[] = "user\0bench\0database\0postgres\0";
+	char start[8 + sizeof(words)];
+	struct line *l = open_line(target);
+
+	put32(start, sizeof(start));
+	put32(start + 4, 3 << 16);
+	memcpy(start + 8, words, sizeof(words));
+	return l && line_send(l, start, sizeof(start)) == 0 && postgres_hear(l) == 0 ? l : NULL;
+}
+
+static int postgres_ask(struct line *l, const char *function, uint32_t number)
+{
+	char query[128];
+	int len = snprintf(query + 5, sizeof(query) - 5, "SELECT %s(%u)", function, number) + 1;
+
+	query[0] = 'Q';
+	put32(query + 1, (uint32_t)len + 4);
+	return line_send(l, query, (size_t)len + 5);
+}
+
+static int postgres_lock(void *session, const struct lock_name *name)
+{
+	return postgres_ask(session, "pg_advisory_lock", name->number) ? -1 : postgres_hear(session);
+}
+
+static int postgres_unlock(void *session, const struct lock_name *name)
+{
+	return postgres_ask(session, "pg_advisory_unlock", name->number) ? -1 : postgres_hear(session);
+}
+
+const struct peer peer_postgres = {
+	.word = "postgres",
+	.open = postgres_open,
+	.lock = postgres_lock,
+	.unlock = postgres_unlock,
+};
+
+/* ---- flock(2) on a file; the target is a directory ---- */
+
+struct files {
+	int fd;
+	const char *directory;
+	char name[64]; /* of the open one */
+};
+
+static void *flock_open(const char *target)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (f)
+		*f = (struct files){ .fd = -1, .directory = target };
+	return f;
+}
+
+static int flock_lock(void *session, const struct lock_name *name)
+{
+	struct files *f = session;
+	char path[512];
+
+	if (strcmp(f->name, name->text) != 0) {
+		if (f->fd >= 0)
+			close(f->fd);
+		snprintf(path, sizeof(path), "%s/%s", f->directory, name->text);
+		snprintf(f->name, sizeof(f->name), "%s", name->text);
+		f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	}
+	if (f->fd < 0 || flock(f->fd, LOCK_EX) < 0) {
+		perror("bench: flock");
+		return -1;
+	}
+	return 0;
+}
+
+static int flock_unlock(void *session, const struct lock_name *name)
+{
+	return flock(((struct files *)session)->fd, LOCK_UN);
+}
+
+const struct peer peer_flock = { .word = "flock", .open = flock_open, .lock = flock_lock, .unlock = flock_unlock };

@@ -1,0 +1,267 @@
+"""What is measured, scenario by scenario. Each takes the bench (its services, its rows, its results) and adds figures."""
+
+import resource
+import statistics
+import time
+
+import measure
+import services
+from measure import Row
+from services import harness
+
+# case: processes, names
+COLUMNS = {"1 process": (1, "own"), "32, own locks": (32, "own"), "8, one lock": (8, "one"), "32, one lock": (32, "one"),
+           "128, one lock": (128, "one")}
+PAUSE_US = 3000  # between two cold pairs: what an unlock leaves behind in ZooKeeper is done by then
+SESSION_LOCKS = 8000
+SETTLE_S = 2  # when a grant is a second old, the daemon begins to watch who else wants its lock
+
+
+def attempt(bench, what, action):
+    """Its result; None when it failed, which is noted and fails the run in the end."""
+    try:
+        return action()
+    except (measure.Failed, services.Missing, OSError, AssertionError, harness.Closed) as e:
+        bench.failed(f"{what}: {e}")
+        return None
+
+
+def add(bench, section, case, row, figures):
+    if figures is not None:
+        bench.results.add(section, case, row, figures)
+
+
+def contend(bench):
+    """The main table, and the same pinned to one core: all rows in turn, round by round."""
+    for i in range(bench.rounds):
+        for pinned in (False, True):
+            for case, (processes, names) in COLUMNS.items():
+                for row in bench.rows:
+                    if (row.few and (pinned or i > 0)) or (bench.quick and pinned and case != "1 process"):
+                        continue
+                    figures = attempt(bench, f"{row.label}, {case}", lambda: row.measure(
+                        processes, names, bench.seconds, pinned=pinned,
+                        warm=1 if row.few else None))
+                    add(bench, "pinned" if pinned else "free", case, row.label, figures)
+        bench.progress(f"round {i + 1} of {bench.rounds}")
+
+
+def order(bench):
+    """Whether who asked first is served first: tickets, not times. And whether who has the lock has it alone, when it
+    is held for longer than a moment."""
+    for row in bench.rows:
+        if row.peer in ("null", "lockbroker", "blpop"):
+            add(bench, "order", "32, one lock", row.label, attempt(bench, f"{row.label}, order", lambda: row.measure(
+                32, "one", bench.seconds, more=["--order"])))
+    for row in bench.rows:
+        if not row.few:
+            attempt(bench, f"{row.label}, held", lambda: row.measure(8, "one", bench.seconds, more=["--hold", "100"]))
+
+
+# ---- cold and new locks ----
+
+def cold(bench):
+    """The first lock of a name costs the network: how much, against the least that it could."""
+    pause = ["--pause", str(PAUSE_US)]
+    rows = [("null broker", "null", bench.null, "own"), ("one create in ZooKeeper", "create", bench.zookeeper, "own"),
+            ("ZooKeeper recipe in C", "recipe", bench.zookeeper, "own"),
+            ("lockbroker, cold lock", "lockbroker", bench.eager, "own"),
+            ("lockbroker, new name", "lockbroker", bench.eager, "new")]
+    for _ in range(bench.rounds):
+        for label, peer, service, names in rows:
+            row = Row(label, peer, [service.target], service.pids)
+            add(bench, "cold", "1 process", label, attempt(bench, label, lambda: row.measure(
+                1, names, bench.seconds * 2, more=pause)))
+
+
+def requests(bench):
+    """What a pair costs ZooKeeper: packets, transactions, syncs of its log, CPU."""
+    zookeeper = bench.zookeeper
+    cases = [("warm", "lockbroker", "lockbroker", bench.broker, ()),
+             ("cold", "lockbroker", "lockbroker", bench.eager, ("--pause", str(PAUSE_US))),
+             ("new name", "lockbroker", "lockbroker", bench.eager, ("--pause", str(PAUSE_US), "--names", "new")),
+             ("recipe", "ZooKeeper recipe in C", "recipe", zookeeper, ()),
+             ("idle", "lockbroker", "null", bench.null, ("--pause", str(PAUSE_US)))]
+    for case, label, peer, service, more in cases:
+        row = Row(label, peer, [service.target], service.pids)
+        seconds = bench.long_seconds / 2
+        before, zxid, cpu = zookeeper.counters(), zookeeper.zxid(), measure.cpu_seconds(zookeeper.pids)
+        figures = attempt(bench, f"requests, {case}", lambda: row.measure(1, "own", seconds, warm=0, more=more))
+        time.sleep(0.2)  # what the last unlock left to be done
+        after = zookeeper.counters()
+        if not figures:
+            continue
+        pairs = max(1, figures["pairs"])
+        sums = {"packets": after["zk_packets_received"] - before["zk_packets_received"],
+                "transactions": zookeeper.zxid() - zxid,
+                "fsyncs": after["zk_cnt_fsynctime"] - before["zk_cnt_fsynctime"],
+                "zookeeper_cpu_us": (measure.cpu_seconds(zookeeper.pids) - cpu) * 1e6}
+        figures |= sums | {f"{k}_per_pair": v / pairs for k, v in sums.items()} | {"seconds": seconds}
+        add(bench, "requests", case, label, figures)
+
+
+# ---- hosts ----
+
+def hosts(bench):
+    """Daemons that contend for one lock, with as many local waiters behind each; beside it the recipe, a session for
+    each host."""
+    for count in (2, 4, 8):
+        direct = Row("ZooKeeper recipe in C", "recipe", [bench.zookeeper.target], bench.zookeeper.pids)
+        add(bench, "hosts", f"{count} x 1", direct.label, attempt(bench, "hosts, recipe", lambda: direct.measure(
+            count, "one", bench.long_seconds / 2)))
+        daemons = []
+        try:
+            for _ in range(count):
+                daemons.append(services.Lockbroker(bench.zookeeper, root=f"/bench-hosts{count}"))
+            row = Row("lockbroker", "lockbroker", [d.target for d in daemons], [p for d in daemons for p in d.pids])
+            for local in (1, 8):
+                add_shares(bench, f"{count} x {local}", row, attempt(bench, f"hosts, {count}", lambda: row.measure(
+                    count * local, "one", bench.long_seconds)))
+        finally:
+            for daemon in daemons:
+                bench.complain(daemon.end())
+
+
+def add_shares(bench, case, row, figures):
+    if not figures:
+        return
+    fair = figures["pairs"] / len(figures["by_target"])
+    figures |= {"share_least": min(figures["by_target"]) / fair, "share_most": max(figures["by_target"]) / fair}
+    add(bench, "hosts", case, row.label, figures)
+
+
+# ---- pipelined ----
+
+def pipelined(bench):
+    """Redis-benchmark's shape, -P 16 -c 50: requests per second, a LOCK and its UNLOCK being two."""
+    cases = [("lockbroker, standalone", bench.standalone, ("ping", "lock")),
+             ("lockbroker, ZooKeeper", bench.broker, ("ping", "lock"))]
+    if bench.redis:
+        cases.append(("Redis", bench.redis, ("ping", "set")))
+    for _ in range(bench.rounds):
+        for label, service, kinds in cases:
+            for kind in kinds:
+                value = attempt(bench, f"pipelined, {label}", lambda: measure.pipeline(
+                    service.target, kind, bench.seconds))
+                add(bench, "pipelined", kind, label, value and {"requests_s": value})
+        if bench.redis:
+            for kind, test in (("ping", "ping_mbulk"), ("set", "set")):
+                value = attempt(bench, "redis-benchmark", lambda: measure.redis_benchmark(
+                    bench.redis.target, test, int(1500000 * bench.seconds)))
+                add(bench, "pipelined", kind, "Redis, by redis-benchmark", value and {"requests_s": value})
+
+
+# ---- growth ----
+
+def descriptors():
+    """How many connections this process, and a daemon that it starts, may have."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200
+
+
+def pair_cost(bench, service, times=5):
+    """Pairs per second of one process, and the median of a wait, while whatever else goes on."""
+    row = Row("", "lockbroker", [service.target], service.pids)
+    found = [row.measure(1, "own", bench.seconds / 2, pinned=True) for _ in range(times)]
+    return {m: statistics.median(f[m] for f in found) for m in ("pairs_s", "p50_us", "p99_us")}
+
+
+def held(bench):
+    """Locks that are held, and what one more costs."""
+    for label, service, sizes in (("lockbroker, standalone", bench.standalone, (10, 100, 1000, 10000)),
+                                  ("lockbroker, ZooKeeper", bench.broker, (10, 100, 1000, SESSION_LOCKS))):
+        for size in sizes if not bench.quick else sizes[::3]:
+            attempt(bench, f"{size} locks held", lambda: hold(bench, label, service, size))
+
+
+def hold(bench, label, service, size):
+    clients = [service.client(2) for _ in range(min(size, 100))]
+    before = measure.memory_bytes(service.pids[0])
+    try:
+        for i in range(size):
+            clients[i % len(clients)].send("LOCK", f"held-{i}")
+        for i in range(size):
+            answer = clients[i % len(clients)].reply()
+            assert isinstance(answer, int), f"no lock: {answer}"
+        grown = measure.memory_bytes(service.pids[0]) - before
+        time.sleep(SETTLE_S)
+        add(bench, "held", str(size), label, pair_cost(bench, service) | {"bytes_per_lock": grown / size})
+    finally:
+        for client in clients:
+            client.close()
+    harness.wait_until(lambda: {"grants": "0", "claims": "0"}.items() <= service.info("locks").items(),
+                       "the locks to go")
+
+
+def idle(bench):
+    """Clients that are connected and do nothing: memory, wake-ups, and what a pair of another one costs."""
+    for size in (1000, 10000):
+        if size > descriptors():
+            bench.results.notes.append(f"{size} idle clients: left out, only {descriptors()} descriptors")
+            continue
+        attempt(bench, f"{size} idle clients", lambda: stay(bench, size))
+
+
+def stay(bench, size):
+    daemon = services.Lockbroker()
+    clients = []
+    try:
+        before = measure.memory_bytes(daemon.pids[0])
+        for _ in range(size):
+            clients.append(measure.connect(daemon))
+        daemon.info("server")
+        grown = measure.memory_bytes(daemon.pids[0]) - before
+        time.sleep(0.3)
+        woken = measure.wake_ups(daemon.pids[0])
+        time.sleep(bench.long_seconds / 4)
+        woken = measure.wake_ups(daemon.pids[0]) - woken
+        add(bench, "idle", str(size), "lockbroker, standalone", pair_cost(bench, daemon) | {
+            "bytes_per_client": grown / size, "wake_ups_s": woken / (bench.long_seconds / 4)})
+    finally:
+        for client in clients:
+            client.close()
+        bench.complain(daemon.end())
+
+
+def waiters(bench):
+    """Clients that wait for one lock: memory, what a pair of another lock costs, and a hand-off when they all go."""
+    for size in (10, 100, 1000, 10000) if not bench.quick else (10, 1000):
+        if size > descriptors():
+            bench.results.notes.append(f"{size} waiters: left out, only {descriptors()} descriptors")
+            continue
+        attempt(bench, f"{size} waiters", lambda: wait(bench, size))
+
+
+def wait(bench, size):
+    daemon = services.Lockbroker()
+    clients = []
+    try:
+        holder = daemon.client(2)
+        clients.append(holder)
+        holder.call("LOCK", "w")
+        for _ in range(size):
+            clients.append(measure.connect(daemon))
+            clients[-1].call("PING")
+        before = measure.memory_bytes(daemon.pids[0])
+        for client in clients[1:]:
+            client.send_raw(harness.encode("LOCK", "w") + harness.encode("UNLOCK", "w"))
+        harness.wait_until(lambda: len(holder.call("QUEUE", "w")) == size, "the waiters", 60)
+        grown = measure.memory_bytes(daemon.pids[0]) - before
+        figures = pair_cost(bench, daemon) | {"bytes_per_waiter": grown / size}
+        began = time.monotonic()
+        holder.send("UNLOCK", "w")
+        assert clients[-1].reply() > 0 and clients[-1].reply() == 0
+        figures["hand_off_us"] = (time.monotonic() - began) * 1e6 / size
+        add(bench, "waiters", str(size), "lockbroker, standalone", figures)
+    finally:
+        for client in clients:
+            client.close()
+        bench.complain(daemon.end())
+
+
+def warm_up(bench):
+    """A ZooKeeper server is steady after half a minute of load."""
+    row = Row("", "recipe", [bench.zookeeper.target], bench.zookeeper.pids)
+    attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
+
+
+ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters]

@@ -1,0 +1,177 @@
+"""What is measured besides lockbrokerd: each service in a directory of its own, on a local socket or a free port, and
+ended with the process that started it."""
+
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "system"))
+
+import harness  # noqa: E402
+
+CURATOR_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.jar"
+
+
+class Missing(Exception):
+    """A peer that is not installed, or does not start: the word that its row is left out with."""
+
+
+def serves(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        try:
+            s.connect(path)
+        except OSError:
+            return False
+    return True
+
+
+def found(*names):
+    for name in names:
+        for path in sorted(glob.glob(name)) if "/" in name else [shutil.which(name)]:
+            if path:
+                return path
+    raise Missing(f"{os.path.basename(names[0])} is not installed")
+
+
+def first_line(*argv):
+    done = subprocess.run(argv, capture_output=True, text=True)
+    return next(iter((done.stdout or done.stderr).splitlines()), "").strip()
+
+
+class Service:
+    """One program that serves a local socket: self.target."""
+
+    def __init__(self):
+        self.dir = harness.fast_tmp(f"{type(self).__name__.lower()}.")
+        self.target = os.path.join(self.dir, "s")
+        self.process = None
+
+    def run(self, argv):
+        with open(os.path.join(self.dir, "log"), "w") as log:
+            self.process = harness.spawn(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        harness.wait_until(lambda: serves(self.target) or self.process.poll() is not None, argv[0])
+        if self.process.poll() is not None:
+            with open(os.path.join(self.dir, "log")) as log:
+                complaint = log.read().strip().splitlines()[-1:]
+            self.end()
+            raise Missing(f"it does not start: {''.join(complaint)}")
+
+    @property
+    def pids(self):
+        return [self.process.pid]
+
+    def end(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Null(Service):
+    def __init__(self, silent=False):
+        super().__init__()
+        self.run([harness.program("tests/bench-null"), self.target, *(["silent"] if silent else [])])
+
+
+class Redis(Service):
+    def __init__(self):
+        program = found("redis-server")
+        self.version = first_line(program, "--version").split(" sha=")[0].replace("Redis server v=", "Redis ")
+        super().__init__()
+        self.run([program, "--port", "0", "--unixsocket", self.target, "--save", "", "--appendonly", "no",
+                  "--dir", self.dir])
+
+
+class Memcached(Service):
+    def __init__(self):
+        program = found("memcached")
+        self.version = first_line(program, "--version")
+        super().__init__()
+        self.run([program, "-s", self.target, "-c", "1024", *(["-u", "root"] if os.geteuid() == 0 else [])])
+
+
+class Postgres(Service):
+    """It refuses to be root's. What it keeps in its directory is no matter of advisory locks."""
+
+    def __init__(self):
+        initdb = found("/usr/lib/postgresql/*/bin/initdb", "initdb")
+        postgres = os.path.join(os.path.dirname(initdb), "postgres")
+        self.version = first_line(postgres, "--version")
+        super().__init__()
+        self.target = os.path.join(self.dir, ".s.PGSQL.5432")
+        other = []
+        if os.geteuid() == 0:
+            other = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+            shutil.chown(self.dir, "postgres", "postgres")
+        data = os.path.join(self.dir, "data")
+        done = subprocess.run([*other, initdb, "-D", data, "-U", "bench", "-A", "trust", "--no-sync", "-E", "UTF8"],
+                              cwd=self.dir, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
+        if done.returncode:
+            shutil.rmtree(self.dir, ignore_errors=True)
+            raise Missing(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
+        # To become somebody else drops the signal at the parent's death.
+        self.run([*other, "setpriv", "--pdeathsig", "KILL", postgres, "-D", data, "-k", self.dir,
+                  "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=16MB"])
+
+
+class Files(Service):
+    """The directory of flock(2)."""
+
+    pids = []
+
+    def __init__(self):
+        super().__init__()
+        self.target = self.dir
+
+
+class Zookeeper(harness.Zookeeper):
+    """It syncs its log as a real one does; where, says `directory`: in memory unless another is given."""
+
+    def __init__(self, directory=None):
+        found("java")
+        super().__init__(jvm=["-Dzookeeper.forceSync=yes"], wait=False)
+        if directory:
+            shutil.rmtree(self.dir)
+            self.dir = harness.tempfile.mkdtemp(prefix="lockbroker-bench-zk.", dir=directory)
+        self.start()
+        self.target = self.address
+        self.version = "ZooKeeper " + self.ask("srvr").split(":", 1)[1].split("-", 1)[0].strip()
+
+    @property
+    def pids(self):
+        return [self.process.pid]
+
+    def counters(self):
+        """mntr: name -> number, of those that are numbers."""
+        lines = (line.split("\t") for line in self.ask("mntr").splitlines())
+        return {f[0]: float(f[1]) for f in lines if len(f) == 2 and f[1].replace(".", "", 1).isdigit()}
+
+
+class Lockbroker(harness.Daemon):
+    def __init__(self, zookeeper=None, **conf):
+        limits = {"clients": 12000, "clients_per_uid": 12000, "requests_per_lock": 20000, "grants_per_client": 20000}
+        super().__init__(zookeeper, limits=limits, **({"root": "/bench"} | conf))
+        self.target = self.socket
+
+    @property
+    def pids(self):
+        return [self.process.pid]
+
+
+def curator():
+    """What runs CuratorLoad; it is compiled each time."""
+    found("java")
+    if not os.path.exists(CURATOR_JARS.split(":")[0]):
+        raise Missing("libcurator-recipes-java is not installed")
+    return ["java", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData", "-cp", CURATOR_JARS,
+            os.path.join(HERE, "CuratorLoad.java")]
+
+
+def kazoo():
+    if subprocess.run(["/usr/bin/python3", "-c", "import kazoo"], capture_output=True).returncode:
+        raise Missing("python3-kazoo is not installed")
+    return ["/usr/bin/python3", os.path.join(HERE, "kazoo_load.py")]

@@ -1,0 +1,102 @@
+"""The aims of the project, at the limit of what a broker on a socket can do: each as measured in this run."""
+
+from report import number
+
+NULL, SILENT, LIBRARY = "null broker", "null broker, unlock not answered", "lockbroker, by its library"
+REDIS = "Redis, SET NX, polled"
+PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
+ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
+
+
+class Targets:
+    def __init__(self, results):
+        self.results = results
+        self.lines = []
+
+    def get(self, *key):
+        return self.results.get(*key)
+
+    def tell(self, what, value, aim, at_least=True, digits=2):
+        if value is None:
+            self.lines.append([what, f"{'>=' if at_least else '<='} {number(aim, digits)}", "-", "not measured"])
+            return
+        met = value >= aim if at_least else value <= aim
+        self.lines.append([what, f"{'>=' if at_least else '<='} {number(aim, digits)}", number(value, digits),
+                           "met" if met else "NOT MET"])
+
+    def ratio(self, section, case, row, base, metric="pairs_s"):
+        a, b = self.get(section, case, row, metric), self.get(section, case, base, metric)
+        return a / b if a is not None and b else None
+
+    def sockets(self):
+        for row in (PLAIN, ZOOKEEPER):
+            self.tell(f"1: one process, pinned, {row} / null", self.ratio("pinned", "1 process", row, NULL), 0.9)
+        self.tell("1: the same by the library, unlock deferred / null without unlock replies",
+                  self.ratio("pinned", "1 process", LIBRARY, SILENT), 0.9)
+        for case in ONE_LOCK:
+            self.tell(f"2: {case}, ZooKeeper / null", self.ratio("free", case, ZOOKEEPER, NULL), 0.9)
+            self.tell(f"2: {case}, ZooKeeper / recipe", self.ratio("free", case, ZOOKEEPER, RECIPE), 20, digits=1)
+            for metric, word in (("p99_us", "p99"), ("p999_us", "p999")):
+                self.tell(f"2: {case}, {word} / null's", self.ratio("free", case, ZOOKEEPER, NULL, metric), 1.2, False)
+        for row in (PLAIN, ZOOKEEPER):
+            self.tell(f"2: overtaken at most, {row}: no more often than null's + 32",
+                      self.get("order", "32, one lock", row, "overtaken"),
+                      (self.get("order", "32, one lock", NULL, "overtaken") or 0) + 32, False, 0)
+        self.tell("3: 32 processes, own locks, ZooKeeper / null", self.ratio("free", "32, own locks", ZOOKEEPER, NULL), 0.9)
+        self.tell("3: the same / Redis", self.ratio("free", "32, own locks", ZOOKEEPER, REDIS), 1)
+
+    def pipelined(self):
+        ping, lock = (self.get("pipelined", k, PLAIN, "requests_s") for k in ("ping", "lock"))
+        for row in ("Redis", "Redis, by redis-benchmark"):
+            ours, sets = (self.get("pipelined", k, row, "requests_s") for k in ("ping", "set"))
+            self.tell(f"4: PING -P 16 -c 50 / {row}'s", ping / ours if ping and ours else None, 1)
+            self.tell(f"4: LOCK and UNLOCK, pairs / {row}'s SETs", lock / 2 / sets if lock and sets else None, 0.5)
+
+    def network(self):
+        def median(row):
+            return self.get("cold", "1 process", row, "p50_us")
+
+        create, null, cold, new = map(median, ("one create in ZooKeeper", NULL, "lockbroker, cold lock",
+                                               "lockbroker, new name"))
+        if create and null:
+            self.tell("5: cold acquire / (one create + one socket round trip)", cold and cold / (create + null), 1.15,
+                      False)
+            self.tell("5: new name / cold acquire, in round trips more (creates)",
+                      new and cold and (new - cold) / create, 2, False)
+        for count in (2, 4, 8):
+            self.tell(f"6: {count} hosts, median of a hand-off / recipe's",
+                      self.ratio("hosts", f"{count} x 1", "lockbroker", RECIPE, "hand_off_us"), 1, False)
+        a, b = self.get("hosts", "4 x 8", "lockbroker", "pairs_s"), self.get("hosts", "4 x 1", RECIPE, "pairs_s")
+        self.tell("6: 4 hosts, 8 waiters each / recipe", a / b if a and b else None, 10, digits=1)
+        for count in (2, 4, 8):
+            least, most = (self.get("hosts", f"{count} x 8", "lockbroker", f"share_{w}") for w in ("least", "most"))
+            self.tell(f"6: {count} hosts, 8 waiters each: farthest from a fair share",
+                      max(1 - least, most - 1) if least is not None else None, 0.2, False)
+
+    def growth(self):
+        self.tell("7: bytes for an idle client, of 10,000", self.get("idle", "10000", PLAIN, "bytes_per_client"), 2048,
+                  False, 0)
+        self.tell("7: wake-ups a second, 10,000 idle clients", self.get("idle", "10000", PLAIN, "wake_ups_s"), 0, False, 1)
+        few, many = (self.get("held", n, ZOOKEEPER, "p50_us") for n in ("10", "8000"))
+        self.tell("7: median wait of another with 8,000 locks held / with 10", many / few if few and many else None, 1.2,
+                  False)
+
+    def servers(self):
+        pairs, seconds = (self.get("requests", "warm", "lockbroker", m) for m in ("pairs", "seconds"))
+        packets = self.get("requests", "warm", "lockbroker", "packets")
+        idle = self.get("requests", "idle", "lockbroker", "packets")
+        if pairs and packets is not None and idle is not None:
+            # All brokers of the run send heartbeats; the claim changes once in 1,024 grants.
+            self.tell("8: packets per 1,024 warm pairs, heartbeats off", (packets - idle) * 1024 / pairs, 3.3, False, 1)
+        packets = self.get("requests", "cold", "lockbroker", "packets")
+        pairs = self.get("requests", "cold", "lockbroker", "pairs")
+        if pairs and packets is not None and idle is not None:
+            self.tell("8: packets per cold pair, heartbeats off", (packets - idle) / pairs, 3.05, False)
+
+
+def tell(results):
+    """Lines of what, aim, measured, met or not."""
+    t = Targets(results)
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers):
+        part()
+    return t.lines

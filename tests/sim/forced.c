@@ -1,0 +1,131 @@
+/*
+ * Locks taken by force (FORCEUNLOCK), by what the brokers log of it: only when somebody wants it; holders are told first;
+ * a letter counts once; and a znode is deleted only when its daemon cannot be asked or has had its time.
+ */
+#include "world.h"
+
+#include <stdlib.h>
+#include <sys/param.h>
+
+static bool begins(struct slice text, const char *with)
+{
+	return text.len >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
+}
+
+/* "... letter <id>": a letter is acted upon once, by one daemon. */
+static void check_letter(struct host *h, int lock, struct slice text)
+{
+	const char *at = memmem(text.data, text.len, ", letter ", 9);
+	struct world *w = h->w;
+	char id[64] = "";
+
+	if (!at)
+		return;
+	at += 9;
+	memcpy(id, at, MIN((size_t)(text.data + text.len - at), sizeof(id) - 1));
+	for (size_t i = 0; i < MIN(w->letter_count, (size_t)FORCED_MAX); i++)
+		if (strcmp(w->letters[i], id) == 0)
+			world_fail(w, lock, "host %d: letter %s was acted upon twice", h->index, id);
+	memcpy(w->letters[w->letter_count++ % FORCED_MAX], id, sizeof(id));
+}
+
+/* Holders that get pushes were told before; the others find out when they ask. */
+static void check_forced(struct host *h, int lock, struct slice text)
+{
+	struct world *w = h->w;
+	int i;
+
+	if (!w->forces[lock])
+		world_fail(w, lock, "host %d: %s is taken by force, which nobody wanted", h->index, w->lock_name[lock]);
+	check_letter(h, lock, text);
+	if (memmem(text.data, text.len, " from 0 holders", 15))
+		return; /* it was not that znode, or not any more */
+	w->stats->forced++;
+	for (i = 0; i < h->client_count; i++) {
+		struct caller *c = &h->clients[i];
+		struct holding *g = &c->holding[lock];
+
+		if (!g->held || g->lost)
+			continue;
+		if (c->protocol == 3 && c->state == CLIENT_ON)
+			world_fail(w, lock, "host %d client %u: %s was taken by force and nothing was pushed", h->index, c->conn,
+				   w->lock_name[lock]);
+		g->lost = true;
+	}
+}
+
+static bool asks_for_force(const struct host *h, int lock, int64_t since)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++) {
+		const struct caller *c = &h->clients[i];
+
+		if (c->asking && c->current.command == COMMAND_FORCEUNLOCK && c->current.lock == lock &&
+		    c->current.asked_at <= since)
+			return true;
+	}
+	return false;
+}
+
+/* One that nothing ails answers in time. */
+static bool should_have_answered(const struct world *w, const struct host *owner, const struct host *asker)
+{
+	int64_t since = w->sched.now - 5 * SECOND;
+
+	return w->last_fault < since && w->mail_meddled_at < since && owner->conf.limits.session_path_bytes > 1000 &&
+	       !owner->stopping && !asker->stopping;
+}
+
+/* Only when its daemon has had its time, or there is none that could be asked. */
+static void check_force_deletes(struct host *h, struct slice path, bool unknown)
+{
+	struct world *w = h->w;
+	struct znode *n = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
+	const struct zdata *data;
+	struct host *owner;
+	int lock;
+
+	if (!n || !n->view[FAKEZK_TRUTH].exists)
+		return;
+	lock = world_lock_of(w, n->parent->path, n->parent->len);
+	data = n->view[FAKEZK_TRUTH].data;
+	if (!asks_for_force(h, lock, w->sched.now))
+		world_fail(w, lock, "host %d deletes %s, which nobody wanted", h->index, n->path);
+	owner = check_host_of(w, n->session);
+	/* What an operator wrote over may have been read before its daemon wrote again. */
+	if (unknown && w->mix->operator_every_ms)
+		owner = NULL;
+	if (owner && data && memmem(data->bytes, data->len, "\nhost=", 6)) {
+		if (!asks_for_force(h, lock, w->sched.now - 2 * SECOND))
+			world_fail(w, lock, "host %d deletes %s and gave its daemon no time", h->index, n->path);
+		if (should_have_answered(w, owner, h))
+			world_fail(w, lock, "host %d deletes %s, whose daemon should have answered", h->index, n->path);
+	}
+	w->stats->force_deleted++;
+	w->forced[w->forced_count++ % FORCED_MAX] = n->czxid;
+}
+
+void check_logged(struct host *h, struct slice text)
+{
+	const char *end = memmem(text.data, text.len, " taken by force from ", 21);
+	const char *comma = memchr(text.data, ',', text.len);
+	int i;
+
+	if (begins(text, "lock ") && end)
+		for (i = 0; i < h->w->lock_count; i++) {
+			if (slice_eq((struct slice){ text.data + 5, (size_t)(end - text.data - 5) }, slice_of(h->w->lock_name[i])))
+				check_forced(h, i, text);
+		}
+	if (begins(text, "deleting ") && comma)
+		check_force_deletes(h, (struct slice){ text.data + 9, (size_t)(comma - text.data - 9) },
+				    memmem(text.data, text.len, "of no host", 10));
+}
+
+bool check_is_forced(const struct world *w, const struct znode *n)
+{
+	for (size_t i = 0; i < MIN(w->forced_count, (size_t)FORCED_MAX); i++)
+		if (w->forced[i] == n->czxid)
+			return true;
+	return false;
+}

@@ -1,0 +1,251 @@
+"""Asking for a lock back, and taking it: REVOKE, FORCEUNLOCK, and the mail between daemons."""
+
+import os
+import signal
+import subprocess
+import time
+
+import kazoo.client
+import pytest
+
+import harness
+from harness import FAST, FAST_TICK_MS
+from test_cli import run, started
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
+
+
+@pytest.fixture
+def kz(zk):
+    client = kazoo.client.KazooClient(hosts=zk.address)
+    client.start()
+    yield client
+    client.stop()
+    client.close()
+
+
+def test_the_holder_is_asked_on_whichever_host(two_hosts, clients):
+    a, near, far = clients(two_hosts[0]), clients(two_hosts[0]), clients(two_hosts[1])
+    assert far.call("REVOKE", "a") == 0
+    token = a.call("LOCK", "a")
+    assert far.call("REVOKE", "a", "maintenance at noon") == 1
+    assert a.push() == ["revoke", "a", token, "maintenance at noon"]
+    time.sleep(1)  # one a second
+    assert near.call("REVOKE", "a") == 1
+    assert a.push() == ["revoke", "a", token, "requested"]
+    assert a.call("UNLOCK", "a") == 0
+
+
+def test_a_client_of_resp2_reads_it_as_an_event(two_hosts, clients):
+    a, far = clients(two_hosts[0], 2), clients(two_hosts[1], 2)
+    token = a.call("LOCK", "a")
+    a.send("EVENTS")
+    assert far.call("REVOKE", "a", "why not") == 1
+    assert a.reply() == ["revoke", "a", token, "why not"]
+
+
+def test_readers_of_several_hosts_are_all_asked(daemons, zk, root, clients):
+    hosts = [daemons(zk, root, host=name) for name in ("alpha", "beta", "gamma")]
+    readers = [clients(h) for h in hosts for _ in range(2)]
+    for r in readers:
+        r.call("LOCK", "a", "SHARED")
+    # Those of its own host one by one, and two hosts.
+    assert clients(hosts[0]).call("REVOKE", "a", "all of you") == 4
+    for r in readers:
+        assert r.push()[0::3] == ["revoke", "all of you"]
+
+
+def test_other_software_cannot_be_asked_but_bereft(two_hosts, clients, kz, root):
+    c = clients(two_hosts[0])
+    znode = kz.create(f"{root}/a/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__", b"10.0.0.1", ephemeral=True,
+                      sequence=True, makepath=True)
+    assert c.call("REVOKE", "a").startswith("ERR it is held by other software")
+    waiter = clients(two_hosts[1])
+    waiter.send("LOCK", "a")
+    assert c.call("FORCEUNLOCK", "a") == 1
+    assert waiter.reply() > 0 and kz.exists(znode) is None
+
+
+def test_a_lock_is_taken_on_whichever_host(two_hosts, clients):
+    a, waiter, far = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
+    assert far.call("FORCEUNLOCK", "a") == 0
+    token = a.call("LOCK", "a")
+    waiter.send("LOCK", "a")
+    began = time.monotonic()
+    assert far.call("FORCEUNLOCK", "a") == 1
+    assert a.push() == ["lost", "a", token, "forced"]
+    assert waiter.reply() > token
+    assert time.monotonic() - began < 2  # its daemon did it
+    assert a.call("UNLOCK", "a").code == "LOST"
+    assert a.call("FORCEUNLOCK", "a") == 1
+    assert waiter.push()[3] == "forced"
+    who = f"uid {os.getuid()}, pid {os.getpid()} ("
+    assert "lock a taken by force from 1 holders, for " + who in two_hosts[0].log()
+    assert who in two_hosts[1].log() and "takes lock a by force from: alpha" in two_hosts[1].log()
+
+
+def test_inside_a_host_the_next_in_the_queue_is_granted(broker, clients):
+    a, b, operator = clients(broker), clients(broker), clients(broker)
+    token = a.call("LOCK", "a")
+    b.send("LOCK", "a")
+    assert operator.call("FORCEUNLOCK", "a") == 1
+    assert a.push() == ["lost", "a", token, "forced"]
+    assert b.reply() > token
+    assert a.call("VALID", "a") == 0 and a.call("LOCK", "a", "WAIT", 0).code == "LOST"
+
+
+def test_the_znode_of_a_frozen_daemon_is_deleted(two_hosts, clients):
+    a, waiter, operator = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
+    token = a.call("LOCK", "a")
+    waiter.send("LOCK", "a")
+    assert waiter.quiet(1.2)  # alpha watches its znode by now: it knows that somebody waits
+    two_hosts[0].signal(signal.SIGSTOP)
+    began = time.monotonic()
+    assert operator.call("FORCEUNLOCK", "a") == 1
+    assert time.monotonic() - began >= 2
+    assert waiter.reply() > token
+    two_hosts[0].signal(signal.SIGCONT)
+    assert a.push() == ["lost", "a", token, "deleted"]
+
+
+def test_what_a_killed_daemon_left_is_taken_at_once_by_its_successor(two_hosts, clients):
+    alpha, beta = two_hosts
+    clients(alpha).call("LOCK", "a")
+    alpha.kill()
+    alpha.start()
+    began = time.monotonic()
+    waiter = clients(alpha)
+    waiter.send("LOCK", "a")
+    assert clients(beta).call("FORCEUNLOCK", "a") == 1
+    assert time.monotonic() - began < 2 and waiter.reply() > 0
+
+
+def test_a_dead_host_is_not_waited_for(two_hosts, clients, kz, root):
+    clients(two_hosts[0]).call("LOCK", "a")
+    two_hosts[0].kill()
+    c = clients(two_hosts[1])
+    assert c.call("REVOKE", "a") == 1  # it may come back
+    assert c.call("FORCEUNLOCK", "a") == 1
+    assert c.call("LOCK", "a", "WAIT", 1000) > 0
+    # A letter that takes a lock does not wait for a later life of the daemon.
+    letters = [kz.get(f"{root}/.mail/alpha/{x}")[0] for x in kz.get_children(f"{root}/.mail/alpha")]
+    assert len(letters) == 1 and b"kind=revoke" in letters[0]
+
+
+def test_only_operators_take_by_force(broker, root):
+    if os.getuid() != 0:
+        pytest.skip("needs root to be somebody else")
+    os.chmod(broker.dir, 0o755)
+    os.chmod(os.path.dirname(broker.dir), 0o755)
+    os.chmod(broker.socket, 0o777)
+    denied = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "redis-cli", "-s", broker.socket, "FORCEUNLOCK", "a"],
+                            capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert denied.stdout.startswith("DENIED "), denied
+    asked = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "redis-cli", "-s", broker.socket, "REVOKE", "a"],
+                           capture_output=True, text=True, timeout=harness.PATIENCE)
+    assert asked.stdout == "0\n"
+
+
+def test_redis_cli_can_ask(standalone, clients):
+    a = clients(standalone)
+    a.call("LOCK", "a")
+    for words, answer in ((["REVOKE", "a", "go home"], "1\n"), (["FORCEUNLOCK", "a"], "1\n"), (["FORCEUNLOCK", "a"], "0\n")):
+        done = subprocess.run(["redis-cli", "-s", standalone.socket, *words], capture_output=True, text=True,
+                              timeout=harness.PATIENCE)
+        assert done.stdout == answer
+    assert [a.push()[0] for _ in range(2)] == ["revoke", "lost"]
+
+
+def test_without_zookeeper_only_holders_here_are_asked(own_zk, daemons, clients):
+    server = own_zk(tick_ms=FAST_TICK_MS)
+    d = daemons(server, **FAST)
+    a, c = clients(d), clients(d)
+    a.call("LOCK", "held")
+    server.kill()
+    harness.wait_until(lambda: d.info("zookeeper")["connected"] == "0", "the connection to go")
+    assert c.call("REVOKE", "held") == 1
+    assert c.call("REVOKE", "other").code == "UNAVAILABLE" and c.call("FORCEUNLOCK", "other").code == "UNAVAILABLE"
+    server.start()
+
+
+# ---- the mailbox ----
+
+
+def test_a_flood_of_letters_is_thrown_away(two_hosts, clients, kz, root):
+    a, far = clients(two_hosts[0]), clients(two_hosts[1])
+    token = a.call("LOCK", "a")
+    box = f"{root}/.mail/alpha"
+    junk = [b"", b"1\nkind=force\nfrom=../x\n", b"\xff" * 300000, b"1\nkind=revoke\nname=..\nreason=x\n"]
+    futures = [kz.create_async(f"{box}/{i:05}", junk[i % 2 if i % 1000 else 2 + i // 1000 % 2]) for i in range(10000)]
+    for f in futures:
+        f.get(60)
+    assert far.call("REVOKE", "a", "still here") == 1
+    assert a.push() == ["revoke", "a", token, "still here"]
+    harness.wait_until(lambda: not kz.get_children(box), "the box to be emptied")
+    stats = two_hosts[0].info("stats")
+    assert int(stats["mail_ignored_total"]) >= 9900 and int(stats["suspensions_total"]) == 0
+    assert a.call("UNLOCK", "a") == 0
+
+
+def test_a_box_deleted_by_hand_is_made_again(two_hosts, clients, kz, root):
+    a, far = clients(two_hosts[0]), clients(two_hosts[1])
+    token = a.call("LOCK", "a")
+    kz.delete(f"{root}/.mail/alpha")
+    harness.wait_until(lambda: kz.exists(f"{root}/.mail/alpha"), "the box")
+    assert far.call("REVOKE", "a") == 1 and a.push() == ["revoke", "a", token, "requested"]
+
+
+def test_what_cannot_be_deleted_harms_nobody(two_hosts, clients, kz, root):
+    a, far = clients(two_hosts[0]), clients(two_hosts[1])
+    token = a.call("LOCK", "a")
+    kz.create(f"{root}/.mail/alpha/000/child", makepath=True)
+    assert far.call("REVOKE", "a") == 1 and a.push() == ["revoke", "a", token, "requested"]
+    kz.delete(f"{root}/.mail/alpha/000", recursive=True)
+
+
+# ---- the command ----
+
+
+def test_the_command_may_get_a_signal_when_the_lock_is_asked_for(two_hosts):
+    p, _ = started(two_hosts[0], "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done",
+                     options=["--on-revoke", "SIGUSR1"])
+    assert p.stdout.readline() == "ready\n"
+    assert run(two_hosts[1], "revoke", "a", "move \u202eover").returncode == 0
+    out, err = p.communicate(timeout=harness.PATIENCE)
+    assert (out, p.returncode) == ("asked\n", 3)
+    assert err == "lockbroker: The lock a is asked back: move \\u202eover.\n"
+
+
+def test_by_default_it_gets_none(broker):
+    p, pid = started(broker, "sleep", "60")
+    assert run(broker, "revoke", "a").returncode == 0
+    assert "asked back: requested." in p.stderr.readline()
+    assert p.poll() is None
+    os.kill(pid, signal.SIGTERM)
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+
+
+def test_a_command_whose_lock_is_taken_is_ended(two_hosts):
+    p, _ = started(two_hosts[0], "sleep", "60")
+    done = run(two_hosts[1], "force-unlock", "a")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is lost: an operator took it by force. Ending sh." in p.communicate(timeout=harness.PATIENCE)[1]
+    assert p.returncode == 128 + signal.SIGTERM
+
+
+def test_exit_statuses_tell_what_came_of_it(broker):
+    for words, status, said in (
+            (["revoke", "a"], 1, "Nobody holds it."), (["force-unlock", "a"], 1, "Nobody held it."),
+            (["revoke"], 64, "revoke wants a NAME."), (["force-unlock"], 64, "force-unlock wants a NAME."),
+            (["revoke", "a", "b", "c"], 64, "revoke: too many arguments."), (["revoke", ".."], 64, "a lock name is"),
+            (["revoke", "a", "x" * 129], 64, "a reason is 1..128 bytes")):
+        done = run(broker, *words)
+        assert done.returncode == status and said in done.stderr, (words, done)
+    assert run(None, "force-unlock", "a").returncode == 69
+
+
+def test_signals_go_by_name_and_number(standalone):
+    for word in ("TERM", "sigterm", "15", "none", "0", "USR1"):
+        assert run(standalone, "lock", "-r", word, "a", "--", "true").returncode == 0, word
+    for word in ("", "TREM", "-1", "65", "15x", "SIG"):
+        assert run(standalone, "lock", "-r", word, "a", "--", "true").returncode == 64, word
