@@ -127,6 +127,18 @@ def test_the_leader_is_known_on_every_host(two_hosts, clients):
     assert told_until(o, "b")[1] == "beta"
 
 
+def test_a_leader_is_asked_and_forced_to_go_from_another_host(two_hosts, clients):
+    a, b = clients(two_hosts[0]), clients(two_hosts[1])
+    token = a.call("CAMPAIGN", "e", "DATA", "a")
+    assert b.call("REVOKE", "e", "please") == 1
+    assert a.push() == ["revoke", "e", token, "please"]
+    b.call("OBSERVE", "e")
+    told_until(b, "a")
+    assert b.call("FORCEUNLOCK", "e") == 1
+    assert a.push() == ["lost", "e", token, "forced"]
+    assert told_until(b, None) == (0, "", "") and b.call("LEADER", "e") is None
+
+
 def test_a_lock_elsewhere_is_no_election_here(two_hosts, clients):
     a, b = clients(two_hosts[0]), clients(two_hosts[1])
     a.call("LOCK", "x")
