@@ -199,7 +199,8 @@ enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
  * What the broker tells without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is out
  * of reach; grants stay safe for `ms` from now unless SAFE comes before. SAFE: no danger any more. REVOKE: somebody
  * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. GRANTED, TIMEOUT, FAILED: what came of
- * lb_enqueue(). LEADER: who leads what lb_observe() observes. UNOBSERVED: that cannot be said any more. OTHER: something a newer daemon tells; to be ignored.
+ * lb_enqueue(). LEADER: who leads what lb_observe() observes. UNOBSERVED: that cannot be said any more. OTHER: something
+ * a newer daemon tells; to be ignored.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,

@@ -28,7 +28,6 @@
 
 struct broker;
 struct lock;
-struct operation;
 
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
@@ -90,8 +89,7 @@ void claim_suspended(struct claim *c);
 /* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
-/* Sets its znode's data; the operation's number. */
-uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data);
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 /* Asks what a create of unknown outcome left under `name`. */

@@ -12,6 +12,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/client_event.h"
 #include "core/lock.h"
 #include "core/user.h"
 #include "protocol/bytes.h"
@@ -22,21 +23,6 @@
 struct broker;
 struct event;
 
-enum client_event_type {
-	CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_LEADER, CLIENT_EVENT_REVOKE, CLIENT_EVENT_TOLD
-};
-
-/* Buffered for EVENTS. */
-struct client_event {
-	TAILQ_ENTRY(client_event) link;
-	enum client_event_type type;
-	struct grant *grant; /* LOST: answered from it, and telling it ends it. REVOKE: its end takes this with it */
-	struct observer *observer; /* LEADER: answered from what it is told of */
-	size_t items;        /* TOLD, REVOKE: so many, and their text, the same in both versions of RESP */
-	struct bytes text;
-};
-
-TAILQ_HEAD(client_event_list, client_event);
 TAILQ_HEAD(client_list, client);
 
 struct client {

@@ -418,6 +418,22 @@ static void do_unobserve(const struct request_words *w)
 	client_reply_integer(c, o != NULL);
 }
 
+static void do_election(const struct request_words *w, enum command command)
+{
+	struct client *c = w->client;
+
+	if (command == COMMAND_CAMPAIGN)
+		do_campaign(w);
+	else if (command == COMMAND_RESIGN)
+		do_resign(w);
+	else if (command == COMMAND_OBSERVE)
+		do_observe(w);
+	else if (command == COMMAND_UNOBSERVE)
+		do_unobserve(w);
+	else if (valid_name(c, w->argv[1]) && of_kind(c, w->argv[1], KIND_ELECTION))
+		query_lock(c, command, w->argv[1]);
+}
+
 /* ---- dispatch ---- */
 
 static void dispatch(enum command command, const struct request_words *w)
@@ -443,20 +459,11 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_valid(w);
 		break;
 	case COMMAND_CAMPAIGN:
-		do_campaign(w);
-		break;
 	case COMMAND_RESIGN:
-		do_resign(w);
-		break;
 	case COMMAND_LEADER:
-		if (valid_name(w->client, w->argv[1]) && of_kind(w->client, w->argv[1], KIND_ELECTION))
-			query_lock(w->client, command, w->argv[1]);
-		break;
 	case COMMAND_OBSERVE:
-		do_observe(w);
-		break;
 	case COMMAND_UNOBSERVE:
-		do_unobserve(w);
+		do_election(w, command);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:

@@ -51,7 +51,7 @@ struct query {
 	bool partial; /* ZooKeeper could not be asked */
 };
 
-/* HOLDERS, QUEUE, WHY, LEADER: answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
+/* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
 void query_hosts(struct client *c);
 /* Without an answer: its client is gone. */

@@ -620,15 +620,9 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		question_answered(c, a, reply);
 		break;
 	case COMMAND_LEADER:
-		if (!reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "$-1") && !reply_begins(reply, "_"))
-			question_answered(c, a, reply);
-		break;
 	case COMMAND_OBSERVE:
-		if (reply_begins(reply, "+OK"))
-			elections_observed(c, a, true);
-		break;
 	case COMMAND_UNOBSERVE:
-		elections_observed(c, a, false);
+		elections_answered(c, a, reply);
 		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:

@@ -162,13 +162,27 @@ void elections_resigned(struct caller *c, const struct ask *a, int64_t answer)
 		wait->on = false;
 }
 
-void elections_observed(struct caller *c, const struct ask *a, bool on)
+static bool begins(struct slice reply, const char *text)
+{
+	return reply.len >= strlen(text) && memcmp(reply.data, text, strlen(text)) == 0;
+}
+
+/* LEADER, OBSERVE, UNOBSERVE. */
+void elections_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct watching *o = &c->watching[a->lock];
+	bool nobody = begins(reply, "$-1") || begins(reply, "_");
 
-	if (on && !o->on)
+	if (a->command == COMMAND_LEADER && !nobody && !begins(reply, "*20") && !begins(reply, "%10") &&
+	    !begins(reply, "-UNAVAILABLE") && !begins(reply, "-MISMATCH"))
+		world_fail(c->host->w, a->lock, "host %d client %u: LEADER: %.*s", c->host->index, c->conn, (int)reply.len,
+			   reply.data);
+	if (a->command == COMMAND_LEADER && nobody && c->holding[a->lock].held && !c->holding[a->lock].lost &&
+	    !ask_unsure(&c->holding[a->lock]))
+		world_fail(c->host->w, a->lock, "host %d client %u: it leads, and LEADER knows nobody", c->host->index, c->conn);
+	if (a->command == COMMAND_OBSERVE && begins(reply, "+OK") && !o->on)
 		*o = (struct watching){ .on = true, .asked = true, .since = c->host->w->sched.now };
-	else if (!on)
+	if (a->command == COMMAND_UNOBSERVE)
 		*o = (struct watching){ 0 };
 }
 

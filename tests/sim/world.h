@@ -296,7 +296,7 @@ struct ask elections_turn(struct caller *c, struct ask a);
 size_t elections_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void elections_check_told(struct caller *c, int lock, int64_t token);
 void elections_resigned(struct caller *c, const struct ask *a, int64_t answer);
-void elections_observed(struct caller *c, const struct ask *a, bool on);
+void elections_answered(struct caller *c, const struct ask *a, struct slice reply);
 void elections_told(struct caller *c, int lock, int64_t token, struct slice host, struct slice data);
 
 /* told.c: what a client is told by events */
