@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/query.h"
 #include "core/quota.h"
 #include "core/state.h"
 
@@ -372,6 +373,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
+	query_continue(b);
 	audit_continue(b);
 	close_clients(b);
 	broker_settle(b);

@@ -211,8 +211,16 @@ void client_reply_end(struct client *c, size_t begin)
 {
 	struct effects *out = c->broker->out;
 	struct span text = effects_end(out, begin);
-	struct effect *e = effects_add(out, EFFECT_REPLY);
+	struct effect *e;
 
+	/* A list of all there is can be any length; that is for a narrower question. */
+	if (text.len > c->broker->conf->limits.output_bytes) {
+		out->arena.len = begin;
+		c->broker->stats.limits_total++;
+		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+		text = effects_end(out, begin);
+	}
+	e = effects_add(out, EFFECT_REPLY);
 	e->conn = c->conn;
 	e->text = text;
 	c->asking = false;

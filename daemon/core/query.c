@@ -97,8 +97,6 @@ static void begin(struct query *q)
 	} else if (!b->session.connected) {
 		q->partial = true;
 		answer(q);
-	} else {
-		send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
 	}
 }
 
@@ -164,49 +162,86 @@ static void keep_children(struct query *q, const struct event *event)
 		bytes_free(&q->children[--q->count].name);
 }
 
-/* Ours need not be read: what is known here is younger. */
+/* Ours need not be read: what is known here is younger. Answers are counted in order. */
 static void read_more(struct query *q)
 {
 	struct broker *b = q->client->broker;
 
-	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX) {
+	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected) {
 		struct query_child *child = &q->children[q->sent];
 
-		if (child->ours || !b->session.connected) {
-			if (q->sent > q->answered)
-				return; /* answers are counted in order */
-			q->partial |= !child->ours;
-			q->sent++;
-			q->answered++;
-			continue;
-		}
+		if (child->ours && q->sent > q->answered)
+			return;
 		q->sent++;
-		send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, child);
+		if (child->ours)
+			q->answered++;
+		else
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, child);
 	}
-	if (q->answered == q->count)
+}
+
+/* False: it is answered, and no more. */
+static bool step(struct query *q)
+{
+	switch (q->state) {
+	case QUERY_ASKED:
+		q->state = QUERY_LISTING;
+		send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+		break;
+	case QUERY_LISTING:
+		break;
+	case QUERY_READING:
+		read_more(q);
+		if (q->answered < q->count)
+			break;
 		answer(q);
+		return false;
+	}
+	return true;
+}
+
+/* Nobody can be asked any more: what is known here is all. */
+static void answer_all(struct broker *b)
+{
+	struct query *q;
+
+	while ((q = TAILQ_FIRST(&b->queries))) {
+		q->partial = true;
+		answer(q);
+	}
+}
+
+void query_continue(struct broker *b)
+{
+	struct query *q, *after;
+	size_t active = 0;
+
+	if (!b->session.connected) {
+		answer_all(b);
+		return;
+	}
+	TAILQ_FOREACH_SAFE(q, &b->queries, link, after) {
+		if (active == QUERY_ACTIVE_MAX || !b->session.proving || !TAILQ_EMPTY(&b->later) || operation_window_full(b))
+			return;
+		active += step(q);
+	}
 }
 
 static void list_answered(struct query *q, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
-	if (code != ZK_OK && code != ZK_NONODE) {
-		q->partial = true;
-		answer(q);
-		return;
-	}
 	q->state = QUERY_READING;
+	q->partial = code == ZK_UNKNOWN;
+	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
 	keep_children(q, event);
-	read_more(q);
 }
 
 /* The first has gone since the list: the one behind it may lead by now. */
 static void list_again(struct query *q)
 {
 	forget_children(q);
-	q->state = QUERY_LISTING;
-	send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+	q->state = QUERY_ASKED;
 }
 
 static void get_answered(struct query *q, const struct event *event)
@@ -215,17 +250,21 @@ static void get_answered(struct query *q, const struct event *event)
 	enum zk_code code = event->zk_answered.code;
 
 	if (code == ZK_OK) {
-		bytes_slice(&child->data, event->zk_answered.data);
+		struct slice data = event->zk_answered.data;
+
+		/* Ours are shorter, and what others put there is none of our business. */
+		data.len = data.len < QUERY_DATA_MAX ? data.len : QUERY_DATA_MAX;
+		bytes_slice(&child->data, data);
 		child->owner = event->zk_answered.stat.owner;
 		child->czxid = event->zk_answered.stat.czxid;
 	} else {
 		child->gone = code == ZK_NONODE;
-		q->partial |= code != ZK_NONODE;
+		q->partial |= code == ZK_UNKNOWN;
 	}
 	if (q->command == COMMAND_LEADER && child->gone)
 		list_again(q);
-	else
-		read_more(q);
+	else if (q->command == COMMAND_LEADER && code != ZK_OK && code != ZK_UNKNOWN)
+		q->refused = true;
 }
 
 static struct query *find(const struct broker *b, uint64_t number)

@@ -3,9 +3,10 @@
  * there are. One per client, which waits for the answer.
  *
  *   state   | means                                      | left by
+ *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
  *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
- *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> LISTING
+ *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> ASKED
  *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (detail.h).
@@ -26,9 +27,11 @@ struct client;
 enum {
 	QUERY_CHILDREN_MAX = 1000, /* the others are not told of */
 	QUERY_READS_MAX = 16,      /* at a time */
+	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
+	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 
-enum query_state { QUERY_LISTING, QUERY_READING };
+enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING };
 
 struct query_child {
 	struct bytes name, data;
@@ -49,11 +52,14 @@ struct query {
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial; /* ZooKeeper could not be asked */
+	bool refused; /* ... or refused to show the directory */
 };
 
 /* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
 void query_hosts(struct client *c);
+/* Goes on with those whose turn it is. After every event. */
+void query_continue(struct broker *b);
 /* Without an answer: its client is gone. */
 void query_free(struct query *q);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */

@@ -55,7 +55,8 @@ static struct person person_elsewhere(const struct query *q, const struct query_
 {
 	const struct broker *b = q->client->broker;
 	struct slice data = bytes_view(&child->data);
-	int64_t now_ms = detail_wall_ms(b, b->now_ns), written = record_number(data, "written", -1);
+	int64_t now_ms = detail_wall_ms(b, b->now_ns);
+	int64_t written = record_number(data, "written", -1), since = record_number(data, "since", -1);
 	struct person p = {
 		.host = record_get(data, "host"),
 		.name = record_get(data, "name"),
@@ -70,8 +71,8 @@ static struct person person_elsewhere(const struct query *q, const struct query_
 		.data = record_get(data, "data"),
 	};
 
-	if (written >= 0) {
-		p.for_ms = written - record_number(data, "since", written);
+	if (since >= 0 && written >= since) {
+		p.for_ms = written - since;
 		p.age_ms = now_ms > written ? now_ms - written : 0;
 	}
 	return p;
@@ -252,6 +253,8 @@ static const char *obstacle(const struct query *q, const struct lock *lock)
 		return "this daemon is stopping and grants nothing";
 	if (q->partial)
 		return "there is no connection to ZooKeeper: what other hosts do is not known";
+	if (q->refused)
+		return "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
 	if (!session_grants(b))
 		return "this host's session is not proven for long enough to grant";
 	if (lock && lock->directory.worn)
@@ -363,8 +366,9 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 	struct person p;
 	size_t begin;
 
-	if (!g && q->partial) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked who leads");
+	if (!g && (q->partial || q->refused)) {
+		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
+									    : "ZooKeeper cannot be asked who leads");
 		return;
 	}
 	begin = client_reply_begin(q->client);
@@ -419,13 +423,23 @@ static void reply_hosts(const struct query *q)
 {
 	size_t begin;
 
-	if (q->partial) {
+	if (q->partial || q->refused) {
 		client_reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked which hosts there are");
 		return;
 	}
 	begin = client_reply_begin(q->client);
 	write_hosts(q);
 	client_reply_end(q->client, begin);
+}
+
+/* An empty answer would say that there is nobody. */
+static bool says_nothing(const struct query *q, const struct lock *lock)
+{
+	if (!q->partial && !q->refused)
+		return false;
+	if (q->command == COMMAND_HOLDERS)
+		return !lock || !lock->grant_count;
+	return q->command == COMMAND_QUEUE && (!lock || !lock->request_count);
 }
 
 void query_reply(struct query *q)
@@ -440,6 +454,11 @@ void query_reply(struct query *q)
 	lock = lock_of(q);
 	if (q->command == COMMAND_LEADER) {
 		reply_leader(q, lock);
+		return;
+	}
+	if (says_nothing(q, lock)) {
+		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show the lock's directory"
+									    : "ZooKeeper cannot be asked what other hosts do");
 		return;
 	}
 	begin = client_reply_begin(q->client);

@@ -38,7 +38,25 @@ static size_t conn_unwritten(const struct conn *c)
 
 static bool conn_may_parse(const struct conn *c)
 {
-	return !c->waiting && !c->closing && !c->dead && conn_unwritten(c) < c->env->output_bytes / 2;
+	size_t unwritten = conn_unwritten(c);
+
+	if (c->waiting || c->closing || c->dead)
+		return false;
+	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
+}
+
+static void conn_queue(struct conn *c, struct slice text)
+{
+	bytes_slice(&c->out, text);
+	c->env->unwritten += text.len;
+}
+
+static void conn_drop_output(struct conn *c)
+{
+	c->env->unwritten -= conn_unwritten(c);
+	bytes_free(&c->out);
+	c->written = 0;
+	c->pushed = 0;
 }
 
 /*
@@ -100,7 +118,7 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
 	bytes_free(&c->in);
-	bytes_free(&c->out);
+	conn_drop_output(c);
 	close(c->fd);
 	mem_free(c);
 }
@@ -117,7 +135,7 @@ void conn_reply(struct conn *c, struct slice text)
 {
 	if (c->dead || c->closing)
 		return;
-	bytes_slice(&c->out, text);
+	conn_queue(c, text);
 	conn_set_dirty(c);
 	if (!c->waiting)
 		return;
@@ -137,7 +155,7 @@ void conn_push(struct conn *c, struct slice text)
 		conn_die(c);
 		return;
 	}
-	bytes_slice(&c->out, text);
+	conn_queue(c, text);
 	conn_set_dirty(c);
 }
 
@@ -152,12 +170,14 @@ void conn_close(struct conn *c)
 
 static void conn_broken(struct conn *c)
 {
-	struct bytes sentence = { 0 };
+	struct bytes sentence = { 0 }, text = { 0 };
 
 	bytes_text(&sentence, "Protocol error: ");
 	bytes_text(&sentence, c->reader.error);
-	resp_error(&c->out, ERROR_ERR, bytes_view(&sentence));
+	resp_error(&text, ERROR_ERR, bytes_view(&sentence));
+	conn_queue(c, bytes_view(&text));
 	bytes_free(&sentence);
+	bytes_free(&text);
 	conn_close(c);
 }
 
@@ -317,9 +337,7 @@ static void conn_output(void *arg, int fd, unsigned int what)
 
 static void conn_written(struct conn *c)
 {
-	bytes_free(&c->out);
-	c->written = 0;
-	c->pushed = 0;
+	conn_drop_output(c);
 	if (c->closing) {
 		conn_die(c);
 		return;
@@ -333,6 +351,7 @@ static void conn_sent(struct conn *c, size_t sent)
 	size_t left;
 
 	c->written += sent;
+	c->env->unwritten -= sent;
 	left = conn_unwritten(c);
 	if (c->pushed > left)
 		c->pushed = left;

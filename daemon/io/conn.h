@@ -10,7 +10,8 @@
  *     dead      to be freed when the turn settles         no    EVENT_CLIENT_GONE
  *
  * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once,
- * whatever of its input is unread. While too much output is unread nothing more is parsed.
+ * whatever of its input is unread. While too much output is unread nothing more is parsed: of one connection half its
+ * limit, and of all that leave something unread together CONN_UNWRITTEN_MAX.
  *
  * Buffers are this connection's only while there is something in them: an idle one costs its struct.
  */
@@ -27,12 +28,13 @@
 struct loop;
 struct watch;
 
-enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536 };
+enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536, CONN_UNWRITTEN_MAX = 64 << 20 };
 
 /* What the connections of a server share. */
 struct conn_env {
 	struct loop *loop;
 	size_t request_bytes, request_args, output_bytes;
+	size_t unwritten; /* bytes of all connections */
 	struct log_rate rate_overflow;
 	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
 	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */

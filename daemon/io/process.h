@@ -25,3 +25,5 @@ int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret);
 bool process_lives(pid_t pid, uint64_t start);
 /* The namespace that the numbers are of; 0: unknown. */
 uint64_t process_namespace(void);
+/* The namespace that instants are of; 0: unknown, or there is only one. */
+uint64_t process_clock(void);

@@ -39,6 +39,7 @@ struct file {
 	uint32_t magic, version;
 	uint64_t namespace; /* of the process numbers */
 	uint64_t device, inode; /* its own: in a copy they are another file's */
+	uint64_t clock; /* what the instants are of */
 	uint64_t writer_start;
 	uint32_t writer, unused; /* the daemon */
 	uint32_t holder_count, present; /* which of the two sessions */
@@ -132,7 +133,7 @@ static struct file *read_whole(int fd, const char **ret_why)
 /* The earlier daemon's file, locked; *ret_old is NULL when there is nothing to go by. -EBUSY or the descriptor, -1: none. */
 static int open_old(int dir_fd, struct file **ret_old)
 {
-	int fd = openat(dir_fd, "saved", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(dir_fd, "saved", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	const char *why = NULL;
 
 	*ret_old = NULL;
@@ -140,9 +141,12 @@ static int open_old(int dir_fd, struct file **ret_old)
 		return -1;
 	if (fd < 0) {
 		why = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
-	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		close(fd);
-		return -EBUSY;
+	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno == EWOULDBLOCK) {
+			close(fd);
+			return -EBUSY;
+		}
+		why = "it cannot be locked";
 	} else {
 		*ret_old = read_whole(fd, &why);
 	}
@@ -191,41 +195,44 @@ static void keep_holders(struct saved *s, const struct file *old)
 			s->held[s->held_count++] = old->holder[i];
 }
 
-/* A proof never reaches further than the timeout: an instant beyond that is of another clock. */
-static int64_t not_before(const struct file_session *session, int64_t now_ns)
+/* A proof never reaches further than the timeout. An instant of another clock says nothing, or one beyond that. */
+static int64_t not_before(const struct file *f, const struct file_session *session, int64_t now_ns)
 {
-	if (session->timeout_ns > 0 && session->safe_until_ns - session->timeout_ns > now_ns)
-		return now_ns + session->timeout_ns;
-	return session->safe_until_ns;
+	bool strange = f->clock != process_clock() || session->safe_until_ns - session->timeout_ns > now_ns;
+
+	return strange && session->timeout_ns > 0 ? now_ns + session->timeout_ns : session->safe_until_ns;
 }
 
 /*
- * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. What was
- * told before the host started again nobody remembers.
+ * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. So may that
+ * of another boot, with a copy of its disk; and a boot takes longer than a session.
  */
+static const char *why_not_taken_over(const struct file *old, const struct saved_conf *conf)
+{
+	if (strcmp(old->host, conf->host) != 0)
+		return "it is of another zookeeper.host";
+	return strcmp(old->boot_id, conf->boot_id) != 0 ? "it is of another boot" : NULL;
+}
+
 static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
 {
 	const struct file_session *last = &old->session[old->present];
 	struct file_leftover left = { .id = last->id };
-	bool same_boot = strcmp(old->boot_id, conf->boot_id) == 0;
+	const char *why = why_not_taken_over(old, conf);
+	int64_t until_ns = not_before(old, last, conf->now_ns);
 
-	if (strcmp(old->host, conf->host) != 0) {
-		log_warning("what a daemon of the name \"%s\" saved is not used: its session is left to its timeout", old->host);
+	if (why) {
+		log_info("what an earlier daemon saved is not used: %s; its session is left to its timeout", why);
 		return;
 	}
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++) {
-		struct file_leftover earlier = old->leftover[i];
-
-		if (!same_boot)
-			earlier.not_before_ns = 0;
-		add_leftover(s->file, &earlier);
-	}
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		add_leftover(s->file, &old->leftover[i]);
 	memcpy(left.password, last->password, sizeof(left.password));
-	if (same_boot && last->id && last->safe_until_ns > conf->now_ns) {
+	if (last->id && until_ns > conf->now_ns) {
 		keep_holders(s, old);
 		if (held_live(s)) {
 			s->held_session = last->id;
-			left.not_before_ns = not_before(last, conf->now_ns);
+			left.not_before_ns = until_ns;
 		}
 	}
 	add_leftover(s->file, &left);
@@ -264,6 +271,7 @@ static void sign(struct saved *s)
 		s->file->inode = st.st_ino;
 	}
 	s->file->namespace = process_namespace();
+	s->file->clock = process_clock();
 	s->file->writer = (uint32_t)getpid();
 	if (process_read(getpid(), text, &self) == 0)
 		s->file->writer_start = self.start;

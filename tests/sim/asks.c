@@ -536,7 +536,7 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (a->command == COMMAND_HOSTS && reply_begins(reply, "-UNAVAILABLE"))
+	if (a->command != COMMAND_WHY && reply_begins(reply, "-UNAVAILABLE"))
 		return;
 	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
 		bad_reply(c, a, reply, "it always has an answer");

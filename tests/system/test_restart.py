@@ -54,7 +54,7 @@ sys.stdin.read()
 class Saved:
     """<rundir>/saved, as daemon/io/saved.c writes it."""
 
-    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 48, 52, 56, 120, 376, 456, 616
+    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 56, 60, 64, 128, 384, 464, 624
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.dir, "saved")
@@ -404,28 +404,17 @@ def test_what_cannot_be_gone_by_is_told_and_replaced(own_zk, daemons, clients, s
     wait_announced(d)
 
 
-def test_a_boot_ends_every_holder(daemons, zk, root, clients):
-    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
-    clients(alpha).call("LOCK", "a")
-    (b,) = others_wait(beta, clients, "a")
-    began = time.monotonic()
-    alpha.kill()
-    Saved(alpha).write(Saved.BOOT_ID, b"another")
-    alpha.start()
-    assert isinstance(b.reply(), int)
-    assert time.monotonic() - began < AT_ONCE
-
-
-def test_the_session_of_another_name_is_left_alone(own_zk, daemons, clients):
+@pytest.mark.parametrize("at, other", [("HOST", b"gamma\0"), ("BOOT_ID", b"another\0")])
+def test_the_session_of_another_name_or_boot_is_left_alone(own_zk, daemons, clients, at, other):
     """The directory may be a copy, and the original's daemon alive."""
     zk = own_zk(tick_ms=FAST_TICK_MS)
     d = daemons(zk, **FAST, host="alpha")
     left = session_id(d)
     d.kill()
-    Saved(d).write(Saved.HOST, b"gamma\0")
+    Saved(d).write(getattr(Saved, at), other)
     d.start()
     assert left in zk.sessions() and Saved(d).leftovers() == []
-    assert "gamma" in d.log()
+    assert "is not used: it is of another" in d.log()
 
 
 # ---- two of them ----

@@ -25,7 +25,7 @@ struct fixture *fixture_new(bool standalone)
 		.limits = { .clients = 64, .clients_per_uid = 64, .locks = 100, .requests_per_lock = 10, .requests_per_client = 20,
 			    .requests_per_uid = 20,
 			    .grants_per_client = 5, .grants_per_uid = 50, .events_per_client = 8,
-			    .session_path_bytes = 10000 },
+			    .output_bytes = 1 << 20, .session_path_bytes = 10000 },
 	};
 	f->now_ns = 1000000 * MS;
 	return f;

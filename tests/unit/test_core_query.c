@@ -138,13 +138,65 @@ static void without_a_connection_the_answer_tells_what_is_known_here(void **stat
 	fixture_ask(f, 0, "HOLDERS a");
 	fixture_ask(f, 1, "HOSTS");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_expect(f, 0, "*0");
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
 	fixture_expect(f, 1, "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
-	fixture_say(f, 0, "QUEUE a", "*0");
+	fixture_say(f, 0, "QUEUE a", "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
 	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
 	fixture_say(f, 0, "WHY a",
 		    "*14 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
 		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+}
+
+static void what_zookeeper_refuses_is_said(void **state)
+{
+	struct fixture *f = *state;
+
+	/* One contender that may not be read is a contender all the same. */
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 0, "*1 *28 $4 host $0  $6 client :0 $4 name $0  $3 pid :0 $3 uid :0 $7 command $0  "
+		    "$4 mode $9 exclusive $5 depth :0 $5 token :0 $7 held_ms :-1 $6 age_ms :0 "
+		    "$5 znode $58 _c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003 $8 lease_ms $-1 $4 data $0");
+	fixture_ask(f, 0, "HOLDERS a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to show the lock's directory");
+}
+
+/* 2^63 is no time of any clock. */
+static void numbers_of_others_are_not_believed(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "WHY a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\npid=42\nsince=-9223372036854775808\nwritten=9223372036854775807\n");
+	assert_non_null(memmem(f->replies[0].data, f->replies[0].len, "held by host beta, pid 42 ()\r\n", 30));
+	bytes_clear(&f->replies[0]);
+}
+
+static void few_ask_at_a_time_and_data_are_cut(void **state)
+{
+	struct fixture *f = *state;
+	static char data[100000];
+
+	memset(data, 'x', sizeof(data) - 1);
+	memcpy(data, "1\nhost=beta\n", 12);
+	for (uint32_t conn = 4; conn < 4 + QUERY_ACTIVE_MAX + 1; conn++) {
+		fixture_connect(f, conn);
+		fixture_ask(f, conn, "HOLDERS a");
+	}
+	assert_int_equal(f->end_op - f->first_op, QUERY_ACTIVE_MAX);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_expect(f, 4, "*0");
+	assert_int_equal(f->end_op - f->first_op, QUERY_ACTIVE_MAX);
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	for (int i = 0; i < QUERY_ACTIVE_MAX - 1; i++)
+		fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_GET, first);
+	fixture_answer_get(f, 70, 9, data);
+	assert_true(f->replies[5].len < 1000);
+	fixture_no_op(f);
 }
 
 static void a_client_may_go_while_it_asks(void **state)
@@ -276,6 +328,9 @@ int main(void)
 		TEST(the_queue_is_that_of_all_hosts),
 		TEST(an_exclusive_holder_here_is_told_without_asking),
 		TEST(without_a_connection_the_answer_tells_what_is_known_here),
+		TEST(what_zookeeper_refuses_is_said),
+		TEST(numbers_of_others_are_not_believed),
+		TEST(few_ask_at_a_time_and_data_are_cut),
 		TEST(a_client_may_go_while_it_asks),
 		TEST(hosts_are_listed_with_what_they_announce),
 		TEST(at_most_so_many_are_read_and_few_at_a_time),

@@ -255,17 +255,16 @@ static void an_ended_session_is_not_left(void **state)
 	saved_close(s);
 }
 
-static void a_boot_ends_every_holder(void **state)
+/* It may have come here with a copy of a disk, from a host whose daemon lives. */
+static void another_boot_is_nobodys_predecessor(void **state)
 {
 	struct saved *s;
 
 	(void)state;
 	daemon_dies(1, getpid(), own_start());
-	daemon_dies(2, getpid(), own_start());
 	conf.boot_id = "another";
 	s = opened();
-	left_is(s, 0, 1, 0);
-	left_is(s, 1, 2, 0);
+	assert_int_equal(left_count(s), 0);
 	saved_close(s);
 }
 
@@ -501,7 +500,7 @@ int main(void)
 		TEST(what_is_freed_or_over_stays_so),
 		TEST(the_oldest_of_too_many_is_forgotten),
 		TEST(an_ended_session_is_not_left),
-		TEST(a_boot_ends_every_holder),
+		TEST(another_boot_is_nobodys_predecessor),
 		TEST(another_name_is_nobodys_predecessor),
 		TEST(it_is_one_daemons_at_a_time),
 		TEST(of_every_length_only_the_whole_is_gone_by),
