@@ -364,5 +364,5 @@ MUTANTS = [
         (OBSERVE, "bool news = !o->told || o->token != o->lock->observation.token;", "bool news = true;")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
         (DIRECTORY, "(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
-         "d->state == DIRECTORY_UNKNOWN && lock->claim")], 3000),
+         "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
 ]
