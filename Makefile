@@ -33,9 +33,10 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
-CORE = effect.c broker.c user.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c claim.c \
-	directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c session.c \
-	trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c election.c observe.c
+CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c \
+	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c \
+	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
+	election.c observe.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
@@ -45,15 +46,15 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 # Unit tests that link the pure parts only, those over a whole core, those that need base (and inih), and those of
 # adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_claim.c \
-	test_core_flavour.c test_core_election.c test_core_query.c test_core_audit.c test_core_revoke.c \
+UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
+	test_core_claim.c test_core_flavour.c test_core_election.c test_core_query.c test_core_audit.c test_core_revoke.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c forced.c faults.c foreign.c \
-	sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c deadlocks.c several.c forced.c \
+	faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_zookeeper.c
 BENCH_NULL = null.c
@@ -304,8 +305,9 @@ mutants: ## break the rules one by one; the simulator must notice each
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
+# One worker more than cores: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $(shell nproc) tests/torture tests/system
+	@$(PYTEST) -n $$(($(shell nproc) + 1)) tests/torture tests/system
 
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \

@@ -43,7 +43,8 @@ enum lb_result {
 	LB_TAKEN,       /* not granted in time: somebody else holds the lock */
 	LB_LOST,        /* the grant is void: the session was lost, somebody deleted its znode, or its lease ran out */
 	LB_NOTHELD,     /* this handle does not hold that lock */
-	LB_DEADLOCK,    /* granting this could never happen: an upgrade of what this handle holds shared */
+	LB_DEADLOCK,    /* granting this could never happen: an upgrade of what this handle holds shared,
+	                 * or a circle of waits among clients of this host */
 	LB_BADNAME,     /* not a lock name: 1..512 bytes of UTF-8, no control characters, not "." or ".." */
 	LB_LIMIT,       /* a limit of the daemon is reached */
 	LB_DENIED,      /* not allowed for this user */

@@ -192,6 +192,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.linger_ns = c->linger_ms * CLOCK_NS_PER_MS,
 		.handoff_max = c->handoff_max,
 		.handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS,
+		.deadlock_detection = c->deadlock_detection,
 		.grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS,
 		.stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS,
 		.limits = {

@@ -6,4 +6,4 @@
 /* A year, of WAIT, LEASE and RENEW: beyond it is a mistake, and the arithmetic of instants stays far from its ends. */
 #define LIMIT_MS_MAX (INT64_C(365) * 86400 * 1000)
 
-enum { LIMIT_DATA_BYTES_MAX = 512 };
+enum { LIMIT_DATA_BYTES_MAX = 512, LIMIT_NAMES_MAX = 64 /* of one MLOCK */ };

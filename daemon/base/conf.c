@@ -56,6 +56,8 @@ static const struct conf_key keys[] = {
 	NUMBER("locks", handoff_ms, "100", 0, 60000, "And for how long such a row may go on."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
+	NUMBER("locks", deadlock_detection, "1", 0, 1,
+	       "Refuse a lock that clients of this host would wait for in a circle; 0: off."),
 
 	NUMBER("limits", clients, "10000", 1, 1000000, "Connections."),
 	NUMBER("limits", clients_per_uid, "9000", 1, 1000000, "Connections of one user."),

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command.h"
+#include "core/multi.h"
 #include "core/query.h"
 #include "core/quota.h"
 #include "core/state.h"
@@ -28,10 +29,12 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->later);
 	TAILQ_INIT(&b->closing);
 	TAILQ_INIT(&b->queries);
+	TAILQ_INIT(&b->multis);
 	TAILQ_INIT(&b->demands);
 	TAILQ_INIT(&b->letters);
 	mail_init(b);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
+	map_init(&b->owners, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	session_init(b);
@@ -76,6 +79,7 @@ void broker_free(struct broker *b)
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
 	map_deinit(&b->users);
+	map_deinit(&b->owners);
 	map_deinit(&b->names);
 	map_deinit(&b->paths);
 	mem_free(b->conns);
@@ -96,7 +100,7 @@ void broker_log_end(struct broker *b, enum effect_level level, size_t begin)
 	e->text = text;
 }
 
-void broker_settle(struct broker *b)
+static void settle_locks(struct broker *b)
 {
 	struct lock *lock;
 
@@ -107,6 +111,13 @@ void broker_settle(struct broker *b)
 		quota_recount(lock);
 		lock_rest(lock);
 	}
+}
+
+void broker_settle(struct broker *b)
+{
+	do
+		settle_locks(b);
+	while (multi_continue(b));
 }
 
 void broker_later(struct lock *lock)
@@ -452,7 +463,7 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->dirty));
+	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->multis));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += quota_watches(lock);
@@ -475,6 +486,8 @@ void broker_check(const struct broker *b)
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		assert(b->conns[c->conn] == c);
 		assert(c->is_holder == (n > n_lost));
+		assert(!c->owner || c->owner->uid == c->uid);
+		assert(!c->multi || (c->request && c->multi->client == c && c->multi->state == MULTI_TAKING));
 		clients++;
 		held += n;
 		waiting += n_requests;
@@ -494,6 +507,6 @@ void broker_check(const struct broker *b)
 
 bool broker_quiet(const struct broker *b)
 {
-	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->request_count && !b->grant_count &&
-	       !b->claim_count && !b->letter_count;
+	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->owners.count && !b->request_count &&
+	       !b->grant_count && !b->claim_count && !b->letter_count;
 }

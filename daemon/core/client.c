@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/multi.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -115,6 +116,8 @@ void client_release_all(struct client *c)
 	drop_events(c);
 	while ((o = TAILQ_FIRST(&c->observers)))
 		observe_end(o);
+	if (c->multi)
+		multi_free(c->multi);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
 	if (c->query)
@@ -139,6 +142,7 @@ void client_gone(struct client *c)
 	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
+	owner_leave(c);
 	user_leave(b, c->user);
 	bytes_free(&c->comm);
 	bytes_free(&c->name);
@@ -152,6 +156,8 @@ void client_half_closed(struct client *c)
 	struct request *r;
 
 	c->half_closed = true;
+	if (c->multi)
+		multi_hurry(c->multi);
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (!r->expired)
 			request_expire(r);
@@ -256,6 +262,15 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 
 	resp_error(client_out(c), code, slice_of(sentence));
 	client_reply_end(c, begin);
+}
+
+void client_reply_refusal(struct client *c, struct refusal *no)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
+	client_reply_end(c, begin);
+	bytes_free(&no->sentence);
 }
 
 /* ---- events ---- */
@@ -410,6 +425,9 @@ void client_grants_changed(struct client *c)
 void client_tell_lost(struct client *c, struct grant *g)
 {
 	client_grants_changed(c);
+	/* It was not told of the grant either. */
+	if (c->multi && multi_lost(c->multi, g))
+		return;
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {

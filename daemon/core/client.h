@@ -14,6 +14,7 @@
 #include "base/queue.h"
 #include "core/client_event.h"
 #include "core/lock.h"
+#include "core/owner.h"
 #include "core/user.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
@@ -36,9 +37,12 @@ struct client {
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	bool asking;              /* a request is not answered yet */
 	struct user *user;
+	struct owner *owner;      /* NULL: it is one by itself */
+	TAILQ_ENTRY(client) owner_link; /* owner->clients */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	struct request *request;  /* the LOCK that waits, one of: */
+	struct multi *multi;      /* the MLOCK that waits */
+	struct request *request;  /* its present one, or the LOCK that waits; one of: */
 	struct request_list requests;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
@@ -74,6 +78,9 @@ void client_reply_integer(struct client *c, int64_t value);
 void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
+
+/* Frees its sentence. */
+void client_reply_refusal(struct client *c, struct refusal *no);
 
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/multi.h"
 #include "core/options.h"
 #include "core/query.h"
 #include "core/quota.h"
@@ -14,7 +15,7 @@
 
 static const int64_t NS_PER_MS = 1000000;
 
-static bool valid_name(struct client *c, struct slice name)
+bool command_valid_name(struct client *c, struct slice name)
 {
 	if (!name_valid(name)) {
 		client_reply_error(c, ERROR_BADNAME,
@@ -31,12 +32,6 @@ static bool valid_name(struct client *c, struct slice name)
 /* ---- locks ---- */
 
 enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
-
-static void limit(struct client *c, const char *why)
-{
-	c->broker->stats.limits_total++;
-	client_reply_error(c, ERROR_LIMIT, why);
-}
 
 /* The reply tells that the grant was lost, and so it is done with. `else_told` is what a lost session is told by. */
 static void lost(struct client *c, struct grant *g, const char *else_told)
@@ -71,29 +66,12 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 /* Nothing of the lock is this client's yet. */
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
-	struct broker *b = c->broker;
-	struct lock *lock;
-	const char *why;
+	struct refusal no = { 0 };
 
-	if (b->stopping) {
-		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-		return;
-	}
-	if (!client_may_ask(c, &why)) {
-		limit(c, why);
-		return;
-	}
-	lock = lock_find(b, name, true);
-	if (!lock) {
-		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if (lock->request_count >= b->conf->limits.requests_per_lock) {
-		limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
-	} else {
-		lock_become(lock, terms->kind);
-		if (terms->queued)
-			client_reply_status(c, "QUEUED");
-		request_new(lock, c, terms);
-	}
+	if (!request_ask(c, name, terms, &no))
+		client_reply_refusal(c, &no);
+	else if (terms->queued)
+		client_reply_status(c, "QUEUED");
 }
 
 /* False when that was answered: the name is in use as another kind, here. */
@@ -116,7 +94,7 @@ static void do_lock(const struct request_words *w, enum command command)
 	struct lock *lock;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o) ||
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o) ||
 	    !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
@@ -145,7 +123,7 @@ static void do_cancel(const struct request_words *w)
 	struct client *c = w->client;
 	struct request *r;
 
-	if (!valid_name(c, w->argv[1]))
+	if (!command_valid_name(c, w->argv[1]))
 		return;
 	r = waits_for(c, w->argv[1]);
 	if (r) {
@@ -186,7 +164,7 @@ static void do_unlock(const struct request_words *w)
 	struct grant *g;
 	int64_t depth;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o) ||
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o) ||
 	    !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was released",
@@ -209,7 +187,7 @@ static void do_renew(const struct request_words *w)
 	struct grant *g;
 	int64_t lease_ns;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
+	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o) || !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was renewed",
@@ -226,7 +204,7 @@ static void do_downgrade(const struct request_words *w)
 	struct client *c = w->client;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_LOCK))
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
 	if (!g)
@@ -248,7 +226,7 @@ static void do_valid(const struct request_words *w)
 	struct grant *g;
 	int64_t left_ns = 0;
 
-	if (!valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
 	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
@@ -263,7 +241,7 @@ static void do_query(const struct request_words *w, enum command command)
 {
 	if (command == COMMAND_HOSTS)
 		query_hosts(w->client);
-	else if (valid_name(w->client, w->argv[1]))
+	else if (command_valid_name(w->client, w->argv[1]))
 		query_lock(w->client, command, w->argv[1]);
 }
 
@@ -271,7 +249,7 @@ static void do_revoke(const struct request_words *w)
 {
 	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
 
-	if (!valid_name(w->client, w->argv[1]))
+	if (!command_valid_name(w->client, w->argv[1]))
 		return;
 	if (!revoke_reason_valid(reason))
 		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
@@ -285,7 +263,7 @@ static void do_forceunlock(const struct request_words *w)
 
 	if (c->uid != 0 && c->uid != c->broker->conf->uid)
 		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
-	else if (valid_name(c, w->argv[1]))
+	else if (command_valid_name(c, w->argv[1]))
 		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
 }
 
@@ -314,7 +292,7 @@ static void do_campaign(const struct request_words *w)
 	struct options o;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]) ||
+	if (!command_valid_name(c, w->argv[1]) ||
 	    !options_parse(w, COMMAND_CAMPAIGN, 2, OPTION_WAIT | OPTION_DATA | OPTION_ENQUEUE, &o))
 		return;
 	if (!(o.given & OPTION_DATA)) {
@@ -343,7 +321,7 @@ static void do_resign(const struct request_words *w)
 	struct request *r;
 	struct grant *g;
 
-	if (!valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
 		return;
 	r = waits_for(c, w->argv[1]);
 	if (r) {
@@ -358,6 +336,12 @@ static void do_resign(const struct request_words *w)
 	grant_end(g);
 	broker_settle(c->broker);
 	client_reply_integer(c, 1);
+}
+
+static void limit(struct client *c, const char *why)
+{
+	c->broker->stats.limits_total++;
+	client_reply_error(c, ERROR_LIMIT, why);
 }
 
 static void observe(struct client *c, struct slice name)
@@ -397,7 +381,7 @@ static void do_observe(const struct request_words *w)
 {
 	struct client *c = w->client;
 
-	if (!valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
 		return;
 	if (find_observer(c, w->argv[1]))
 		client_reply_status(c, "OK");
@@ -410,7 +394,7 @@ static void do_unobserve(const struct request_words *w)
 	struct client *c = w->client;
 	struct observer *o;
 
-	if (!valid_name(c, w->argv[1]))
+	if (!command_valid_name(c, w->argv[1]))
 		return;
 	o = find_observer(c, w->argv[1]);
 	if (o)
@@ -430,7 +414,7 @@ static void do_election(const struct request_words *w, enum command command)
 		do_observe(w);
 	else if (command == COMMAND_UNOBSERVE)
 		do_unobserve(w);
-	else if (valid_name(c, w->argv[1]) && of_kind(c, w->argv[1], KIND_ELECTION))
+	else if (command_valid_name(c, w->argv[1]) && of_kind(c, w->argv[1], KIND_ELECTION))
 		query_lock(c, command, w->argv[1]);
 }
 
@@ -442,6 +426,12 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_LOCK:
 	case COMMAND_ENQUEUE:
 		do_lock(w, command);
+		break;
+	case COMMAND_MLOCK:
+		multi_lock(w);
+		break;
+	case COMMAND_MUNLOCK:
+		multi_unlock(w);
 		break;
 	case COMMAND_CANCEL:
 		do_cancel(w);

@@ -284,6 +284,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));
+	word(out, " owner=", c->owner ? bytes_view(&c->owner->name) : SLICE(""));
 	bytes_text(out, "\n");
 }
 

@@ -65,13 +65,18 @@ static bool valid_label(struct slice s)
 	return true;
 }
 
+static void refuse_label(struct client *c)
+{
+	client_reply_error(c, ERROR_ERR, "names are at most 64 printable ASCII characters without spaces");
+}
+
 static bool set_label(struct client *c, struct bytes *to, struct slice value)
 {
 	if (valid_label(value)) {
 		set(to, value);
 		return true;
 	}
-	client_reply_error(c, ERROR_ERR, "names are at most 64 printable ASCII characters without spaces");
+	refuse_label(c);
 	return false;
 }
 
@@ -178,8 +183,7 @@ static void client_unblock(const struct request_words *w)
 	}
 	other = client_by_id(c->broker, (uint64_t)id);
 	if (other && other->request) {
-		request_end(other->request);
-		client_reply_nil(other);
+		request_time_out(other->request);
 	} else if (other && other->events_waiting) {
 		client_events_end(other);
 	} else if (other && other->auditing) {
@@ -191,17 +195,31 @@ static void client_unblock(const struct request_words *w)
 	client_reply_integer(c, done);
 }
 
+static void set_owner(struct client *c, struct slice name)
+{
+	if (!valid_label(name))
+		refuse_label(c);
+	else if (owner_join(c, name))
+		client_reply_status(c, "OK");
+	else
+		client_reply_error(c, ERROR_ERR, "OWNER is said while nothing is held or waited for");
+}
+
 static void client_setinfo(const struct request_words *w)
 {
 	struct client *c = w->client;
 	struct bytes *to = NULL;
 
+	if (w->argc == 4 && slice_is(w->argv[2], "OWNER")) {
+		set_owner(c, w->argv[3]);
+		return;
+	}
 	if (w->argc == 4 && slice_is(w->argv[2], "LIB-NAME"))
 		to = &c->lib_name;
 	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
 		to = &c->lib_version;
 	if (!to)
-		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME or LIB-VER and a value");
+		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER or OWNER and a value");
 	else if (set_label(c, to, w->argv[3]))
 		client_reply_status(c, "OK");
 }
@@ -329,6 +347,7 @@ void redis_command(const struct request_words *w)
 void redis_reset(struct client *c)
 {
 	client_release_all(c);
+	owner_leave(c);
 	broker_settle(c->broker);
 	c->version = 2;
 	bytes_clear(&c->name);

@@ -3,6 +3,8 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/deadlock.h"
+#include "core/multi.h"
 #include "core/state.h"
 
 /* Once a wait has run out, a part of T for the answer that tells whether the lock is taken. */
@@ -44,6 +46,46 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	else if (terms->wait_ns > 0)
 		heap_set(&b->timers, &r->timer, b->now_ns + terms->wait_ns);
 	lock_touch(lock);
+}
+
+static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
+{
+	ret->code = code;
+	bytes_text(&ret->sentence, sentence);
+	return false;
+}
+
+static bool refuse_limit(struct broker *b, struct refusal *ret, const char *sentence)
+{
+	b->stats.limits_total++;
+	return refuse(ret, ERROR_LIMIT, sentence);
+}
+
+bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
+{
+	struct broker *b = client->broker;
+	struct lock *lock;
+	const char *why;
+
+	if (b->stopping)
+		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
+	if (!client_may_ask(client, &why))
+		return refuse_limit(b, ret, why);
+	lock = lock_find(b, name, true);
+	if (!lock)
+		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
+	if (lock->request_count >= b->conf->limits.requests_per_lock)
+		return refuse_limit(b, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	if (!lock_may_be(lock, terms->kind))
+		return refuse(ret, ERROR_MISMATCH, "that name is a lock of another kind");
+	/* What blocks nobody, and a try, does not wait. */
+	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms->mode, &ret->sentence)) {
+		ret->code = ERROR_DEADLOCK;
+		return false;
+	}
+	lock_become(lock, terms->kind);
+	request_new(lock, client, terms);
+	return true;
 }
 
 /* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
@@ -90,6 +132,8 @@ void request_grant(struct request *r, int64_t token)
 	request_end(r);
 	if (queued)
 		client_tell_granted(client, bytes_view(&lock->name), token);
+	else if (client->multi)
+		multi_granted(client->multi);
 	else
 		client_reply_integer(client, token);
 }
@@ -103,6 +147,8 @@ void request_time_out(struct request *r)
 	request_end(r);
 	if (queued)
 		client_tell_timeout(client, bytes_view(&lock->name));
+	else if (client->multi)
+		multi_timed_out(client->multi);
 	else
 		client_reply_nil(client);
 }
@@ -118,6 +164,8 @@ void request_fail(struct request *r, enum error_code code, const char *sentence)
 	request_end(r);
 	if (queued)
 		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
+	else if (client->multi)
+		multi_failed(client->multi, code, sentence);
 	else
 		client_reply_error(client, code, sentence);
 }

@@ -39,6 +39,12 @@ struct request_terms {
 	struct slice data; /* borrowed; may be empty */
 };
 
+/* Why it is not even asked. */
+struct refusal {
+	enum error_code code;
+	struct bytes sentence;
+};
+
 struct request {
 	struct client *client;
 	struct lock *lock;
@@ -47,6 +53,7 @@ struct request {
 	enum mode mode;
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
+	uint64_t search;      /* the last that met it (deadlock.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;
@@ -56,6 +63,8 @@ struct request {
 
 TAILQ_HEAD(request_list, request);
 
+/* Queues one, of a client that neither holds that lock nor waits for it. False: refused, and why. */
+bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
 /* Queues one. */
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
 /* The client's request for the lock; NULL. */

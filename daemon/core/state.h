@@ -26,6 +26,7 @@ enum timer_kind {
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
+TAILQ_HEAD(multi_list, multi);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -43,14 +44,15 @@ struct broker {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct query_list queries;
-	uint64_t last_query;
+	struct multi_list multis; /* to be gone on with */
+	uint64_t last_query, last_search;
 	struct demand_list demands;
 	uint64_t last_demand;
 	struct mail mail;
 	struct letter_list letters;
 	size_t letter_count;
 	uint64_t last_letter;
-	struct map users;
+	struct map users, owners;
 
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock_list locks_used, locks_idle, dirty, later;

@@ -5,16 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15 };
+enum { SHARED_PERCENT = 45, DOWNGRADE_PERCENT = 15, OWNERS = 2 };
 
 static struct ask ask_of(enum command command, int lock)
 {
-	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1 };
+	return (struct ask){ .command = command, .lock = lock, .wait_ms = -1, .target = -1, .owner = -1 };
 }
 
 static bool is_request(enum command command)
 {
-	return command == COMMAND_LOCK || command == COMMAND_ENQUEUE;
+	return command == COMMAND_LOCK || command == COMMAND_ENQUEUE || command == COMMAND_MLOCK;
 }
 
 static bool takes_token(enum command command)
@@ -26,7 +26,7 @@ static bool takes_token(enum command command)
  * Under RESP2 the end of a queued wait is known late, and how a LOCK or UNLOCK of that name would be answered is not
  * known at all. Such a client asks for its events first.
  */
-static bool may_touch(const struct caller *c, int lock)
+bool ask_may_touch(const struct caller *c, int lock)
 {
 	return !c->enqueues_sent[lock] && !(c->wait[lock].on && (c->wait[lock].blind || c->hellos_sent));
 }
@@ -36,7 +36,7 @@ static int held_lock(struct caller *c)
 	int count = 0, found = -1, i;
 
 	for (i = 0; i < c->host->w->lock_count; i++)
-		if (c->holding[i].held && may_touch(c, i) && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
+		if (c->holding[i].held && ask_may_touch(c, i) && rng_below(&c->host->w->rng, (uint32_t)++count) == 0)
 			found = i;
 	return found;
 }
@@ -67,7 +67,13 @@ static int64_t lease_choose(struct world *w)
 	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
-/* Locks are waited for without a limit in one order only: clients must not make a deadlock of their own. */
+/* Between hosts nobody sees a deadlock. */
+bool ask_is_watched(const struct host *h)
+{
+	return h->conf.deadlock_detection && (h->conf.standalone || h->w->host_count == 1);
+}
+
+/* Where a deadlock could stay, locks are waited for without a limit in one order only. */
 static struct ask lock_ask(struct caller *c)
 {
 	struct world *w = c->host->w;
@@ -81,13 +87,15 @@ static struct ask lock_ask(struct caller *c)
 		a.wait_ms = rng_between(&w->rng, 1, 300);
 	else if (roll < 6)
 		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
-	if (a.wait_ms < 0 && (c->sent || a.lock <= highest_held(c)))
+	if (a.wait_ms < 0 && !ask_is_watched(c->host) && (c->sent || a.lock <= highest_held(c)))
 		a.wait_ms = rng_between(&w->rng, 1, 2000);
 	if (w->plain)
 		return a;
 	if (rng_percent(&w->rng, 20))
 		a.lease_ms = lease_choose(w);
-	if (!may_touch(c, a.lock))
+	if (rng_percent(&w->rng, 12) && several_choose(c, &a))
+		return a;
+	if (!ask_may_touch(c, a.lock))
 		a.command = COMMAND_CANCEL;
 	else if (rng_percent(&w->rng, 30))
 		a.command = COMMAND_ENQUEUE;
@@ -123,6 +131,10 @@ static struct ask unlock_ask(struct caller *c, int lock)
 
 static struct ask downgrade_or_unlock_ask(struct caller *c, int lock)
 {
+	struct ask a = ask_of(COMMAND_UNLOCK, lock);
+
+	if (!c->host->w->plain && rng_percent(&c->host->w->rng, 15) && several_choose_unlock(c, &a))
+		return a;
 	if (!c->host->w->quiet && rng_percent(&c->host->w->rng, c->holding[lock].shared ? 2 : DOWNGRADE_PERCENT))
 		return ask_of(COMMAND_DOWNGRADE, lock);
 	return unlock_ask(c, lock);
@@ -143,7 +155,7 @@ static struct ask other_ask(struct caller *c)
 	/* Now and then, and never in the worlds of one lock: what they show needs their time for it. */
 	if (a.command == COMMAND_PING && a.lock % 2 == 1)
 		a.command = COMMAND_AUDIT;
-	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !may_touch(c, a.lock))
+	if ((takes_token(a.command) || a.command == COMMAND_DOWNGRADE) && !ask_may_touch(c, a.lock))
 		a.command = COMMAND_CANCEL;
 	if (a.command == COMMAND_RENEW)
 		a.lease_ms = lease_choose(c->host->w);
@@ -157,6 +169,8 @@ static struct ask other_ask(struct caller *c)
 		c->host->w->forces[a.lock]++;
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
+	if (a.command == COMMAND_CLIENT && rng_percent(r, 30))
+		a.owner = (int)rng_below(r, OWNERS + 1);
 	return a;
 }
 
@@ -201,6 +215,12 @@ struct ask ask_choose(struct caller *c)
 		a.token = 3;
 		return a;
 	}
+	if (c->host->w->owners && !c->owner && lock < 0 && waited < 0 && rng_percent(r, 20)) {
+		struct ask a = ask_of(COMMAND_CLIENT, 0);
+
+		a.owner = 1 + (int)rng_below(r, OWNERS);
+		return a;
+	}
 	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
 		return wait_ask(c, waited);
 	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {
@@ -217,7 +237,7 @@ struct ask ask_choose(struct caller *c)
 	return other_ask(c);
 }
 
-static struct slice put_number(char **at, int64_t value)
+struct slice ask_put_number(char **at, int64_t value)
 {
 	char *begin = *at;
 
@@ -235,33 +255,40 @@ static bool names_lock(enum command command)
 
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
 {
+	static const char *const owners[OWNERS] = { "x", "y" };
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
-	if (w->election[a->lock] && (is_request(a->command) || a->command == COMMAND_UNLOCK))
+	if (w->election[a->lock] && !a->several && (is_request(a->command) || a->command == COMMAND_UNLOCK))
 		return elections_words(c, a, words, buffer);
 	words[n++] = slice_of(command_table[a->command].word);
-	if (names_lock(a->command))
+	if (a->several)
+		n += several_words(w, a, words + n, &buffer);
+	if (names_lock(a->command) && !a->several)
 		words[n++] = slice_of(w->lock_name[a->lock]);
 	if (a->command == COMMAND_RENEW)
-		words[n++] = put_number(&buffer, a->lease_ms);
+		words[n++] = ask_put_number(&buffer, a->lease_ms);
 	if (is_request(a->command) && a->shared && a->wait_ms % 2)
 		words[n++] = SLICE("SHARED");
-	if (a->command == COMMAND_CLIENT) {
+	if (a->command == COMMAND_CLIENT && a->owner >= 0) {
+		words[n++] = SLICE("SETINFO");
+		words[n++] = SLICE("OWNER");
+		words[n++] = a->owner ? slice_of(owners[a->owner - 1]) : (struct slice){ 0 };
+	} else if (a->command == COMMAND_CLIENT) {
 		words[n++] = SLICE("UNBLOCK");
-		words[n++] = put_number(&buffer, (int64_t)c->host->clients[a->target].id);
+		words[n++] = ask_put_number(&buffer, (int64_t)c->host->clients[a->target].id);
 	}
 	if (a->command == COMMAND_HELLO)
-		words[n++] = put_number(&buffer, a->token);
+		words[n++] = ask_put_number(&buffer, a->token);
 	if (is_request(a->command) && a->lease_ms) {
 		words[n++] = SLICE("LEASE");
-		words[n++] = put_number(&buffer, a->lease_ms);
+		words[n++] = ask_put_number(&buffer, a->lease_ms);
 	}
 	if ((is_request(a->command) || a->command == COMMAND_EVENTS) && a->wait_ms >= 0) {
 		words[n++] = SLICE("WAIT");
-		words[n++] = put_number(&buffer, a->wait_ms);
+		words[n++] = ask_put_number(&buffer, a->wait_ms);
 	}
-	if (is_request(a->command) && a->lease_ms % 2) {
+	if (is_request(a->command) && !a->several && a->lease_ms % 2) {
 		words[n++] = SLICE("DATA");
 		words[n++] = SLICE("d");
 	}
@@ -269,7 +296,7 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 		words[n++] = SLICE("shared");
 	if (takes_token(a->command) && a->token) {
 		words[n++] = SLICE("TOKEN");
-		words[n++] = put_number(&buffer, a->token);
+		words[n++] = ask_put_number(&buffer, a->token);
 	}
 	return n;
 }
@@ -282,14 +309,14 @@ static bool reply_integer(struct slice reply, int64_t *value)
 	return true;
 }
 
-static bool reply_begins(struct slice reply, const char *text)
+bool ask_reply_begins(struct slice reply, const char *text)
 {
 	size_t len = strlen(text);
 
 	return reply.len >= len && memcmp(reply.data, text, len) == 0;
 }
 
-static void bad_reply(struct caller *c, const struct ask *a, struct slice reply, const char *why)
+void ask_bad_reply(struct caller *c, const struct ask *a, struct slice reply, const char *why)
 {
 	world_fail(c->host->w, a->lock, "host %d client %u: %s %s: %s: %.*s", c->host->index, c->conn,
 		   command_table[a->command].word, c->host->w->lock_name[a->lock], why, (int)reply.len, reply.data);
@@ -331,7 +358,7 @@ static void loss_answered(struct caller *c, const struct ask *a, struct slice re
 	struct holding *g = &c->holding[a->lock];
 
 	if (!g->held || (!g->lost && !ask_unsure(g)))
-		bad_reply(c, a, reply, "nothing was lost");
+		ask_bad_reply(c, a, reply, "nothing was lost");
 	*g = (struct holding){ 0 };
 }
 
@@ -340,8 +367,12 @@ static void upgrade_answered(struct caller *c, const struct ask *a, struct slice
 {
 	const struct holding *g = &c->holding[a->lock];
 
+	if (a->command == COMMAND_LOCK && ask_reply_begins(reply, "-DEADLOCK this client waits for ")) {
+		deadlock_answered(c, a, reply);
+		return;
+	}
 	if (!g->held || g->lost || !g->shared || a->shared)
-		bad_reply(c, a, reply, "it does not wait for itself");
+		ask_bad_reply(c, a, reply, "it does not wait for itself");
 }
 
 /* -ERR: who waits for that name, or leads, asks again; and only then. */
@@ -350,8 +381,8 @@ static bool refused_rightly(const struct caller *c, const struct ask *a, struct 
 	const struct holding *g = &c->holding[a->lock];
 
 	if (c->host->w->election[a->lock] && g->held && (!g->lost || ask_unsure(g)))
-		return reply_begins(reply, "-ERR") || (ask_unsure(g) && reply_begins(reply, "-LOST"));
-	return c->wait[a->lock].on == reply_begins(reply, "-ERR");
+		return ask_reply_begins(reply, "-ERR") || (ask_unsure(g) && ask_reply_begins(reply, "-LOST"));
+	return c->wait[a->lock].on == ask_reply_begins(reply, "-ERR");
 }
 
 static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -361,31 +392,32 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 	int64_t token;
 
 	if (!refused_rightly(c, a, reply))
-		bad_reply(c, a, reply, "one request for each name");
+		ask_bad_reply(c, a, reply, "one request for each name");
 	if (reply.len && reply.data[0] != ':')
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
-	if (reply_begins(reply, "-DEADLOCK")) {
+	if (ask_reply_begins(reply, "-DEADLOCK")) {
 		upgrade_answered(c, a, reply);
 	} else if (reply_integer(reply, &token)) {
 		if (g->held && !g->lost && token == g->token) {
 			if (g->shared && !a->shared)
-				bad_reply(c, a, reply, "an upgrade");
+				ask_bad_reply(c, a, reply, "an upgrade");
 			ask_reentered(c, a);
 			return;
 		}
 		if (g->held)
-			bad_reply(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
+			ask_bad_reply(c, a, reply, g->lost ? "granted before the loss was told" : "another token than the grant's");
 		check_grant(c, a, token);
 		*g = ask_granted(c, a, token);
 		c->done = c->done || w->quiet;
-	} else if (reply_begins(reply, "-LOST")) {
+	} else if (ask_reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-LIMIT") && !reply_begins(reply, "-ERR")) {
-		bad_reply(c, a, reply, "no re-entry");
-	} else if (!reply_begins(reply, "$-1") && !reply_begins(reply, "_") && !reply_begins(reply, "-LIMIT") &&
-		   !reply_begins(reply, "-UNAVAILABLE") && !reply_begins(reply, "-DRAINING") &&
-		   !reply_begins(reply, "-MISMATCH") && !reply_begins(reply, "-ERR")) {
-		bad_reply(c, a, reply, "unexpected");
+	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-LIMIT") &&
+		   !ask_reply_begins(reply, "-ERR")) {
+		ask_bad_reply(c, a, reply, "no re-entry");
+	} else if (!ask_reply_begins(reply, "$-1") && !ask_reply_begins(reply, "_") && !ask_reply_begins(reply, "-LIMIT") &&
+		   !ask_reply_begins(reply, "-UNAVAILABLE") && !ask_reply_begins(reply, "-DRAINING") &&
+		   !ask_reply_begins(reply, "-MISMATCH") && !ask_reply_begins(reply, "-ERR")) {
+		ask_bad_reply(c, a, reply, "unexpected");
 	}
 }
 
@@ -395,24 +427,24 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 
 	c->enqueues_sent[a->lock]--;
 	if (!refused_rightly(c, a, reply))
-		bad_reply(c, a, reply, "one request for each name");
-	if (reply_begins(reply, "+QUEUED")) {
+		ask_bad_reply(c, a, reply, "one request for each name");
+	if (ask_reply_begins(reply, "+QUEUED")) {
 		if (g->held && g->lost)
-			bad_reply(c, a, reply, "queued before the loss was told");
+			ask_bad_reply(c, a, reply, "queued before the loss was told");
 		c->wait[a->lock] = (struct wait){ .on = true, .blind = c->protocol == 2, .ask = *a };
 		if (a->wait_ms == 0 || c->half_closed)
 			c->wait[a->lock].over_at = c->host->w->sched.now;
 		c->host->w->stats->queued++;
 		if (g->held && c->protocol == 2)
 			told_late(g);
-	} else if (reply_begins(reply, "-DEADLOCK")) {
+	} else if (ask_reply_begins(reply, "-DEADLOCK")) {
 		upgrade_answered(c, a, reply);
-	} else if (reply_begins(reply, "-LOST")) {
+	} else if (ask_reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (!reply_begins(reply, "-LIMIT") && !reply_begins(reply, "-DRAINING") && !reply_begins(reply, "-ERR")) {
-		bad_reply(c, a, reply, "unexpected");
-	} else if (g->held && !ask_unsure(g) && !reply_begins(reply, "-ERR")) {
-		bad_reply(c, a, reply, "no re-entry");
+	} else if (!ask_reply_begins(reply, "-LIMIT") && !ask_reply_begins(reply, "-DRAINING") && !ask_reply_begins(reply, "-ERR")) {
+		ask_bad_reply(c, a, reply, "unexpected");
+	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-ERR")) {
+		ask_bad_reply(c, a, reply, "no re-entry");
 	}
 }
 
@@ -422,9 +454,9 @@ static void cancel_answered(struct caller *c, const struct ask *a, struct slice 
 	int64_t done;
 
 	if (!reply_integer(reply, &done) || done < 0 || done > 1)
-		bad_reply(c, a, reply, "unexpected");
+		ask_bad_reply(c, a, reply, "unexpected");
 	if (done ? !wait->on : wait->on && !wait->blind)
-		bad_reply(c, a, reply, done ? "nothing waited" : "it waits, and was told nothing else");
+		ask_bad_reply(c, a, reply, done ? "nothing waited" : "it waits, and was told nothing else");
 	if (done) {
 		wait->on = false;
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
@@ -437,15 +469,15 @@ static void refused(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
 
-	if (reply_begins(reply, "-LOST")) {
+	if (ask_reply_begins(reply, "-LOST")) {
 		if (g->held && a->token && a->token != g->token)
 			return; /* another grant's token: nothing is told about this one */
 		loss_answered(c, a, reply);
-	} else if (reply_begins(reply, "-NOTHELD")) {
+	} else if (ask_reply_begins(reply, "-NOTHELD")) {
 		if (g->held)
-			bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
+			ask_bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
 	} else {
-		bad_reply(c, a, reply, "unexpected");
+		ask_bad_reply(c, a, reply, "unexpected");
 	}
 }
 
@@ -463,7 +495,7 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 		return;
 	}
 	if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
-		bad_reply(c, a, reply, "it does not hold that");
+		ask_bad_reply(c, a, reply, "it does not hold that");
 	g->depth--;
 	if (depth == 0)
 		*g = (struct holding){ 0 };
@@ -479,7 +511,7 @@ static void renew_answered(struct caller *c, const struct ask *a, struct slice r
 		return;
 	}
 	if (one != 1 || !g->held || g->lost || (a->token && a->token != g->token))
-		bad_reply(c, a, reply, "it does not hold that");
+		ask_bad_reply(c, a, reply, "it does not hold that");
 	g->lease_until = lease_end(c->host->w, a);
 	g->vague = false;
 	c->host->w->stats->renewals++;
@@ -492,7 +524,7 @@ static void downgrade_answered(struct caller *c, const struct ask *a, struct sli
 
 	if (reply_integer(reply, &token)) {
 		if (!g->held || g->lost || token != g->token)
-			bad_reply(c, a, reply, "it does not hold that, or the token has changed");
+			ask_bad_reply(c, a, reply, "it does not hold that, or the token has changed");
 		if (!g->shared)
 			g->since = c->host->w->sched.now;
 		g->shared = true;
@@ -507,18 +539,18 @@ static void valid_answered(struct caller *c, const struct ask *a, struct slice r
 	int64_t ms, left = INT64_MAX;
 
 	if (!reply_integer(reply, &ms))
-		bad_reply(c, a, reply, "unexpected");
+		ask_bad_reply(c, a, reply, "unexpected");
 	if (!c->host->conf.standalone)
 		left = host_proven_ns(c->host);
 	if (g->held && g->lease_until != INT64_MAX && g->lease_until - c->host->w->sched.now < left)
 		left = g->lease_until - c->host->w->sched.now;
 	left /= MS;
 	if (ms > 0 && (!g->held || g->lost))
-		bad_reply(c, a, reply, "nothing valid is held");
+		ask_bad_reply(c, a, reply, "nothing valid is held");
 	if (ms > 0 && ms > left)
-		bad_reply(c, a, reply, "longer than proven or leased");
+		ask_bad_reply(c, a, reply, "longer than proven or leased");
 	if (ms <= 0 && g->held && !g->lost && !ask_unsure(g) && left > 1)
-		bad_reply(c, a, reply, "the grant is valid");
+		ask_bad_reply(c, a, reply, "the grant is valid");
 }
 
 static void hello_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -536,10 +568,10 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (a->command != COMMAND_WHY && reply_begins(reply, "-UNAVAILABLE"))
+	if (a->command != COMMAND_WHY && ask_reply_begins(reply, "-UNAVAILABLE"))
 		return;
 	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
-		bad_reply(c, a, reply, "it always has an answer");
+		ask_bad_reply(c, a, reply, "it always has an answer");
 }
 
 static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -547,24 +579,24 @@ static void demand_answered(struct caller *c, const struct ask *a, struct slice 
 	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
 	int64_t holders;
 
-	if (denied != reply_begins(reply, "-DENIED"))
-		bad_reply(c, a, reply, "an operator may, and nobody else");
-	if (denied || reply_begins(reply, "-UNAVAILABLE") || reply_begins(reply, "-LIMIT") ||
-	    (a->command == COMMAND_REVOKE && reply_begins(reply, "-ERR")))
+	if (denied != ask_reply_begins(reply, "-DENIED"))
+		ask_bad_reply(c, a, reply, "an operator may, and nobody else");
+	if (denied || ask_reply_begins(reply, "-UNAVAILABLE") || ask_reply_begins(reply, "-LIMIT") ||
+	    (a->command == COMMAND_REVOKE && ask_reply_begins(reply, "-ERR")))
 		return;
 	if (!reply_integer(reply, &holders) || holders < 0)
-		bad_reply(c, a, reply, "unexpected");
+		ask_bad_reply(c, a, reply, "unexpected");
 }
 
 static void audit_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct world *w = c->host->w;
 
-	if (reply_begins(reply, "-UNAVAILABLE") || reply_begins(reply, "-DRAINING") || reply_begins(reply, "$-1") ||
-	    reply_begins(reply, "_"))
+	if (ask_reply_begins(reply, "-UNAVAILABLE") || ask_reply_begins(reply, "-DRAINING") || ask_reply_begins(reply, "$-1") ||
+	    ask_reply_begins(reply, "_"))
 		return;
 	if (!memmem(reply.data, reply.len, "\r\nexamples\r\n", 12))
-		bad_reply(c, a, reply, "unexpected");
+		ask_bad_reply(c, a, reply, "unexpected");
 	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17))
 		return;
 	check_audited(c, a);
@@ -580,6 +612,10 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	switch (a->command) {
 	case COMMAND_LOCK:
 		lock_answered(c, a, reply);
+		break;
+	case COMMAND_MLOCK:
+	case COMMAND_MUNLOCK:
+		several_answered(c, a, reply);
 		break;
 	case COMMAND_ENQUEUE:
 		enqueue_answered(c, a, reply);
@@ -609,6 +645,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		caller_let_go(c);
 		c->protocol = 2;
 		c->id = 0;
+		c->owner = 0;
 		break;
 	case COMMAND_AUDIT:
 		audit_answered(c, a, reply);
@@ -630,8 +667,12 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
-	case COMMAND_LOCKS:
+		break;
 	case COMMAND_CLIENT:
+		if (a->owner >= 0)
+			deadlock_owner_answered(c, a, reply);
+		break;
+	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO:
 	case COMMAND_QUIT:

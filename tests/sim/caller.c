@@ -48,6 +48,8 @@ static void forget_waits(struct caller *c)
 				check_forget_last(c->host, i);
 		}
 	memset(c->wait, 0, sizeof(c->wait));
+	if (c->asking)
+		several_forget(c, &c->current);
 }
 
 void caller_let_go(struct caller *c)
@@ -67,6 +69,7 @@ static void caller_forget(struct caller *c)
 	c->state = CLIENT_OFF;
 	c->life++;
 	c->asking = c->half_closed = false;
+	c->owner = 0;
 	c->queued = c->sent = c->hellos_sent = 0;
 	memset(c->enqueues_sent, 0, sizeof(c->enqueues_sent));
 	c->id = 0;

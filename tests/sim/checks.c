@@ -54,7 +54,7 @@ static bool letting_go(const struct caller *c, int lock)
 	const struct ask *a = &c->current;
 
 	return c->asking && ((a->command == COMMAND_UNLOCK && a->lock == lock) || a->command == COMMAND_RESET ||
-			     a->command == COMMAND_QUIT);
+			     (a->command == COMMAND_MUNLOCK && (a->several & 1U << lock)) || a->command == COMMAND_QUIT);
 }
 
 static void check_exclusive(struct caller *c, const struct ask *a, int64_t token)
@@ -202,7 +202,7 @@ static bool granted_unseen(const struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++)
 		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return true;
-	return false;
+	return several_asked_by_any(h, lock);
 }
 
 /* Larger than that of every earlier grant it conflicts with; readers who join readers share one. */
@@ -248,6 +248,20 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	elections_check_told(c, a->lock, token);
 	check_token(c, a, token);
 	check_handoffs(c, a, token);
+}
+
+void check_late_grant(struct caller *c, const struct ask *a, int64_t token)
+{
+	check_forget_last(c->host, a->lock);
+	c->host->w->stats->grants++;
+	if (check_is_meddled(c->host->w, token))
+		return;
+	check_fifo(c, a);
+	check_exclusive(c, a, token);
+	if (!c->host->conf.standalone)
+		check_entitled(c, a, token);
+	check_token(c, a, token);
+	check_forget_last(c->host, a->lock);
 }
 
 void check_foreign_grant(struct world *w, int lock, const char *path)
@@ -370,6 +384,8 @@ void check_after(struct host *h)
 	check_told(h);
 	check_waits(h);
 	readers_check_together(h);
+	deadlock_check(h);
+	several_check_left(h);
 	if (safe != INT64_MIN)
 		h->safe_until = safe;
 	if (safe != INT64_MIN && safe > h->saved_until)
@@ -508,7 +524,7 @@ static void check_clutter(struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->holding[lock].held || c->wait[lock].on || check_waiting_ask(c, lock)) {
+		if (c->holding[lock].held || c->wait[lock].on || several_asked(c, lock) || check_waiting_ask(c, lock)) {
 			h->wanted_at[lock] = w->sched.now;
 			return;
 		}
@@ -590,6 +606,8 @@ static void check_moves(struct world *w, int lock)
 	for (i = 0; i < h->client_count; i++)
 		if (h->clients[i].holding[lock].held || (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind))
 			return;
+	if (several_asked_by_any(h, lock))
+		return;
 	world_fail(w, lock, "host %d has the first znode of %s, and grants nothing although somebody waits", h->index,
 		   w->lock_name[lock]);
 }

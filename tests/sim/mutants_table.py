@@ -17,6 +17,9 @@ GRANT = "daemon/core/grant.c"
 LEFTOVER = "daemon/core/leftover.c"
 CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
+MULTI = "daemon/core/multi.c"
+DEADLOCK = "daemon/core/deadlock.c"
+OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
 MAIL = "daemon/core/mail.c"
@@ -311,6 +314,65 @@ MUTANTS = [
         (AUDIT, "if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),
         (AUDIT, "a->counts.undeleted += (int64_t)b->stray_count;", "")], 3000),
+    ("an MLOCK that ends keeps what it took", [
+        (MULTI, "\tlet_go(m);\n\tmulti_free(m);\n", "\tmulti_free(m);\n")], 300),
+    ("an MLOCK that ends takes what was held before", [
+        (MULTI, "m->parts[i].held ? NULL : grant_of(", "grant_of(")], 300),
+    ("a loss on the way of an MLOCK is not noticed", [
+        (MULTI, "\t\t\tset_state(m, MULTI_AGAIN);\n", "")], 1000),
+    ("a loss on the way of an MLOCK is told", [
+        (MULTI, "return !m->parts[i].held;", "return false;")], 1000),
+    ("an MLOCK that begins again keeps what it has", [
+        (MULTI, "\t\tlet_go(m);\n\t\tbegin(m);", "\t\tbegin(m);")], 1000),
+    ("an MLOCK that begins again goes on where it was", [
+        (MULTI, "\tm->at = 0;\n", "")], 1000),
+    ("an MLOCK adds no level to what was held before", [
+        (MULTI, "\t\tif (m->parts[i].held)\n\t\t\tgrant_reenter", "\t\tif (false)\n\t\t\tgrant_reenter")], 300),
+    ("an MLOCK has no lease", [
+        (MULTI, "\t\telse if (m->lease_ns)\n", "\t\telse if (false)\n")], 1000),
+    ("what an MLOCK queued for before is part of it", [
+        (MULTI, ": !lock || !request_find(lock, c))", ": true)")], 1000),
+    ("an MLOCK waits for ever for each", [
+        (MULTI, "\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
+    ("an MLOCK's request looks for no cycle", [
+        (REQUEST, "terms->wait_ns != 0 && deadlock_closes", "terms->wait_ns != 0 && !client->multi && deadlock_closes")],
+     1000),
+    ("MUNLOCK tells of no loss", [
+        (MULTI, "\t\tif (g)\n\t\t\tclient_lost_told(c, g);\n", "")], 1000),
+    ("MUNLOCK takes all levels", [
+        (MULTI, "\t\tif (!g->depth)\n", "\t\tif (true)\n")], 1000),
+    ("CLIENT UNBLOCK of an MLOCK leaves it behind", [
+        ("daemon/core/redis.c", "\t\trequest_time_out(other->request);\n",
+         "\t\trequest_end(other->request);\n\t\tclient_reply_nil(other);\n\t\tother->multi = NULL;\n")], 1000),
+    ("a LOCK that closes a cycle waits", [
+        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300),
+    ("a try is refused for a cycle", [
+        (REQUEST, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
+    ("detection that is turned off goes on", [
+        (DEADLOCK, "!b->conf->deadlock_detection || ", "")], 1000),
+    ("who asked before is not waited for", [
+        (DEADLOCK, "TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
+        (DEADLOCK, "expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),
+    ("readers wait for readers", [
+        (DEADLOCK, "\t\tif (mode_conflicts(g->mode, mode) && looked(s) &&", "\t\tif (looked(s) &&")], 1000),
+    ("a reader is waited for by readers behind it", [
+        (DEADLOCK, "\t\tif (!mode_conflicts(r->mode, mode))\n\t\t\tcontinue;\n", "")], 3000),
+    ("the walk ends at any writer before", [
+        (DEADLOCK, "r->mode == MODE_EXCLUSIVE && blocks(r)", "r->mode == MODE_EXCLUSIVE")], 3000),
+    ("the walk ends at a reader before", [
+        (DEADLOCK, "r->mode == MODE_EXCLUSIVE && blocks(r)", "blocks(r)")], 3000),
+    ("a wait that has run out is followed", [
+        (DEADLOCK, "return !r->queued && !r->expired;", "return !r->queued;")], 3000),
+    ("who waits by ENQUEUE only is waited for by nobody", [
+        (DEADLOCK, "c->grant_count == c->lost_count && !c->request_count", "c->grant_count == c->lost_count")], 3000),
+    ("clients of one owner are strangers", [
+        (DEADLOCK, "\tif (!met->owner) {", "\tif (true) {")], 1000),
+    ("an owner changes while something is held", [
+        (OWNER, "c->grant_count > c->lost_count || c->request_count", "c->request_count")], 1000),
+    ("an owner changes while something is waited for", [
+        (OWNER, "c->grant_count > c->lost_count || c->request_count", "c->grant_count > c->lost_count")], 3000),
+    ("RESET leaves the owner", [
+        ("daemon/core/redis.c", "\towner_leave(c);\n", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
     ("a letter is acted upon when it is read, deleted or not", [

@@ -17,6 +17,8 @@ static struct front front(const struct host *h, int lock)
 	struct front first = { 0 };
 	int i;
 
+	if (several_asked_by_any(h, lock))
+		return first;
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 		const struct ask *a = check_waiting_ask(c, lock);

@@ -32,6 +32,8 @@ static const struct mix mixes[] = {
 	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4, .plain_percent = 70 },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
+	{ .name = "crossing", .share = 5, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS, .long_hold_percent = 5,
+	  .think_ms = 15, .hosts_max = 1, .shared_percent = 25 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
 	  .think_ms = 100, .near_wrap = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
@@ -177,6 +179,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		.boot_id = "sim", .session_page = "", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
+		.deadlock_detection = rng_percent(&w->rng, 90),
 		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,
 		.stop_timeout_ns = 2 * SECOND, .limits = limits_choose(w),
 	};
@@ -203,6 +206,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	if (mix)
 		w->mix = mix_find(mix);
 	w->plain = rng_percent(&w->rng, w->mix->plain_percent);
+	w->owners = rng_percent(&w->rng, 15);
 	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
 	w->tick = ticks[rng_below(&w->rng, 3)];
 	w->timeout = w->tick * rng_between(&w->rng, 5, 9);

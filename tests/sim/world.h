@@ -22,7 +22,7 @@ enum {
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 9,
+	ASK_WORDS = 12,
 	ASK_BYTES = 128,
 };
 
@@ -63,6 +63,8 @@ struct ask {
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given */
+	unsigned int several; /* MLOCK, MUNLOCK: a bit for each lock; `target`: named backwards */
+	int owner;         /* of CLIENT SETINFO; 0: none; below 0: it is CLIENT UNBLOCK */
 	uint64_t order;    /* of being handed to the broker */
 	int64_t asked_at;
 	int protocol;
@@ -120,6 +122,7 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	int owner;               /* as it was told to the broker; 0: none */
 	bool auditor;            /* it asks AUDIT and nothing else */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
@@ -183,7 +186,8 @@ struct foreign {
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told;
-	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
+	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
@@ -206,6 +210,7 @@ struct world {
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
 	bool plain;              /* no leases, no queued waits */
+	bool owners;             /* clients often say whose they are */
 	bool quiet;              /* faults have stopped; clients finish */
 	bool leaving;            /* clients hang up */
 	int64_t last_fault, quiet_at;
@@ -280,6 +285,13 @@ struct ask ask_choose(struct caller *c);
 /* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Whether what a LOCK or UNLOCK of it would be answered is known. */
+bool ask_may_touch(const struct caller *c, int lock);
+/* No deadlock may stay. */
+bool ask_is_watched(const struct host *h);
+bool ask_reply_begins(struct slice reply, const char *text);
+struct slice ask_put_number(char **at, int64_t value);
+void ask_bad_reply(struct caller *c, const struct ask *a, struct slice reply, const char *why);
 /* Whether the model knows for certain that the grant was not lost unseen. */
 bool ask_unsure(const struct holding *g);
 /* What a grant made now is. */
@@ -336,6 +348,30 @@ const struct znode *check_ahead_of(const struct znode *n);
 void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
+
+/* several.c: MLOCK and MUNLOCK */
+/* Makes one of an ask for a lock; false: not now. */
+bool several_choose(struct caller *c, struct ask *a);
+bool several_choose_unlock(struct caller *c, struct ask *a);
+size_t several_words(const struct world *w, const struct ask *a, struct slice *words, char **buffer);
+void several_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* It is under way, with that lock among others: what it has of it nobody knows. */
+bool several_asked(const struct caller *c, int lock);
+bool several_asked_by_any(const struct host *h, int lock);
+/* What was taken on the way is gone, or known. */
+void several_forget(struct caller *c, const struct ask *a);
+/* The model says that the client holds and waits for nothing: so does the broker. */
+void several_check_left(const struct host *h);
+/* Of a grant that was made some time before it is told. */
+void check_late_grant(struct caller *c, const struct ask *a, int64_t token);
+
+/* deadlocks.c */
+/* A LOCK was refused because it would close a cycle. */
+void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* CLIENT SETINFO OWNER */
+void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice reply);
+/* Nobody waits for itself. */
+void deadlock_check(struct host *h);
 
 /* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
 struct host *check_host_of(struct world *w, const struct zsession *s);

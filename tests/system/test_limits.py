@@ -10,6 +10,7 @@ import time
 import zlib
 
 import kazoo.client
+import kazoo.exceptions
 import pytest
 
 import harness
@@ -345,7 +346,16 @@ def test_the_whole_tree_deleted(own_zk, daemons, clients, kazoo_client):
     d = daemons(zk, **FAST, locks__linger_ms=0)
     c = clients(d)
     c.call("LOCK", "a")
-    kazoo_client(zk).delete("/t", recursive=True)
+    k = kazoo_client(zk)
+
+    def deleted():
+        try:
+            k.delete("/t", recursive=True)
+        except kazoo.exceptions.NotEmptyError:  # the daemon is at work meanwhile
+            return False
+        return True
+
+    harness.wait_until(deleted, "the tree to be gone at once")
     assert c.push()[:2] == ["lost", "a"]
     assert c.call("LOCK", "b", "WAIT", 20000) > 0
     harness.wait_until(lambda: kazoo_client(zk).exists(f"/t/.hosts/{d.host}"), "the host to be announced again")

@@ -20,6 +20,7 @@ struct fixture *fixture_new(bool standalone)
 		.tick_ns = 2000 * MS,
 		.handoff_max = 64,
 		.handoff_ns = 100 * MS,
+		.deadlock_detection = true,
 		.grant_min_ns = 1000 * MS,
 		.stop_timeout_ns = 5000 * MS,
 		.limits = { .clients = 64, .clients_per_uid = 64, .locks = 100, .requests_per_lock = 10, .requests_per_client = 20,
@@ -173,13 +174,13 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 
 void fixture_ask(struct fixture *f, uint32_t conn, const char *words)
 {
-	struct slice argv[16];
+	struct slice argv[80];
 	size_t argc = 0;
 
 	while (*words) {
 		size_t len = strcspn(words, " ");
 
-		assert_true(argc < 16);
+		assert_true(argc < 80);
 		argv[argc++] = (struct slice){ words, len };
 		words += len + (words[len] == ' ');
 	}

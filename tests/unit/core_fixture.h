@@ -12,7 +12,7 @@
 
 #include "core/broker.h"
 
-enum { FIXTURE_CONNS = 128, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300 };
+enum { FIXTURE_CONNS = 1152, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300 };
 
 struct fixture_op {
 	struct effect effect;

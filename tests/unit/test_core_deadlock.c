@@ -1,0 +1,380 @@
+/* Deadlock detection inside the host: the LOCK that would close a cycle of waits is refused, and no other is. */
+#include "core_fixture.h"
+
+#include "core/deadlock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CLIENTS = 8 };
+
+static int start(void **state, bool detection)
+{
+	struct fixture *f = fixture_new(true);
+	char words[32];
+
+	f->conf.deadlock_detection = detection;
+	f->conf.limits.requests_per_lock = f->conf.limits.requests_per_uid = FIXTURE_CONNS;
+	f->conf.limits.clients_per_uid = f->conf.limits.grants_per_uid = 2 * FIXTURE_CONNS;
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < CLIENTS; conn++) {
+		fixture_connect(f, conn);
+		snprintf(words, sizeof(words), "CLIENT SETNAME c%u", conn);
+		fixture_say(f, conn, words, "+OK");
+	}
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return start(state, true);
+}
+
+static int setup_off(void **state)
+{
+	return start(state, false);
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* It is granted, with whatever token. */
+static void held(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_ask(f, conn, words);
+	assert_true(f->replies[conn].len > 0 && f->replies[conn].data[0] == ':');
+	bytes_clear(&f->replies[conn]);
+}
+
+static void waits(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_say(f, conn, words, "");
+}
+
+static void deadlock(struct fixture *f, uint32_t conn, const char *words)
+{
+	fixture_ask(f, conn, words);
+	assert_true(f->replies[conn].len > 10 && memcmp(f->replies[conn].data, "-DEADLOCK ", 10) == 0);
+	bytes_clear(&f->replies[conn]);
+}
+
+static void expect_stat(struct fixture *f, const char *line)
+{
+	fixture_ask(f, CLIENTS - 1, "INFO stats");
+	bytes_char(&f->replies[CLIENTS - 1], '\0');
+	assert_non_null(strstr(f->replies[CLIENTS - 1].data, line));
+	bytes_clear(&f->replies[CLIENTS - 1]);
+}
+
+static void two_that_cross_are_told_apart(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	fixture_say(f, 1, "LOCK a",
+		    "-DEADLOCK this client waits for a held by c0 (pid 100), which waits for b held by this client: "
+		    "let go first");
+	expect_stat(f, "deadlocks_total:1\r\n");
+	held(f, 1, "UNLOCK b");
+	fixture_expect(f, 0, ":2049");
+}
+
+static void the_refused_one_leaves_nothing_behind(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	deadlock(f, 1, "LOCK a");
+	fixture_say(f, 1, "QUEUE a", "*0");
+	fixture_say(f, 1, "PING", "+PONG");
+	deadlock(f, 1, "LOCK a");
+}
+
+static void who_holds_nothing_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	waits(f, 1, "LOCK a");
+	waits(f, 2, "LOCK a");
+	held(f, 0, "LOCK b");
+	waits(f, 3, "LOCK b");
+}
+
+static void a_circle_of_many_is_told_in_part(void **state)
+{
+	struct fixture *f = *state;
+	char words[16];
+
+	for (uint32_t i = 0; i < 6; i++) {
+		snprintf(words, sizeof(words), "LOCK k%u", i);
+		held(f, i, words);
+	}
+	for (uint32_t i = 0; i < 5; i++) {
+		snprintf(words, sizeof(words), "LOCK k%u", i + 1);
+		waits(f, i, words);
+	}
+	fixture_say(f, 5, "LOCK k0",
+		    "-DEADLOCK this client waits for k0 held by c0 (pid 100), which waits for k1 held by c1 (pid 101), "
+		    "which waits for k2 held by c2 (pid 102), which waits for 2 more in turn, the last of which "
+		    "waits for k5 held by this client: let go first");
+}
+
+static void the_circle_goes_through_who_waits_before(void **state)
+{
+	struct fixture *f = *state;
+
+	/* c1 is behind c0 for a, and c0 wants what c1 holds. */
+	held(f, 2, "LOCK a");
+	held(f, 1, "LOCK b");
+	held(f, 0, "LOCK c");
+	waits(f, 1, "LOCK a");
+	held(f, 3, "LOCK d SHARED");
+	fixture_say(f, 0, "LOCK b WAIT 1000", "");
+	waits(f, 3, "LOCK b");
+	fixture_say(
+		f, 2, "LOCK d",
+		"-DEADLOCK this client waits for d held by c3 (pid 103), which waits for b behind c0 (pid 100), which "
+		"waits for b held by c1 (pid 101), which waits for a held by this client: let go first");
+}
+
+static void readers_do_not_wait_for_readers(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a SHARED");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	held(f, 1, "LOCK a SHARED");
+	held(f, 2, "LOCK c");
+	waits(f, 2, "LOCK a");
+	/* A reader behind a writer behind a reader. */
+	held(f, 3, "LOCK d SHARED");
+	waits(f, 4, "LOCK c");
+	deadlock(f, 1, "LOCK c");
+}
+
+static void a_time_limit_does_not_make_it_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a LEASE 1000");
+	held(f, 1, "LOCK b LEASE 1000");
+	waits(f, 0, "LOCK b WAIT 500");
+	deadlock(f, 1, "LOCK a WAIT 500");
+	/* A try does not wait at all. */
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_pass(f, 600);
+	fixture_expect(f, 0, "$-1");
+	fixture_say(f, 1, "LOCK a WAIT 100", "");
+}
+
+static void an_enqueue_blocks_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	fixture_say(f, 0, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 1, "CANCEL a", ":1");
+	waits(f, 1, "LOCK a");
+	/* Still free to let go, and to come back. */
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+}
+
+/* c0 queued for a and is blocked elsewhere: it can neither take that back nor let it go again. */
+static void who_waits_behind_an_enqueue_waits_for_its_owner(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 2, "LOCK a");
+	held(f, 1, "LOCK b");
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	waits(f, 0, "LOCK b");
+	fixture_say(f, 1, "LOCK a",
+		    "-DEADLOCK this client waits for a behind c0 (pid 100), which waits for b held by this client: "
+		    "let go first");
+}
+
+/* The first to ask held nothing: nobody waited for it then. What it queued for makes a holder of it later. */
+static void a_grant_while_it_waits_makes_a_holder(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 2, "LOCK a");
+	held(f, 1, "LOCK b");
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	waits(f, 0, "LOCK b");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+	deadlock(f, 1, "LOCK a");
+}
+
+static void clients_of_one_owner_belong_together(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "CLIENT SETINFO OWNER job-7", "+OK");
+	fixture_say(f, 1, "CLIENT SETINFO OWNER job-7", "+OK");
+	held(f, 0, "LOCK a");
+	fixture_say(f, 1, "LOCK a",
+		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
+		    "let go first");
+	held(f, 2, "LOCK b");
+	waits(f, 1, "LOCK b");
+	fixture_say(
+		f, 2, "LOCK a",
+		"-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with c1 (pid 101), which "
+		"waits for b held by this client: let go first");
+}
+
+static void an_owner_is_said_before_anything_is_held(void **state)
+{
+	struct fixture *f = *state;
+	static const char late[] = "-ERR OWNER is said while nothing is held or waited for";
+
+	held(f, 0, "LOCK a");
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", late);
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 1, "CLIENT SETINFO OWNER x", late);
+	fixture_say(f, 2, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 2, "CLIENT SETINFO OWNER y", "+OK");
+	fixture_say(f, 3, "CLIENT SETINFO OWNER y", "+OK");
+	fixture_say(f, 3, "CLIENT SETINFO OWNER not\tprintable",
+		    "-ERR names are at most 64 printable ASCII characters without spaces");
+	held(f, 2, "LOCK b");
+	deadlock(f, 3, "LOCK b");
+	/* RESET forgets it. */
+	fixture_say(f, 3, "RESET", "+RESET");
+	waits(f, 3, "LOCK b");
+}
+
+/* The pid alone says nothing, and neither does the name another user gave. */
+static void owners_of_two_users_are_two(void **state)
+{
+	struct fixture *f = *state;
+	struct event connected = { .type = EVENT_CLIENT_CONNECTED, .conn = 20 };
+
+	connected.connected.pid = 100;
+	connected.connected.uid = 4242;
+	connected.connected.comm = SLICE("other");
+	fixture_event(f, &connected);
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 20, "CLIENT SETINFO OWNER x", "+OK");
+	held(f, 0, "LOCK a");
+	waits(f, 20, "LOCK a");
+}
+
+static void it_can_be_turned_off(void **state)
+{
+	struct fixture *f = *state;
+
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	waits(f, 1, "LOCK a WAIT 100");
+	fixture_pass(f, 200);
+	fixture_expect(f, 1, "$-1");
+	expect_stat(f, "deadlocks_total:0\r\n");
+}
+
+static void long_names_are_cut_between_characters(void **state)
+{
+	struct fixture *f = *state;
+	static const char name[] = "0123456789012345678901234567890\xc3\xa4rest";
+	char words[64], expected[256];
+
+	snprintf(words, sizeof(words), "LOCK %s", name);
+	held(f, 0, words);
+	held(f, 1, "LOCK b");
+	waits(f, 0, "LOCK b");
+	snprintf(
+		expected, sizeof(expected),
+		"-DEADLOCK this client waits for 0123456789012345678901234567890... held by c0 (pid 100), which waits for b "
+		"held by this client: let go first");
+	fixture_say(f, 1, words, expected);
+}
+
+/* c1 holds b, c0 holds a and waits for b, and so many wait for a. */
+static void crowd(struct fixture *f, uint32_t count, const char *setinfo, const char *words)
+{
+	held(f, 0, "LOCK a");
+	held(f, 1, "LOCK b");
+	for (uint32_t conn = CLIENTS; conn < CLIENTS + count; conn++) {
+		fixture_connect(f, conn);
+		if (setinfo)
+			fixture_say(f, conn, setinfo, "+OK");
+		waits(f, conn, words);
+	}
+	waits(f, 0, "LOCK b");
+}
+
+/* With the request that is asked for, and that of c0. */
+static void as_many_as_may_are_followed(void **state)
+{
+	crowd(*state, DEADLOCK_REQUESTS_MAX - 2, NULL, "LOCK a");
+	deadlock(*state, 1, "LOCK a");
+	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+}
+
+static void beyond_that_it_waits_and_is_counted(void **state)
+{
+	crowd(*state, DEADLOCK_REQUESTS_MAX - 1, NULL, "LOCK a");
+	waits(*state, 1, "LOCK a");
+	expect_stat(*state, "deadlock_cuts_total:1\r\n");
+	expect_stat(*state, "deadlocks_total:0\r\n");
+}
+
+/* Each of them is looked at once, not once for every other. */
+static void a_crowd_of_readers_is_searched(void **state)
+{
+	crowd(*state, 1000, NULL, "LOCK a SHARED");
+	deadlock(*state, 1, "LOCK a");
+	expect_stat(*state, "deadlock_cuts_total:0\r\n");
+}
+
+/* Whenever one of an owner's clients is met, all of them are looked at. */
+static void what_is_looked_at_is_bounded(void **state)
+{
+	crowd(*state, 130, "CLIENT SETINFO OWNER x", "LOCK a SHARED");
+	waits(*state, 1, "LOCK a");
+	expect_stat(*state, "deadlock_cuts_total:1\r\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(two_that_cross_are_told_apart),
+		TEST(the_refused_one_leaves_nothing_behind),
+		TEST(who_holds_nothing_waits),
+		TEST(a_circle_of_many_is_told_in_part),
+		TEST(the_circle_goes_through_who_waits_before),
+		TEST(readers_do_not_wait_for_readers),
+		TEST(a_time_limit_does_not_make_it_wait),
+		TEST(an_enqueue_blocks_nobody),
+		TEST(who_waits_behind_an_enqueue_waits_for_its_owner),
+		TEST(a_grant_while_it_waits_makes_a_holder),
+		TEST(clients_of_one_owner_belong_together),
+		TEST(an_owner_is_said_before_anything_is_held),
+		TEST(owners_of_two_users_are_two),
+		cmocka_unit_test_setup_teardown(it_can_be_turned_off, setup_off, teardown),
+		TEST(long_names_are_cut_between_characters),
+		TEST(as_many_as_may_are_followed),
+		TEST(beyond_that_it_waits_and_is_counted),
+		TEST(a_crowd_of_readers_is_searched),
+		TEST(what_is_looked_at_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

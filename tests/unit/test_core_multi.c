@@ -1,0 +1,361 @@
+/* MLOCK and MUNLOCK: several locks, all or none. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/limits.h"
+
+enum { CLIENTS = 5, PEER = CLIENTS - 1 };
+
+/* The last connection looks on; it speaks RESP2 as 0 and 1 do, 2 and 3 speak RESP3. */
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	f->conf.limits.requests_per_lock = 20;
+	f->conf.uid = 1000;
+	fixture_start(f);
+	for (uint32_t conn = 0; conn < CLIENTS; conn++)
+		fixture_connect(f, conn);
+	for (uint32_t conn = 2; conn < 4; conn++) {
+		fixture_ask(f, conn, "HELLO 3");
+		bytes_clear(&f->replies[conn]);
+	}
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t conn = 0; conn < CLIENTS; conn++)
+		if (!f->closed[conn])
+			fixture_simple(f, EVENT_CLIENT_GONE, conn);
+	assert_true(broker_quiet(f->broker));
+	fixture_free(f);
+	return 0;
+}
+
+/* Nobody holds it or waits for it. */
+static void expect_free(struct fixture *f, const char *name)
+{
+	char words[32];
+
+	snprintf(words, sizeof(words), "HOLDERS %s", name);
+	fixture_say(f, PEER, words, "*0");
+	snprintf(words, sizeof(words), "QUEUE %s", name);
+	fixture_say(f, PEER, words, "*0");
+}
+
+static void expect_held(struct fixture *f, const char *name)
+{
+	char words[32];
+
+	snprintf(words, sizeof(words), "LOCK %s WAIT 0", name);
+	fixture_say(f, PEER, words, "$-1");
+}
+
+static void all_that_are_free_are_granted_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "MLOCK 3 c a b", "*3 :3072 :1024 :2048");
+	expect_held(f, "a");
+	expect_held(f, "b");
+	expect_held(f, "c");
+	fixture_say(f, 0, "MUNLOCK 3 a c b", "*3 :0 :0 :0");
+	expect_free(f, "a");
+	expect_free(f, "b");
+	expect_free(f, "c");
+}
+
+static void it_waits_for_one_and_holds_those_before_in_byte_order(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_say(f, 1, "MLOCK 3 c b a", "");
+	expect_held(f, "a");
+	expect_free(f, "c");
+	fixture_ask(f, PEER, "CLIENT LIST");
+	bytes_char(&f->replies[PEER], '\0');
+	assert_non_null(strstr(f->replies[PEER].data, "cmd=mlock comm=test resp=2 held=1 waiting=b "));
+	bytes_clear(&f->replies[PEER]);
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
+}
+
+static void opposite_orders_do_not_meet(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "MLOCK 2 a b", "");
+	fixture_say(f, 2, "MLOCK 2 b a", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "*2 :1025 :2048");
+	fixture_say(f, 1, "MUNLOCK 2 a b", "*2 :0 :0");
+	fixture_expect(f, 2, "*2 :3072 :1026");
+}
+
+static void the_time_is_one_for_all(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_say(f, 1, "MLOCK 2 a b WAIT 1000", "");
+	fixture_pass(f, 600);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_pass(f, 300);
+	fixture_expect(f, 1, "");
+	fixture_pass(f, 200);
+	fixture_expect(f, 1, "*-1");
+	expect_free(f, "a");
+	fixture_say(f, 1, "MLOCK 2 a b WAIT 0", "*-1");
+	expect_free(f, "a");
+	fixture_say(f, 2, "MLOCK 2 a b WAIT 0", "_");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_ask(f, 2, "MLOCK 2 b a WAIT 0");
+	assert_memory_equal(f->replies[2].data, "*2\r\n", 4);
+	bytes_clear(&f->replies[2]);
+}
+
+static void what_is_held_before_gets_one_level_more(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_say(f, 0, "MLOCK 2 a b", "*2 :2048 :1024");
+	fixture_say(f, 0, "MUNLOCK 2 a b", "*2 :0 :1");
+	fixture_say(f, 1, "LOCK c", ":3072");
+	fixture_say(f, 0, "MLOCK 2 b c WAIT 10", "");
+	fixture_pass(f, 20);
+	fixture_expect(f, 0, "*-1");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+}
+
+static void readers(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "MLOCK 2 a b SHARED", "*2 :1024 :2048");
+	fixture_say(f, 1, "MLOCK 2 b a SHARED", "*2 :2048 :1024");
+	fixture_say(f, 1, "MLOCK 2 b c",
+		    "-DEADLOCK this client holds b shared, and would wait for itself: let go first");
+	expect_free(f, "c");
+	/* What was held before stays, whichever it is that is refused. */
+	fixture_say(f, 1, "LOCK d", ":3072");
+	fixture_say(f, 1, "MLOCK 3 a c d",
+		    "-DEADLOCK this client holds a shared, and would wait for itself: let go first");
+	fixture_say(f, 1, "UNLOCK d", ":0");
+	fixture_say(f, 1, "MUNLOCK 2 a b", "*2 :0 :0");
+}
+
+static void the_leases_begin_when_all_is_there(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_say(f, 2, "MLOCK 2 a b LEASE 100", "");
+	fixture_pass(f, 300);
+	expect_held(f, "a");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	fixture_expect(f, 2, "*2 :2048 :1025");
+	fixture_say(f, 2, "VALID a", ":100");
+	fixture_pass(f, 101);
+	fixture_expect_push(f, 2, ">4 $4 lost $1 a :2048 $5 lease >4 $4 lost $1 b :1025 $5 lease");
+	fixture_say(f, 2, "MUNLOCK 2 a b", "-LOST the grant was lost, and nothing is released: a");
+	fixture_say(f, 2, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 2, "UNLOCK b", "-LOST the lease of the grant ran out");
+}
+
+static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK c", ":1024");
+	fixture_say(f, 2, "LOCK b LEASE 100", ":2048");
+	fixture_say(f, 2, "MLOCK 3 a b c", "");
+	fixture_pass(f, 150);
+	fixture_expect_push(f, 2, ">4 $4 lost $1 b :2048 $5 lease");
+	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
+	expect_free(f, "a");
+	expect_free(f, "b");
+	fixture_say(f, 2, "MLOCK 2 a b", "*2 :4096 :5120");
+}
+
+/* By force, here: it takes the one it had, and the client is told nothing of it. */
+static void a_loss_on_the_way_begins_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK c", ":1024");
+	fixture_say(f, 2, "MLOCK 3 a b c WAIT 1000", "");
+	fixture_say(f, 3, "ENQUEUE a", "+QUEUED");
+	fixture_pass(f, 300);
+	fixture_say(f, PEER, "FORCEUNLOCK a", ":1");
+	/* It is behind the other now, and holds nothing. */
+	fixture_expect_push(f, 3, ">3 $7 granted $1 a :2049");
+	fixture_expect_push(f, 2, "");
+	expect_free(f, "b");
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_say(f, 0, "UNLOCK c", ":0");
+	fixture_expect(f, 2, "*3 :2050 :4096 :1025");
+}
+
+static void a_loss_on_the_way_does_not_move_the_deadline(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK c", ":1024");
+	fixture_say(f, 2, "MLOCK 2 a c WAIT 1000", "");
+	fixture_pass(f, 900);
+	fixture_say(f, PEER, "FORCEUNLOCK a", ":1");
+	fixture_pass(f, 90);
+	fixture_expect(f, 2, "");
+	fixture_pass(f, 20);
+	fixture_expect(f, 2, "_");
+	expect_free(f, "a");
+}
+
+/* The last one is granted in the event in which another is lost. */
+static void a_loss_and_the_last_grant_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK c LEASE 500", ":1024");
+	fixture_say(f, 2, "LOCK b LEASE 500", ":2048");
+	fixture_say(f, 2, "MLOCK 3 a b c", "");
+	fixture_pass(f, 500);
+	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
+	expect_free(f, "a");
+	expect_free(f, "c");
+}
+
+static void an_error_lets_go_of_what_was_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK f", ":1024");
+	fixture_say(f, 1, "LOCK c", ":2048");
+	fixture_say(f, 1, "LOCK d", ":3072");
+	fixture_say(f, 1, "LOCK e", ":4096");
+	/* Five for each client, here. */
+	fixture_say(f, 1, "MLOCK 3 a b f",
+		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+	expect_free(f, "a");
+	expect_free(f, "b");
+	fixture_say(f, 0, "LOCK d", "");
+	fixture_say(f, 1, "MLOCK 2 a f",
+		    "-DEADLOCK this client waits for f held by test (pid 100), which waits for d held by this client: "
+		    "let go first");
+	expect_free(f, "a");
+	fixture_say(f, 1, "UNLOCK d", ":0");
+	fixture_expect(f, 0, ":3073");
+	fixture_say(f, 1, "MLOCK 2 a f", "");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_expect(f, 1, "-DRAINING the daemon is stopping");
+	expect_free(f, "a");
+}
+
+static void whoever_ends_it_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK c", ":1024");
+	fixture_say(f, 1, "MLOCK 3 a b c", "");
+	fixture_say(f, PEER, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "*-1");
+	expect_free(f, "a");
+	fixture_say(f, 1, "MLOCK 3 a b c", "");
+	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 1);
+	fixture_expect(f, 1, "*-1");
+	expect_free(f, "b");
+	fixture_say(f, 2, "MLOCK 3 a b c", "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	f->closed[2] = 1;
+	expect_free(f, "a");
+	expect_free(f, "b");
+	fixture_say(f, 0, "RESET", "+RESET");
+	fixture_say(f, 0, "MLOCK 2 a b", "*2 :8192 :9216");
+	fixture_say(f, 0, "RESET", "+RESET");
+	expect_free(f, "a");
+}
+
+static void what_it_queued_for_is_no_part(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
+	fixture_say(f, 2, "MLOCK 2 a b",
+		    "-ERR this client waits for b already: CANCEL takes its ENQUEUE back");
+	expect_free(f, "a");
+}
+
+static void words(void **state)
+{
+	struct fixture *f = *state;
+	static const char number[] = "-ERR wrong number of names in 'mlock' command; Take several locks, all or none: "
+				     "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]";
+	static const char order[] = "-ERR syntax error in 'mlock' command; Take several locks, all or none: "
+				    "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]";
+
+	fixture_say(f, 0, "MLOCK 0 a", number);
+	fixture_say(f, 0, "MLOCK x a", number);
+	fixture_say(f, 0, "MLOCK 2 a", number);
+	fixture_say(f, 0, "MLOCK 1 a b", order);
+	fixture_say(f, 0, "MLOCK 1 a DATA x", order);
+	fixture_say(f, 0, "MLOCK 2 a a", "-ERR a name is given twice");
+	fixture_say(f, 0, "MLOCK 2 a ..",
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: a");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: b");
+	fixture_say(f, 0, "MUNLOCK 1 a", "*1 :0");
+}
+
+static void as_many_names_as_may_be(void **state)
+{
+	struct fixture *f = *state;
+	char all[512], *at;
+
+	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = 100;
+	for (int count = LIMIT_NAMES_MAX; count <= LIMIT_NAMES_MAX + 1; count++) {
+		at = all + sprintf(all, "MLOCK %d", count);
+		for (int i = 0; i < count; i++)
+			at += sprintf(at, " n%d", i);
+		fixture_ask(f, 0, all);
+		assert_memory_equal(f->replies[0].data, count > LIMIT_NAMES_MAX ? "-ERR" : "*64\r", 4);
+		bytes_clear(&f->replies[0]);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_that_are_free_are_granted_at_once),
+		TEST(it_waits_for_one_and_holds_those_before_in_byte_order),
+		TEST(opposite_orders_do_not_meet),
+		TEST(the_time_is_one_for_all),
+		TEST(what_is_held_before_gets_one_level_more),
+		TEST(readers),
+		TEST(the_leases_begin_when_all_is_there),
+		TEST(a_lease_of_before_that_ends_on_the_way_is_a_loss),
+		TEST(a_loss_on_the_way_begins_again),
+		TEST(a_loss_on_the_way_does_not_move_the_deadline),
+		TEST(a_loss_and_the_last_grant_at_once),
+		TEST(an_error_lets_go_of_what_was_taken),
+		TEST(whoever_ends_it_leaves_nothing),
+		TEST(what_it_queued_for_is_no_part),
+		TEST(words),
+		TEST(as_many_names_as_may_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
