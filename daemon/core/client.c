@@ -264,15 +264,6 @@ void client_reply_error(struct client *c, enum error_code code, const char *sent
 	client_reply_end(c, begin);
 }
 
-void client_reply_refusal(struct client *c, struct refusal *no)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
-	client_reply_end(c, begin);
-	bytes_free(&no->sentence);
-}
-
 /* ---- events ---- */
 
 static void write_session(struct client *c)

@@ -14,7 +14,6 @@
 #include "base/queue.h"
 #include "core/client_event.h"
 #include "core/lock.h"
-#include "core/owner.h"
 #include "core/user.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
@@ -29,16 +28,14 @@ TAILQ_HEAD(client_list, client);
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link; /* broker->closing; `auditing` */
+	TAILQ_ENTRY(client) closing_link, audit_link, owner_link; /* broker->closing; `auditing`; owner->clients */
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed, closing; /* closing: nothing is said to it any more */
+	bool half_closed, asking, closing; /* a request is not answered yet; nothing is said to it any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
-	bool asking;              /* a request is not answered yet */
 	struct user *user;
 	struct owner *owner;      /* NULL: it is one by itself */
-	TAILQ_ENTRY(client) owner_link; /* owner->clients */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	struct multi *multi;      /* the MLOCK that waits */
@@ -78,10 +75,6 @@ void client_reply_integer(struct client *c, int64_t value);
 void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
-
-/* Frees its sentence. */
-void client_reply_refusal(struct client *c, struct refusal *no);
-
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
 void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENTS, as o->event, or told */

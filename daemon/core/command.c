@@ -69,7 +69,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	struct refusal no = { 0 };
 
 	if (!request_ask(c, name, terms, &no))
-		client_reply_refusal(c, &no);
+		refusal_reply(c, &no);
 	else if (terms->queued)
 		client_reply_status(c, "QUEUED");
 }
@@ -420,6 +420,12 @@ static void do_election(const struct request_words *w, enum command command)
 
 /* ---- dispatch ---- */
 
+static void (*const redis[COMMAND_COUNT])(const struct request_words *w) = {
+	[COMMAND_HELLO] = redis_hello,   [COMMAND_PING] = redis_ping,     [COMMAND_ECHO] = redis_echo,
+	[COMMAND_SELECT] = redis_select, [COMMAND_INFO] = redis_info,     [COMMAND_CLIENT] = redis_client,
+	[COMMAND_COMMAND] = redis_command, [COMMAND_RESET] = redis_reset, [COMMAND_QUIT] = redis_quit,
+};
+
 static void dispatch(enum command command, const struct request_words *w)
 {
 	switch (command) {
@@ -475,31 +481,15 @@ static void dispatch(enum command command, const struct request_words *w)
 		audit_ask(w->client);
 		break;
 	case COMMAND_HELLO:
-		redis_hello(w);
-		break;
 	case COMMAND_PING:
-		redis_ping(w);
-		break;
 	case COMMAND_ECHO:
-		redis_echo(w);
-		break;
 	case COMMAND_SELECT:
-		redis_select(w);
-		break;
 	case COMMAND_INFO:
-		redis_info(w);
-		break;
 	case COMMAND_CLIENT:
-		redis_client(w);
-		break;
 	case COMMAND_COMMAND:
-		redis_command(w);
-		break;
 	case COMMAND_RESET:
-		redis_reset(w->client);
-		break;
 	case COMMAND_QUIT:
-		redis_quit(w->client);
+		redis[command](w);
 		break;
 	case COMMAND_COUNT:
 		assert(!"a command");

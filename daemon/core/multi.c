@@ -128,7 +128,7 @@ static void refuse(struct multi *m, struct refusal *no)
 	struct client *c = m->client;
 
 	end(m);
-	client_reply_refusal(c, no);
+	refusal_reply(c, no);
 }
 
 void multi_timed_out(struct multi *m)
@@ -312,7 +312,7 @@ void multi_unlock(const struct request_words *w)
 			 refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
 		if (g)
 			client_lost_told(c, g);
-		client_reply_refusal(c, &no);
+		refusal_reply(c, &no);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {

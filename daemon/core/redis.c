@@ -344,8 +344,10 @@ void redis_command(const struct request_words *w)
 		syntax_error(w->client, COMMAND_COMMAND);
 }
 
-void redis_reset(struct client *c)
+void redis_reset(const struct request_words *w)
 {
+	struct client *c = w->client;
+
 	client_release_all(c);
 	owner_leave(c);
 	broker_settle(c->broker);
@@ -354,8 +356,10 @@ void redis_reset(struct client *c)
 	client_reply_status(c, "RESET");
 }
 
-void redis_quit(struct client *c)
+void redis_quit(const struct request_words *w)
 {
+	struct client *c = w->client;
+
 	client_reply_status(c, "OK");
 	client_close(c);
 }

@@ -27,5 +27,5 @@ void redis_select(const struct request_words *w);
 void redis_info(const struct request_words *w);
 void redis_client(const struct request_words *w);
 void redis_command(const struct request_words *w);
-void redis_reset(struct client *c);
-void redis_quit(struct client *c);
+void redis_reset(const struct request_words *w);
+void redis_quit(const struct request_words *w);

@@ -88,6 +88,15 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 	return true;
 }
 
+void refusal_reply(struct client *c, struct refusal *no)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
+	client_reply_end(c, begin);
+	bytes_free(&no->sentence);
+}
+
 /* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
 struct request *request_find(const struct lock *lock, const struct client *client)
 {

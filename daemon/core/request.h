@@ -45,6 +45,9 @@ struct refusal {
 	struct bytes sentence;
 };
 
+/* Answers with it, and frees the sentence. */
+void refusal_reply(struct client *c, struct refusal *no);
+
 struct request {
 	struct client *client;
 	struct lock *lock;

@@ -14,6 +14,7 @@
 #include "core/lock.h"
 #include "core/mail.h"
 #include "core/operation.h"
+#include "core/owner.h"
 #include "core/random.h"
 #include "core/session.h"
 #include "core/stats.h"

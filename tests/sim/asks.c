@@ -441,7 +441,8 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 		upgrade_answered(c, a, reply);
 	} else if (ask_reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (!ask_reply_begins(reply, "-LIMIT") && !ask_reply_begins(reply, "-DRAINING") && !ask_reply_begins(reply, "-ERR")) {
+	} else if (!ask_reply_begins(reply, "-LIMIT") && !ask_reply_begins(reply, "-DRAINING") &&
+		   !ask_reply_begins(reply, "-ERR")) {
 		ask_bad_reply(c, a, reply, "unexpected");
 	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-ERR")) {
 		ask_bad_reply(c, a, reply, "no re-entry");
