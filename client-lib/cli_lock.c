@@ -1,5 +1,5 @@
 /*
- * lockbroker lock: run a command while holding a lock.
+ * lockbroker lock: run a command while holding a lock. lockbroker campaign: the same while leading an election.
  *
  * The connection is the owner of the lock, and the command inherits its descriptor: the lock is held until the last
  * of the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
@@ -41,6 +41,7 @@ struct lock_job {
 	const char *name;
 	char **command;
 	const char *data; /* NULL: none */
+	bool campaign;    /* a leadership is wanted, not a lock */
 	bool shared;
 	int64_t wait_ms, grace_ms;
 	int64_t token;
@@ -116,7 +117,9 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:r:", options, NULL)) != -1) {
+	job->campaign = strcmp(argv[0], "campaign") == 0;
+	while ((c = getopt_long(argc, argv, job->campaign ? "+:nw:k:r:" : "+:sxnw:k:d:r:",
+				job->campaign ? options + 2 : options, NULL)) != -1) { /* it is always exclusive */
 		switch (c) {
 		case 's':
 			job->shared = true;
@@ -147,18 +150,21 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 					 optopt == 'd' ? "text" : optopt == 'r' ? "signal" : "number of seconds");
 		case '?':
 			if (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0)
-				return cli_usage("lock has no option %s.", argv[optind - 1]);
-			return cli_usage("lock has no option -%c.", optopt);
+				return cli_usage("%s has no option %s.", argv[0], argv[optind - 1]);
+			return cli_usage("%s has no option -%c.", argv[0], optopt);
 		}
 	}
-	job->name = argv[optind];
+	job->name = argv[optind++];
 	if (!job->name)
-		return cli_usage("lock wants a NAME.");
-	job->command = argv + optind + 1;
+		return cli_usage("%s wants a NAME.", argv[0]);
+	if (job->campaign && !(job->data = argv[optind++]))
+		return cli_usage("campaign wants DATA for everybody to read.");
+	job->command = argv + optind;
 	if (*job->command && strcmp(*job->command, "--") == 0)
 		job->command++;
 	if (!*job->command)
-		return cli_usage("lock wants a command to run: lock %s -- CMD [ARG...].", job->name);
+		return cli_usage("%s wants a command to run: %s %s%s -- CMD [ARG...].", argv[0], argv[0], job->name,
+				 job->campaign ? " DATA" : "");
 	return CLI_OK;
 }
 
@@ -277,6 +283,8 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_GRANTED:
 	case LB_EVENT_TIMEOUT:
 	case LB_EVENT_FAILED:
+	case LB_EVENT_LEADER:
+	case LB_EVENT_UNOBSERVED:
 	case LB_EVENT_OTHER:
 		break;
 	}
@@ -413,17 +421,25 @@ static void introduce(struct lock_job *job)
 	lb_command(job->lb, 3, words, NULL);
 }
 
-static int take_and_run(struct lock_job *job)
+static enum lb_result take(struct lock_job *job)
 {
 	struct lb_options options = LB_OPTIONS;
+
+	if (job->campaign)
+		return lb_campaign(job->lb, job->name, job->data, job->wait_ms, &job->token);
+	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
+	options.data = job->data;
+	return lb_lock_with(job->lb, job->name, &options, &job->token);
+}
+
+static int take_and_run(struct lock_job *job)
+{
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	options.timeout_ms = job->wait_ms;
-	options.shared = job->shared;
-	options.data = job->data;
-	r = lb_lock_with(job->lb, job->name, &options, &job->token);
+	r = take(job);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

@@ -71,6 +71,7 @@ static const struct {
 	{ "LEASE", OPTION_LEASE, parse_lease },
 	{ "DATA", OPTION_DATA, parse_data },
 	{ "TOKEN", OPTION_TOKEN, parse_token },
+	{ "ENQUEUE", OPTION_ENQUEUE, NULL },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };

@@ -18,6 +18,7 @@ enum option {
 	OPTION_DATA = 1 << 2,
 	OPTION_TOKEN = 1 << 3,
 	OPTION_SHARED = 1 << 4,
+	OPTION_ENQUEUE = 1 << 5,
 };
 
 struct options {

@@ -233,6 +233,7 @@ static void suspend_lock(struct lock *lock)
 	if (lock->claim_count)
 		lock_remember(lock, true);
 	directory_forget_watch(lock);
+	observe_suspended(lock);
 	broker_not_later(lock);
 	lock_touch(lock);
 }
@@ -359,7 +360,7 @@ static void queue_recovery(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
-		if (lock->claim_count)
+		if (lock->claim_count || lock->observation.count)
 			broker_later(lock);
 	}
 }

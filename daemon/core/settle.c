@@ -1,6 +1,7 @@
 #include "core/lock.h"
 
 #include "core/detail.h"
+#include "core/election.h"
 #include "core/quota.h"
 #include "core/state.h"
 
@@ -75,18 +76,24 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 		c->contended_ns = b->now_ns;
 }
 
-static void grant_request(struct lock *lock, struct claim *c, struct request *r, bool together)
+/* The token of the next grant on the claim, or of who is to get it. */
+static int64_t take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together)
+{
+	if (c->granted)
+		count_hand_off(lock, c, mode, together);
+	c->granted = true;
+	c->granted_mode = mode;
+	return (c->czxid << 10) | c->handoffs;
+}
+
+static void grant_request(struct lock *lock, struct claim *c, struct request *r, int64_t token)
 {
 	struct client *client = r->client;
 
-	if (c->granted)
-		count_hand_off(lock, c, r->mode, together);
-	c->granted = true;
-	c->granted_mode = r->mode;
 	c->idle_ns = 0;
 	if (lock->grant_count == 0)
 		c->granted_ns = lock->broker->now_ns;
-	request_grant(r, (c->czxid << 10) | c->handoffs);
+	request_grant(r, token);
 	client_tell_session(client);
 }
 
@@ -104,9 +111,17 @@ static void serve(struct lock *lock)
 
 		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, mode) || !session_grants(b))
 			return;
-		if (conflicts_with_grants(lock, mode) || (!together && !may_hand_off(lock, c, mode)))
+		if (conflicts_with_grants(lock, mode))
 			return;
-		grant_request(lock, c, r, together);
+		if (election_proclaims(lock)) {
+			if (!election_done(r, c))
+				return;
+			grant_request(lock, c, r, r->proclamation.token);
+			return;
+		}
+		if (!together && !may_hand_off(lock, c, mode))
+			return;
+		grant_request(lock, c, r, take_token(lock, c, mode, together));
 		reading = mode == MODE_SHARED;
 	}
 }
@@ -179,19 +194,27 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 {
 	const struct broker *b = lock->broker;
 
-	if (b->stopping || b->conf->standalone || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
+	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
 		return false;
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet)
 		return false;
 	return b->now_ns < c->idle_ns + b->conf->linger_ns;
 }
 
+/* Of an election: the head has its token on the claim, or may get one. */
+static bool may_proclaim(const struct lock *lock, const struct claim *c)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return election_proclaims(lock) && head && (election_began(head, c) || may_hand_off(lock, c, head->mode));
+}
+
 /* A held claim nobody holds a grant on. True when the claims changed. */
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	if (lock->request_count) {
-		/* Only a proof is missing: it will serve when that comes. */
-		if (!session_grants(lock->broker))
+		/* Only a proof is missing, or the answer to a proclamation: it will serve when that comes. */
+		if (!session_grants(lock->broker) || may_proclaim(lock, c))
 			return false;
 		queue_next(lock);
 		claim_leave(c);
@@ -320,6 +343,19 @@ static void watch(struct lock *lock)
 	detail_write(lock);
 }
 
+static void proclaim(struct lock *lock)
+{
+	struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->claim;
+
+	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) || !may_proclaim(lock, c))
+		return;
+	if (!election_began(head, c))
+		election_send(head, c, take_token(lock, c, head->mode, false));
+	else if (head->proclamation.state == PROCLAMATION_AGAIN)
+		election_send(head, c, head->proclamation.token);
+}
+
 /* What a pause held back; what a reconnection has to send again waits for its turn. */
 static void ask_again(struct lock *lock)
 {
@@ -344,7 +380,7 @@ static void set_timer(struct lock *lock)
 
 	if (b->conf->standalone)
 		return;
-	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count))
+	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count || lock->observation.count))
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed)
 		heap_set_by(&b->timers, &lock->timer, c->listed_ns + LONG_WAIT_NS);
@@ -369,7 +405,11 @@ void lock_settle(struct lock *lock)
 	end_expired(lock);
 	if (may_send(lock) && lock->broker->session.proving) {
 		ask_again(lock);
+		proclaim(lock);
 		watch(lock);
+		observe_continue(lock);
 	}
+	if (lock->broker->conf->standalone)
+		observe_continue(lock);
 	set_timer(lock);
 }
