@@ -303,7 +303,7 @@ void multi_unlock(const struct request_words *w)
 		g = grant_of(c, w->argv[2 + i]);
 		if (g && g->lock->kind == KIND_ELECTION) {
 			no = refusal_of(ERROR_MISMATCH, "that name is an election, and nothing is released: ", w->argv[2 + i], "");
-			client_reply_refusal(c, &no);
+			refusal_reply(c, &no);
 			return;
 		}
 		if (g && !g->lost)
