@@ -35,8 +35,8 @@ BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c \
 	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c \
-	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c semaphore.c \
-	permits.c
+	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
+	election.c observe.c semaphore.c permits.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
@@ -47,13 +47,14 @@ CLI = cli.c cli_lock.c cli_table.c cli_tree.c
 # adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
-	test_core_claim.c test_core_flavour.c test_core_semaphore.c test_core_query.c test_core_audit.c test_core_revoke.c \
+	test_core_claim.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c test_core_audit.c \
+	test_core_revoke.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_BASE = test_conf.c test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c readers.c deadlocks.c several.c permits.c \
+SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c deadlocks.c several.c permits.c \
 	permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 PERMIT_MIXES = permits calm_permits permits,_operator permits_standalone

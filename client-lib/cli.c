@@ -1,5 +1,6 @@
 /* The lockbroker command: what it can do besides running a command under a lock, which is cli_lock.c. */
 #include "cli.h"
+#include "protocol/slice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,9 @@ static const char help[] =
 	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
 	"                               NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] [-r SIG] NAME DATA -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] leader NAME\n"
+	"       lockbroker [-S SOCKET] observe NAME\n"
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
@@ -33,6 +37,9 @@ static const char help[] =
 	"           -r SIG  what CMD gets when somebody asks for the lock (--on-revoke; none)\n"
 	"           -d TEXT show that with the lock: `who` tells it\n"
 	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -k as for lock\n"
+	"  campaign  run CMD while leading the election NAME; everybody can read DATA then\n"
+	"  leader    who leads: token, host and data in a line; 1: nobody\n"
+	"  observe   the same for each change, until interrupted; token 0: nobody leads\n"
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"
@@ -227,6 +234,56 @@ static int run_info(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+/* In a line, fields separated by tabs. */
+static void print_leader(int64_t token, struct slice host, struct slice data)
+{
+	printf("%lld\t", (long long)token);
+	cli_text(host.data, host.len);
+	putchar('\t');
+	cli_text(data.data, data.len);
+	putchar('\n');
+}
+
+static struct slice field(const struct lb_reply *map, const char *key)
+{
+	struct slice s;
+
+	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
+	return s;
+}
+
+static int run_leader(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_leader(lb, arguments[0], &reply);
+
+	if (r != LB_OK) {
+		cli_say("%s", lb_error(lb));
+		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
+	}
+	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), field(reply, "host"), field(reply, "data"));
+	return CLI_OK;
+}
+
+static int run_observe(struct lb *lb, char **arguments)
+{
+	enum lb_result r = lb_observe(lb, arguments[0]);
+	struct lb_event event;
+
+	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
+		if (event.type == LB_EVENT_UNOBSERVED) {
+			cli_say("%s", event.reason);
+			return cli_exit_of(event.result);
+		}
+		if (event.type != LB_EVENT_LEADER)
+			continue;
+		print_leader(event.token, slice_of(event.reason), slice_of(event.data));
+		if (fflush(stdout) == EOF)
+			return CLI_OSERR;
+	}
+	return failed(lb, r);
+}
+
 /* A sweep of very many directories takes its time. */
 static const int64_t AUDIT_PATIENCE_MS = 86400000;
 
@@ -274,6 +331,8 @@ static const struct {
 	int args_min, args_max;
 	int (*run)(struct lb *lb, char **arguments);
 } commands[] = {
+	{ "leader", 1, 1, run_leader },
+	{ "observe", 1, 1, run_observe },
 	{ "ls", 0, 1, run_ls },
 	{ "who", 1, 1, run_who },
 	{ "why", 1, 1, run_why },
@@ -309,8 +368,8 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, ls, who, revoke, ping, info or audit.");
-	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0)
+		return cli_usage("What shall be done? lock, sem, campaign, leader, observe, ls, who, revoke, ping, info or audit.");
+	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
 		return cli_lock(socket, argc, argv);
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[0], commands[i].word) != 0)

@@ -7,7 +7,7 @@
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_ODD = 1, /* the audit found something */
-	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder */
+	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder; leader: nobody leads */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
 	CLI_OSERR = 71,
@@ -32,5 +32,8 @@ const char *cli_shown(const char *text, char *ret, size_t size);
 /* Prints a text or a number in a line of its own, as it would stand in a table. */
 void cli_line(const struct lb_reply *value);
 
-/* `lockbroker lock` and `lockbroker sem`: argv[0] is "lock" or "sem". Returns the exit status. */
+/* Prints a text as it would stand in a table; what would break the line or steer the terminal is shown. */
+void cli_text(const char *text, size_t len);
+
+/* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign`: argv[0] is that. Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

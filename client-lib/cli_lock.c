@@ -1,5 +1,6 @@
 /*
- * lockbroker lock, lockbroker sem: run a command while holding a lock, or permits of a semaphore.
+ * lockbroker lock: run a command while holding a lock. lockbroker sem: the same with permits of a semaphore; lockbroker
+ * campaign: while leading an election.
  *
  * The connection is the owner of the lock, and the command inherits its descriptor: the lock is held until the last
  * of the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
@@ -41,6 +42,7 @@ struct lock_job {
 	const char *name;
 	char **command;
 	const char *data; /* NULL: none */
+	bool campaign;    /* a leadership is wanted, not a lock */
 	bool shared;
 	int64_t limit, count; /* of permits; limit 0: a lock is wanted */
 	int64_t wait_ms, grace_ms;
@@ -144,7 +146,9 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	/* 0 makes getopt forget the command line it is in the middle of. */
 	optind = 0;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:sxnw:k:d:r:l:c:", options, NULL)) != -1) {
+	job->campaign = strcmp(verb, "campaign") == 0;
+	while ((c = getopt_long(argc, argv, job->campaign ? "+:nw:k:r:" : "+:sxnw:k:d:r:l:c:",
+				job->campaign ? options + 2 : options, NULL)) != -1) { /* it is always exclusive */
 		status = parse_kind(job, semaphore, c);
 		if (status != CLI_OK)
 			return status;
@@ -188,14 +192,17 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 	}
 	if (semaphore && !job->limit)
 		return cli_usage("sem wants -l N: how many permits there are.");
-	job->name = argv[optind];
+	job->name = argv[optind++];
 	if (!job->name)
 		return cli_usage("%s wants a NAME.", verb);
-	job->command = argv + optind + 1;
+	if (job->campaign && !(job->data = argv[optind++]))
+		return cli_usage("campaign wants DATA for everybody to read.");
+	job->command = argv + optind;
 	if (*job->command && strcmp(*job->command, "--") == 0)
 		job->command++;
 	if (!*job->command)
-		return cli_usage("%s wants a command to run: %s %s -- CMD [ARG...].", verb, verb, job->name);
+		return cli_usage("%s wants a command to run: %s %s%s -- CMD [ARG...].", verb, verb, job->name,
+				 job->campaign ? " DATA" : "");
 	return CLI_OK;
 }
 
@@ -314,6 +321,8 @@ static void heed_event(struct lock_job *job, const struct lb_event *event)
 	case LB_EVENT_GRANTED:
 	case LB_EVENT_TIMEOUT:
 	case LB_EVENT_FAILED:
+	case LB_EVENT_LEADER:
+	case LB_EVENT_UNOBSERVED:
 	case LB_EVENT_OTHER:
 		break;
 	}
@@ -450,20 +459,27 @@ static void introduce(struct lock_job *job)
 	lb_command(job->lb, 3, words, NULL);
 }
 
-static int take_and_run(struct lock_job *job)
+static enum lb_result take(struct lock_job *job)
 {
 	struct lb_options options = LB_OPTIONS;
+
+	if (job->campaign)
+		return lb_campaign(job->lb, job->name, job->data, job->wait_ms, &job->token);
+	if (job->limit)
+		return lb_acquire(job->lb, job->name, job->limit, job->count, job->wait_ms, NULL);
+	options.timeout_ms = job->wait_ms;
+	options.shared = job->shared;
+	options.data = job->data;
+	return lb_lock_with(job->lb, job->name, &options, &job->token);
+}
+
+static int take_and_run(struct lock_job *job)
+{
 	enum lb_result r;
 	int status;
 
 	introduce(job);
-	options.timeout_ms = job->wait_ms;
-	options.shared = job->shared;
-	options.data = job->data;
-	if (job->limit)
-		r = lb_acquire(job->lb, job->name, job->limit, job->count, job->wait_ms, NULL);
-	else
-		r = lb_lock_with(job->lb, job->name, &options, &job->token);
+	r = take(job);
 	if (r != LB_OK) {
 		cli_say("%s", lb_error(job->lb));
 		return cli_exit_of(r);

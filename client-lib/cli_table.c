@@ -169,6 +169,13 @@ static void print_row(const struct table *t, const struct lb_reply *row)
 	putchar('\n');
 }
 
+void cli_text(const char *text, size_t len)
+{
+	struct cell cell = { .text = len ? text : "-", .len = len ? len : 1 };
+
+	cell_print(&cell);
+}
+
 void cli_line(const struct lb_reply *value)
 {
 	struct cell cell;

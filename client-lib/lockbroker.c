@@ -509,6 +509,93 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count)
 	return result;
 }
 
+/* ---- elections ---- */
+
+static void campaign_fill(struct request *r, const char *name, const char *data, int64_t timeout_ms)
+{
+	*r = (struct request){ .words = { SLICE("CAMPAIGN"), slice_of(name), SLICE("DATA"), slice_of(data) }, .count = 4 };
+	r->timeout_ms = timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : timeout_ms;
+	if (r->timeout_ms >= 0)
+		add_number(r, "WAIT", r->timeout_ms, r->digits[0]);
+}
+
+enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token)
+{
+	struct request words;
+	enum lb_result r;
+
+	campaign_fill(&words, name, data, timeout_ms);
+	r = ask(lb, words.count, words.words, words.timeout_ms);
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type == RESP_NIL)
+		return wire_fail(lb, LB_TAKEN, "Somebody else leads %s.", name);
+	if (lb->replies.values[0].type != RESP_INTEGER)
+		return unexpected(lb, "CAMPAIGN");
+	holdings_add(&lb->holdings, words.words[1], lb->replies.values[0].integer, HELD_FOREVER);
+	if (ret_token)
+		*ret_token = lb->replies.values[0].integer;
+	return LB_OK;
+}
+
+enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *data, int64_t timeout_ms)
+{
+	struct request words;
+	enum lb_result r;
+
+	campaign_fill(&words, name, data, timeout_ms);
+	words.words[words.count++] = SLICE("ENQUEUE");
+	r = ask(lb, words.count, words.words, 0);
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type != RESP_STATUS)
+		return unexpected(lb, "CAMPAIGN");
+	holdings_wait(&lb->holdings, words.words[1], HELD_FOREVER);
+	return LB_OK;
+}
+
+enum lb_result lb_resign(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("RESIGN"), slice_of(name) };
+	int64_t led = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &led);
+
+	if (r == LB_OK && !led)
+		holdings_unwait(&lb->holdings, words[1]);
+	else if (r == LB_OK || r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], -1);
+	return r;
+}
+
+enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply **ret)
+{
+	const struct slice words[] = { SLICE("LEADER"), slice_of(name) };
+	enum lb_result r = ask(lb, 2, words, 0);
+
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type == RESP_NIL)
+		return wire_fail(lb, LB_NONE, "Nobody leads %s.", name);
+	*ret = (const struct lb_reply *)lb->replies.values;
+	return LB_OK;
+}
+
+enum lb_result lb_observe(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("OBSERVE"), slice_of(name) };
+
+	return ask(lb, 2, words, 0);
+}
+
+enum lb_result lb_unobserve(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("UNOBSERVE"), slice_of(name) };
+	int64_t done = 0;
+	enum lb_result r = ask_integer(lb, 2, words, &done);
+
+	return r == LB_OK && !done ? wire_fail(lb, LB_NONE, "The election %s was not observed.", name) : r;
+}
+
 /* What the daemon has sent so far, without waiting for more. */
 static enum lb_result read_events(struct lb *lb)
 {
@@ -574,7 +661,7 @@ static const struct {
 } event_kinds[] = {
 	{ "lost", LB_EVENT_LOST },       { "jeopardy", LB_EVENT_JEOPARDY }, { "safe", LB_EVENT_SAFE },
 	{ "revoke", LB_EVENT_REVOKE },   { "granted", LB_EVENT_GRANTED },   { "timeout", LB_EVENT_TIMEOUT },
-	{ "failed", LB_EVENT_FAILED },
+	{ "failed", LB_EVENT_FAILED },     { "leader", LB_EVENT_LEADER },     { "unobserved", LB_EVENT_UNOBSERVED },
 };
 
 static enum lb_event_type event_type(const struct resp_replies *e)
@@ -591,8 +678,8 @@ static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_ev
 {
 	int code;
 
-	lb->name[0] = lb->reason[0] = '\0';
-	*ret = (struct lb_event){ .type = event_type(e), .name = lb->name, .reason = lb->reason };
+	lb->name[0] = lb->reason[0] = lb->data[0] = '\0';
+	*ret = (struct lb_event){ .type = event_type(e), .name = lb->name, .reason = lb->reason, .data = lb->data };
 	switch (ret->type) {
 	case LB_EVENT_LOST:
 	case LB_EVENT_REVOKE:
@@ -605,7 +692,14 @@ static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_ev
 		event_text(e, 1, lb->name, sizeof(lb->name));
 		ret->result = LB_TAKEN;
 		break;
+	case LB_EVENT_LEADER:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		ret->token = event_integer(e, 2);
+		event_text(e, 3, lb->reason, sizeof(lb->reason));
+		event_text(e, 4, lb->data, sizeof(lb->data));
+		break;
 	case LB_EVENT_FAILED:
+	case LB_EVENT_UNOBSERVED:
 		event_text(e, 1, lb->name, sizeof(lb->name));
 		event_text(e, 3, lb->reason, sizeof(lb->reason));
 		code = e->count > 3 ? code_of(reply_text(&e->values[3])) : ERROR_COUNT;

@@ -52,7 +52,7 @@ enum lb_result {
 	LB_UNAVAILABLE, /* the daemon is there but cannot ask ZooKeeper now, so whether it is taken is not known */
 	LB_DRAINING,    /* the daemon is stopping */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
-	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits */
+	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits; lb_leader(): nobody */
 	LB_CONNECTION,  /* no daemon, or the connection broke or was silent for too long: everything held is void */
 };
 
@@ -130,6 +130,36 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 enum lb_result lb_cancel(struct lb *lb, const char *name);
 
 /*
+ * Elections: a lock whose holder's `data` (1..512 bytes of text: an address, say) everybody may read. A name is a lock or
+ * an election, not both: LB_MISMATCH.
+ *
+ * lb_campaign() is lb_lock_timeout() for the leadership: whoever is told that it leads can be found by everybody with
+ * that data by then. Who leads already gets LB_REFUSED. Leading ends with lb_resign(), the connection, or a loss, as
+ * holding a lock does; lb_valid() says for how long it is proven.
+ */
+enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token);
+
+/* The same without waiting, as lb_enqueue(): one event tells what came of it, or lb_resign() takes it back. */
+enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *data, int64_t timeout_ms);
+
+/* LB_OK: leads no more, or will not by what was queued. LB_LOST and LB_NOTHELD as lb_unlock(). */
+enum lb_result lb_resign(struct lb *lb, const char *name);
+
+/*
+ * Who leads now, on whichever host: LB_OK and in *ret a MAP with the keys of LEADER in PROTOCOL.md ("data", "host",
+ * "token", ...), valid until the next call with this handle. LB_NONE: nobody does.
+ */
+enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply **ret);
+
+/*
+ * From now on LB_EVENT_LEADER tells who leads: once at first, then each change, in order and never twice, until
+ * lb_unobserve() or LB_EVENT_UNOBSERVED.
+ */
+enum lb_result lb_observe(struct lb *lb, const char *name);
+/* LB_NONE: it was not observed. Events on their way may still be read. */
+enum lb_result lb_unobserve(struct lb *lb, const char *name);
+
+/*
  * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared together; who
  * wants it exclusively waits for all of them, and who asks to read after that waits for the writer. Tokens of readers
  * who hold it together are in no order, but larger than those of all earlier writers, and smaller than those of all
@@ -182,7 +212,8 @@ enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
  * What the broker tells without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is out
  * of reach; grants stay safe for `ms` from now unless SAFE comes before. SAFE: no danger any more. REVOKE: somebody
  * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. GRANTED, TIMEOUT, FAILED: what came of
- * lb_enqueue(). OTHER: something a newer daemon tells; to be ignored.
+ * lb_enqueue(). LEADER: who leads what lb_observe() observes. UNOBSERVED: that cannot be said any more. OTHER: something
+ * a newer daemon tells; to be ignored.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,
@@ -192,6 +223,8 @@ enum lb_event_type {
 	LB_EVENT_GRANTED,
 	LB_EVENT_TIMEOUT,
 	LB_EVENT_FAILED,
+	LB_EVENT_LEADER,
+	LB_EVENT_UNOBSERVED,
 	LB_EVENT_OTHER,
 };
 
@@ -200,12 +233,13 @@ struct lb_event {
 	const char *name;   /* the lock, until the next call with this handle; "" when it is about none */
 	/*
 	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "session", "deleted", "lease",
-	 * or "forced" when an operator took it. FAILED: a sentence. As long as `name`; else ""
+	 * or "forced" when an operator took it. FAILED, UNOBSERVED: a sentence. LEADER: its host. As long as `name`; else ""
 	 */
 	const char *reason;
-	int64_t token;      /* LOST, REVOKE, GRANTED: that of the grant. Else 0 */
+	const char *data;   /* LEADER: its data. As long as `name`. Else "" */
+	int64_t token;      /* LOST, REVOKE, GRANTED, LEADER: that of the grant; 0: nobody leads. Else 0 */
 	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
-	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED: what lb_lock() would have returned. Else LB_OK */
+	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED, UNOBSERVED: as a call would have said. Else LB_OK */
 };
 
 /*

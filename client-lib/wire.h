@@ -10,6 +10,7 @@
 #include "held.h"
 #include "lockbroker.h"
 #include "protocol/bytes.h"
+#include "protocol/limits.h"
 #include "protocol/name.h"
 #include "protocol/resp.h"
 
@@ -33,7 +34,7 @@ struct lb {
 	int unlocks;                                /* not answered yet */
 	struct bytes unlock_names;                  /* theirs, NUL-terminated, oldest first */
 	struct bytes late_error, late_name;         /* the first of them that failed, until a call has said so */
-	char name[NAME_BYTES_MAX + 1], reason[256]; /* of the last event */
+	char name[NAME_BYTES_MAX + 1], reason[256], data[LIMIT_DATA_BYTES_MAX + 1]; /* of the last event */
 	char error[512];
 };
 

@@ -21,6 +21,11 @@
 	X(RELEASE, 2, 4, "write fast", "Give permits back: RELEASE name [COUNT k]") \
 	X(LIMIT, 2, 3, "readonly", "The limit of a semaphore, or (operators) another one: LIMIT name [n]") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
+	X(CAMPAIGN, 4, 7, "write blocking", "Become the leader: CAMPAIGN name DATA text [WAIT ms] [ENQUEUE]") \
+	X(RESIGN, 2, 2, "write fast", "Lead no more, or take a CAMPAIGN back: RESIGN name") \
+	X(LEADER, 2, 2, "readonly", "Who leads, on whichever host, and its data: LEADER name") \
+	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
+	X(UNOBSERVE, 2, 2, "readonly fast", "No more of that: UNOBSERVE name") \
 	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \

@@ -286,13 +286,16 @@ static void data_answered(struct broker *b, const struct event *event)
 	struct slice znode = name_at(a, a->answered);
 	struct bytes path = { 0 };
 
-	if (event->zk_answered.code == ZK_OK && is_semaphore(event->zk_answered.data)) {
+	if (event->zk_answered.code != ZK_OK)
+		return;
+	if (is_semaphore(event->zk_answered.data)) {
 		add_parts(a, znode);
 		a->mismatch = true; /* they are its only children */
 		return;
 	}
-	if (event->zk_answered.code != ZK_OK || directory_data_fits(flavour_of(b, znode), event->zk_answered.data))
-		return;
+	for (int kind = 0; kind < KINDS; kind++)
+		if (directory_data_fits((enum kind)kind, flavour_of(b, znode), event->zk_answered.data))
+			return;
 	a->mismatch = true;
 	directory_path(b, znode, &path);
 	FOUND(a, mismatched, bytes_view(&path), NO_CHILD);

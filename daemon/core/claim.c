@@ -233,9 +233,9 @@ void claim_watch_own(struct claim *c)
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
 }
 
-void claim_write(struct claim *c, struct slice data)
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data)
 {
-	send(c, EFFECT_ZK_SET, OPERATION_DETAIL, data);
+	return send(c, EFFECT_ZK_SET, kind, data);
 }
 
 void claim_adopt(struct claim *c, struct slice name)
@@ -419,6 +419,9 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_DIR_GET:
 	case OPERATION_DIR_END:
 	case OPERATION_LIST:
+	case OPERATION_PROCLAIM:
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
 	case OPERATION_SEMAPHORE_GET:
 	case OPERATION_SEMAPHORE_WRITE:
 	case OPERATION_LIMIT_GET:

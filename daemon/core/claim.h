@@ -24,10 +24,10 @@
 #include "core/contender.h"
 #include "core/event.h"
 #include "core/mode.h"
+#include "core/operation.h"
 
 struct broker;
 struct lock;
-struct operation;
 
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
@@ -61,7 +61,7 @@ struct claim {
 	struct bytes pred;      /* WAITING and listed: the predecessor's name */
 	size_t path_bytes;      /* charged against the session */
 	/* HELD: what was granted on it. */
-	bool granted;
+	bool granted;           /* or, of an election, proclaimed */
 	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
 	int64_t granted_ns;     /* when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
@@ -89,7 +89,7 @@ void claim_suspended(struct claim *c);
 /* Watches what the claim waits for, unless that is done. Only in WAITING. */
 void claim_watch_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
-void claim_write(struct claim *c, struct slice data); /* to its znode */
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 /* Asks what a create of unknown outcome left under `name`. */

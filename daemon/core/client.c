@@ -71,6 +71,7 @@ void client_connected(struct broker *b, const struct event *event)
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->events);
+	TAILQ_INIT(&c->observers);
 	c->user = user_enter(b, c->uid);
 	TAILQ_INSERT_TAIL(&b->clients, c, link);
 	b->client_count++;
@@ -79,11 +80,19 @@ void client_connected(struct broker *b, const struct event *event)
 		refuse(c);
 }
 
+/* What is bounded otherwise does not count. */
+static bool counts(enum client_event_type type)
+{
+	return type != CLIENT_EVENT_LOST && type != CLIENT_EVENT_LEADER;
+}
+
 static void event_free(struct client *c, struct client_event *e)
 {
 	TAILQ_REMOVE(&c->events, e, link);
-	if (e->type != CLIENT_EVENT_LOST)
+	if (counts(e->type))
 		c->event_count--;
+	if (e->observer)
+		e->observer->event = NULL;
 	if (e->type == CLIENT_EVENT_SESSION)
 		c->session_event = false;
 	bytes_free(&e->text);
@@ -100,10 +109,13 @@ static void drop_events(struct client *c)
 
 void client_release_all(struct client *c)
 {
+	struct observer *o;
 	struct request *r;
 	struct grant *g;
 
 	drop_events(c);
+	while ((o = TAILQ_FIRST(&c->observers)))
+		observe_end(o);
 	if (c->multi)
 		multi_free(c->multi);
 	while ((r = TAILQ_FIRST(&c->requests)))
@@ -180,6 +192,12 @@ bool client_may_ask(const struct client *c, const char **why)
 	else
 		return true;
 	return false;
+}
+
+bool client_may_observe(const struct client *c, const char **why)
+{
+	*why = "this client observes as many elections as it may wait for locks (limits.requests_per_client)";
+	return c->observer_count < c->broker->conf->limits.requests_per_client;
 }
 
 /* ---- replies ---- */
@@ -271,6 +289,18 @@ static void write_lost(struct client *c, const struct grant *g)
 	resp_bulk(client_out(c), slice_of(loss_word(g->loss)));
 }
 
+static void write_leader(struct client *c, const struct observer *o)
+{
+	const struct observation *n = &o->lock->observation;
+
+	resp_push(client_out(c), 5, c->version);
+	resp_bulk(client_out(c), SLICE("leader"));
+	resp_bulk(client_out(c), bytes_view(&o->lock->name));
+	resp_integer(client_out(c), n->token);
+	resp_bulk(client_out(c), bytes_view(&n->host));
+	resp_bulk(client_out(c), bytes_view(&n->data));
+}
+
 static void write_event(struct client *c, const struct client_event *e)
 {
 	switch (e->type) {
@@ -279,6 +309,10 @@ static void write_event(struct client *c, const struct client_event *e)
 		break;
 	case CLIENT_EVENT_LOST:
 		write_lost(c, e->grant);
+		break;
+	case CLIENT_EVENT_LEADER:
+		write_leader(c, e->observer);
+		observe_told(e->observer);
 		break;
 	case CLIENT_EVENT_REVOKE:
 	case CLIENT_EVENT_TOLD:
@@ -319,7 +353,7 @@ static struct client_event *add_event(struct client *c, enum client_event_type t
 	e->type = type;
 	e->grant = g;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
-	if (type != CLIENT_EVENT_LOST && ++c->event_count > c->broker->conf->limits.events_per_client)
+	if (counts(type) && ++c->event_count > c->broker->conf->limits.events_per_client)
 		client_close(c);
 	return e;
 }
@@ -420,6 +454,26 @@ void client_tell_session(struct client *c)
 	wake_events(c);
 }
 
+void client_tell_leader(struct client *c, struct observer *o)
+{
+	if (c->version == 3) {
+		size_t begin = effects_begin(c->broker->out);
+
+		write_leader(c, o);
+		push_end(c, begin);
+		observe_told(o);
+		return;
+	}
+	o->event = add_event(c, CLIENT_EVENT_LEADER, NULL);
+	o->event->observer = o;
+	wake_events(c);
+}
+
+void client_drop_event(struct client *c, struct client_event *e)
+{
+	event_free(c, e);
+}
+
 /* Takes the text over. */
 static void tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
 {
@@ -484,15 +538,25 @@ void client_tell_timeout(struct client *c, struct slice name)
 	tell(c, CLIENT_EVENT_TOLD, NULL, 2, &text);
 }
 
-void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
+static void tell_error(struct client *c, struct slice event, struct slice name, enum error_code code, const char *sentence)
 {
 	struct bytes text = { 0 };
 
-	resp_bulk(&text, SLICE("failed"));
+	resp_bulk(&text, event);
 	resp_bulk(&text, name);
 	resp_bulk(&text, slice_of(error_word(code)));
 	resp_bulk(&text, slice_of(sentence));
 	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
+}
+
+void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
+{
+	tell_error(c, SLICE("failed"), name, code, sentence);
+}
+
+void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence)
+{
+	tell_error(c, SLICE("unobserved"), name, code, sentence);
 }
 
 void client_lost_told(struct client *c, struct grant *g)

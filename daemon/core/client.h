@@ -1,8 +1,9 @@
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
  *
- * Events (granted, timeout, failed, lost, jeopardy, safe, revoke) are pushes for a RESP3 client; for others they wait
- * until EVENTS asks. jeopardy and safe coalesce to the latest; the others tell what happened, each once and in order.
+ * Events (granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved) are pushes for a RESP3 client;
+ * for others they wait until EVENTS asks. jeopardy and safe coalesce to the latest, and so does leader of one election;
+ * the others tell what happened, each once and in order.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/client_event.h"
 #include "core/lock.h"
 #include "core/user.h"
 #include "protocol/bytes.h"
@@ -21,18 +23,6 @@
 struct broker;
 struct event;
 
-enum client_event_type { CLIENT_EVENT_SESSION, CLIENT_EVENT_LOST, CLIENT_EVENT_REVOKE, CLIENT_EVENT_TOLD };
-
-/* Buffered for EVENTS. */
-struct client_event {
-	TAILQ_ENTRY(client_event) link;
-	enum client_event_type type;
-	struct grant *grant; /* LOST: answered from it, and telling it ends it. REVOKE: its end takes this with it */
-	size_t items;        /* TOLD, REVOKE: so many, and their text, the same in both versions of RESP */
-	struct bytes text;
-};
-
-TAILQ_HEAD(client_event_list, client_event);
 TAILQ_HEAD(client_list, client);
 
 struct client {
@@ -54,9 +44,11 @@ struct client {
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
-	size_t request_count, grant_count, lost_count, counted; /* counted: against the limits */
+	struct observer_list observers;
+	size_t request_count, grant_count, lost_count, observer_count;
+	size_t counted;           /* grants, against the limits */
 	struct client_event_list events;
-	size_t event_count;       /* without losses: those are bounded by the grants */
+	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
@@ -85,6 +77,9 @@ void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
+void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENTS, as o->event, or told */
+void client_drop_event(struct client *c, struct client_event *e);
+void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
 bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
@@ -98,3 +93,4 @@ void client_events_end(struct client *c);
 void client_speak(struct client *c, int version); /* what waited for EVENTS is pushed from RESP3 on */
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
+bool client_may_observe(const struct client *c, const char **why);

@@ -7,8 +7,10 @@
 #include "core/options.h"
 #include "core/permits.h"
 #include "core/query.h"
+#include "core/quota.h"
 #include "core/redis.h"
 #include "core/revoke.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/commands.h"
 #include "protocol/name.h"
@@ -74,6 +76,21 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		client_reply_status(c, "QUEUED");
 }
 
+/* False when that was answered: the name is in use as another kind, here. */
+static bool of_kind(struct client *c, struct slice name, enum kind kind)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+
+	if (semaphore_find(c->broker, name, false)) {
+		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+		return false;
+	}
+	if (!lock || lock_may_be(lock, kind))
+		return true;
+	client_reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+	return false;
+}
+
 /* LOCK and ENQUEUE. */
 static void do_lock(const struct request_words *w, enum command command)
 {
@@ -83,7 +100,8 @@ static void do_lock(const struct request_words *w, enum command command)
 	struct lock *lock;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o) ||
+	    !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
@@ -99,16 +117,21 @@ static void do_lock(const struct request_words *w, enum command command)
 		ask_for(c, w->argv[1], &terms);
 }
 
+static struct request *waits_for(struct client *c, struct slice name)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+
+	return lock ? request_find(lock, c) : NULL;
+}
+
 static void do_cancel(const struct request_words *w)
 {
 	struct client *c = w->client;
-	struct lock *lock;
 	struct request *r;
 
 	if (!command_valid_name(c, w->argv[1]))
 		return;
-	lock = lock_find(c->broker, w->argv[1], false);
-	r = lock ? request_find(lock, c) : NULL;
+	r = waits_for(c, w->argv[1]);
 	if (r) {
 		request_end(r);
 		c->broker->stats.cancelled_total++;
@@ -147,7 +170,8 @@ static void do_unlock(const struct request_words *w)
 	struct grant *g;
 	int64_t depth;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o) ||
+	    !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was released",
 			"that token is another grant's; nothing was released");
@@ -170,7 +194,7 @@ static void do_renew(const struct request_words *w)
 	int64_t lease_ns;
 
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
-	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
+	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o) || !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was renewed",
 			"that token is another grant's; nothing was renewed");
@@ -186,7 +210,7 @@ static void do_downgrade(const struct request_words *w)
 	struct client *c = w->client;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]))
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
 	if (!g)
@@ -279,6 +303,141 @@ static void do_permits(const struct request_words *w, enum command command)
 		permits_limit(w);
 }
 
+/* ---- elections ---- */
+
+static void do_campaign(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct request_terms terms = { .kind = KIND_ELECTION, .mode = MODE_EXCLUSIVE };
+	struct options o;
+	struct grant *g;
+
+	if (!command_valid_name(c, w->argv[1]) ||
+	    !options_parse(w, COMMAND_CAMPAIGN, 2, OPTION_WAIT | OPTION_DATA | OPTION_ENQUEUE, &o))
+		return;
+	if (!(o.given & OPTION_DATA)) {
+		syntax_error(c, COMMAND_CAMPAIGN);
+		return;
+	}
+	if (!of_kind(c, w->argv[1], KIND_ELECTION))
+		return;
+	terms.queued = o.given & OPTION_ENQUEUE;
+	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
+	terms.data = o.data;
+	g = find_grant(c, w->argv[1]);
+	if (g && g->lost)
+		lost(c, g, "an earlier leadership was lost; ask again");
+	else if (g)
+		client_reply_error(c, ERROR_ERR, "this client leads already: RESIGN first");
+	else if (waits_for(c, w->argv[1]))
+		client_reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
+	else
+		ask_for(c, w->argv[1], &terms);
+}
+
+static void do_resign(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct request *r;
+	struct grant *g;
+
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+		return;
+	r = waits_for(c, w->argv[1]);
+	if (r) {
+		c->broker->stats.cancelled_total++;
+		request_end(r);
+		client_reply_integer(c, 0);
+		return;
+	}
+	g = named_grant(w, -1, "the leadership was lost before it was resigned", "");
+	if (!g)
+		return;
+	grant_end(g);
+	broker_settle(c->broker);
+	client_reply_integer(c, 1);
+}
+
+static void limit(struct client *c, const char *why)
+{
+	c->broker->stats.limits_total++;
+	client_reply_error(c, ERROR_LIMIT, why);
+}
+
+static void observe(struct client *c, struct slice name)
+{
+	struct broker *b = c->broker;
+	struct lock *lock;
+	const char *why;
+
+	if (b->stopping) {
+		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (!client_may_observe(c, &why)) {
+		limit(c, why);
+		return;
+	}
+	lock = lock_find(b, name, true);
+	if (!lock) {
+		limit(c, "this daemon knows as many locks as it may (limits.locks)");
+	} else if ((why = quota_refuses_observer(lock))) {
+		limit(c, why);
+	} else {
+		lock_become(lock, KIND_ELECTION);
+		client_reply_status(c, "OK");
+		observe_begin(lock, c);
+	}
+}
+
+static struct observer *find_observer(const struct client *c, struct slice name)
+{
+	const struct lock *lock = lock_find(c->broker, name, false);
+
+	return lock ? observe_find(lock, c) : NULL;
+}
+
+static void do_observe(const struct request_words *w)
+{
+	struct client *c = w->client;
+
+	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+		return;
+	if (find_observer(c, w->argv[1]))
+		client_reply_status(c, "OK");
+	else
+		observe(c, w->argv[1]);
+}
+
+static void do_unobserve(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct observer *o;
+
+	if (!command_valid_name(c, w->argv[1]))
+		return;
+	o = find_observer(c, w->argv[1]);
+	if (o)
+		observe_end(o);
+	client_reply_integer(c, o != NULL);
+}
+
+static void do_election(const struct request_words *w, enum command command)
+{
+	struct client *c = w->client;
+
+	if (command == COMMAND_CAMPAIGN)
+		do_campaign(w);
+	else if (command == COMMAND_RESIGN)
+		do_resign(w);
+	else if (command == COMMAND_OBSERVE)
+		do_observe(w);
+	else if (command == COMMAND_UNOBSERVE)
+		do_unobserve(w);
+	else if (command_valid_name(c, w->argv[1]) && of_kind(c, w->argv[1], KIND_ELECTION))
+		query_lock(c, command, w->argv[1]);
+}
+
 /* ---- dispatch ---- */
 
 static void (*const redis[COMMAND_COUNT])(const struct request_words *w) = {
@@ -319,6 +478,13 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_RELEASE:
 	case COMMAND_LIMIT:
 		do_permits(w, command);
+		break;
+	case COMMAND_CAMPAIGN:
+	case COMMAND_RESIGN:
+	case COMMAND_LEADER:
+	case COMMAND_OBSERVE:
+	case COMMAND_UNOBSERVE:
+		do_election(w, command);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:

@@ -24,25 +24,40 @@ int64_t detail_due_ns(const struct lock *lock)
 	const struct claim *c = lock->claim;
 	int64_t due_ns;
 
-	if (!g || c->state != CLAIM_HELD || !c->own_watch ||
+	if (!g || lock->kind == KIND_ELECTION || c->state != CLAIM_HELD || !c->own_watch ||
 	    (c->detail_client == g->client->id && c->detail_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;
 	return c->detail_ns && c->detail_ns + EVERY_NS > due_ns ? c->detail_ns + EVERY_NS : due_ns;
 }
 
-static void write_grant(const struct broker *b, const struct lock *lock, const struct grant *g, struct bytes *data)
+struct detail {
+	const struct client *client;
+	enum mode mode;
+	int64_t token, holders, since_ns;
+};
+
+static void write_detail(const struct broker *b, const struct detail *d, struct bytes *data)
 {
 	detail_begin(b, data);
-	record_int(data, "pid", g->client->pid);
-	record_int(data, "uid", g->client->uid);
-	record_slice(data, "command", bytes_view(&g->client->comm));
-	record_slice(data, "name", bytes_view(&g->client->name));
-	record_text(data, "mode", mode_word(g->mode));
-	record_int(data, "token", g->token);
-	record_int(data, "holders", (int64_t)lock->grant_count);
-	record_int(data, "since", detail_wall_ms(b, g->granted_ns));
+	record_int(data, "pid", d->client->pid);
+	record_int(data, "uid", d->client->uid);
+	record_slice(data, "command", bytes_view(&d->client->comm));
+	record_slice(data, "name", bytes_view(&d->client->name));
+	record_text(data, "mode", mode_word(d->mode));
+	record_int(data, "token", d->token);
+	record_int(data, "holders", d->holders);
+	record_int(data, "since", detail_wall_ms(b, d->since_ns));
 	record_int(data, "written", detail_wall_ms(b, b->now_ns));
+}
+
+void detail_leader(const struct request *r, int64_t token, struct bytes *data)
+{
+	const struct broker *b = r->lock->broker;
+
+	write_detail(b, &(struct detail){ r->client, r->mode, token, 1, b->now_ns }, data);
+	record_int(data, "leader", 1);
+	record_slice(data, "data", bytes_view(&r->data));
 }
 
 void detail_write(struct lock *lock)
@@ -50,6 +65,7 @@ void detail_write(struct lock *lock)
 	struct broker *b = lock->broker;
 	struct claim *c = lock->claim;
 	const struct grant *g;
+	struct detail d;
 	struct bytes data = { 0 };
 
 	if (detail_due_ns(lock) > b->now_ns)
@@ -58,7 +74,8 @@ void detail_write(struct lock *lock)
 	c->detail_client = g->client->id;
 	c->detail_token = g->token;
 	c->detail_ns = b->now_ns;
-	write_grant(b, lock, g, &data);
-	claim_write(c, bytes_view(&data));
+	d = (struct detail){ g->client, g->mode, g->token, (int64_t)lock->grant_count, g->granted_ns };
+	write_detail(b, &d, &data);
+	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
 	bytes_free(&data);
 }

@@ -4,6 +4,8 @@
  * Written lazily, so that a grant costs no write: only while somebody elsewhere is known to wait (the znode is watched
  * then), for a grant older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off,
  * the data say less, or what was true `written` ago.
+ *
+ * Of an election they say who leads, `leader`, with its `data`: written before it is told (election.h), and not again.
  */
 #pragma once
 
@@ -14,11 +16,14 @@
 struct broker;
 struct claim;
 struct lock;
+struct request;
 
 /* The data that a claim's znode is made with. */
 void detail_begin(const struct broker *b, struct bytes *data);
 /* Writes what is due about the lock's first grant. Only while connected. */
 void detail_write(struct lock *lock);
+/* The data of who is proclaimed with that token. */
+void detail_leader(const struct request *r, int64_t token, struct bytes *data);
 /* When that is due; INT64_MAX: not at all, as things are. */
 int64_t detail_due_ns(const struct lock *lock);
 /* Milliseconds since 1970, by the clock that the daemon was started with. */

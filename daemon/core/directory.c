@@ -42,7 +42,7 @@ void directory_make(struct lock *lock)
 	struct bytes data = { 0 };
 
 	record_begin(&data);
-	record_text(&data, "kind", "lock");
+	record_text(&data, "kind", kind_word(lock->kind));
 	record_text(&data, "flavour", flavour_word(lock->flavour));
 	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
@@ -117,12 +117,18 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.quiet = false;
 }
 
-bool directory_data_fits(enum flavour flavour, struct slice data)
+bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data)
 {
 	if (!record_is_ours(data))
 		return true;
-	return slice_eq(record_get(data, "kind"), SLICE("lock")) &&
+	return slice_eq(record_get(data, "kind"), slice_of(kind_word(kind))) &&
 	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
+}
+
+static void fail_all(struct lock *lock, enum error_code code, const char *sentence)
+{
+	request_fail_all(lock, code, sentence);
+	observe_fail_all(lock, code, sentence);
 }
 
 static void get_answered(struct lock *lock, const struct event *event)
@@ -133,11 +139,11 @@ static void get_answered(struct lock *lock, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = directory_data_fits(lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
-										       : DIRECTORY_MISMATCH;
+		d->state = directory_data_fits(lock->kind, lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+												   : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
-			request_fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
+			fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
 		break;
 	case ZK_NONODE:
 		d->suspect = false;
@@ -149,7 +155,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
 		lock_pause(lock, REFUSED_PAUSE_NS);
-		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
 		break;
 	}
 }
@@ -159,7 +165,7 @@ static void make_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_NONODE)
 		announce_above(lock->broker, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
-		request_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
 static void renewed(struct lock *lock)
@@ -455,7 +461,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
 	examine_watch(lock, number, somebody);
-	if (!gone && d->state == DIRECTORY_UNKNOWN && lock->claim)
+	/* Also while they are being read, which somebody may have asked for after this list. */
+	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
 		lock->relist = true;
 }
 
@@ -518,6 +525,7 @@ static void directory_changed(struct lock *lock)
 {
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED)
 		directory_forget_watch(lock);
+	observe_watched(lock, NULL);
 	lock_touch(lock);
 }
 
@@ -548,5 +556,6 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 		child_watched(lock, c, type, child);
 	if (lock->claim)
 		child_watched(lock, lock->claim, type, child);
+	observe_watched(lock, &child);
 	lock_touch(lock);
 }

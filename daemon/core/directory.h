@@ -6,7 +6,7 @@
  *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
  *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
  *
- * Data (record.h): kind=lock, flavour=<word>. What another library made says nothing about either, and is not touched.
+ * Data (record.h): kind=<word>, flavour=<word>. What another library made says nothing about either, and is not touched.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include "core/event.h"
 #include "core/flavour.h"
+#include "core/kind.h"
 #include "core/mode.h"
 #include "protocol/bytes.h"
 
@@ -63,8 +64,8 @@ struct directory_view {
 
 /* *mode: of OTHER and UNKNOWN. */
 enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode);
-/* Made for locks of our kind, or by software that does not say. */
-bool directory_data_fits(enum flavour flavour, struct slice data);
+/* Made for that kind, or by software that does not say. */
+bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
 /* Reads the data if they are not known. */
 void directory_check(struct lock *lock);
 /* Creates the directory, then reads it (somebody may have been first). */

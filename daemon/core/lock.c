@@ -40,6 +40,7 @@ static struct lock *lock_new(struct broker *b, struct slice name)
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
 	TAILQ_INIT(&lock->leaving);
+	observe_init(&lock->observation);
 	TAILQ_INIT(&lock->permits);
 	bytes_slice(&lock->name, name);
 	TAILQ_INSERT_TAIL(&b->locks_used, lock, link);
@@ -91,7 +92,7 @@ static void unlink_lock(struct lock *lock)
 bool lock_in_use(const struct lock *lock)
 {
 	return lock->request_count || lock->grant_count || lock->claim_count || lock->operations ||
-	       !TAILQ_EMPTY(&lock->lost);
+	       lock->observation.count || !TAILQ_EMPTY(&lock->lost);
 }
 
 void lock_free(struct lock *lock)
@@ -109,6 +110,7 @@ void lock_free(struct lock *lock)
 	map_remove(&b->paths, &lock->path_node);
 	bytes_free(&lock->name);
 	bytes_free(&lock->directory.path);
+	observe_deinit(&lock->observation);
 	mem_free(lock);
 }
 
@@ -149,6 +151,23 @@ struct lock *lock_find(struct broker *b, struct slice name, bool make)
 struct lock *lock_find_path(struct broker *b, struct slice path)
 {
 	return find(&b->paths, path, true);
+}
+
+bool lock_may_be(const struct lock *lock, enum kind kind)
+{
+	return lock->kind == kind || !(lock->request_count || lock->grant_count || lock->claim ||
+				       lock->observation.count || !TAILQ_EMPTY(&lock->lost));
+}
+
+void lock_become(struct lock *lock, enum kind kind)
+{
+	if (lock->kind == kind)
+		return;
+	assert(lock_may_be(lock, kind));
+	lock->kind = kind;
+	/* Its directory was of the other kind: nothing is put into it before it was read again. */
+	lock->directory.suspect = lock->directory.suspect || lock->directory.state != DIRECTORY_UNKNOWN;
+	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
 /* Kept a while: a known directory is one read less for the next LOCK. */

@@ -29,7 +29,9 @@
 #include "core/directory.h"
 #include "core/flavour.h"
 #include "core/grant.h"
+#include "core/kind.h"
 #include "core/mode.h"
+#include "core/observe.h"
 #include "core/request.h"
 
 struct broker;
@@ -57,6 +59,8 @@ struct lock {
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
 	enum flavour flavour;           /* of the directory */
+	enum kind kind;
+	struct observation observation; /* ELECTION: who watches it */
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */
@@ -66,6 +70,10 @@ struct lock {
 /* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
 struct lock *lock_find(struct broker *b, struct slice name, bool make);
 struct lock *lock_find_path(struct broker *b, struct slice path);
+/* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
+bool lock_may_be(const struct lock *lock, enum kind kind);
+/* From now on it is of that kind. */
+void lock_become(struct lock *lock, enum kind kind);
 /* A part of a semaphore, at that path. */
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
 /* One more may be known, if need be in the place of one that is only remembered. */

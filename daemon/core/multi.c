@@ -189,6 +189,11 @@ static bool look(struct multi *m)
 		struct lock *lock = lock_find(c->broker, name, false);
 		struct grant *g = lock ? grant_find(lock, c) : NULL;
 
+		if (lock && !lock_may_be(lock, KIND_LOCK)) {
+			no = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
+			refuse(m, &no);
+			return false;
+		}
 		if (g ? !g->lost && mode_covers(g->mode, m->mode) : !lock || !request_find(lock, c))
 			continue;
 		if (g && g->lost) {
@@ -296,6 +301,11 @@ void multi_unlock(const struct request_words *w)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
+		if (g && g->lock->kind == KIND_ELECTION) {
+			no = refusal_of(ERROR_MISMATCH, "that name is an election, and nothing is released: ", w->argv[2 + i], "");
+			refusal_reply(c, &no);
+			return;
+		}
 		if (g && !g->lost)
 			continue;
 		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "") :

@@ -6,6 +6,7 @@
 #include "core/announce.h"
 #include "core/audit.h"
 #include "core/demand.h"
+#include "core/election.h"
 #include "core/letter.h"
 #include "core/mail.h"
 #include "core/query.h"
@@ -146,6 +147,13 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_LEAVE:
 	case OPERATION_DETAIL:
 		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_PROCLAIM:
+		election_answered(op->lock, number, event);
+		break;
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
+		observe_answered(op, number, event);
 		break;
 	case OPERATION_SEMAPHORE_GET:
 	case OPERATION_SEMAPHORE_WRITE:

@@ -30,10 +30,13 @@ enum operation_kind {
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
 	OPERATION_LEAVE,    /* delete a claim's znode */
 	OPERATION_DETAIL,   /* set the data of a held claim's znode */
+	OPERATION_PROCLAIM, /* the same, of an election: who is to lead (election.h) */
 	OPERATION_SEMAPHORE_GET, /* get-and-watch the data of a semaphore: its limit */
 	OPERATION_SEMAPHORE_WRITE, /* make it or one of its directories, or set its limit */
 	OPERATION_LIMIT_GET, /* get a semaphore's data for LIMIT */
 	OPERATION_LIMIT_SET, /* set them for LIMIT */
+	OPERATION_OBSERVE_LIST, /* list an election's directory (observe.h) */
+	OPERATION_OBSERVE_GET,  /* get-and-watch its first contender */
 	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
 	OPERATION_QUERY_GET,  /* get what such a list showed */
 	OPERATION_AUDIT_ROOT, /* list what is below a root */
@@ -53,7 +56,7 @@ enum { OPERATION_KINDS = OPERATION_DEMAND_DELETE + 1 };
 struct operation {
 	enum operation_kind kind;
 	bool write, done;
-	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for */
+	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	uint64_t query;    /* QUERY_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone by now;

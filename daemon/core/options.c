@@ -88,6 +88,7 @@ static const struct {
 	{ "LEASE", OPTION_LEASE, parse_lease },
 	{ "DATA", OPTION_DATA, parse_data },
 	{ "TOKEN", OPTION_TOKEN, parse_token },
+	{ "ENQUEUE", OPTION_ENQUEUE, NULL },
 	{ "LIMIT", OPTION_LIMIT, parse_limit },
 	{ "COUNT", OPTION_COUNT, parse_count },
 };

@@ -20,6 +20,7 @@ enum option {
 	OPTION_SHARED = 1 << 4,
 	OPTION_LIMIT = 1 << 5,
 	OPTION_COUNT = 1 << 6,
+	OPTION_ENQUEUE = 1 << 7,
 };
 
 struct options {

@@ -160,6 +160,7 @@ static void set_limit(struct query *q)
 	semaphore_data(&data, q->limit);
 	r.path = bytes_view(&q->path);
 	r.data = bytes_view(&data);
+	q->client->broker->query_open++;
 	operation_send(q->client->broker, EFFECT_ZK_SET, &r);
 	bytes_free(&data);
 }

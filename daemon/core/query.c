@@ -7,13 +7,20 @@
 #include "core/semaphore.h"
 #include "core/state.h"
 
-void query_free(struct query *q)
+static void forget_children(struct query *q)
 {
 	for (size_t i = 0; i < q->count; i++) {
 		bytes_free(&q->children[i].name);
 		bytes_free(&q->children[i].data);
 	}
 	mem_free(q->children);
+	q->children = NULL;
+	q->count = q->sent = q->answered = 0;
+}
+
+void query_free(struct query *q)
+{
+	forget_children(q);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
 	TAILQ_REMOVE(&q->client->broker->queries, q, link);
@@ -67,7 +74,7 @@ static bool known_here(const struct query *q)
 {
 	const struct lock *lock;
 
-	if (q->command != COMMAND_HOLDERS && !is_demand(q))
+	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
 		return false;
 	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
 	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
@@ -175,7 +182,7 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	keep = is_demand(q) ? query_entitled(q) : q->count;
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? query_entitled(q) : q->count;
 	while (q->count > keep || q->count > QUERY_CHILDREN_MAX)
 		bytes_free(&q->children[--q->count].name);
 }
@@ -258,6 +265,13 @@ static void list_answered(struct query *q, const struct event *event)
 	keep_children(q, event);
 }
 
+/* The first has gone since the list: the one behind it may lead by now. */
+static void list_again(struct query *q)
+{
+	forget_children(q);
+	q->state = QUERY_ASKED;
+}
+
 static void get_answered(struct query *q, const struct event *event)
 {
 	struct query_child *child = &q->children[q->answered++];
@@ -275,6 +289,10 @@ static void get_answered(struct query *q, const struct event *event)
 		child->gone = code == ZK_NONODE;
 		q->partial |= code == ZK_UNKNOWN;
 	}
+	if (q->command == COMMAND_LEADER && child->gone)
+		list_again(q);
+	else if (q->command == COMMAND_LEADER && code != ZK_OK && code != ZK_UNKNOWN)
+		q->refused = true;
 }
 
 static struct query *find(const struct broker *b, uint64_t number)

@@ -5,8 +5,8 @@
  *   state   | means                                      | left by
  *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
- *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part
- *           |   a few at a time                          |
+ *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
+ *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> ASKED
  *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (detail.h).
@@ -47,7 +47,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* broker->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY or HOSTS; REVOKE or FORCEUNLOCK: for a demand */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS; REVOKE or FORCEUNLOCK: for a demand */
 	enum flavour flavour;
 	struct bytes name, path;
 	bool leases;  /* HOLDERS of a semaphore */
@@ -59,7 +59,7 @@ struct query {
 	bool refused; /* ... or refused to show the directory */
 };
 
-/* HOLDERS, QUEUE, WHY: answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
+/* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
 /* LIMIT: reads the limit; sets it to `limit` if that is not 0. Not standalone. */
 void query_limit(struct client *c, struct slice name, int64_t limit);

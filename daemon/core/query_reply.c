@@ -69,6 +69,7 @@ static struct person person_elsewhere(const struct query *q, const struct query_
 		.token = record_number(data, "token", 0),
 		.for_ms = -1,
 		.lease_ms = -1,
+		.data = record_get(data, "data"),
 	};
 
 	if (since >= 0 && written >= since) {
@@ -334,6 +335,65 @@ static void write_why(const struct query *q, const struct lock *lock)
 	bytes_free(&text);
 }
 
+/* ---- who leads ---- */
+
+static void write_leader(const struct query *q, const struct person *p)
+{
+	struct bytes *out = client_out(q->client);
+
+	resp_map(out, 10, q->client->version);
+	info_text(out, SLICE("host"), p->host);
+	info_text(out, SLICE("data"), p->data);
+	info_int(out, SLICE("token"), p->token);
+	info_int(out, SLICE("client"), p->client);
+	info_text(out, SLICE("name"), p->name);
+	info_int(out, SLICE("pid"), p->pid);
+	info_int(out, SLICE("uid"), p->uid);
+	info_text(out, SLICE("command"), p->command);
+	info_int(out, SLICE("held_ms"), p->for_ms);
+	info_text(out, SLICE("znode"), p->znode);
+}
+
+/* False: nobody leads, as far as the first contender says. */
+static bool leader_elsewhere(const struct query *q, struct person *ret)
+{
+	const struct query_child *first = q->children;
+	const struct broker *b = q->client->broker;
+
+	if (!q->count || first->ours || !slice_eq(record_get(bytes_view(&first->data), "leader"), SLICE("1")))
+		return false;
+	*ret = person_elsewhere(q, first);
+	/* Its words are as old as its leadership. */
+	ret->for_ms = detail_wall_ms(b, b->now_ns) - record_number(bytes_view(&first->data), "since", 0);
+	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
+	return true;
+}
+
+static void reply_leader(const struct query *q, const struct lock *lock)
+{
+	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+	struct person p;
+	size_t begin;
+
+	if (!g && (q->partial || q->refused)) {
+		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
+									    : "ZooKeeper cannot be asked who leads");
+		return;
+	}
+	begin = client_reply_begin(q->client);
+	if (g) {
+		p = person_here(lock, g->client, g->mode, g->granted_ns);
+		p.token = g->token;
+		p.data = bytes_view(&g->data);
+		write_leader(q, &p);
+	} else if (leader_elsewhere(q, &p)) {
+		write_leader(q, &p);
+	} else {
+		resp_nil(client_out(q->client), q->client->version);
+	}
+	client_reply_end(q->client, begin);
+}
+
 /* ---- hosts ---- */
 
 static void write_host(const struct query *q, const struct query_child *child)
@@ -405,6 +465,10 @@ void query_reply(struct query *q)
 		return;
 	}
 	lock = lock_of(q);
+	if (q->command == COMMAND_LEADER) {
+		reply_leader(q, lock);
+		return;
+	}
 	if (says_nothing(q, lock)) {
 		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show the lock's directory"
 									    : "ZooKeeper cannot be asked what other hosts do");

@@ -1,4 +1,4 @@
-/* What a query came to: the replies of HOLDERS, QUEUE, WHY and HOSTS. */
+/* What a query came to: the replies of HOLDERS, QUEUE, WHY, LEADER and HOSTS. */
 #pragma once
 
 struct query;

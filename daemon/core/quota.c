@@ -2,11 +2,15 @@
 
 #include "core/semaphore.h"
 #include "core/state.h"
+#include "protocol/limits.h"
 
 enum {
 	WATCH_OVERHEAD = 4,  /* the length before a path */
 	REQUEST_SLACK = 512, /* header, ACL, what the data say besides the host's name: at most a holder (detail.c) */
 };
+
+static const char too_long[] = "that name is too long for the packets this ZooKeeper server takes";
+static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
 
 size_t quota_path_max(const struct broker *b)
 {
@@ -25,7 +29,9 @@ static bool is_oversize(const struct lock *lock)
 {
 	const struct broker *b = lock->broker;
 
-	return b->packet_bytes && znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK > (size_t)b->packet_bytes;
+	size_t slack = REQUEST_SLACK + (lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+
+	return b->packet_bytes && znode_path(lock) + strlen(b->conf->host) + slack > (size_t)b->packet_bytes;
 }
 
 const char *quota_refuses(const struct lock *lock)
@@ -34,13 +40,13 @@ const char *quota_refuses(const struct lock *lock)
 	size_t max = quota_path_max(b), watches = znode_path(lock) + WATCH_OVERHEAD;
 
 	if (is_oversize(lock))
-		return "that name is too long for the packets this ZooKeeper server takes";
+		return too_long;
 	if (b->path_bytes + znode_path(lock) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
 	if (lock->directory.watch == DIRECTORY_WATCH_NONE)
 		watches += lock->directory.path.len + WATCH_OVERHEAD;
 	if (b->watch_bytes + watches > max)
-		return "this host's session has as many watches as ZooKeeper can take";
+		return too_many_watches;
 	return NULL;
 }
 
@@ -55,12 +61,31 @@ static size_t claim_watches(const struct claim *c)
 	return bytes;
 }
 
+/* The directory's, and one on its first contender, as long as one of ours. */
+static size_t observed_watches(const struct lock *lock)
+{
+	return lock->directory.path.len + WATCH_OVERHEAD + znode_path(lock) + WATCH_OVERHEAD;
+}
+
+const char *quota_refuses_observer(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+
+	if (b->conf->standalone || lock->observation.count)
+		return NULL;
+	if (is_oversize(lock))
+		return too_long;
+	return b->watch_bytes + observed_watches(lock) > quota_path_max(b) ? too_many_watches : NULL;
+}
+
 size_t quota_watches(const struct lock *lock)
 {
 	size_t bytes = 0;
 	const struct claim *c;
 
-	if (lock->directory.watch != DIRECTORY_WATCH_NONE)
+	if (lock->observation.count)
+		bytes += observed_watches(lock);
+	else if (lock->directory.watch != DIRECTORY_WATCH_NONE)
 		bytes += lock->directory.path.len + WATCH_OVERHEAD;
 	if (lock->claim)
 		bytes += claim_watches(lock->claim);
@@ -89,7 +114,8 @@ static void give_up(struct lock *lock)
 {
 	struct claim *c;
 
-	request_fail_all(lock, ERROR_LIMIT, "that name is too long for the packets this ZooKeeper server takes");
+	request_fail_all(lock, ERROR_LIMIT, too_long);
+	observe_fail_all(lock, ERROR_LIMIT, too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
 	while ((c = TAILQ_FIRST(&lock->leaving)))
 		claim_free(c);

@@ -8,7 +8,8 @@
  *   effective  | the same, or nine tenths of the largest packet a server takes when that is less
  *
  * A watch counts its path and four bytes of length: the children watch of a directory while it is asked for or
- * armed, those on a predecessor and on an own znode while the claim rests on them. One that nobody rests on any more
+ * armed, those on a predecessor and on an own znode while the claim rests on them, and those of an election that is
+ * observed (its directory's and one on the first contender, as long as one of ours). One that nobody rests on any more
  * (its waiter went first) stands until its znode goes and is not counted: the adapter never sets it again.
  *
  * A single request larger than the server takes costs the connection each time, and in the end the session: a lock
@@ -28,6 +29,8 @@ size_t quota_path_max(const struct broker *b);
 void quota_packet(struct broker *b, const struct event *event);
 /* NULL: one more claim of this lock is within all limits. Else the sentence for who asked. */
 const char *quota_refuses(const struct lock *lock);
+/* The same for who wants to observe it. */
+const char *quota_refuses_observer(const struct lock *lock);
 /* What the watches of a lock count, from its flags. */
 size_t quota_watches(const struct lock *lock);
 /* Once a lock that was touched is settled. */

@@ -81,11 +81,14 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= b->conf->limits.requests_per_lock)
 		return refuse_limit(b, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	if (!lock_may_be(lock, terms->kind))
+		return refuse(ret, ERROR_MISMATCH, "that name is a lock of another kind");
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms->mode, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;
 		return false;
 	}
+	lock_become(lock, terms->kind);
 	request_new(lock, client, terms);
 	return true;
 }

@@ -20,6 +20,8 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/election.h"
+#include "core/kind.h"
 #include "core/mode.h"
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
@@ -29,8 +31,9 @@ struct lock;
 
 /* What is asked for. */
 struct request_terms {
+	enum kind kind;
 	enum mode mode;
-	bool queued;       /* ENQUEUE */
+	bool queued;       /* ENQUEUE, CAMPAIGN ENQUEUE */
 	int64_t wait_ns;   /* below 0: for ever; 0: a try */
 	int64_t lease_ns;  /* 0: none */
 	struct slice data; /* borrowed; may be empty */
@@ -58,6 +61,7 @@ struct request {
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;
+	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
 	struct timer timer;   /* the wait; once expired, how long the answer may still take */
 };

@@ -236,6 +236,7 @@ static void suspend_lock(struct lock *lock)
 	if (lock->claim_count)
 		lock_remember(lock, true);
 	directory_forget_watch(lock);
+	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);
 	broker_not_later(lock);
@@ -366,7 +367,7 @@ static void queue_recovery(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
-		if (lock->claim_count)
+		if (lock->claim_count || lock->observation.count)
 			broker_later(lock);
 	}
 }

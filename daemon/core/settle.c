@@ -1,6 +1,7 @@
 #include "core/lock.h"
 
 #include "core/detail.h"
+#include "core/election.h"
 #include "core/quota.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -81,24 +82,32 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 		c->contended_ns = b->now_ns;
 }
 
-static void mark_granted(struct lock *lock, struct claim *c, enum mode mode, bool together)
+/* The token of the next grant on the claim, or of who is to get it. */
+static int64_t take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together)
 {
 	if (c->granted)
 		count_hand_off(lock, c, mode, together);
 	c->granted = true;
 	c->granted_mode = mode;
-	c->idle_ns = 0;
-	if (lock->grant_count == 0)
-		c->granted_ns = lock->broker->now_ns;
+	return (c->czxid << 10) | c->handoffs;
 }
 
-static void grant_request(struct lock *lock, struct claim *c, struct request *r, bool together)
+static void grant_request(struct lock *lock, struct claim *c, struct request *r, int64_t token)
 {
 	struct client *client = r->client;
 
-	mark_granted(lock, c, r->mode, together);
-	request_grant(r, (c->czxid << 10) | c->handoffs);
+	c->idle_ns = 0;
+	if (lock->grant_count == 0)
+		c->granted_ns = lock->broker->now_ns;
+	request_grant(r, token);
 	client_tell_session(client);
+}
+
+static void take_mutex(struct lock *lock, struct claim *c)
+{
+	take_token(lock, c, MODE_EXCLUSIVE, false);
+	c->idle_ns = 0;
+	c->granted_ns = lock->broker->now_ns;
 }
 
 /* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
@@ -115,7 +124,7 @@ static void gather(struct lock *lock)
 	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(lock->broker))
 		return;
 	if (may_hand_off(lock, c, MODE_EXCLUSIVE) && semaphore_gather(s))
-		mark_granted(lock, c, MODE_EXCLUSIVE, false);
+		take_mutex(lock, c);
 }
 
 /* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */
@@ -136,9 +145,17 @@ static void serve(struct lock *lock)
 
 		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, mode) || !session_grants(b))
 			return;
-		if (conflicts_with_grants(lock, mode) || (!together && !may_hand_off(lock, c, mode)))
+		if (conflicts_with_grants(lock, mode))
 			return;
-		grant_request(lock, c, r, together);
+		if (election_proclaims(lock)) {
+			if (!election_done(r, c))
+				return;
+			grant_request(lock, c, r, r->proclamation.token);
+			return;
+		}
+		if (!together && !may_hand_off(lock, c, mode))
+			return;
+		grant_request(lock, c, r, take_token(lock, c, mode, together));
 		reading = mode == MODE_SHARED;
 	}
 }
@@ -215,11 +232,19 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 {
 	const struct broker *b = lock->broker;
 
-	if (b->stopping || b->conf->standalone || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
+	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
 		return false;
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet)
 		return false;
 	return b->now_ns < c->idle_ns + b->conf->linger_ns;
+}
+
+/* Of an election: the head has its token on the claim, or may get one. */
+static bool may_proclaim(const struct lock *lock, const struct claim *c)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return election_proclaims(lock) && head && (election_began(head, c) || may_hand_off(lock, c, head->mode));
 }
 
 /* A held claim nobody holds a grant on. True when the claims changed. */
@@ -229,8 +254,8 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 	if (lock->semaphore && lock->request_count && (lock->semaphore->gathering || may_hand_off(lock, c, MODE_EXCLUSIVE)))
 		return false;
 	if (lock->request_count) {
-		/* Only a proof is missing: it will serve when that comes. */
-		if (!session_grants(lock->broker))
+		/* Only a proof is missing, or the answer to a proclamation: it will serve when that comes. */
+		if (!session_grants(lock->broker) || may_proclaim(lock, c))
 			return false;
 		queue_next(lock);
 		claim_leave(c);
@@ -359,6 +384,19 @@ static void watch(struct lock *lock)
 	detail_write(lock);
 }
 
+static void proclaim(struct lock *lock)
+{
+	struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->claim;
+
+	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) || !may_proclaim(lock, c))
+		return;
+	if (!election_began(head, c))
+		election_send(head, c, take_token(lock, c, head->mode, false));
+	else if (head->proclamation.state == PROCLAMATION_AGAIN)
+		election_send(head, c, head->proclamation.token);
+}
+
 /* What a pause held back; what a reconnection has to send again waits for its turn. */
 static void ask_again(struct lock *lock)
 {
@@ -383,7 +421,7 @@ static void set_timer(struct lock *lock)
 
 	if (b->conf->standalone)
 		return;
-	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count))
+	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count || lock->observation.count))
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed)
 		heap_set_by(&b->timers, &lock->timer, c->listed_ns + LONG_WAIT_NS);
@@ -416,7 +454,11 @@ void lock_settle(struct lock *lock)
 		settle(lock);
 	if (may_send(lock) && lock->broker->session.proving) {
 		ask_again(lock);
+		proclaim(lock);
 		watch(lock);
+		observe_continue(lock);
 	}
+	if (lock->broker->conf->standalone)
+		observe_continue(lock);
 	set_timer(lock);
 }

@@ -57,6 +57,11 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "delete a znode of";
 	case OPERATION_DETAIL:
 		return "describe a holder in";
+	case OPERATION_PROCLAIM:
+		return "write who leads in";
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
+		return "show who leads in";
 	case OPERATION_SEMAPHORE_GET:
 		return "read the limit of";
 	case OPERATION_SEMAPHORE_WRITE:

@@ -251,7 +251,8 @@ static bool names_lock(enum command command)
 {
 	return is_request(command) || takes_token(command) || command == COMMAND_CANCEL || command == COMMAND_DOWNGRADE ||
 	       command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
-	       command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK;
+	       command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK ||
+	       command == COMMAND_LEADER || command == COMMAND_OBSERVE || command == COMMAND_UNOBSERVE;
 }
 
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer)
@@ -262,6 +263,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 
 	if (c->permitted)
 		return permits_words(c, a, words, buffer);
+	if (w->election[a->lock] && !a->several && (is_request(a->command) || a->command == COMMAND_UNLOCK))
+		return elections_words(c, a, words, buffer);
 	words[n++] = slice_of(command_table[a->command].word);
 	if (a->several)
 		n += several_words(w, a, words + n, &buffer);
@@ -376,13 +379,23 @@ static void upgrade_answered(struct caller *c, const struct ask *a, struct slice
 		ask_bad_reply(c, a, reply, "it does not wait for itself");
 }
 
+/* -ERR: who waits for that name, or leads, asks again; and only then. */
+static bool refused_rightly(const struct caller *c, const struct ask *a, struct slice reply)
+{
+	const struct holding *g = &c->holding[a->lock];
+
+	if (c->host->w->election[a->lock] && g->held && (!g->lost || ask_unsure(g)))
+		return ask_reply_begins(reply, "-ERR") || (ask_unsure(g) && ask_reply_begins(reply, "-LOST"));
+	return c->wait[a->lock].on == ask_reply_begins(reply, "-ERR");
+}
+
 static void lock_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[a->lock];
 	struct world *w = c->host->w;
 	int64_t token;
 
-	if (c->wait[a->lock].on != ask_reply_begins(reply, "-ERR"))
+	if (!refused_rightly(c, a, reply))
 		ask_bad_reply(c, a, reply, "one request for each name");
 	if (reply.len && reply.data[0] != ':')
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
@@ -402,7 +415,8 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 		c->done = c->done || w->quiet;
 	} else if (ask_reply_begins(reply, "-LOST")) {
 		loss_answered(c, a, reply);
-	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-LIMIT")) {
+	} else if (g->held && !ask_unsure(g) && !ask_reply_begins(reply, "-LIMIT") &&
+		   !ask_reply_begins(reply, "-ERR")) {
 		ask_bad_reply(c, a, reply, "no re-entry");
 	} else if (!ask_reply_begins(reply, "$-1") && !ask_reply_begins(reply, "_") && !ask_reply_begins(reply, "-LIMIT") &&
 		   !ask_reply_begins(reply, "-UNAVAILABLE") && !ask_reply_begins(reply, "-DRAINING") &&
@@ -416,7 +430,7 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 	struct holding *g = &c->holding[a->lock];
 
 	c->enqueues_sent[a->lock]--;
-	if (c->wait[a->lock].on != ask_reply_begins(reply, "-ERR"))
+	if (!refused_rightly(c, a, reply))
 		ask_bad_reply(c, a, reply, "one request for each name");
 	if (ask_reply_begins(reply, "+QUEUED")) {
 		if (g->held && g->lost)
@@ -479,6 +493,10 @@ static void unlock_answered(struct caller *c, const struct ask *a, struct slice 
 
 	if (!reply_integer(reply, &depth)) {
 		refused(c, a, reply);
+		return;
+	}
+	if (c->host->w->election[a->lock]) {
+		elections_resigned(c, a, depth);
 		return;
 	}
 	if (!g->held || g->lost || depth != g->depth - 1 || (a->token && a->token != g->token))
@@ -643,9 +661,17 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_HOSTS:
 		question_answered(c, a, reply);
 		break;
+	case COMMAND_LEADER:
+	case COMMAND_OBSERVE:
+	case COMMAND_UNOBSERVE:
+		elections_answered(c, a, reply);
+		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:
 		demand_answered(c, a, reply);
+		break;
+	case COMMAND_CAMPAIGN:
+	case COMMAND_RESIGN:
 		break;
 	case COMMAND_CLIENT:
 		if (a->owner >= 0)

@@ -59,6 +59,7 @@ void caller_let_go(struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
 	memset(c->holding, 0, sizeof(c->holding));
+	memset(c->watching, 0, sizeof(c->watching));
 	c->permits = 0;
 	c->permits_lost = false;
 	forget_waits(c);
@@ -280,7 +281,7 @@ static bool waits_any(const struct caller *c)
 
 static void send_ask(struct caller *c)
 {
-	struct ask a = ask_choose(c);
+	struct ask a = elections_turn(c, ask_choose(c));
 
 	if (a.command == COMMAND_COUNT)
 		return;

@@ -245,6 +245,7 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	check_exclusive(c, a, token);
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
+	elections_check_told(c, a->lock, token);
 	check_token(c, a, token);
 	check_handoffs(c, a, token);
 }
@@ -531,7 +532,7 @@ static void check_clutter(struct host *h, int lock)
 			return;
 		}
 	}
-	if (since + h->conf.linger_ns + 3 * SECOND > w->sched.now)
+	if (since + (w->election[lock] ? 0 : h->conf.linger_ns) + 3 * SECOND > w->sched.now)
 		return;
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)

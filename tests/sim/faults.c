@@ -209,6 +209,9 @@ static void packet_learn(struct world *w, struct host *h)
 	if (!h->broker || h->stopped_until > w->sched.now)
 		return;
 	e.zk_packet.bytes = rng_percent(&w->rng, 50) ? 0 : rng_between(&w->rng, 800, 1500);
+	/* Not so little that an election's data do not fit for good. */
+	for (int i = 0; i < w->lock_count && e.zk_packet.bytes; i++)
+		e.zk_packet.bytes += w->election[i] && e.zk_packet.bytes < 1300 ? 500 : 0;
 	e.zk_packet.server = SLICE("server");
 	host_handle(h, &e);
 }

@@ -27,13 +27,15 @@ MAIL = "daemon/core/mail.c"
 LETTER = "daemon/core/letter.c"
 REVOKE = "daemon/core/revoke.c"
 DEMAND = "daemon/core/demand.c"
+ELECTION = "daemon/core/election.c"
+OBSERVE = "daemon/core/observe.c"
 
 MUTANTS = [
     ("watches are counted before they are set", [
         (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
     ("a lock that a watch event changed is not settled", [
-        (DIRECTORY, "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);\n\tlock_touch(lock);",
-         "\tif (lock->claim)\n\t\tchild_watched(lock, lock->claim, type, child);")], 1000),
+        (DIRECTORY, "\tobserve_watched(lock, &child);\n\tlock_touch(lock);", "\tobserve_watched(lock, &child);"),
+        (OBSERVE, "\t\to->state = OBSERVE_IDLE;\n\tlock_touch(lock);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
         (CLAIM, "\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
@@ -113,7 +115,7 @@ MUTANTS = [
          "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
          "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
     ("the token forgets the hand-offs", [
-        (SETTLE, "request_grant(r, (c->czxid << 10) | c->handoffs);", "request_grant(r, c->czxid << 10);")], 100),
+        (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
         (SETTLE,
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
@@ -233,7 +235,7 @@ MUTANTS = [
     ("an upgrade is a re-entry", [
         (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
-        (SETTLE, "(!together && !may_hand_off(lock, c, mode))", "!may_hand_off(lock, c, mode)"),
+        (SETTLE, "if (!together && !may_hand_off(lock, c, mode))", "if (!may_hand_off(lock, c, mode))"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
@@ -276,10 +278,10 @@ MUTANTS = [
         (COMMAND, "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));",
          "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, INT64_MAX);")], 100),
     ("CANCEL answers 1 and the wait goes on", [
-        (COMMAND, "\tif (r) {\n\t\trequest_end(r);\n", "\tif (r) {\n")], 100),
+        (COMMAND, "\tif (r) {\n\t\trequest_end(r);\n\t\tc->", "\tif (r) {\n\t\tc->")], 100),
     ("a cancelled wait leaves its claim behind", [
         (COMMAND, "\t\trequest_end(r);\n\t\tc->broker",
-         "\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
+         "\t\tstruct lock *lock = r->lock;\n\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
          "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
          "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
     ("the end of a request is not looked at", [
@@ -419,4 +421,34 @@ MUTANTS = [
         (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
         (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", "")], 1000),
+    ("a leader is told before its data are acknowledged", [
+        (ELECTION, "return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
+         "return election_began(r, c);")], 300),
+    ("a proclamation of unknown outcome counts as done", [
+        (ELECTION, "\tcase ZK_UNKNOWN:\n\t\tbreak;",
+         "\tcase ZK_UNKNOWN:\n\t\tr->proclamation.state = PROCLAMATION_DONE;\n\t\tbreak;")], 3000),
+    ("a proclamation of unknown outcome is not written again", [
+        (SETTLE, "\telse if (head->proclamation.state == PROCLAMATION_AGAIN)", "\telse if (false)")], 3000),
+    ("who is proclaimed takes no number", [
+        (SETTLE, "election_send(head, c, take_token(lock, c, head->mode, false));",
+         "election_send(head, c, (c->czxid << 10) | c->handoffs);")], 300),
+    ("a claim goes back while its data are being written", [
+        (SETTLE, "\tif (!session_grants(lock->broker) || may_proclaim(lock, c))",
+         "\tif (!session_grants(lock->broker))")], 300),
+    ("an election lingers", [
+        (SETTLE, "lock->kind == KIND_ELECTION || c->own_watch", "c->own_watch")], 1000),
+    ("observers look no more after a reconnection", [
+        (SESSION, "if (lock->claim_count || lock->observation.count)", "if (lock->claim_count)"),
+        (SESSION, "\tobserve_suspended(lock);\n", "")], 1000),
+    ("what changes while the first is read is forgotten", [
+        (OBSERVE, "o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
+        (OBSERVE, "\tcase ZK_NONODE:\n\t\tif (list)\n\t\t\tmissing(lock);",
+         "\tcase ZK_NONODE:\n\t\to->state = list ? OBSERVE_IDLE : OBSERVE_KNOWN;\n\t\tif (list)\n"
+         "\t\t\tmissing(lock);")], 3000),
+    ("observers are told what they know", [
+        (OBSERVE, "\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
+        (OBSERVE, "bool news = !o->told || o->token != o->lock->observation.token;", "bool news = true;")], 300),
+    ("a claim's list is not made again while the directory is read for an observer", [
+        (DIRECTORY, "(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
+         "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
 ]

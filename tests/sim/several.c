@@ -20,7 +20,7 @@ static bool choose(struct caller *c, struct ask *a, enum command command, bool h
 	int lock;
 
 	for (lock = 0; lock < w->lock_count; lock++)
-		if (!is_unknown(c, lock) && (!held || c->holding[lock].held) && rng_percent(&w->rng, 70))
+		if (!w->election[lock] && !is_unknown(c, lock) && (!held || c->holding[lock].held) && rng_percent(&w->rng, 70))
 			a->several |= 1U << lock;
 	if (!a->several)
 		return false;

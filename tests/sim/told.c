@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { ITEMS_MAX = 4 };
+enum { ITEMS_MAX = 5 };
 
 struct told {
 	int lock;  /* that it names; -1 */
@@ -159,6 +159,10 @@ static void told(struct caller *c, struct slice text, bool pushed)
 		told_timeout(c, &t);
 	else if (slice_eq(t.item[0], SLICE("failed")))
 		told_failed(c, &t);
+	else if (slice_eq(t.item[0], SLICE("leader")) && t.count == 5)
+		elections_told(c, t.lock, token_of(c, &t), t.item[3], t.item[4]);
+	else if (slice_eq(t.item[0], SLICE("unobserved")) && t.lock >= 0)
+		c->watching[t.lock] = (struct watching){ 0 };
 }
 
 void told_pushed(struct caller *c, struct slice push)

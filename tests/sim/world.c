@@ -220,6 +220,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	sched_init(&w->sched);
 	ensemble_init(w);
 	locks_init(w);
+	elections_init(w);
 	w->host_count = (int)rng_between(&w->rng, 1, w->mix->hosts_max ? w->mix->hosts_max : HOSTS_MAX);
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
@@ -322,6 +323,7 @@ void world_run(struct world *w)
 		host_start(&w->hosts[i]);
 	clutter_start(w);
 	readers_start(w);
+	elections_start(w);
 	foreign_start(w);
 	permits_start(w);
 	faults_start(w);

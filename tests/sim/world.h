@@ -91,6 +91,13 @@ struct wait {
 	struct ask ask;
 };
 
+/* What a client observes, and was told. */
+struct watching {
+	bool asked, on, told;
+	int64_t token, highest; /* told last; of all */
+	int64_t since;
+};
+
 /* What the next token must be larger than. */
 struct tokens {
 	int64_t highest, highest_writer, last;
@@ -125,6 +132,7 @@ struct caller {
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
 	struct wait wait[LOCKS_MAX];
+	struct watching watching[LOCKS_MAX];
 	int enqueues_sent[LOCKS_MAX], hellos_sent; /* not answered yet */
 };
 
@@ -195,7 +203,8 @@ struct guest {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t permits, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
+	uint64_t leaders_told, permits;
+	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -213,6 +222,8 @@ struct world {
 	struct foreign foreign[FOREIGN_MAX];
 	const char *lock_name[LOCKS_MAX];
 	enum flavour lock_flavour[LOCKS_MAX];
+	bool election[LOCKS_MAX];
+	int64_t leader[LOCKS_MAX], leader_since[LOCKS_MAX]; /* in the truth, as it was looked at */
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
@@ -307,6 +318,18 @@ bool ask_unsure(const struct holding *g);
 struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token);
 /* A level more. */
 void ask_reentered(struct caller *c, const struct ask *a);
+
+/* elections.c */
+void elections_init(struct world *w);
+void elections_start(struct world *w);
+/* What is asked of an election instead. */
+struct ask elections_turn(struct caller *c, struct ask a);
+/* LOCK, ENQUEUE and UNLOCK, as one has them. */
+size_t elections_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
+void elections_check_told(struct caller *c, int lock, int64_t token);
+void elections_resigned(struct caller *c, const struct ask *a, int64_t answer);
+void elections_answered(struct caller *c, const struct ask *a, struct slice reply);
+void elections_told(struct caller *c, int lock, int64_t token, struct slice host, struct slice data);
 
 /* told.c: what a client is told by events */
 void told_pushed(struct caller *c, struct slice push);

@@ -81,15 +81,29 @@ static void command(struct lb *lb, int argc, char **argv)
 	}
 }
 
+static void leader(struct lb *lb, const char *name)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_leader(lb, name, &reply);
+
+	if (r == LB_OK) {
+		print_reply(lb_reply_field(reply, "data"));
+		printf("\n");
+	} else {
+		tell(&lb, r);
+	}
+}
+
 static void event(struct lb *lb, int64_t timeout_ms)
 {
 	static const char *const types[] = { "LOST",	"JEOPARDY", "SAFE",   "REVOKE",
-					     "GRANTED", "TIMEOUT",  "FAILED", "OTHER" };
+					     "GRANTED", "TIMEOUT",  "FAILED", "LEADER", "UNOBSERVED", "OTHER" };
 	struct lb_event e;
 	enum lb_result r = lb_event(lb, timeout_ms, &e);
 
 	if (r == LB_OK)
-		printf("%s %s %" PRId64 " %" PRId64 " %s\n", types[e.type], e.name, e.token, e.ms, e.reason);
+		printf("%s %s %" PRId64 " %" PRId64 " %s%s%s\n", types[e.type], e.name, e.token, e.ms, e.reason,
+		       *e.data ? " " : "", e.data);
 	else
 		tell(&lb, r);
 }
@@ -147,6 +161,18 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_enqueue(*lb, argv[2], argc > 3 ? &options : NULL));
 	else if (strcmp(argv[0], "cancel") == 0)
 		tell(lb, lb_cancel(*lb, argv[2]));
+	else if (strcmp(argv[0], "campaign") == 0)
+		tell(lb, lb_campaign(*lb, argv[2], argv[3], atoll(argv[4]), &number));
+	else if (strcmp(argv[0], "campaign_enqueue") == 0)
+		tell(lb, lb_campaign_enqueue(*lb, argv[2], argv[3], atoll(argv[4])));
+	else if (strcmp(argv[0], "resign") == 0)
+		tell(lb, lb_resign(*lb, argv[2]));
+	else if (strcmp(argv[0], "leader") == 0)
+		leader(*lb, argv[2]);
+	else if (strcmp(argv[0], "observe") == 0)
+		tell(lb, lb_observe(*lb, argv[2]));
+	else if (strcmp(argv[0], "unobserve") == 0)
+		tell(lb, lb_unobserve(*lb, argv[2]));
 	else if (strcmp(argv[0], "renew") == 0)
 		tell(lb, lb_renew(*lb, argv[2], atoll(argv[3])));
 	else if (strcmp(argv[0], "shared") == 0)

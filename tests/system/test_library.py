@@ -472,6 +472,29 @@ def test_queued_waits(broker, programs, clients):
     assert p.do("enqueue 0 ..").startswith("BADNAME ")
 
 
+def test_elections(broker, programs):
+    p = programs(broker.socket)
+    for line in ("open 0", "open 1", "open 2"):
+        p.do(line)
+    assert p.do("leader 2 e").startswith("NONE ")
+    assert p.do("observe 2 e") == "OK 0" and p.do("event 2 20000") == "LEADER e 0 0 "
+    first = token_of(p.do("campaign 0 e one -1"))
+    assert p.do("leader 2 e") == "'one'"
+    assert p.do("event 2 20000") == f"LEADER e {first} 0 {broker.host} one"
+    assert p.do("campaign 0 e again -1").startswith("REFUSED ")
+    assert p.do("campaign 1 e two 0").startswith("TAKEN ")
+    assert token_of(p.do("valid 0 e")) > 0
+    assert p.do("campaign_enqueue 1 e two -1") == "OK 0" and p.do("resign 1 e") == "OK 0"
+    assert p.do("campaign_enqueue 1 e two -1") == "OK 0" and p.do("resign 0 e") == "OK 0"
+    granted = p.do("event 1 20000").split()
+    assert granted[:2] == ["GRANTED", "e"] and int(granted[2]) > first
+    assert p.do("event 2 20000") == f"LEADER e {granted[2]} 0 {broker.host} two"
+    assert token_of(p.do("valid 1 e")) > 0 and p.do("valid 0 e") == "OK 0"
+    assert p.do("unobserve 2 e") == "OK 0" and p.do("unobserve 2 e").startswith("NONE ")
+    assert p.do("resign 0 e").startswith("NOTHELD ") and p.do("lock 0 e").startswith("MISMATCH ")
+    assert p.do("observe 2 ..").startswith("BADNAME ")
+
+
 def test_a_queued_wait_that_fails(standalone, programs):
     p = programs(standalone.socket)
     for line in ("open 0", "open 1", "lock 0 a", "enqueue 1 a"):

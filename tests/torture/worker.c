@@ -68,7 +68,8 @@ static const char *const result_words[] = {
 static const char *const event_words[] = {
 	[LB_EVENT_LOST] = "lost",     [LB_EVENT_JEOPARDY] = "jeopardy", [LB_EVENT_SAFE] = "safe",
 	[LB_EVENT_REVOKE] = "revoke", [LB_EVENT_GRANTED] = "granted",   [LB_EVENT_TIMEOUT] = "timeout",
-	[LB_EVENT_FAILED] = "failed", [LB_EVENT_OTHER] = "other",
+	[LB_EVENT_FAILED] = "failed", [LB_EVENT_LEADER] = "leader",     [LB_EVENT_UNOBSERVED] = "unobserved",
+	[LB_EVENT_OTHER] = "other",
 };
 
 static int64_t now_ns(void)
