@@ -177,9 +177,6 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 		case 'd':
 			job->data = optarg;
 			break;
-		case 'l':
-		case 'c':
-			break;
 		case ':':
 			return cli_usage("-%c wants a %s.", optopt,
 					 optopt == 'd' ? "text" : optopt == 'r' ? "signal" :
@@ -190,11 +187,11 @@ static int parse_options(struct lock_job *job, int argc, char **argv)
 			return cli_usage("%s has no option -%c.", verb, optopt);
 		}
 	}
-	if (semaphore && !job->limit)
-		return cli_usage("sem wants -l N: how many permits there are.");
 	job->name = argv[optind++];
 	if (!job->name)
 		return cli_usage("%s wants a NAME.", verb);
+	if (semaphore && !job->limit)
+		return cli_usage("sem wants -l N: how many permits there are.");
 	if (job->campaign && !(job->data = argv[optind++]))
 		return cli_usage("campaign wants DATA for everybody to read.");
 	job->command = argv + optind;

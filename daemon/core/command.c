@@ -291,18 +291,6 @@ static void do_events(const struct request_words *w)
 		client_events(w->client, o.wait_ns);
 }
 
-static void do_permits(const struct request_words *w, enum command command)
-{
-	if (!command_valid_name(w->client, w->argv[1]))
-		return;
-	if (command == COMMAND_ACQUIRE)
-		permits_acquire(w);
-	else if (command == COMMAND_RELEASE)
-		permits_release(w);
-	else
-		permits_limit(w);
-}
-
 /* ---- elections ---- */
 
 static void do_campaign(const struct request_words *w)
@@ -440,9 +428,11 @@ static void do_election(const struct request_words *w, enum command command)
 
 /* ---- dispatch ---- */
 
-static void (*const redis[COMMAND_COUNT])(const struct request_words *w) = {
+/* Those that stand in files of their own. */
+static void (*const elsewhere[COMMAND_COUNT])(const struct request_words *w) = {
 	[COMMAND_HELLO] = redis_hello,   [COMMAND_PING] = redis_ping,     [COMMAND_ECHO] = redis_echo,
 	[COMMAND_SELECT] = redis_select, [COMMAND_INFO] = redis_info,     [COMMAND_CLIENT] = redis_client,
+	[COMMAND_ACQUIRE] = permits_acquire, [COMMAND_RELEASE] = permits_release, [COMMAND_LIMIT] = permits_limit,
 	[COMMAND_COMMAND] = redis_command, [COMMAND_RESET] = redis_reset, [COMMAND_QUIT] = redis_quit,
 };
 
@@ -474,11 +464,6 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_VALID:
 		do_valid(w);
 		break;
-	case COMMAND_ACQUIRE:
-	case COMMAND_RELEASE:
-	case COMMAND_LIMIT:
-		do_permits(w, command);
-		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
 	case COMMAND_LEADER:
@@ -505,6 +490,9 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_AUDIT:
 		audit_ask(w->client);
 		break;
+	case COMMAND_ACQUIRE:
+	case COMMAND_RELEASE:
+	case COMMAND_LIMIT:
 	case COMMAND_HELLO:
 	case COMMAND_PING:
 	case COMMAND_ECHO:
@@ -514,7 +502,7 @@ static void dispatch(enum command command, const struct request_words *w)
 	case COMMAND_COMMAND:
 	case COMMAND_RESET:
 	case COMMAND_QUIT:
-		redis[command](w);
+		elsewhere[command](w);
 		break;
 	case COMMAND_COUNT:
 		assert(!"a command");

@@ -1,5 +1,6 @@
 #include "core/permits.h"
 
+#include "core/command.h"
 #include "core/options.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -55,7 +56,8 @@ void permits_acquire(const struct request_words *w)
 	struct options o;
 	struct grant *g;
 
-	if (!options_parse(w, COMMAND_ACQUIRE, 2, OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT, &o))
+	if (!command_valid_name(c, w->argv[1]) ||
+	    !options_parse(w, COMMAND_ACQUIRE, 2, OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT, &o))
 		return;
 	if (!(o.given & OPTION_LIMIT) || o.count > o.limit) {
 		client_reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
@@ -86,7 +88,7 @@ void permits_release(const struct request_words *w)
 	struct grant *g;
 	int64_t rest;
 
-	if (!options_parse(w, COMMAND_RELEASE, 2, OPTION_COUNT, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_RELEASE, 2, OPTION_COUNT, &o))
 		return;
 	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
@@ -142,7 +144,7 @@ void permits_limit(const struct request_words *w)
 	struct client *c = w->client;
 	int64_t wanted = 0;
 
-	if (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted))
+	if (!command_valid_name(c, w->argv[1]) || (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted)))
 		return;
 	if (wanted && !is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");

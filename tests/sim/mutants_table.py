@@ -386,8 +386,6 @@ MUTANTS = [
         (SEMAPHORE, "permits(s, true) >= wanted(s) && session_grants(s->broker);", "permits(s, true) >= wanted(s);"),
         (SETTLE, "c->state != CLAIM_HELD || !session_grants(lock->broker))\n\t\treturn;\n\tif (may_hand_off(",
          "c->state != CLAIM_HELD)\n\t\treturn;\n\tif (may_hand_off(")], 3000, "permits"),
-    ("a pause of the leases ends unnoticed", [
-        (SEMAPHORE, "\tif (leases->pause_until_ns > s->broker->now_ns)\n", "\tif (false)\n")], 5000, "permits"),
     ("permits that nobody has stay", [
         (SEMAPHORE, "\t\tleave(s, -missing);", "\t\tleave(s, 0);")], 100, "calm permits"),
     ("held permits leave before those that only wait", [

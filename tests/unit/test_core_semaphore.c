@@ -336,6 +336,49 @@ static void a_lost_session_loses_all_permits(void **state)
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
 }
 
+/* One host alone: whatever it asks is answered as ZooKeeper would. */
+static void answer_all(struct fixture *f, char *mutex, char *lease, size_t size)
+{
+	while (f->first_op < f->end_op) {
+		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+		bool leases = strstr(op->path, "/leases");
+		char *name = leases ? lease : mutex;
+
+		if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_EPHEMERAL_SEQUENTIAL)
+			fixture_answer_made(f, 7, 80, name, size);
+		else if (op->effect.type == EFFECT_ZK_LIST)
+			fixture_answer_list(f, 2, *name != '\0', (const char *const[]){ name });
+		else if (op->effect.type == EFFECT_ZK_GET && strcmp(op->path, "/lb/s") == 0)
+			fixture_answer_get(f, 1, 0, three);
+		else
+			fixture_answer(f, ZK_OK);
+	}
+}
+
+/* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
+static void who_waits_when_a_session_begins_is_served(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], lease[128];
+
+	hold_one(f, lease, sizeof(lease)); /* it is lost, and is not told: the semaphore stays known */
+	for (int round = 1; round <= 10; round++) {
+		*mutex = *lease = '\0';
+		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+		fixture_zk_connected(f, SESSION + round);
+		answer_all(f, mutex, lease, sizeof(lease));
+		if (round > 1)
+			fixture_say(f, 1, "RELEASE s", "-LOST the permits were lost before they were released");
+		fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
+		for (int step = 0; step < 30; step++) {
+			answer_all(f, mutex, lease, sizeof(lease));
+			fixture_pass(f, 10);
+		}
+		answer_all(f, mutex, lease, sizeof(lease));
+		fixture_expect(f, 1, ":1");
+	}
+}
+
 static void a_try_behind_another_hosts_turn_is_nil(void **state)
 {
 	struct fixture *f = *state;
@@ -390,6 +433,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_waits_when_a_session_begins_is_served, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
 	};
