@@ -606,6 +606,14 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 		c->done = true;
 }
 
+static void reset_answered(struct caller *c)
+{
+	caller_let_go(c);
+	c->protocol = 2;
+	c->id = 0;
+	c->owner = 0;
+}
+
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	if (a->command != COMMAND_AUDIT)
@@ -643,10 +651,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		hello_answered(c, a, reply);
 		break;
 	case COMMAND_RESET:
-		caller_let_go(c);
-		c->protocol = 2;
-		c->id = 0;
-		c->owner = 0;
+		reset_answered(c);
 		break;
 	case COMMAND_AUDIT:
 		audit_answered(c, a, reply);
@@ -666,13 +671,12 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_FORCEUNLOCK:
 		demand_answered(c, a, reply);
 		break;
-	case COMMAND_CAMPAIGN:
-	case COMMAND_RESIGN:
-		break;
 	case COMMAND_CLIENT:
 		if (a->owner >= 0)
 			deadlock_owner_answered(c, a, reply);
 		break;
+	case COMMAND_CAMPAIGN:
+	case COMMAND_RESIGN:
 	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO:
