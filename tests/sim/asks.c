@@ -569,6 +569,10 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
+	if (a->command == COMMAND_LEADER || a->command == COMMAND_OBSERVE || a->command == COMMAND_UNOBSERVE) {
+		elections_answered(c, a, reply);
+		return;
+	}
 	if (a->command != COMMAND_WHY && ask_reply_begins(reply, "-UNAVAILABLE"))
 		return;
 	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
@@ -604,6 +608,12 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 	/* Late enough to have seen the last orphan. */
 	if (c->auditor && w->quiet && a->asked_at - w->timeout / 2 > w->quiet_at)
 		c->done = true;
+}
+
+static void client_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->owner >= 0)
+		deadlock_owner_answered(c, a, reply);
 }
 
 static void reset_answered(struct caller *c)
@@ -660,20 +670,17 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_QUEUE:
 	case COMMAND_WHY:
 	case COMMAND_HOSTS:
-		question_answered(c, a, reply);
-		break;
 	case COMMAND_LEADER:
 	case COMMAND_OBSERVE:
 	case COMMAND_UNOBSERVE:
-		elections_answered(c, a, reply);
+		question_answered(c, a, reply);
 		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:
 		demand_answered(c, a, reply);
 		break;
 	case COMMAND_CLIENT:
-		if (a->owner >= 0)
-			deadlock_owner_answered(c, a, reply);
+		client_answered(c, a, reply);
 		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
