@@ -573,6 +573,10 @@ static void hello_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void question_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
+	if (a->command == COMMAND_LEADER || a->command == COMMAND_OBSERVE || a->command == COMMAND_UNOBSERVE) {
+		elections_answered(c, a, reply);
+		return;
+	}
 	if (a->command != COMMAND_WHY && ask_reply_begins(reply, "-UNAVAILABLE"))
 		return;
 	if (reply.len == 0 || (reply.data[0] != '*' && reply.data[0] != '%'))
@@ -608,6 +612,20 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 	/* Late enough to have seen the last orphan. */
 	if (c->auditor && w->quiet && a->asked_at - w->timeout / 2 > w->quiet_at)
 		c->done = true;
+}
+
+static void client_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->owner >= 0)
+		deadlock_owner_answered(c, a, reply);
+}
+
+static void reset_answered(struct caller *c)
+{
+	caller_let_go(c);
+	c->protocol = 2;
+	c->id = 0;
+	c->owner = 0;
 }
 
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -647,10 +665,7 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		hello_answered(c, a, reply);
 		break;
 	case COMMAND_RESET:
-		caller_let_go(c);
-		c->protocol = 2;
-		c->id = 0;
-		c->owner = 0;
+		reset_answered(c);
 		break;
 	case COMMAND_AUDIT:
 		audit_answered(c, a, reply);
@@ -659,24 +674,20 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_QUEUE:
 	case COMMAND_WHY:
 	case COMMAND_HOSTS:
-		question_answered(c, a, reply);
-		break;
 	case COMMAND_LEADER:
 	case COMMAND_OBSERVE:
 	case COMMAND_UNOBSERVE:
-		elections_answered(c, a, reply);
+		question_answered(c, a, reply);
 		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:
 		demand_answered(c, a, reply);
 		break;
+	case COMMAND_CLIENT:
+		client_answered(c, a, reply);
+		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
-		break;
-	case COMMAND_CLIENT:
-		if (a->owner >= 0)
-			deadlock_owner_answered(c, a, reply);
-		break;
 	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO:

@@ -165,7 +165,7 @@ struct host {
 	int64_t idle_wakes, woke_at;
 	int64_t session, safe_until; /* the session, and how far it was ever proven; 0: not yet */
 	int64_t saved_until;     /* the last instant that a holder can have been told under that session */
-	bool holds[CLIENTS_MAX]; /* the table of holders, by connection */
+	bool holds[CLIENTS_MAX + 1]; /* the table of holders, by connection */
 	struct saved saved[SAVED_MAX]; /* sessions of earlier lives, the oldest first */
 	int saved_count;
 	struct broker_leftover leftovers[SAVED_MAX];
