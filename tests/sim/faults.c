@@ -223,6 +223,14 @@ static void evict(struct world *w, struct zsession *s)
 		fakezk_session_close(&w->zk, s, (struct txn){ .origin = -1 }, ZK_BY_OPERATOR);
 }
 
+static void reset(struct world *w, struct zhandle *h)
+{
+	if (rng_percent(&w->rng, 50))
+		zhandle_drop(h, rng_percent(&w->rng, 50));
+	else if (h->conn)
+		fakezk_conn_close(h->conn, rng_percent(&w->rng, 50));
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	static const char *const names[] = {
@@ -238,11 +246,7 @@ static void fault(struct world *w, enum fault kind)
 	lasts_until(w, until + w->timeout);
 	switch (kind) {
 	case FAULT_RESET:
-		h = any_handle(w);
-		if (rng_percent(&w->rng, 50))
-			zhandle_drop(h, rng_percent(&w->rng, 50));
-		else if (h->conn)
-			fakezk_conn_close(h->conn, rng_percent(&w->rng, 50));
+		reset(w, any_handle(w));
 		break;
 	case FAULT_STALL:
 		h = any_handle(w);

@@ -154,7 +154,8 @@ static struct broker_limits limits_choose(struct world *w)
 	struct broker_limits l = {
 		.clients = 100, .clients_per_uid = 100, .locks = 100, .requests_per_lock = 100, .requests_per_client = 100,
 		.requests_per_uid = 100,
-		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100, .output_bytes = 1 << 20, .session_path_bytes = 100000,
+		.grants_per_client = 100, .grants_per_uid = 100, .events_per_client = 100,
+		.output_bytes = 1 << 20, .session_path_bytes = 100000,
 	};
 
 	if (rng_percent(&w->rng, 85))

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -33,6 +34,28 @@ def build_dir():
 
 def program(name):
     return os.path.join(build_dir(), name)
+
+
+def read_source(path):
+    with open(os.path.join(SOURCE, path)) as f:
+        return f.read()
+
+
+def mutants():
+    sys.path.append(os.path.join(SOURCE, "tests", "sim"))
+    import mutants_table
+    return {m[0] for m in mutants_table.MUTANTS}
+
+
+def names_a_test(name):
+    """Whether there is one of that name: path::function, or mutant: name."""
+    if name.startswith("mutant: "):
+        return name[8:] in mutants()
+    path, _, test = name.partition("::")
+    text = read_source(path)
+    if path.endswith(".py"):
+        return re.search(rf"^def {test}\(", text, re.M)
+    return re.search(rf"^static void {test}\(void \*\*state\)", text, re.M) and re.search(rf"\({test}[,)]", text)
 
 
 def sanitizer_options():

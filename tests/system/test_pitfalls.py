@@ -1,7 +1,6 @@
 """What other lock services got wrong (tests/pitfalls.md): that every test named there exists, and those that have no
 better place."""
 
-import os
 import re
 import signal
 import subprocess
@@ -14,19 +13,12 @@ import pytest
 import harness
 from harness import FAST, FAST_TICK_MS
 
-TABLE = os.path.join(harness.SOURCE, "tests", "pitfalls.md")
-
-
-def read(*path):
-    with open(os.path.join(harness.SOURCE, *path)) as f:
-        return f.read()
-
 
 def rows():
     """number -> what is named in its row."""
-    lines = re.findall(r"^\| (\d+) \|.*$", read("tests", "pitfalls.md"), re.M)
+    lines = re.findall(r"^\| (\d+) \|.*$", harness.read_source("tests/pitfalls.md"), re.M)
     found = {}
-    for line in read("tests", "pitfalls.md").splitlines():
+    for line in harness.read_source("tests/pitfalls.md").splitlines():
         cells = line.split(" | ")
         if re.fullmatch(r"\| \d+", cells[0]):
             found[int(cells[0][2:])] = re.findall(r"`([^`]+)`", cells[3])
@@ -34,27 +26,11 @@ def rows():
     return found
 
 
-def mutants():
-    sys.path.append(os.path.join(harness.SOURCE, "tests", "sim"))
-    import mutants_table
-    return {m[0] for m in mutants_table.MUTANTS}
-
-
-def exists(name):
-    if name.startswith("mutant: "):
-        return name[8:] in mutants()
-    path, _, test = name.partition("::")
-    text = read(path)
-    if path.endswith(".py"):
-        return re.search(rf"^def {test}\(", text, re.M)
-    return re.search(rf"^static void {test}\(void \*\*state\)", text, re.M) and re.search(rf"\({test}[,)]", text)
-
-
 def test_every_pitfall_has_tests_that_exist():
     table = rows()
     assert sorted(table) == list(range(1, 26))
     assert not [number for number, names in table.items() if not names]
-    assert not [name for names in table.values() for name in names if not exists(name)]
+    assert not [name for names in table.values() for name in names if not harness.names_a_test(name)]
 
 
 # ---- the command ----
