@@ -628,10 +628,21 @@ static void reset_answered(struct caller *c)
 	c->owner = 0;
 }
 
-void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
+static void note_moved(struct caller *c, const struct ask *a)
 {
 	if (a->command != COMMAND_AUDIT)
 		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
+}
+
+static void client_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->owner >= 0)
+		deadlock_owner_answered(c, a, reply);
+}
+
+void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	note_moved(c, a);
 	switch (a->command) {
 	case COMMAND_LOCK:
 		lock_answered(c, a, reply);
