@@ -628,16 +628,18 @@ static void reset_answered(struct caller *c)
 	c->owner = 0;
 }
 
+static void queued_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->command == COMMAND_ENQUEUE)
+		enqueue_answered(c, a, reply);
+	else
+		cancel_answered(c, a, reply);
+}
+
 static void note_moved(struct caller *c, const struct ask *a)
 {
 	if (a->command != COMMAND_AUDIT)
 		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
-}
-
-static void client_answered(struct caller *c, const struct ask *a, struct slice reply)
-{
-	if (a->owner >= 0)
-		deadlock_owner_answered(c, a, reply);
 }
 
 void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -652,10 +654,8 @@ void ask_answered(struct caller *c, const struct ask *a, struct slice reply)
 		several_answered(c, a, reply);
 		break;
 	case COMMAND_ENQUEUE:
-		enqueue_answered(c, a, reply);
-		break;
 	case COMMAND_CANCEL:
-		cancel_answered(c, a, reply);
+		queued_answered(c, a, reply);
 		break;
 	case COMMAND_UNLOCK:
 		unlock_answered(c, a, reply);
