@@ -38,9 +38,11 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 		return true;
 	if (!certain && several_asked(other, a->lock) && conflicts(other->current.shared, a))
 		return true;
-	/* It may be a grant by now, and come from before or after. */
+	/* It may be a grant by now, and come from before or after; or have run out, and end only when more is known. */
+	if (wait->on && !certain && conflicts(wait->ask.shared, a))
+		return true;
 	if (wait->on && wait->blind)
-		return !certain && conflicts(wait->ask.shared, a);
+		return false;
 	return earlier && earlier->order < a->order && conflicts(earlier->shared, a);
 }
 
