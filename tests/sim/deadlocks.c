@@ -38,6 +38,10 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 		return true;
 	if (!certain && several_asked(other, a->lock) && conflicts(other->current.shared, a))
 		return true;
+	/* It may be gone, and its host not know it yet. */
+	if (!certain && other->asking && other->current.command == COMMAND_LOCK && other->current.lock == a->lock &&
+	    other->current.order < a->order && conflicts(other->current.shared, a))
+		return true;
 	/* It may be a grant by now, and come from before or after; or have run out, and end only when more is known. */
 	if (wait->on && !certain && conflicts(wait->ask.shared, a))
 		return true;
@@ -128,7 +132,8 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 	add_edges(&g, c, a, false);
 	close_over(&g, h);
 	c->asking = false;
-	if (g.edge[c->conn][c->conn] && h->conf.deadlock_detection && a->wait_ms != 0 && !c->half_closed)
+	/* That it half-closes may not be known to its host yet: then its wait is no try. */
+	if (g.edge[c->conn][c->conn] && h->conf.deadlock_detection && a->wait_ms != 0)
 		return;
 	world_fail(h->w, a->lock, "host %d client %u: nobody waits in a circle: %.*s", h->index, c->conn,
 		   (int)reply.len, reply.data);
