@@ -194,7 +194,7 @@ MUTANTS = [
         (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
         (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("one write of another session makes a rival", [
-        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 5000),
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 30000),
     ("a holder is not in the table", [
         (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [
