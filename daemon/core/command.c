@@ -139,11 +139,13 @@ static void do_cancel(const struct request_words *w)
 	client_reply_integer(c, r != NULL);
 }
 
+/* Of a lock, or of permits. */
 static struct grant *find_grant(struct client *c, struct slice name)
 {
 	struct lock *lock = lock_find(c->broker, name, false);
+	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-	return lock ? grant_find(lock, c) : NULL;
+	return g ? g : permits_find(c, name);
 }
 
 /* The valid grant that UNLOCK or RENEW names; NULL when there is none, and that was answered. `undone` says the rest. */
@@ -153,7 +155,9 @@ static struct grant *named_grant(const struct request_words *w, int64_t token, c
 	struct grant *g = find_grant(c, w->argv[1]);
 
 	if (!g)
-		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+		client_reply_error(c, ERROR_NOTHELD, semaphore_find(c->broker, w->argv[1], false)
+							     ? "this client has no permits of that semaphore"
+							     : "this client does not hold that lock");
 	else if (token >= 0 && token != g->token)
 		client_reply_error(c, ERROR_LOST, undone);
 	else if (g->lost)
@@ -194,7 +198,9 @@ static void do_renew(const struct request_words *w)
 	int64_t lease_ns;
 
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
-	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o) || !of_kind(c, w->argv[1], KIND_LOCK))
+	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
+		return;
+	if (!semaphore_find(c->broker, w->argv[1], false) && !of_kind(c, w->argv[1], KIND_LOCK))
 		return;
 	g = named_grant(w, o.token, "the grant was lost before it was renewed",
 			"that token is another grant's; nothing was renewed");
@@ -235,8 +241,6 @@ static void do_valid(const struct request_words *w)
 	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
-	if (!g)
-		g = permits_find(c, w->argv[1]);
 	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
 		int64_t until = session_safe_until(c->broker);
 

@@ -73,6 +73,9 @@ static bool expand(struct search *s, size_t at, enum mode mode, const struct req
 	const struct lock *lock = s->steps[at].lock;
 	const struct grant *g;
 
+	/* Who is before it gets permits, and need not let go of them: its owner keeps nobody waiting by that. */
+	if (lock->semaphore)
+		return false;
 	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		/* A reader that is followed waits for all that another one behind it does. */
 		if (!mode_conflicts(r->mode, mode) && r->search == s->number)
