@@ -158,7 +158,7 @@ void deadlock_check(struct host *h)
 
 void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	bool may_hold = false, holds = false, done = slice_eq(reply, SLICE("+OK\r\n"));
+	bool may_hold = c->permits.count, holds = permits_valid(c), done = slice_eq(reply, SLICE("+OK\r\n"));
 	int i;
 
 	for (i = 0; i < LOCKS_MAX; i++) {

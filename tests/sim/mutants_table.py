@@ -270,7 +270,7 @@ MUTANTS = [
     ("a re-entry shortens the lease", [
         (GRANT, "\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
     ("a re-entry without a lease keeps that of before", [
-        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&b->timers, &g->lease);\n\telse if (lease_ns >",
+        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&g->lock->broker->timers, &g->lease);\n\telse if (lease_ns >",
          "\tif (lease_ns >")], 100),
     ("RENEW answers and does nothing", [
         (COMMAND, "\tgrant_renew(g, lease_ns);\n", "")], 100),
@@ -395,6 +395,18 @@ MUTANTS = [
     ("a semaphore whose data changed is not read again", [
         (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))",
          "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex))")], 300, "permits"),
+    ("more permits leave the lease as it is", [
+        (SEMAPHORE, "\t\tgrant_extend(g, r->lease_ns);\n", "")], 300, "calm permits"),
+    ("who waits for more is not told that it has lost what it had", [
+        (SEMAPHORE, "\ttell_losses(s);\n\tif (s->gathering", "\tif (s->gathering")], 300, "calm permits"),
+    ("who is before it in line for permits keeps it waiting", [
+        (DEADLOCK, "\tif (lock->semaphore)\n\t\treturn false;\n", "")], 3000, "calm permits"),
+    ("a semaphore's queue near its last numbers is joined again and again", [
+        (DIRECTORY, "\tif (lock->semaphore && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
+     "near the wrap"),
+    ("permits taken by force are only asked for", [
+        (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
+     300, "calm permits"),
     ("AUDIT does not look into semaphores", [
         (AUDIT, "\t\tadd_parts(a, znode);\n", "")], 300, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [

@@ -34,7 +34,7 @@ bool several_choose(struct caller *c, struct ask *a)
 {
 	if (!choose(c, a, COMMAND_MLOCK, false))
 		return false;
-	if (a->wait_ms < 0 && !ask_is_watched(c->host))
+	if (a->wait_ms < 0 && (!ask_is_watched(c->host) || c->host->w->permits_limit))
 		a->wait_ms = rng_between(&c->host->w->rng, 1, 2000);
 	return true;
 }
@@ -230,7 +230,7 @@ void several_check_left(const struct host *h)
 		bool any = c->state != CLIENT_ON || (c->asking && c->current.command == COMMAND_MLOCK);
 
 		for (lock = 0; lock < h->w->lock_count; lock++)
-			any = any || c->permits || c->holding[lock].held || c->wait[lock].on;
+			any = any || c->permits.count || c->holding[lock].held || c->wait[lock].on;
 		if (!any && h->holds[c->conn])
 			world_fail(h->w, -1, "host %d client %u: it is told of nothing, and its broker holds something for it",
 				   h->index, c->conn);
