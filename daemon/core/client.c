@@ -139,6 +139,8 @@ void client_gone(struct client *c)
 
 	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	if (c->closing && !c->closed)
+		TAILQ_REMOVE(&b->closing, c, closing_link);
 	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;

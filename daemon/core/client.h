@@ -32,7 +32,8 @@ struct client {
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed, asking, closing; /* a request is not answered yet; nothing is said to it any more */
+	bool half_closed, asking; /* a request is not answered yet */
+	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
 	struct owner *owner;      /* NULL: it is one by itself */
