@@ -179,6 +179,11 @@ struct client *client_by_id(struct broker *b, uint64_t id)
 	return NULL;
 }
 
+bool client_is_operator(const struct client *c)
+{
+	return c->uid == 0 || c->uid == c->broker->conf->uid;
+}
+
 bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->broker->conf->limits;

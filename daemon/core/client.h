@@ -66,6 +66,7 @@ void client_close(struct client *c);
 void client_grants_changed(struct client *c);
 void client_release_all(struct client *c); /* the connection stays */
 struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
+bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
 /* Where replies are written. */
 struct bytes *client_out(struct client *c);
