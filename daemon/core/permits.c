@@ -146,11 +146,6 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 	reply_limit(c, s ? s->limit : 0);
 }
 
-static bool is_operator(const struct client *c)
-{
-	return c->uid == 0 || c->uid == c->broker->conf->uid;
-}
-
 void permits_limit(const struct request_words *w)
 {
 	struct client *c = w->client;
@@ -158,7 +153,7 @@ void permits_limit(const struct request_words *w)
 
 	if (!command_valid_name(c, w->argv[1]) || (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted)))
 		return;
-	if (wanted && !is_operator(c))
+	if (wanted && !client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
 	else if (c->broker->conf->standalone)
 		limit_here(c, w->argv[1], wanted);
