@@ -190,7 +190,7 @@ enum lb_result lb_unlock(struct lb *lb, const char *name);
  * Takes `count` permits of a counting semaphore, all or none, whose `limit` all who use it agree on (LB_MISMATCH: others
  * use another; or the name is a lock's). They add to those that this handle has; *ret_held (may be NULL) is how many
  * that are then. timeout_ms, and LB_TAKEN, LB_UNAVAILABLE, LB_LOST: as lb_lock_timeout(). LB_DEADLOCK: with what this
- * handle has it would need more than there are. There is no token.
+ * handle has it would need more than there are, or would close a circle of waits. There is no token.
  */
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held);

@@ -1,6 +1,7 @@
 #include "core/permits.h"
 
 #include "core/command.h"
+#include "core/deadlock.h"
 #include "core/options.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -14,6 +15,7 @@ static void refuse(struct client *c, const char *why)
 
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
+	struct refusal no = { .code = ERROR_DEADLOCK };
 	struct broker *b = c->broker;
 	struct semaphore *s;
 	const char *why;
@@ -31,6 +33,8 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
 	else if (s->mutex->request_count >= b->conf->limits.requests_per_lock)
 		refuse(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
+		refusal_reply(c, &no);
 	else
 		request_new(s->mutex, c, terms);
 }

@@ -74,14 +74,9 @@ bool ask_is_watched(const struct host *h)
 	       (h->conf.standalone || (h->w->host_count == 1 && !h->w->foreign_count));
 }
 
-/* It could stay: nobody sees it between hosts, nor one through permits. */
 static bool may_deadlock(const struct caller *c, int lock)
 {
-	const struct world *w = c->host->w;
-
-	if (ask_is_watched(c->host) && !w->permits_limit)
-		return false;
-	return c->sent || c->permits.count || lock <= highest_held(c);
+	return !ask_is_watched(c->host) && (c->sent || c->permits.count || lock <= highest_held(c));
 }
 
 /* Where a deadlock could stay, locks are waited for without a limit in one order only. */

@@ -19,6 +19,7 @@ CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
 MULTI = "daemon/core/multi.c"
 DEADLOCK = "daemon/core/deadlock.c"
+KNOT = "daemon/core/knot.c"
 OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
@@ -346,7 +347,7 @@ MUTANTS = [
         ("daemon/core/redis.c", "\t\trequest_time_out(other->request);\n",
          "\t\trequest_end(other->request);\n\t\tclient_reply_nil(other);\n\t\tother->multi = NULL;\n")], 1000),
     ("a LOCK that closes a cycle waits", [
-        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300),
+        (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300),
     ("a try is refused for a cycle", [
         (REQUEST, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
     ("detection that is turned off goes on", [
@@ -400,7 +401,17 @@ MUTANTS = [
     ("who waits for more is not told that it has lost what it had", [
         (SEMAPHORE, "\ttell_losses(s);\n\tif (s->gathering", "\tif (s->gathering")], 300, "calm permits"),
     ("who is before it in line for permits keeps it waiting", [
-        (DEADLOCK, "\tif (lock->semaphore)\n\t\treturn false;\n", "")], 3000, "calm permits"),
+        (DEADLOCK, "\t\treturn s->knot && expand_permits(s, at, r);\n", "")], 3000, "calm permits"),
+    ("whoever has permits is waited for", [
+        (KNOT, "\treturn left < w->count;", "\treturn left < s->limit;")], 1000, "permits standalone"),
+    ("nobody is waited for in line for permits", [
+        (KNOT, "\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n\tTAILQ_FOREACH(g, &s->leases",
+         "\t\t(void)r;\n\tTAILQ_FOREACH(g, &s->leases")], 3000, "permits standalone"),
+    ("no deadlock through permits is seen", [
+        (DEADLOCK, "\tif (!s->permits || s->cut)\n", "\tif (true)\n")], 1000, "permits standalone"),
+    ("an ACQUIRE looks for no deadlock", [
+        ("daemon/core/permits.c", "terms->wait_ns != 0 && deadlock_closes(", "false && deadlock_closes(")], 1000,
+     "permits standalone"),
     ("a semaphore's queue near its last numbers is joined again and again", [
         (DIRECTORY, "\tif (lock->semaphore && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),

@@ -77,8 +77,8 @@ static struct ask acquire(struct caller *c)
 	struct ask a = ask_for(COMMAND_ACQUIRE, rng_between(&w->rng, 1, limit));
 
 	a.limit = limit;
-	/* Who holds something and waits may wait for somebody who does the same: never for ever. */
-	if (holds_or_waits(c) || c->sent || (!w->quiet && rng_percent(&w->rng, 50)))
+	/* Where a deadlock could stay who holds something never waits for ever. */
+	if ((!ask_is_watched(c->host) && (holds_or_waits(c) || c->sent)) || (!w->quiet && rng_percent(&w->rng, 50)))
 		a.wait_ms = rng_percent(&w->rng, 40) ? 0 : rng_between(&w->rng, 1, 2000);
 	if (!w->quiet && rng_percent(&w->rng, 30))
 		a.lease_ms = lease_choose(w);
@@ -91,7 +91,8 @@ static struct ask limit_ask(struct caller *c)
 	struct world *w = c->host->w;
 	struct ask a = ask_for(COMMAND_LIMIT, 0);
 
-	if (w->mix->standalone || !rng_percent(&w->rng, 25))
+	/* Nor where deadlocks are looked for: who waits with the limit of before can still go on. */
+	if (w->mix->standalone || ask_is_watched(c->host) || !rng_percent(&w->rng, 25))
 		return a;
 	a.limit = rng_between(&w->rng, 1, 5);
 	w->limits_asked = true;
@@ -301,6 +302,8 @@ static void acquire_answered(struct caller *c, const struct ask *a, struct slice
 		granted(c, a, reply);
 	else if (begins(reply, "-LOST"))
 		lost(c, a, reply);
+	else if (begins(reply, "-DEADLOCK this client waits for "))
+		deadlock_answered(c, a, reply);
 	else if (begins(reply, "-DEADLOCK") && c->permits.count + a->token <= a->limit)
 		bad(c, a, reply, "it does not wait for itself");
 	else if (begins(reply, "-MISMATCH") && !c->host->w->limits_asked)

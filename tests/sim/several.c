@@ -34,7 +34,7 @@ bool several_choose(struct caller *c, struct ask *a)
 {
 	if (!choose(c, a, COMMAND_MLOCK, false))
 		return false;
-	if (a->wait_ms < 0 && (!ask_is_watched(c->host) || c->host->w->permits_limit))
+	if (a->wait_ms < 0 && !ask_is_watched(c->host))
 		a->wait_ms = rng_between(&c->host->w->rng, 1, 2000);
 	return true;
 }

@@ -137,6 +137,23 @@ def test_holders_are_asked_and_bereft(broker, clients):
     assert c.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3, "WAIT", SOON) == 3
 
 
+def test_a_circle_through_permits_is_refused(broker, clients):
+    a, b, c = (clients(broker) for _ in range(3))
+    a.call("LOCK", "l")
+    assert b.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    assert c.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    b.send("LOCK", "l")
+    harness.wait_queued(broker, "l", 1)
+    a.send("ACQUIRE", "s", "LIMIT", 2)  # c can give one back
+    harness.wait_queued(broker, "s", 1)
+    refused = c.call("LOCK", "l")
+    assert refused.code == "DEADLOCK" and "which waits for s held by this client" in refused
+    assert c.call("RELEASE", "s") == 0
+    assert a.reply() == 1
+    a.call("UNLOCK", "l")
+    assert isinstance(b.reply(), int)
+
+
 # ---- the command ----
 
 

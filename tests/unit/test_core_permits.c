@@ -382,17 +382,94 @@ static void who_is_before_it_in_line_for_permits_closes_no_circle(void **state)
 
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
 	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 3, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 3, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
 	fixture_say(f, 2, "LOCK l", ":2048");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 2 COUNT 2", "");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 2", "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3", "");
 	fixture_say(f, 0, "LOCK l", "");
-	fixture_say(f, 3, "RELEASE s", ":0");
+	fixture_say(f, 3, "RELEASE s COUNT 2", ":0");
 	fixture_expect(f, 1, ":2");
-	fixture_say(f, 1, "RELEASE s", ":1");
 	fixture_expect(f, 2, ":1");
 	fixture_say(f, 2, "UNLOCK l", ":0");
 	fixture_expect(f, 0, ":2049");
+}
+
+/* Of whoever has permits enough to let it go on, all wait for it. */
+static void a_circle_through_permits_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ""); /* client 2 can give one back */
+	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for l behind test (pid 101), which waits for l held by "
+		    "test (pid 100), which waits for s held by this client: let go first");
+	fixture_say(f, 2, "LOCK l WAIT 0", "$-1");
+	fixture_say(f, 2, "RELEASE s", ":0");
+	fixture_expect(f, 0, ":1");
+	fixture_say(f, 0, "UNLOCK l", ":0");
+	fixture_expect(f, 1, ":1025");
+}
+
+static void an_acquire_may_be_what_closes_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1"); /* there is room */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 WAIT 0", "$-1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+		    "held by this client: let go first");
+	fixture_say(f, 0, "UNLOCK l", ":0");
+	fixture_expect(f, 1, ":1025");
+}
+
+static void who_waits_for_many_keeps_those_behind_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l held by "
+		    "this client: let go first");
+	f->conf.deadlock_detection = false;
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
+}
+
+static void two_who_want_more_of_the_same_are_told(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for s behind test (pid 100), which waits "
+		    "for s held by this client: let go first");
+	fixture_say(f, 1, "RELEASE s", ":0");
+	fixture_expect(f, 0, ":3");
+}
+
+/* What the first gets it keeps until the other has what it wants. */
+static void two_of_one_owner_want_too_many_together(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 COUNT 3", "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for s behind test (pid 100), which is one "
+		    "owner with this client: let go first");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 2", "");
+	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");
+	fixture_expect(f, 0, ":3");
+	fixture_expect(f, 1, ":2");
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
@@ -433,6 +510,11 @@ int main(void)
 		TEST(all_permits_of_a_silent_host_are_deleted),
 		TEST(another_host_asks_for_permits_and_takes_them),
 		ALONE(who_is_before_it_in_line_for_permits_closes_no_circle),
+		ALONE(a_circle_through_permits_is_refused),
+		ALONE(an_acquire_may_be_what_closes_it),
+		ALONE(who_waits_for_many_keeps_those_behind_it),
+		ALONE(two_who_want_more_of_the_same_are_told),
+		ALONE(two_of_one_owner_want_too_many_together),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
 #undef ALONE
 #undef TEST

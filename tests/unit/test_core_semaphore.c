@@ -192,8 +192,8 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 50", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 2 COUNT 2", "");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2 COUNT 2", "");
 	fixture_pass(f, 50);
 	fixture_expect(f, 0, "-LOST the lease of the permits ran out");
 	fixture_say(f, 1, "RELEASE s", ":0");
