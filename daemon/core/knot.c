@@ -119,11 +119,12 @@ static bool permits_tied(struct knot *k, const struct wait *w)
 
 	if (left != limit_of(k, s))
 		return false;
-	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link))
+	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link)) {
 		if (client_tied(k, r->client))
 			return true;
-		else if (owner_tied(k, r->client)) /* by another wait: it will have them, and keep them */
+		if (owner_tied(k, r->client)) /* by another wait: it will have them, and keep them */
 			left -= r->count;
+	}
 	TAILQ_FOREACH(g, &s->leases->grants, link)
 		if (owner_tied(k, g->client))
 			left -= g->depth;

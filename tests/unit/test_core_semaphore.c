@@ -176,10 +176,10 @@ static void permits_are_renewed(void **state)
 	fixture_say(f, 0, "RENEW s 300", ":1");
 	fixture_say(f, 0, "VALID s", ":300");
 	fixture_say(f, 0, "RENEW s 30", ":1");
-	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client has no permits of that semaphore");
+	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold that lock");
 	fixture_pass(f, 30);
 	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold that lock"); /* the semaphore is gone */
+	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold that lock");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 0, "RENEW s 20", ":1");
 	fixture_pass(f, 20);
