@@ -69,7 +69,7 @@ void detail_permits(const struct grant *g, struct bytes *data)
 	const struct lock *leases = g->lock;
 	struct detail d = { g->client, g->mode, g->token, (int64_t)leases->grant_count, g->granted_ns };
 
-	write_detail(leases->broker, &d, data);
+	write_detail(leases, &d, data);
 	record_int(data, "client", (int64_t)g->client->id);
 }
 
