@@ -206,6 +206,32 @@ def test_elections(broker, programs):
     assert p.do("observe 2 ..").startswith("BADNAME ")
 
 
+def test_the_lock_that_closes_a_circle_is_refused(broker, programs, clients):
+    c = clients(broker)
+    c.call("LOCK", "b")
+    p = programs(broker.socket)
+    p.do("open 0")
+    assert p.do("lock_all 0 2 a c").startswith("OK ")
+    c.send("LOCK", "a")
+    harness.wait_queued(broker, "a", 1)
+    answer = p.do("timeout 0 b 20000")
+    assert answer.startswith("DEADLOCK this client waits for b held by ") and "which waits for a held by" in answer
+    assert p.do("lock_all 0 2 a b").startswith("DEADLOCK ") and token_of(p.do("valid 0 a")) > 0
+    assert p.do("unlock_all 0 2 a c") == "OK 0"
+    assert isinstance(c.reply(), int)
+
+
+def test_questions(broker, programs, clients):
+    c = clients(broker)
+    token = c.call("LOCK", "a")
+    p = programs(broker.socket)
+    p.do("open 0")
+    assert "'why':'held on this host, pid " in p.do("command 0 WHY a")
+    assert f"'token':{token} " in p.do("command 0 HOLDERS a")
+    assert p.do("enqueue 0 a") == "OK 0" and "'position':1 " in p.do("command 0 QUEUE a")
+    assert p.do("command 0 HOSTS").startswith("[")
+
+
 def test_a_queued_wait_that_fails(standalone, programs):
     p = programs(standalone.socket)
     for line in ("open 0", "open 1", "lock 0 a", "enqueue 1 a"):
