@@ -394,7 +394,8 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, sem, campaign, leader, observe, ls, who, why, limit, revoke, ping, info, call ...");
+		return cli_usage("What shall be done? %s.",
+				 "lock, sem, campaign, leader, observe, ls, who, why, limit, revoke, ping, info, call or another");
 	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
 		return cli_lock(socket, argc, argv);
 	if (strcmp(argv[0], "call") == 0)

@@ -63,7 +63,9 @@ static int export(const struct cli_job *job)
 {
 	char number[24];
 
-	if (export_held(job) < 0 || (*job->owner && setenv("LOCKBROKER_OWNER", job->owner, 1) < 0))
+	if (export_held(job) < 0)
+		return -errno;
+	if (job->owner && (*job->owner ? setenv("LOCKBROKER_OWNER", job->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
 		return -errno;
 	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
 	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;

@@ -27,7 +27,7 @@ struct cli_job {
 	const int64_t *tokens; /* theirs; NULL: there are none */
 	bool leased;           /* it ends by itself */
 	char **command;
-	const char *owner;     /* whom the command belongs to as well, "": nobody */
+	const char *owner;     /* whom the command belongs to; "": to nobody; NULL: that is not ours to say */
 	int64_t grace_ms;
 	int on_revoke;         /* the signal; 0: none */
 	/* Private. */

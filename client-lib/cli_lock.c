@@ -1,6 +1,6 @@
 /*
- * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a semaphore;
- * lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is cli_job.c.
+ * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a
+ * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is cli_job.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -95,6 +95,11 @@ static void add_word(struct order *o, char *word)
 	o->words++;
 }
 
+static int parsed(int error, int c, const char *what)
+{
+	return error < 0 ? cli_usage("-%c wants %s, not \"%s\".", c, what, optarg) : CLI_OK;
+}
+
 static int parse_option(struct order *o, int c)
 {
 	switch (c) {
@@ -115,19 +120,19 @@ static int parse_option(struct order *o, int c)
 		o->job.owner = optarg;
 		return CLI_OK;
 	case 'w':
-		return parse_seconds(optarg, &o->options.timeout_ms) < 0 ? cli_usage("-w wants seconds, not \"%s\".", optarg) : CLI_OK;
+		return parsed(parse_seconds(optarg, &o->options.timeout_ms), c, "seconds");
 	case 'k':
-		return parse_seconds(optarg, &o->job.grace_ms) < 0 ? cli_usage("-k wants seconds, not \"%s\".", optarg) : CLI_OK;
+		return parsed(parse_seconds(optarg, &o->job.grace_ms), c, "seconds");
 	case 'L':
-		if (parse_seconds(optarg, &o->options.lease_ms) == 0 && o->options.lease_ms > 0)
-			return CLI_OK;
-		return cli_usage("-L wants seconds, more than 0, not \"%s\".", optarg);
+		if (parse_seconds(optarg, &o->options.lease_ms) < 0 || o->options.lease_ms == 0)
+			return parsed(-EINVAL, c, "seconds, more than 0");
+		return CLI_OK;
 	case 'r':
-		return parse_signal(optarg, &o->job.on_revoke) < 0 ? cli_usage("-r wants a signal, not \"%s\".", optarg) : CLI_OK;
+		return parsed(parse_signal(optarg, &o->job.on_revoke), c, "a signal");
 	case 'l':
-		return parse_permits(optarg, &o->limit) < 0 ? cli_usage("-l wants a number of permits, not \"%s\".", optarg) : CLI_OK;
+		return parsed(parse_permits(optarg, &o->limit), c, "a number of permits");
 	case 'c':
-		return parse_permits(optarg, &o->permits) < 0 ? cli_usage("-c wants a number of permits, not \"%s\".", optarg) : CLI_OK;
+		return parsed(parse_permits(optarg, &o->permits), c, "a number of permits");
 	}
 	return CLI_OK;
 }
@@ -224,7 +229,9 @@ static enum lb_result introduce(const struct order *o)
 	const char *owner[] = { "CLIENT", "SETINFO", "OWNER", o->job.owner };
 	enum lb_result r = lb_command(o->job.lb, 3, name, NULL);
 
-	return r != LB_CONNECTION && *o->job.owner ? lb_command(o->job.lb, 4, owner, NULL) : r == LB_CONNECTION ? r : LB_OK;
+	if (r == LB_CONNECTION)
+		return r;
+	return o->job.owner && *o->job.owner ? lb_command(o->job.lb, 4, owner, NULL) : LB_OK;
 }
 
 static enum lb_result take(struct order *o)
@@ -256,7 +263,7 @@ int cli_lock(const char *socket, int argc, char **argv)
 		o.verb++;
 	o.job.grace_ms = GRACE_MS;
 	/* Of locks alone: nothing else is looked for in circles. */
-	o.job.owner = owner && o.verb->held == HELD_LOCKS ? owner : "";
+	o.job.owner = o.verb->held == HELD_LOCKS ? owner : NULL;
 	status = parse(&o, argc, argv);
 	if (status != CLI_OK)
 		return status;

@@ -187,12 +187,12 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
- * Takes `n` (1..64) locks, all or none: whatever the order they are given in, two who name the same ones never wait for
- * each other in a circle. timeout_ms is for all of them together, shared means all, and all leases begin when the last one
- * is had; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. They are locks like any
- * others: each has its own lb_valid(), losses, and lb_unlock(), and what this handle held before has one level more.
- * LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken; those held before are
- * held as before. LB_REFUSED: a name stands there twice, or is waited for by lb_enqueue().
+ * Takes `n` (1..64) locks, all or none: whatever the order they are given in, two who name the same ones never wait
+ * for each other in a circle. timeout_ms is for all of them together, shared means all, and all leases begin when the
+ * last one is had; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. They are
+ * locks like any others: each has its own lb_valid(), losses, and lb_unlock(), and what this handle held before has
+ * one level more. LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken;
+ * those held before are held as before. LB_REFUSED: a name stands there twice, or is waited for by lb_enqueue().
  */
 enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   int64_t *ret_tokens);

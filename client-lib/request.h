@@ -1,6 +1,6 @@
 /*
- * A request in words, and its one answer: what the files of the calls (lock.c, multi.c, event.c, semaphore.c, election.c) are
- * made of. Not part of the public interface.
+ * A request in words, and its one answer: what the files of the calls (lock.c, multi.c, event.c, semaphore.c,
+ * election.c) are made of. Not part of the public interface.
  *
  * All return LB_OK or what the call is to return, with the sentence for lb_error() kept.
  */

@@ -90,15 +90,15 @@ def call(daemon, *argv, **options):
 
 def test_one_request_and_its_reply(standalone, clients):
     clients(standalone).call("LOCK", "a")
-    for words, text, status in ((("PING",), "PONG\n", 0), (("ECHO", 'say "ä"\\ \t\u202e'), r'"say \"ä\"\\ \t\xe2\x80\xae"' + "\n", 0),
-                                (("LOCK", "a", "WAIT", 0), "(nil)\n", 0), (("CANCEL", "a"), "(integer) 0\n", 0),
-                                (("LOCKS", "x"), "(empty array)\n", 0), (("QUIT",), "OK\n", 0)):
+    for words, text in ((("PING",), "PONG"), (("ECHO", 'say "ä"\\ \t\u202e'), r'"say \"ä\"\\ \t\xe2\x80\xae"'),
+                        (("LOCK", "a", "WAIT", 0), "(nil)"), (("CANCEL", "a"), "(integer) 0"),
+                        (("LOCKS", "x"), "(empty array)"), (("QUIT",), "OK")):
         done = call(standalone, *words)
-        assert (done.stdout, done.stderr, done.returncode) == (text, "", status)
+        assert (done.stdout, done.stderr, done.returncode) == (text + "\n", "", 0)
     done = call(standalone, "UNLOCK", "a")
     assert done.stdout.startswith("(error) NOTHELD ") and done.returncode == 1
     assert "# Server\nredis_version:" in call(standalone, "INFO").stdout
-    assert re.search(r'^1#  1# "host" => ".*"$|^1\)  1# "host" => ".*"$', call(standalone, "HOLDERS", "a").stdout, re.M)
+    assert re.search(r'^1\)  1# "host" => ".*"$', call(standalone, "HOLDERS", "a").stdout, re.M)
     assert call(standalone, "COMMAND", "DOCS", "PING").stdout == '1# "ping" =>\n   1# "summary" => "PING [message]"\n'
     assert call(standalone, "-x").returncode == 64 and call(None, "PING").returncode == 69
 
@@ -113,8 +113,8 @@ def test_lines_that_are_no_requests_cost_the_others_nothing(standalone):
 def test_events_are_shown_when_they_come(standalone, clients):
     c = clients(standalone)
     c.call("LOCK", "a")
-    p = harness.spawn(test_cli.command(standalone, "call", "-e"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                      bufsize=1)
+    p = harness.spawn(test_cli.command(standalone, "call", "-e"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                      stderr=subprocess.DEVNULL, text=True, bufsize=1)
     p.stdin.write("ENQUEUE a\n")
     assert p.stdout.readline() == "QUEUED\n"
     c.call("UNLOCK", "a")

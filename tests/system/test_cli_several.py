@@ -102,7 +102,8 @@ def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
 
 
 def test_options_and_names_stand_in_any_order_before_the_dashes(standalone):
-    done = run(standalone, "lock", "a", "-n", "b", "--on-revoke", "3", "-", "-w", "5", "--", *TELL, "-n", "--", "x")
+    done = run(standalone, "lock", "a", "-n", "b", "--on-revoke", "3", "-", "-w", "5", "--",
+               *TELL, "-n", "--", "x")
     assert done.stdout.splitlines()[:3] == ["a", "b", "-"]
     done = run(standalone, "lock", "a", "-n", "--", "true", env=os.environ | {"POSIXLY_CORRECT": "1"})
     assert done.returncode == 0
@@ -113,16 +114,14 @@ def test_names_that_begin_with_a_dash_come_after_dashes(standalone):
     assert done.stdout.splitlines()[:2] == ["-a", "--b"]
 
 
-@pytest.mark.parametrize("argv", [
-    ["lock", "a", "true"], ["lock", "a", "ls", "-l"], ["lock", "--", "a"], ["lock", "--", "a", "--"], ["lock", "--", "true"],
-    ["lock", "--", "--", "true"], ["lock", "-a", "--", "true"], ["lock", "a", "-y", "--", "true"], ["lock", "-d", "--", "a"],
-    ["lock", "-d", "x", "a", "b", "--", "true"], ["lock", *map(str, range(65)), "--", "true"],
-    ["lock", "-L", "0", "a", "--", "true"], ["lock", "-L", "x", "a", "--", "true"], ["lock", "--lease"],
-    ["sem", "-l", "2", "a", "b", "--", "true"], ["sem", "-l", "2", "a", "true"], ["sem", "--owner", "x", "-l", "2", "a", "--", "true"],
-    ["campaign", "e", "d", "x", "--", "true"], ["campaign", "e", "--", "true"], ["campaign", "--lease=3", "e", "d", "--", "true"],
-], ids=" ".join)
-def test_wrong_words_are_64(argv):
-    done = run(None, *argv)
+@pytest.mark.parametrize("line", [
+    "lock a true", "lock a ls -l", "lock -- a", "lock -- a --", "lock -- true", "lock -- -- true", "lock -a -- true",
+    "lock a -y -- true", "lock -d -- a", "lock -d x a b -- true", "lock " + " ".join(map(str, range(65))) + " -- true",
+    "lock -L 0 a -- true", "lock -L x a -- true", "lock --lease", "sem -l 2 a b -- true", "sem -l 2 a true",
+    "sem --owner x -l 2 a -- true", "campaign e d x -- true", "campaign e -- true", "campaign --lease=3 e d -- true",
+], ids=lambda line: line[:30])
+def test_wrong_words_are_64(line):
+    done = run(None, *line.split())
     assert done.returncode == 64
     assert "--help" in done.stderr and done.stdout == ""
 
@@ -162,9 +161,11 @@ def test_a_lease_ends_the_command_also_when_the_daemon_hangs(standalone):
 # ---- owner ----
 
 
-def nested(daemon, first, second, *options):
-    """One command under the other; the outer one tells when it has its lock."""
-    return ["lock", *options, first, "--", "sh", "-c", f'echo; read go; exec {" ".join(command(daemon, "lock", second))} -- echo both']
+def nested(daemon, first, second):
+    """One command under the other; the outer one tells when it has its lock, and waits for a word."""
+    inner = " ".join(command(daemon, "lock", second, "--", "echo", "both"))
+    return harness.spawn(command(daemon, "lock", "-o", first, first, "--", "sh", "-c", f"echo; read go; exec {inner}"),
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_command_that_would_wait_for_itself(broker):
@@ -174,11 +175,17 @@ def test_a_command_that_would_wait_for_itself(broker):
     assert run(broker, "lock", "a", "--", *command(broker, "lock", "-n", "a", "--", "true")).returncode == 75
     done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "lock", "b", "--", *TELL))
     assert done.stdout.splitlines()[0] == "b" and done.returncode == 0
+    inner = command(broker, "lock", "-o", "", "-w", "0.1", "a", "--", "true")
+    done = run(broker, "lock", "-o", "job", "a", "--", *inner)
+    assert done.returncode == 75, "nobody's, it waits as others do"
+    done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "lock", "-o", "", "b", "--", "env"))
+    assert "LOCKBROKER_OWNER" not in done.stdout
+    done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "sem", "-l", 1, "s", "--", "env"))
+    assert "LOCKBROKER_OWNER=job" in done.stdout
 
 
-def test_the_lock_that_closes_a_circle_of_commands_is_refused(broker, clients):
-    both = [harness.spawn(command(broker, *nested(broker, *names, "-o", names[0])), stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for names in (("a", "b"), ("b", "a"))]
+def test_the_lock_that_closes_a_circle_of_commands_is_refused(broker):
+    both = [nested(broker, "a", "b"), nested(broker, "b", "a")]
     for p in both:
         assert p.stdout.readline() == "\n"
     both[0].stdin.write("\n"), both[0].stdin.flush()
