@@ -97,8 +97,7 @@ void directory_list_anew(struct lock *lock)
 
 void directory_pred_gone(struct claim *c)
 {
-	bytes_clear(&c->pred);
-	c->pred_watch = false;
+	claim_forget_pred(c);
 	directory_list(c->lock, false);
 }
 
@@ -262,8 +261,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	ahead = find_ahead(c, event);
 	if (!ahead.any) {
 		c->state = CLAIM_HELD;
-		bytes_clear(&c->pred);
-		c->pred_watch = false;
+		claim_forget_pred(c);
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
@@ -272,9 +270,8 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	c->listed_ns = c->lock->broker->now_ns;
 	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
-	bytes_clear(&c->pred);
+	claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
 	bytes_slice(&c->pred, ahead.nearest.name);
-	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
