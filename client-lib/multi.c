@@ -18,11 +18,12 @@ struct multi {
 static enum lb_result multi_fill(struct lb *lb, struct multi *m, const char *command, size_t n,
 				 const char *const *names)
 {
-	if (n < 1 || n > LIMIT_NAMES_MAX)
-		return wire_fail(lb, LB_REFUSED, "1 to %d locks can be taken at once, not %zu.", LIMIT_NAMES_MAX, n);
 	m->words[0] = slice_of(command);
 	m->words[1] = (struct slice){ m->digits, (size_t)snprintf(m->digits, sizeof(m->digits), "%zu", n) };
-	for (m->count = 2; m->count < n + 2; m->count++) {
+	m->count = 2;
+	if (n < 1 || n > LIMIT_NAMES_MAX)
+		return wire_fail(lb, LB_REFUSED, "1 to %d locks can be taken at once, not %zu.", LIMIT_NAMES_MAX, n);
+	for (; m->count < n + 2; m->count++) {
 		m->words[m->count] = slice_of(names[m->count - 2]);
 		if (m->words[m->count].len > NAME_BYTES_MAX)
 			return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
