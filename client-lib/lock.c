@@ -3,21 +3,22 @@
 
 #include <stdio.h>
 
+#include "lock.h"
 #include "protocol/limits.h"
 #include "request.h"
 
 /* Of a lease: what may have passed of it before its start is set anew. */
 enum { LEASE_SLACK_PART = 16 };
 
-/* What fails takes nothing: the lock that was just granted goes back. */
-static enum lb_result late_failure_instead(struct lb *lb, const char *name)
+enum lb_result lock_give_back(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth;
+	enum lb_result r = request_ask_integer(lb, 2, words, &depth);
 
-	if (request_ask_integer(lb, 2, words, &depth) == LB_CONNECTION)
-		return LB_CONNECTION;
-	return request_late_failure(lb);
+	if (r == LB_OK)
+		holdings_left(&lb->holdings, words[1], depth);
+	return r == LB_CONNECTION ? r : LB_OK;
 }
 
 /* LB_NONE: it cannot be sent without being waited for. */
@@ -60,14 +61,13 @@ static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t
  * The daemon counts the lease from the grant. When that was is not known here, only that it was after the request was
  * sent; where that is too long ago, of a grant that had to be waited for, the lease is set anew.
  */
-static enum lb_result granted(struct lb *lb, const char *name, const struct request *r, int64_t sent_ns)
+enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
 {
-	int64_t token = lb->replies.values[0].integer, end_ns = request_lease_end(sent_ns, r->lease_ms);
-	bool fresh = holdings_add(&lb->holdings, r->words[1], token, end_ns);
+	bool fresh = holdings_add(&lb->holdings, slice_of(name), token, request_lease_end(sent_ns, lease_ms));
 
-	if (!fresh || !r->lease_ms || request_clock_ns() < sent_ns + r->lease_ms * (1000000 / LEASE_SLACK_PART))
+	if (!fresh || !lease_ms || request_clock_ns() < sent_ns + lease_ms * (1000000 / LEASE_SLACK_PART))
 		return LB_OK;
-	return renew(lb, name, r->lease_ms, token);
+	return renew(lb, name, lease_ms, token);
 }
 
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token)
@@ -84,10 +84,10 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 		return wire_fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return request_unexpected(lb, "LOCK");
-	if (lb->late_error.len > 0)
-		return late_failure_instead(lb, name);
 	token = lb->replies.values[0].integer;
-	r = granted(lb, name, &words, sent_ns);
+	if (lb->late_error.len > 0)
+		return lock_give_back(lb, name) == LB_CONNECTION ? LB_CONNECTION : request_late_failure(lb);
+	r = lock_granted(lb, name, token, words.lease_ms, sent_ns);
 	if (r == LB_OK && ret_token)
 		*ret_token = token;
 	return r;

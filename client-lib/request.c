@@ -124,16 +124,12 @@ void request_add_number(struct request *r, const char *word, int64_t number)
 	request_add(r, (struct slice){ digits, len });
 }
 
-enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
-			    const struct lb_options *options)
+void request_options(struct request *r, const struct lb_options *options)
 {
 	if (!options)
 		options = &defaults;
-	*r = (struct request){ .words = { slice_of(command), slice_of(name) }, .count = 2 };
 	r->timeout_ms = options->timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->timeout_ms;
 	r->lease_ms = options->lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->lease_ms;
-	if (r->words[1].len > NAME_BYTES_MAX)
-		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	if (options->shared)
 		request_add(r, SLICE("SHARED"));
 	if (r->timeout_ms >= 0)
@@ -144,6 +140,15 @@ enum lb_result request_fill(struct lb *lb, struct request *r, const char *comman
 		request_add(r, SLICE("DATA"));
 		request_add(r, slice_of(options->data));
 	}
+}
+
+enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
+			    const struct lb_options *options)
+{
+	*r = (struct request){ .words = { slice_of(command), slice_of(name) }, .count = 2 };
+	request_options(r, options);
+	if (r->words[1].len > NAME_BYTES_MAX)
+		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	return LB_OK;
 }
 

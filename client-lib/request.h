@@ -1,6 +1,6 @@
 /*
- * A request in words, and its one answer: what the files of the calls (lock.c, event.c, semaphore.c, election.c) are
- * made of. Not part of the public interface.
+ * A request in words, and its one answer: what the files of the calls (lock.c, multi.c, event.c, semaphore.c,
+ * election.c) are made of. Not part of the public interface.
  *
  * All return LB_OK or what the call is to return, with the sentence for lb_error() kept.
  */
@@ -22,7 +22,9 @@ struct request {
 
 void request_add(struct request *r, struct slice word);
 void request_add_number(struct request *r, const char *word, int64_t number);
-/* COMMAND name, and the options (NULL: none). */
+/* SHARED, WAIT, LEASE and DATA (NULL: none of them). */
+void request_options(struct request *r, const struct lb_options *options);
+/* COMMAND name, and the options. */
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
 			    const struct lb_options *options);
 

@@ -1,20 +1,7 @@
 /* Permits of counting semaphores. */
 #include "lockbroker.h"
 
-#include "request.h"
-
-/* Of a lease: what may have passed of it before its start is set anew. */
-enum { LEASE_SLACK_PART = 16 };
-
-/* The daemon counts the lease from the grant: of one that had to be waited for it is set anew, and counted from there. */
-static enum lb_result granted(struct lb *lb, const struct request *r, int64_t sent_ns)
-{
-	bool fresh = holdings_add(&lb->holdings, r->words[1], 0, request_lease_end(sent_ns, r->lease_ms));
-
-	if (!fresh || !r->lease_ms || request_clock_ns() < sent_ns + r->lease_ms * (1000000 / LEASE_SLACK_PART))
-		return LB_OK;
-	return lb_renew(lb, r->words[1].data, r->lease_ms);
-}
+#include "lock.h"
 
 enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, int64_t count,
 			       const struct lb_options *options, int64_t *ret_held)
@@ -40,7 +27,7 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return request_unexpected(lb, "ACQUIRE");
 	held = lb->replies.values[0].integer;
-	result = granted(lb, &r, sent_ns);
+	result = lock_granted(lb, name, 0, r.lease_ms, sent_ns);
 	if (result == LB_OK && ret_held)
 		*ret_held = held;
 	return result;
