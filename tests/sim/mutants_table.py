@@ -405,7 +405,7 @@ MUTANTS = [
     ("whoever has permits is waited for", [
         (KNOT, "\treturn left < w->count;", "\treturn left < s->limit;")], 1000, "permits standalone"),
     ("nobody is waited for in line for permits", [
-        (KNOT, "\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n", "")], 3000, "permits standalone"),
+        (KNOT, "\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n\t\tif (owner_tied(k, r->client)) /*", "\t\tif (false) /*")], 3000, "permits standalone"),
     ("no deadlock through permits is seen", [
         (DEADLOCK, "\tif (!s->permits || s->cut)\n", "\tif (true)\n")], 1000, "permits standalone"),
     ("an ACQUIRE looks for no deadlock", [

@@ -152,6 +152,18 @@ def test_a_command_runs_with_permits(broker):
     assert first.wait(harness.PATIENCE) == 128 + signal.SIGTERM
 
 
+def test_a_lease_ends_the_command(broker, clients):
+    done = test_cli.run(broker, "sem", "-l", 1, "-L", "0.4", "s", "--", "sleep", "60")
+    assert done.returncode == 128 + signal.SIGTERM and "its lease has run out" in done.stderr
+    assert clients(broker).call("ACQUIRE", "s", "LIMIT", 1, "WAIT", SOON) == 1
+
+
+def test_a_command_that_would_wait_for_its_own_permits(broker):
+    inner = test_cli.command(broker, "sem", "-l", 1, "s", "--", "true")
+    done = test_cli.run(broker, "lock", "-o", "job", "a", "--", *test_cli.command(broker, "sem", "-l", 1, "s", "--", *inner))
+    assert done.returncode == 70 and "one owner" in done.stderr
+
+
 @pytest.mark.parametrize("argv", [("s", "--", "true"), ("-l", 0, "s", "--", "true"), ("-l", "x", "s", "--", "true"),
                                   ("-l", 2, "-c", 0, "s", "--", "true"), ("-s", "-l", 2, "s", "--", "true"), ("-l", 2)],
                          ids=str)
