@@ -17,10 +17,11 @@
  * So a cycle that is found lasts until one in it gives up, and what a refused client has to do is let go of something.
  * Cycles that an ENQUEUE is part of, or another host, are not found.
  *
- * It is looked for when a LOCK or an ACQUIRE begins to wait, and only then, because nothing else can close a cycle: an ENQUEUE blocks
- * nobody, and nobody is behind it yet; a grant makes a holder of the first request in line, and all that waits for the
- * grant did wait for the request, in the same mode; a downgrade, a loss, the end of a wait only take away; owners do not
- * change while they hold or wait. And a client that has neither a grant nor another request is waited for by nobody.
+ * It is looked for when a LOCK or an ACQUIRE begins to wait, and only then, because nothing else can close a cycle: an
+ * ENQUEUE blocks nobody, and nobody is behind it yet; a grant makes a holder of the first request in line, and all that
+ * waits for the grant did wait for the request, in the same mode, or had counted on it; a downgrade, a loss, the end of a
+ * wait only take away; owners do not change while they hold or wait. And a client that has neither a grant nor another
+ * request is waited for by nobody.
  *
  * Breadth first, so that the shortest cycle is told, without recursion, each request at most once. Beyond the limits
  * nothing is found: that is counted (deadlock_cuts_total), and the LOCK waits.

@@ -436,8 +436,8 @@ static void who_waits_for_many_keeps_those_behind_it(void **state)
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
 	fixture_say(f, 1, "LOCK l", "");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l held by "
-		    "this client: let go first");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+		    "held by this client: let go first");
 	f->conf.deadlock_detection = false;
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
 }
