@@ -433,6 +433,15 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	}
 }
 
+/* Of other software, whose directories say nothing: its permits stand below that child. */
+static bool is_semaphores(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (slice_is(event->zk_answered.children[i], "leases"))
+			return !lock->semaphore;
+	return false;
+}
+
 static void listed(struct lock *lock, uint64_t number, const struct event *event)
 {
 	struct directory *d = &lock->directory;
@@ -446,6 +455,11 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
+	if (is_semaphores(lock, event)) {
+		d->state = DIRECTORY_MISMATCH;
+		d->suspect = true;
+		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a semaphore");
+	}
 	if (d->worn)
 		examine_worn(lock, number, event);
 	if (next)

@@ -228,6 +228,17 @@ def test_a_semaphore_that_curator_made_is_told_its_limit(curator_peer, zk, two_h
     curator.release()
 
 
+def test_a_semaphore_that_curator_made_is_no_lock(curator_peer, zk, two_hosts, clients, look, root):  # noqa: F811
+    a, b = (clients(host) for host in two_hosts)
+    curator = CuratorSemaphore(curator_peer, zk, f"{root}/s", 2)
+    assert curator.try_for(SOON)
+    curator.release()
+    for words in (["LOCK", "s"], ["LOCK", "s", "SHARED"], ["CAMPAIGN", "s", "DATA", "x"]):
+        assert a.call(*words).code == "MISMATCH"
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+    harness.wait_until(lambda: sorted(look.get_children(f"{root}/s")) == ["leases", "locks"], "no contender for a lock")
+
+
 class OurPermits:
     """One client, one permit."""
 

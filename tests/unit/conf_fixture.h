@@ -1,6 +1,5 @@
 /* What the tests of the configuration have in common: a text is read as a file, a value is tried, a table is printed. */
-#ifndef CONF_FIXTURE_H
-#define CONF_FIXTURE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ void fill(char *text, size_t len, char first, char c);
 
 /* What conf_print() writes. The caller frees it. */
 char *printed(const struct conf *c);
-
-#endif
