@@ -367,7 +367,9 @@ static struct client_event *add_event(struct client *c, enum client_event_type t
 
 bool client_events_full(const struct client *c)
 {
-	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
+	size_t most = c->broker->conf->limits.events_per_client;
+
+	return c->version == 2 ? c->event_count + 1 >= most : c->revoke_pushes >= most;
 }
 
 static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
@@ -514,6 +516,7 @@ void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 	struct bytes text = { 0 };
 
 	client_forget_revoke(c, g);
+	c->revoke_pushes += c->version == 3;
 	write_revoke(&text, g, reason);
 	tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
 }

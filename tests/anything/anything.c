@@ -419,8 +419,7 @@ static void run(struct any *a)
 		host_init(a, &a->hosts[i], i);
 	act_due(a, 0);
 	reap_due(a, 0);
-	if (rng_percent(&a->rng, 70))
-		any_faults_begin(a);
+	any_faults_begin(a);
 	run_for(a, rng_between(&a->rng, 10, 60) * SECOND);
 	a->quiet = true;
 	any_faults_end(a);

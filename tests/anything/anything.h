@@ -72,7 +72,7 @@ struct any {
 	struct sched sched;
 	struct fakezk zk;
 	int64_t tick, timeout;
-	bool standalone, forces, tracing, quiet, leaving;
+	bool standalone, forces, tracing, quiet, leaving; /* forces: znodes are deleted behind their hosts */
 	struct any_host hosts[ANY_HOSTS];
 	int host_count;
 	struct any_name names[ANY_HOSTS][ANY_NAMES]; /* the first of them for all hosts, unless standalone */
