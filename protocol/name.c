@@ -33,8 +33,13 @@ bool name_is_text(struct slice text)
 	size_t at = 0;
 
 	while (at < text.len) {
-		int32_t point = utf8_next(text, &at);
+		int32_t point;
 
+		if (text.data[at] >= ' ' && text.data[at] <= '~') {
+			at++;
+			continue;
+		}
+		point = utf8_next(text, &at);
 		if (point < 0x20 || (point >= 0x7f && point <= 0x9f))
 			return false;
 	}

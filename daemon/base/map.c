@@ -12,7 +12,7 @@ static uint64_t rotate(uint64_t x, int bits)
 	return (x << bits) | (x >> (64 - bits));
 }
 
-static void sip_round(uint64_t v[4])
+static inline __attribute__((always_inline)) void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
 	v[1] = rotate(v[1], 13) ^ v[0];
@@ -59,7 +59,7 @@ uint64_t map_hash(const struct map *m, const void *data, size_t len)
 
 static void table_init(struct map_table *t, size_t size)
 {
-	t->buckets = mem_new(size * sizeof(*t->buckets));
+	t->buckets = mem_new_array(size, sizeof(*t->buckets));
 	t->mask = size - 1;
 }
 

@@ -6,10 +6,26 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 
+/*
+ * Of zeros. What a request needs is small and comes and goes: glibc keeps such pieces at hand for malloc(), but before
+ * 2.41 not for calloc(), which takes ten times as long. The compiler would make one of the two, so it may not see both.
+ */
 static inline void *mem_new(size_t size)
 {
-	void *p = calloc(1, size);
+	void *p = malloc(size);
+
+	if (!p)
+		abort();
+	__asm__("" : "+r"(p));
+	return memset(p, 0, size);
+}
+
+/* Of zeros, and many of them: they are not written before they are used. */
+static inline void *mem_new_array(size_t count, size_t size)
+{
+	void *p = calloc(count, size);
 
 	if (!p)
 		abort();

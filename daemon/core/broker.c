@@ -38,6 +38,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->owners, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
+	map_init(&b->semaphores, random_next(&b->random), random_next(&b->random));
 	session_init(b);
 	audit_init(b);
 	leftovers_init(b);
@@ -87,6 +88,7 @@ void broker_free(struct broker *b)
 	map_deinit(&b->owners);
 	map_deinit(&b->names);
 	map_deinit(&b->paths);
+	map_deinit(&b->semaphores);
 	mem_free(b->conns);
 	mem_free(b);
 }

@@ -85,11 +85,9 @@ static bool no_semaphore(struct client *c, struct slice name)
 	return false;
 }
 
-/* False when that was answered: the name is in use as another kind, here. */
-static bool of_kind(struct client *c, struct slice name, enum kind kind)
+/* False when that was answered: the name is in use as another kind, here. `lock` is the one of that name, or NULL. */
+static bool of_kind(struct client *c, struct slice name, const struct lock *lock, enum kind kind)
 {
-	const struct lock *lock = lock_find(c->broker, name, false);
-
 	if (!no_semaphore(c, name))
 		return false;
 	if (!lock || lock_may_be(lock, kind))
@@ -107,14 +105,15 @@ static void do_lock(const struct request_words *w, enum command command)
 	struct lock *lock;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o) ||
-	    !of_kind(c, w->argv[1], KIND_LOCK))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
+		return;
+	lock = lock_find(c->broker, w->argv[1], false);
+	if (!of_kind(c, w->argv[1], lock, KIND_LOCK))
 		return;
 	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
 	terms.lease_ns = o.lease_ns;
 	terms.data = o.data;
-	lock = lock_find(c->broker, w->argv[1], false);
 	g = lock ? grant_find(lock, c) : NULL;
 	if (g)
 		reenter(c, g, &terms);
@@ -153,12 +152,19 @@ static struct grant *find_grant(struct client *c, struct slice name)
 	return lock ? grant_find(lock, c) : NULL;
 }
 
-/* The valid grant that UNLOCK or RENEW names; NULL when there is none, and that was answered. `undone` says the rest. */
-static struct grant *named_grant(const struct request_words *w, int64_t token, const char *else_told, const char *undone)
+/*
+ * The valid grant that UNLOCK or RENEW names, of a lock of that kind; NULL when there is none, and that was answered.
+ * `undone` says the rest.
+ */
+static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
+				 const char *undone)
 {
 	struct client *c = w->client;
-	struct grant *g = find_grant(c, w->argv[1]);
+	const struct lock *lock = lock_find(c->broker, w->argv[1], false);
+	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
+	if (!of_kind(c, w->argv[1], lock, kind))
+		return NULL;
 	if (!g)
 		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
 	else if (token >= 0 && token != g->token)
@@ -177,10 +183,9 @@ static void do_unlock(const struct request_words *w)
 	struct grant *g;
 	int64_t depth;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o) ||
-	    !of_kind(c, w->argv[1], KIND_LOCK))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
 		return;
-	g = named_grant(w, o.token, "the grant was lost before it was released",
+	g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was released",
 			"that token is another grant's; nothing was released");
 	if (!g)
 		return;
@@ -201,9 +206,9 @@ static void do_renew(const struct request_words *w)
 	int64_t lease_ns;
 
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
-	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o) || !of_kind(c, w->argv[1], KIND_LOCK))
+	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
-	g = named_grant(w, o.token, "the grant was lost before it was renewed",
+	g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was renewed",
 			"that token is another grant's; nothing was renewed");
 	if (!g)
 		return;
@@ -217,9 +222,9 @@ static void do_downgrade(const struct request_words *w)
 	struct client *c = w->client;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_LOCK))
+	if (!command_valid_name(c, w->argv[1]))
 		return;
-	g = named_grant(w, -1, "the grant was lost before it was downgraded", "");
+	g = named_grant(w, KIND_LOCK, -1, "the grant was lost before it was downgraded", "");
 	if (!g)
 		return;
 	g->mode = MODE_SHARED;
@@ -300,6 +305,12 @@ static void do_events(const struct request_words *w)
 
 /* ---- elections ---- */
 
+/* False when that was answered: the name is that of a lock or a semaphore. */
+static bool may_elect(struct client *c, struct slice name)
+{
+	return of_kind(c, name, lock_find(c->broker, name, false), KIND_ELECTION);
+}
+
 static void do_campaign(const struct request_words *w)
 {
 	struct client *c = w->client;
@@ -314,7 +325,7 @@ static void do_campaign(const struct request_words *w)
 		syntax_error(c, COMMAND_CAMPAIGN);
 		return;
 	}
-	if (!of_kind(c, w->argv[1], KIND_ELECTION))
+	if (!may_elect(c, w->argv[1]))
 		return;
 	terms.queued = o.given & OPTION_ENQUEUE;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
@@ -336,7 +347,7 @@ static void do_resign(const struct request_words *w)
 	struct request *r;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+	if (!command_valid_name(c, w->argv[1]) || !may_elect(c, w->argv[1]))
 		return;
 	r = waits_for(c, w->argv[1]);
 	if (r) {
@@ -345,7 +356,7 @@ static void do_resign(const struct request_words *w)
 		client_reply_integer(c, 0);
 		return;
 	}
-	g = named_grant(w, -1, "the leadership was lost before it was resigned", "");
+	g = named_grant(w, KIND_ELECTION, -1, "the leadership was lost before it was resigned", "");
 	if (!g)
 		return;
 	grant_end(g);
@@ -396,7 +407,7 @@ static void do_observe(const struct request_words *w)
 {
 	struct client *c = w->client;
 
-	if (!command_valid_name(c, w->argv[1]) || !of_kind(c, w->argv[1], KIND_ELECTION))
+	if (!command_valid_name(c, w->argv[1]) || !may_elect(c, w->argv[1]))
 		return;
 	if (find_observer(c, w->argv[1]))
 		client_reply_status(c, "OK");
@@ -429,7 +440,7 @@ static void do_election(const struct request_words *w, enum command command)
 		do_observe(w);
 	else if (command == COMMAND_UNOBSERVE)
 		do_unobserve(w);
-	else if (command_valid_name(c, w->argv[1]) && of_kind(c, w->argv[1], KIND_ELECTION))
+	else if (command_valid_name(c, w->argv[1]) && may_elect(c, w->argv[1]))
 		query_lock(c, command, w->argv[1]);
 }
 

@@ -233,7 +233,7 @@ static int by_name(const void *a, const void *b)
 
 void info_locks(struct client *c, const struct slice *pattern)
 {
-	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphore_count + 1) * sizeof(*shown)), *lock;
+	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphores.count + 1) * sizeof(*shown)), *lock;
 	size_t begin = client_reply_begin(c), count = 0, work = 0;
 
 	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {

@@ -126,7 +126,7 @@ static bool evict(struct broker *b)
 
 bool lock_has_room(struct broker *b)
 {
-	return b->names.count + b->semaphore_count < b->conf->limits.locks || evict(b);
+	return b->names.count + b->semaphores.count < b->conf->limits.locks || evict(b);
 }
 
 struct lock *lock_find(struct broker *b, struct slice name, bool make)
@@ -170,7 +170,7 @@ void lock_become(struct lock *lock, enum kind kind)
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
-/* Kept a while: a known directory is one read less for the next LOCK. */
+/* Kept a while: the next LOCK need not make it again, nor read a known directory. */
 void lock_rest(struct lock *lock)
 {
 	struct broker *b = lock->broker;
@@ -179,10 +179,6 @@ void lock_rest(struct lock *lock)
 		return;
 	if (lock->semaphore) {
 		semaphore_rest(lock->semaphore);
-		return;
-	}
-	if (b->conf->standalone) {
-		lock_free(lock);
 		return;
 	}
 	heap_unset(&b->timers, &lock->timer);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "base/container.h"
 #include "base/mem.h"
 #include "core/announce.h"
 #include "core/quota.h"
@@ -29,15 +30,15 @@ static struct lock *new_part(struct semaphore *s, struct slice name, const char 
 	return part;
 }
 
-static struct semaphore *semaphore_new(struct broker *b, struct slice name, struct slice path)
+static struct semaphore *semaphore_new(struct broker *b, struct slice name)
 {
 	struct semaphore *s = mem_new(sizeof(*s));
 
 	s->broker = b;
-	bytes_slice(&s->path, path);
+	flavour_place(b->conf, name, &s->path);
 	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
 	s->leases = new_part(s, name, "/leases", FLAVOUR_LEASES);
-	b->semaphore_count++;
+	map_add(&b->semaphores, &s->node, map_hash(&b->semaphores, name.data, name.len));
 	lock_touch(s->mutex); /* it goes again if nothing comes of it */
 	return s;
 }
@@ -56,20 +57,23 @@ static struct semaphore *find_at(struct broker *b, struct slice path)
 
 struct semaphore *semaphore_find(struct broker *b, struct slice name, bool make)
 {
-	struct bytes path = { 0 };
-	struct semaphore *s;
+	struct map_node *node = NULL;
 
-	flavour_place(b->conf, name, &path);
-	s = find_at(b, bytes_view(&path));
-	if (!s && make && lock_has_room(b))
-		s = semaphore_new(b, name, bytes_view(&path));
-	bytes_free(&path);
-	return s;
+	/* Every request for a lock asks, and most hosts have none. */
+	if (b->semaphores.count)
+		node = map_first(&b->semaphores, map_hash(&b->semaphores, name.data, name.len));
+	for (; node; node = map_next(node)) {
+		struct semaphore *s = container_of(node, struct semaphore, node);
+
+		if (slice_eq(bytes_view(&s->mutex->name), name))
+			return s;
+	}
+	return make && lock_has_room(b) ? semaphore_new(b, name) : NULL;
 }
 
 static void semaphore_free(struct semaphore *s)
 {
-	s->broker->semaphore_count--;
+	map_remove(&s->broker->semaphores, &s->node);
 	bytes_free(&s->path);
 	mem_free(s);
 }

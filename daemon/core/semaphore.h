@@ -33,6 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "core/event.h"
 #include "protocol/bytes.h"
 
@@ -49,6 +50,7 @@ enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
 	struct broker *broker;
+	struct map_node node;   /* by its name, which is that of its locks */
 	struct lock *mutex, *leases;
 	enum semaphore_state state;
 	bool incomplete;        /* its directories are to be made */

@@ -57,8 +57,9 @@ struct broker {
 	struct map users, owners;
 
 	struct map names, paths; /* locks by name and by directory path */
+	struct map semaphores;   /* by name */
 	struct lock_list locks_used, locks_idle, dirty, later;
-	size_t idle_count, semaphore_count;
+	size_t idle_count;
 	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
 	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
 	size_t remembered_count, stray_count; /* locks, claims */
