@@ -367,9 +367,12 @@ static struct client_event *add_event(struct client *c, enum client_event_type t
 
 bool client_events_full(const struct client *c)
 {
-	size_t most = c->broker->conf->limits.events_per_client;
+	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
+}
 
-	return c->version == 2 ? c->event_count + 1 >= most : c->revoke_pushes >= most;
+bool client_seems_deaf(const struct client *c)
+{
+	return c->revoke_pushes >= c->broker->conf->limits.events_per_client;
 }
 
 static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)

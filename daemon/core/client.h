@@ -85,7 +85,8 @@ void client_drop_event(struct client *c, struct client_event *e);
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
-bool client_events_full(const struct client *c); /* no more of what others cause, or what it leaves unread closes it */
+bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
+bool client_seems_deaf(const struct client *c); /* as many revocations were pushed since it last asked something */
 void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
