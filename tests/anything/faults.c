@@ -67,18 +67,25 @@ static const struct znode *any_ephemeral(struct any *a, const char *below)
 	return NULL;
 }
 
+enum { MAIL_MOST = 40 }; /* in a box: its host may be away */
+
 /* As another daemon might write them, but for what chance put in. */
 static void forge(struct any *a)
 {
 	static const char *const kinds[] = { "revoke", "force", "answer", "", "Force" };
 	const struct any_host *to = &a->hosts[rng_below(&a->rng, (uint32_t)a->host_count)];
 	const struct znode *letter = any_ephemeral(a, "/.mail/"), *claim = any_ephemeral(a, "/lb/");
+	const struct znode *box;
 	const char *id = letter ? letter->path + letter->name_at : "x",
 		   *znode = claim ? claim->path + claim->name_at : "";
 	int64_t session = to->broker && rng_percent(&a->rng, 80) ? to->broker->session.id : 5;
 	char path[64], data[600];
 	int len;
 
+	snprintf(path, sizeof(path), "/lb/.mail/%s", to->name);
+	box = fakezk_find(&a->zk, slice_of(path), FAKEZK_TRUTH);
+	if (!box || !box->view[FAKEZK_TRUTH].exists || box->view[FAKEZK_TRUTH].children > MAIL_MOST)
+		return;
 	snprintf(path, sizeof(path), "/lb/.mail/%s/%013u-0-%u", to->name, rng_below(&a->rng, 100),
 		 rng_below(&a->rng, 1000));
 	len = snprintf(data, sizeof(data),

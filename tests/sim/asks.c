@@ -67,10 +67,13 @@ static int64_t lease_choose(struct world *w)
 	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
-/* Between hosts nobody sees a deadlock. */
+/*
+ * Between hosts nobody sees a deadlock, and a foreign contender is another host: a reader waits for the readers of its own
+ * host when a writer elsewhere is between them.
+ */
 bool ask_is_watched(const struct host *h)
 {
-	return h->conf.deadlock_detection && (h->conf.standalone || h->w->host_count == 1);
+	return h->conf.deadlock_detection && (h->conf.standalone || (h->w->host_count == 1 && !h->w->mix->foreign_every_ms));
 }
 
 /* Where a deadlock could stay, locks are waited for without a limit in one order only. */
