@@ -46,7 +46,7 @@ struct any_peer {
 struct any_host {
 	struct any *any;
 	int index;
-	char name[8];
+	char name[16];
 	struct broker *broker;
 	struct broker_conf conf;
 	struct effects effects;
