@@ -246,20 +246,18 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+/*
+ * The daemon tells of a loss, unless it hangs: then nobody but the clock does. All that is held was granted in one
+ * session and with one lease, so that the first stands for all.
+ */
 static void heed_proof(struct cli_job *job)
 {
-	job->proven_ms = INT64_MAX;
-	for (size_t i = 0; i < job->count && !job->lost; i++) {
-		int64_t ms = 0;
-
-		if (lb_valid(job->lb, job->names[i], &ms) != LB_OK)
-			lost(job, NULL, lb_error(job->lb));
-		else if (ms == 0)
-			lost(job, job->names[i], job->leased ? "its lease has run out, or nothing proves any more that it is held."
-							     : "nothing proves any more that it is held.");
-		job->proven_ms = MIN(job->proven_ms, ms);
-	}
+	job->proven_ms = 0;
+	if (lb_valid(job->lb, job->names[0], &job->proven_ms) != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+	else if (job->proven_ms == 0)
+		lost(job, NULL, job->leased ? "the lease has run out, or nothing proves any more that it is held."
+					    : "nothing proves any more that it is held.");
 }
 
 static int poll_timeout(const struct cli_job *job)
