@@ -66,6 +66,9 @@ BENCH_NULL = null.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
+# A second program over the same fake ZooKeeper: whatever can be asked (anything.h).
+ANYTHING = anything.c asks.c faults.c checks.c
+FAKEZK = sched.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 SIM_MAIN = sim.c
 
 # ---- flags ----
@@ -129,6 +132,7 @@ CLI_O = $(call objects,client-lib,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
+ANYTHING_O = $(call objects,tests/anything,$(ANYTHING)) $(call objects,tests/sim,$(FAKEZK))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
@@ -152,6 +156,7 @@ COMMAND = $(BUILD)/lockbroker
 SHARED = $(BUILD)/$(SONAME)
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
+ANYTHING_BIN = $(BUILD)/anything
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
 .PHONY: all help deps check unit sim mutants system torture demo bench lint layers packaging format install uninstall clean tests
@@ -179,8 +184,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
-	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | $(SIM_MAIN) | \
-	$(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
+	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | \
+	$(SIM_MAIN) | $(ANYTHING) | $(FAKEZK) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -205,7 +210,7 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 # The inputs of a link or an archive among the prerequisites.
 inputs = $(filter %.o %.a,$^)
 
-$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
 $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
@@ -284,6 +289,11 @@ $(SIM_BIN): $(SIM_O) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(SIM_O) $(PURE)
 
+# Looks into the brokers, as nothing else outside the core does.
+$(ANYTHING_BIN): $(ANYTHING_O) $(PURE)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(ANYTHING_O) $(PURE)
+
 $(TESTS)/bench-load: $(call objects,tests/bench,$(BENCH_LOAD)) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -302,14 +312,15 @@ $(TESTS)/bench-pipeline: $(call objects,tests/bench,$(BENCH_PIPELINE))
 # Includes the public header as everybody does.
 $(call objects,tests/bench,$(BENCH_LOAD)): CPPFLAGS += -Iclient-lib
 
-tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
+tests: $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN) ## build the tests
 
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
 
-sim: $(SIM_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
+sim: $(SIM_BIN) $(ANYTHING_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
 	$(SIM_BIN) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SEED),,$(foreach mix,$(PERMIT_MIXES),$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(mix))' &&) true)
+	$(if $(SEED),,$(ANYTHING_BIN) --seeds $$(($(SEEDS) / 3 + 1)))
 
 # MUTANT_SECONDS= is for all of them together; what lives longer then is reported, not failed.
 mutants: ## break the rules one by one; the simulator must notice each

@@ -43,7 +43,7 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 		count++;
 		if (g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS)
 			continue;
-		if (client_events_full(g->client))
+		if (client_events_full(g->client) || client_seems_deaf(g->client))
 			continue;
 		g->asked_back_ns = lock->broker->now_ns;
 		client_tell_revoke(g->client, g, reason);

@@ -67,11 +67,15 @@ static int64_t lease_choose(struct world *w)
 	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
-/* Nobody sees a deadlock between hosts, nor one with other software. */
+/*
+ * Between hosts nobody sees a deadlock, and a foreign contender is another host: a reader waits for the readers of its own
+ * host when a writer elsewhere is between them.
+ */
 bool ask_is_watched(const struct host *h)
 {
 	return h->conf.deadlock_detection &&
-	       (h->conf.standalone || (h->w->host_count == 1 && !h->w->foreign_count));
+	       (h->conf.standalone ||
+		(h->w->host_count == 1 && !h->w->foreign_count && !h->w->mix->foreign_every_ms));
 }
 
 static bool may_deadlock(const struct caller *c, int lock)

@@ -1,5 +1,7 @@
 """The rules that look superfluous, and the core without each: (name, [(file, old, new), ...], seeds[, mix]).
 
+The mix "anything" is no weather: it is looked for by tests/anything instead.
+
 The bound of seeds is what it may take the simulator to notice, with room to spare. What the leader is known to have
 seen (session.h) makes the other rules about time a second line of defence, and so does the list in a long wait for
 lost wake-ups: those mutants break both.
@@ -12,6 +14,7 @@ SESSION = "daemon/core/session.c"
 ANNOUNCE = "daemon/core/announce.c"
 OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
+LOCK = "daemon/core/lock.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 LEFTOVER = "daemon/core/leftover.c"
@@ -471,4 +474,19 @@ MUTANTS = [
     ("a claim's list is not made again while the directory is read for an observer", [
         (DIRECTORY, "(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
          "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
+    ("a client that is gone stays among those to be closed", [
+        (CLIENT, "\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&b->closing, c, closing_link);\n", "")], 2000, "anything"),
+    ("who is closed by what another lets go of is closed with the next event", [
+        (BROKER, "while (!TAILQ_EMPTY(&b->closing));", "while (false);")], 300, "anything"),
+    ("a name that changes its kind is thought to be what it was", [
+        (LOCK, "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
+    ("an election that turns out to be none is observed", [
+        (DIRECTORY, "\trequest_fail_all(lock, code, sentence);\n\tobserve_fail_all(lock, code, sentence);",
+         "\trequest_fail_all(lock, code, sentence);")], 300, "anything"),
+    ("an MLOCK that ends keeps what it took, whatever is asked", [
+        (MULTI, "\tlet_go(m);\n\tmulti_free(m);\n", "\tmulti_free(m);\n")], 300, "anything"),
+    ("a LOCK that closes a circle waits, whatever is asked", [
+        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300, "anything"),
+    ("a leader's data are not waited for by observers of another host", [
+        (OBSERVE, "\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
 ]
