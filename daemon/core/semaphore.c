@@ -457,9 +457,10 @@ static void join(struct semaphore *s, int64_t missing)
 		TAILQ_INSERT_TAIL(&leases->permits, c, link);
 		why = quota_refuses(leases);
 	}
-	if (missing > 0 && why)
+	/* Room that permits on their way out will make is waited for. */
+	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
-	else if (missing > 0)
+	else if (missing > 0 && !why)
 		broker_later(leases);
 	if (missing < before)
 		directory_list(leases, false);

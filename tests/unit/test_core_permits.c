@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/contender.h"
 #include "core_fixture.h"
 
 #define SESSION INT64_C(0x1000abcdef012345)
@@ -501,6 +502,28 @@ static void two_of_one_owner_want_too_many_together(void **state)
 	fixture_expect(f, 1, ":2");
 }
 
+/* Permits that are being given back make room for those that are asked for next. */
+static void znodes_that_leave_make_room_for_permits(void **state)
+{
+	struct fixture *f = *state;
+	struct there t = { 0 };
+
+	f->conf.linger_ns = 1000 * MS;
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
+	answer_all(f, &t);
+	fixture_expect(f, 0, ":3");
+	f->conf.limits.session_path_bytes = 5 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	fixture_say(f, 0, "RELEASE s COUNT 3", ":0");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 3", "");
+	t.own_count = 0;
+	answer_all(f, &t);
+	fixture_expect(f, 0, ":3");
+	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
+	answer_all(f, &t);
+	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+}
+
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
 static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 {
@@ -545,6 +568,7 @@ int main(void)
 		ALONE(who_waits_for_many_keeps_those_behind_it),
 		ALONE(two_who_want_more_of_the_same_are_told),
 		ALONE(two_of_one_owner_want_too_many_together),
+		TEST(znodes_that_leave_make_room_for_permits),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
 #undef ALONE
 #undef TEST
