@@ -62,6 +62,14 @@ static bool is_lock_here(const struct client *c, struct slice name)
 	return lock && !lock->idle;
 }
 
+/* Than was agreed on, for certain: it is refused for that. */
+static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
+{
+	const struct semaphore *s = semaphore_find(c->broker, name, false);
+
+	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->broker->conf->standalone);
+}
+
 enum { OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE };
 
 void permits_acquire(const struct request_words *w)
@@ -89,7 +97,7 @@ void permits_acquire(const struct request_words *w)
 	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
 		reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
-	} else if (g && g->depth + o.count > o.limit) {
+	} else if (g && g->depth + o.count > o.limit && !is_other_limit(c, w->argv[1], o.limit)) {
 		client_reply_error(c, ERROR_DEADLOCK, "with the permits it has this client would wait for itself");
 	} else {
 		ask_for(c, w->argv[1], &terms);

@@ -85,6 +85,7 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 	fixture_say(f, 0, "LIMIT s", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", other_limit);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit); /* and not that it would wait for itself */
 	fixture_say(f, 1, "LIMIT s", ":2");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
@@ -420,6 +421,17 @@ static void a_lost_session_loses_all_permits(void **state)
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
 }
 
+static void whose_limit_is_another_one_is_told_so_first(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	hold_one(f, lease, sizeof(lease));
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit);
+	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK with the permits it has this client would wait for itself");
+}
+
 /* One host alone: whatever it asks is answered as ZooKeeper would. */
 static void answer_all(struct fixture *f, char *mutex, char *lease, size_t size)
 {
@@ -594,6 +606,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(whose_limit_is_another_one_is_told_so_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_that_was_overwritten_is_said_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_that_nobody_could_agree_to_is_none, setup, teardown),
 	};
