@@ -182,7 +182,7 @@ static bool wanted(const struct query *q, struct slice name, struct query_child 
 
 static void keep_children(struct query *q, const struct event *event)
 {
-	size_t count = event->zk_answered.count, keep;
+	size_t count = event->zk_answered.count, most = is_demand(q) ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
 	struct query_child child;
 
 	q->children = mem_new((count + 1) * sizeof(*q->children));
@@ -195,7 +195,7 @@ static void keep_children(struct query *q, const struct event *event)
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
 	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? query_entitled(q) : q->count;
 	q->crowded = q->part == QUERY_LEASES ? q->permits && q->count > (size_t)q->permits : q->crowded;
-	while (q->count > keep || q->count > QUERY_CHILDREN_MAX)
+	while (q->count > keep || q->count > most)
 		bytes_free(&q->children[--q->count].name);
 }
 

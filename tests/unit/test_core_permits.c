@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/contender.h"
+#include "core/query.h"
 #include "core_fixture.h"
 
 #define SESSION INT64_C(0x1000abcdef012345)
@@ -294,6 +295,35 @@ static void each_host_gets_one_letter(void **state)
 	fixture_no_op(f);
 }
 
+/* More than are told of (query.h): none of them may be left out. */
+static void hosts_behind_the_permits_of_another_get_theirs(void **state)
+{
+	enum { LEASES = QUERY_CHILDREN_MAX + 1 };
+	static char names[LEASES][80];
+	static const char *children[LEASES];
+	struct fixture *f = *state;
+	int answered = 0;
+
+	for (int i = 0; i < LEASES; i++) {
+		snprintf(names[i], sizeof(names[i]), "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-%010d", i);
+		children[i] = names[i];
+	}
+	fixture_ask(f, 0, "REVOKE s maintenance");
+	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2000\n");
+	fixture_answer_list(f, 2, LEASES, children);
+	while (is_open(f) && oldest(f)->effect.type == EFFECT_ZK_GET) {
+		bool is_last = ++answered == LEASES;
+
+		fixture_answer_get(f, 80, is_last ? GAMMA : BETA, is_last ? of_gamma : of_beta);
+	}
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, "/lb/.mail/beta/"));
+	fixture_answer(f, ZK_OK);
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, "/lb/.mail/gamma/"));
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":2");
+}
+
 static void holders_here_are_asked_and_bereft(void **state)
 {
 	struct fixture *f = *state;
@@ -558,6 +588,7 @@ int main(void)
 		TEST(nothing_is_written_before_somebody_elsewhere_waits),
 		TEST(another_holder_is_told_of_in_what_the_first_one_left),
 		TEST(each_host_gets_one_letter),
+		TEST(hosts_behind_the_permits_of_another_get_theirs),
 		ALONE(holders_here_are_asked_and_bereft),
 		TEST(all_permits_of_a_silent_host_are_deleted),
 		TEST(another_host_asks_for_permits_and_takes_them),
