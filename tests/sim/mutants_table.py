@@ -486,7 +486,7 @@ MUTANTS = [
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         (MULTI, "\tlet_go(m);\n\tmulti_free(m);\n", "\tmulti_free(m);\n")], 300, "anything"),
     ("a LOCK that closes a circle waits, whatever is asked", [
-        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300, "anything"),
+        (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300, "anything"),
     ("a leader's data are not waited for by observers of another host", [
         (OBSERVE, "\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
 ]
