@@ -34,7 +34,7 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c \
-	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c \
+	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c query_permits.c person.c crowd.c knot.c announce.c leftover.c \
 	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
 	election.c observe.c semaphore.c permits.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
@@ -48,7 +48,7 @@ CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
 	test_core_claim.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c test_core_audit.c \
-	test_core_revoke.c \
+	test_core_revoke.c test_core_permits.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c

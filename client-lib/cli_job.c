@@ -150,8 +150,9 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		return;
 	job->lost = true;
 	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
-	signal_all(job, SIGTERM);
-	/* Who is stopped could not heed it. */
+	/* To be told are also those that are being forked just now, and not those that are forked to clean up. */
+	cli_tree_stop(&job->tree, job->child);
+	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = now_ms() + job->grace_ms;
 }

@@ -177,7 +177,7 @@ void host_start(struct host *h)
 	saved_begin(h);
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
-	h->stopping = false;
+	h->stopping = h->permits_vague = false;
 	h->timer_at = INT64_MAX;
 	h->timer_life++;
 	h->life++;
