@@ -215,7 +215,7 @@ static void server_bury(struct server *s, struct conn *c)
 /* A session's heartbeats wake the loop often enough. */
 static void server_look(struct server *s)
 {
-	int64_t now_ns = s->saved ? loop_now(s->loop) : 0;
+	int64_t now_ns = loop_seen(s->loop);
 
 	if (!s->saved || now_ns < s->look_ns)
 		return;
