@@ -40,18 +40,20 @@ CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c inf
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
-CLIENT = lockbroker.c wire.c held.c reply.c
-CLI = cli.c cli_lock.c cli_table.c cli_tree.c
+CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
+CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 
-# Unit tests that link the pure parts only, those over a whole core, those that need base (and inih), and those of
-# adapters that need no library.
+# Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
+# of base, and those of adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
 	test_core_claim.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c test_core_audit.c \
 	test_core_revoke.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
-UNIT_BASE = test_conf.c test_backoff.c
+UNIT_CONF_FIXTURE = conf_fixture.c
+UNIT_CONF = test_conf.c test_conf_prefix.c
+UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c deadlocks.c several.c permits.c \
@@ -130,10 +132,11 @@ SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
+UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(BUILD)/libcore.a
@@ -176,7 +179,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
-	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(SIM) | $(SIM_MAIN) | \
+	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | $(SIM_MAIN) | \
 	$(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
@@ -250,10 +253,16 @@ $(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(FIXTURE_O) $(PURE) $(UNIT_LIBS)
 
+CONF_FIXTURE_O = $(call objects,tests/unit,$(UNIT_CONF_FIXTURE))
+$(UNIT_CONF_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(CONF_FIXTURE_O) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $< $(CONF_FIXTURE_O) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
+
 $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -linih
+	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO) $(A_BASE) $(A_PROTOCOL)
 	@mkdir -p $(@D)

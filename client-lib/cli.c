@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
-	"                               NAME -- CMD [ARG...]\n"
+	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-L SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
+	"                               [-o OWNER] NAME... -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] [-r SIG] NAME DATA -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] leader NAME\n"
@@ -22,20 +22,25 @@ static const char help[] =
 	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
 	"       lockbroker [-S SOCKET] who NAME\n"
 	"       lockbroker [-S SOCKET] why NAME\n"
+	"       lockbroker [-S SOCKET] limit NAME [N]\n"
 	"       lockbroker [-S SOCKET] hosts\n"
 	"       lockbroker [-S SOCKET] revoke NAME [REASON]\n"
 	"       lockbroker [-S SOCKET] force-unlock NAME\n"
 	"       lockbroker [-S SOCKET] ping\n"
 	"       lockbroker [-S SOCKET] info [SECTION]\n"
 	"       lockbroker [-S SOCKET] audit\n"
+	"       lockbroker [-S SOCKET] call [-e] [COMMAND [ARG...]]\n"
 	"\n"
-	"  lock   run CMD while holding the lock NAME, here and on all other hosts\n"
+	"  lock   run CMD while holding the lock NAME, here and on all other hosts; of several NAMEs all or none\n"
 	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
 	"           -n      do not wait: exit with 75 when it is taken\n"
 	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
+	"           -L SEC  give it back after that long, as if it were lost (--lease)\n"
 	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
 	"           -r SIG  what CMD gets when somebody asks for the lock (--on-revoke; none)\n"
 	"           -d TEXT show that with the lock: `who` tells it\n"
+	"           -o OWNER  what says the same OWNER waits as one: exit with 70 where it would wait for itself\n"
+	"                   (--owner; CMD gets it as $LOCKBROKER_OWNER)\n"
 	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -k as for lock\n"
 	"  campaign  run CMD while leading the election NAME; everybody can read DATA then\n"
 	"  leader    who leads: token, host and data in a line; 1: nobody\n"
@@ -43,19 +48,22 @@ static const char help[] =
 	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
 	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
 	"  why    why it is not granted yet, in a sentence\n"
+	"  limit  how many permits the semaphore NAME has; N: change that, for root and the broker's own user\n"
 	"  hosts  the hosts that share locks with this one\n"
 	"  revoke ask whoever holds the lock NAME, on whichever host, to let go: 1 when nobody does\n"
 	"  force-unlock  take it from them, for root and the broker's own user: 1 when nobody had it\n"
 	"  ping   is the broker there?\n"
 	"  info   state and counters\n"
 	"  audit  look into all lock directories, delete what this host has left there; 1: something is odd\n"
+	"  call   send any COMMAND of the protocol and show the reply: 1 when it is an error. Without COMMAND a\n"
+	"         request in each line of the standard input; -e: go on and show events\n"
 	"\n"
 	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
 	"  --help, --version\n"
 	"\n"
 	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, or the lock\n"
-	"was lost and CMD ended with 0, 71 the system failed, 75 not acquired, 77 not allowed, 126 CMD\n"
-	"cannot be run, 127 CMD not found. More in lockbroker(1).\n";
+	"was lost and CMD ended with 0, 70 it would be waited for in a circle, 71 the system failed, 75 not\n"
+	"acquired, 77 not allowed, 126 CMD cannot be run, 127 CMD not found. More in lockbroker(1).\n";
 
 /* ---- what the other files use too ---- */
 
@@ -101,9 +109,10 @@ int cli_exit_of(enum lb_result result)
 		return CLI_USAGE;
 	case LB_DENIED:
 		return CLI_DENIED;
+	case LB_DEADLOCK:
+		return CLI_DEADLOCK;
 	case LB_LOST:
 	case LB_NOTHELD:
-	case LB_DEADLOCK:
 	case LB_LIMIT:
 	case LB_UNAVAILABLE:
 	case LB_DRAINING:
@@ -234,6 +243,22 @@ static int run_info(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+static int run_limit(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "LIMIT", arguments[0], arguments[1] };
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, arguments[1] ? 3 : 2, words, &reply);
+
+	if (r != LB_OK)
+		return failed(lb, r);
+	if (lb_reply_type(reply) == LB_REPLY_NIL) {
+		cli_say("There is no such semaphore.");
+		return CLI_NOBODY;
+	}
+	cli_line(reply);
+	return CLI_OK;
+}
+
 /* In a line, fields separated by tabs. */
 static void print_leader(int64_t token, struct slice host, struct slice data)
 {
@@ -337,6 +362,7 @@ static const struct {
 	{ "who", 1, 1, run_who },
 	{ "why", 1, 1, run_why },
 	{ "hosts", 0, 0, run_hosts },
+	{ "limit", 1, 2, run_limit },
 	{ "revoke", 1, 2, run_revoke },
 	{ "force-unlock", 1, 1, run_force_unlock },
 	{ "ping", 0, 0, run_ping },
@@ -368,9 +394,12 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? lock, sem, campaign, leader, observe, ls, who, revoke, ping, info or audit.");
+		return cli_usage("What shall be done? %s.",
+				 "lock, sem, campaign, leader, observe, ls, who, why, limit, revoke, ping, info, call or another");
 	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
 		return cli_lock(socket, argc, argv);
+	if (strcmp(argv[0], "call") == 0)
+		return written(cli_call(socket, argc, argv));
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[0], commands[i].word) != 0)
 			continue;

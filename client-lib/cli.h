@@ -7,9 +7,11 @@
 enum cli_exit {
 	CLI_OK = 0,
 	CLI_ODD = 1, /* the audit found something */
-	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder; leader: nobody leads */
+	CLI_NOBODY = 1, /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
+	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
+	CLI_DEADLOCK = 70, /* it would be waited for in a circle */
 	CLI_OSERR = 71,
 	CLI_TAKEN = 75,
 	CLI_DENIED = 77,
@@ -35,5 +37,10 @@ void cli_line(const struct lb_reply *value);
 /* Prints a text as it would stand in a table; what would break the line or steer the terminal is shown. */
 void cli_text(const char *text, size_t len);
 
+/* In quotes, as it could stand in a request; what would steer the terminal as \xHH. */
+void cli_quoted(const char *text, size_t len);
+
+/* `lockbroker call`: argv[0] is that. Returns the exit status. */
+int cli_call(const char *socket, int argc, char **argv);
 /* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign`: argv[0] is that. Returns the exit status. */
 int cli_lock(const char *socket, int argc, char **argv);

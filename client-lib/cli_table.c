@@ -84,6 +84,30 @@ const char *cli_shown(const char *text, char *ret, size_t size)
 	return ret;
 }
 
+void cli_quoted(const char *text, size_t len)
+{
+	static const char escaped[] = "\"\"\\\\\nn\rr\tt";
+	size_t at, used;
+	int32_t c;
+
+	putchar('"');
+	for (at = 0; at < len; at += used) {
+		const char *letter = escaped;
+
+		used = decode(text + at, len - at, &c);
+		while (*letter && *letter != text[at])
+			letter += 2;
+		if (*letter)
+			printf("\\%c", letter[1]);
+		else if (!is_harmful(c) && c >= 0)
+			printf("%.*s", (int)used, text + at);
+		else
+			for (size_t i = 0; i < used; i++)
+				printf("\\x%02x", (unsigned)(unsigned char)text[at + i]);
+	}
+	putchar('"');
+}
+
 /* ---- cells ---- */
 
 struct cell {

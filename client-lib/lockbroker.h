@@ -187,6 +187,23 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
+ * Takes `n` (1..64) locks, all or none: whatever the order they are given in, two who name the same ones never wait
+ * for each other in a circle. timeout_ms is for all of them together, shared means all, and all leases begin when the
+ * last one is had; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. They are
+ * locks like any others: each has its own lb_valid(), losses, and lb_unlock(), and what this handle held before has
+ * one level more. LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken;
+ * those held before are held as before. LB_REFUSED: a name stands there twice, or is waited for by lb_enqueue().
+ */
+enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
+			   int64_t *ret_tokens);
+
+/*
+ * Takes one level off each of them, or, when it cannot, off none. LB_LOST, LB_NOTHELD: as lb_unlock(), for the name
+ * with which lb_error() ends; the others are held still. Always waits for its answer.
+ */
+enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
+
+/*
  * Takes `count` permits of a counting semaphore, all or none, whose `limit` all who use it agree on (LB_MISMATCH: others
  * use another; or the name is a lock's). They add to those that this handle has; *ret_held (may be NULL) is how many
  * that are then. timeout_ms, and LB_TAKEN, LB_UNAVAILABLE, LB_LOST: as lb_lock_timeout(). LB_DEADLOCK: with what this

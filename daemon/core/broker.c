@@ -164,6 +164,7 @@ static void close_clients(struct broker *b)
 
 	while ((c = TAILQ_FIRST(&b->closing))) {
 		TAILQ_REMOVE(&b->closing, c, closing_link);
+		c->closed = true;
 		client_release_all(c);
 		effects_add(b->out, EFFECT_CLOSE)->conn = c->conn;
 	}
@@ -218,7 +219,8 @@ static void stop(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
 		TAILQ_FOREACH(g, &lock->grants, link)
-			client_tell_revoke(g->client, g, SLICE("stopping"));
+			if (!client_events_full(g->client)) /* closed for what it has not read it would hold nothing any more */
+				client_tell_revoke(g->client, g, SLICE("stopping"));
 	}
 	heap_set(&b->timers, &b->stop_timer, b->now_ns + b->conf->stop_timeout_ns);
 }
@@ -393,8 +395,11 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	send_later(b);
 	query_continue(b);
 	audit_continue(b);
-	close_clients(b);
-	broker_settle(b);
+	/* What one lets go of may be one event too many for the next. */
+	do {
+		close_clients(b);
+		broker_settle(b);
+	} while (!TAILQ_EMPTY(&b->closing));
 	if (b->stopping && b->grant_count == b->lost_count)
 		stopped(b, true);
 	b->out = NULL;
@@ -477,7 +482,7 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->multis));
+	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->multis) && TAILQ_EMPTY(&b->closing));
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += quota_watches(lock);

@@ -69,7 +69,7 @@ static void send_join(struct claim *c)
 	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->stem = name.len;
-	detail_begin(b, &data);
+	detail_begin(c->lock, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	if (c->lock->flavour != FLAVOUR_LEASES) /* several are made at once, and listed at once */
 		directory_list(c->lock, false);
@@ -203,10 +203,16 @@ void claim_found(struct claim *c, struct slice name)
 
 void claim_suspended(struct claim *c)
 {
-	c->listed = c->adopting = c->own_watch = c->pred_watch = false;
+	c->listed = c->adopting = c->own_watch = false;
 	c->leave_op = 0;
-	bytes_clear(&c->pred);
+	claim_forget_pred(c);
 	c->detail_client = 0;
+}
+
+void claim_forget_pred(struct claim *c)
+{
+	bytes_clear(&c->pred);
+	c->pred_watch = c->other_kind = false;
 }
 
 void claim_watch_pred(struct claim *c)
@@ -341,6 +347,8 @@ static void pred_answered(struct claim *c, const struct event *event)
 		directory_pred_gone(c);
 		break;
 	case ZK_OK:
+		c->other_kind = !detail_fits(c->lock->kind, event->zk_answered.data);
+		break;
 	case ZK_UNKNOWN:
 		break;
 	case ZK_NODEEXISTS:

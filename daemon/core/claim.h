@@ -54,6 +54,7 @@ struct claim {
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
 	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
 	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
+	bool other_kind;        /* ... and its host takes the name for one of another kind */
 	uint8_t join_tries;
 	uint32_t seq;
 	int64_t czxid;
@@ -84,10 +85,10 @@ void claim_free(struct claim *c);
 bool claim_stray(struct lock *lock, struct slice name);
 /* Sends the delete of a LEAVING claim if it can be sent and is not under way. */
 void claim_send_delete(struct claim *c);
-/* The connection is gone: what was under way is unknown. */
-void claim_suspended(struct claim *c);
-/* Watches what the claim waits for, unless that is done. Only in WAITING. */
+void claim_suspended(struct claim *c); /* the connection is gone: what was under way is unknown */
+/* Watches what the claim waits for, unless that is done (only in WAITING); it is not known any more. */
 void claim_watch_pred(struct claim *c);
+void claim_forget_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
@@ -96,5 +97,4 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 void claim_adopt(struct claim *c, struct slice name);
 /* LEAVING, its create of unknown outcome: this is what it left. */
 void claim_found(struct claim *c, struct slice name);
-/* Appends the path of the claim's znode. */
-void claim_path(const struct claim *c, struct bytes *out);
+void claim_path(const struct claim *c, struct bytes *out); /* appends that of its znode */

@@ -139,6 +139,8 @@ void client_gone(struct client *c)
 
 	/* First, so that no effect names it any more. */
 	b->conns[c->conn] = NULL;
+	if (c->closing && !c->closed)
+		TAILQ_REMOVE(&b->closing, c, closing_link);
 	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
@@ -175,6 +177,11 @@ struct client *client_by_id(struct broker *b, uint64_t id)
 		if (c->id == id)
 			return c;
 	return NULL;
+}
+
+bool client_is_operator(const struct client *c)
+{
+	return c->uid == 0 || c->uid == c->broker->conf->uid;
 }
 
 bool client_may_ask(const struct client *c, const char **why)

@@ -32,7 +32,8 @@ struct client {
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
-	bool half_closed, asking, closing; /* a request is not answered yet; nothing is said to it any more */
+	bool half_closed, asking; /* a request is not answered yet */
+	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
 	struct owner *owner;      /* NULL: it is one by itself */
@@ -65,6 +66,7 @@ void client_close(struct client *c);
 void client_grants_changed(struct client *c);
 void client_release_all(struct client *c); /* the connection stays */
 struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
+bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
 /* Where replies are written. */
 struct bytes *client_out(struct client *c);

@@ -76,13 +76,20 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		client_reply_status(c, "QUEUED");
 }
 
+/* False when that was answered. */
+static bool no_semaphore(struct client *c, struct slice name)
+{
+	if (!semaphore_find(c->broker, name, false))
+		return true;
+	client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+	return false;
+}
+
 /* False when that was answered: the name is in use as another kind, here. `lock` is the one of that name, or NULL. */
 static bool of_kind(struct client *c, struct slice name, const struct lock *lock, enum kind kind)
 {
-	if (semaphore_find(c->broker, name, false)) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+	if (!no_semaphore(c, name))
 		return false;
-	}
 	if (!lock || lock_may_be(lock, kind))
 		return true;
 	client_reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
@@ -262,7 +269,7 @@ static void do_revoke(const struct request_words *w)
 {
 	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
 
-	if (!command_valid_name(w->client, w->argv[1]))
+	if (!command_valid_name(w->client, w->argv[1]) || !no_semaphore(w->client, w->argv[1]))
 		return;
 	if (!revoke_reason_valid(reason))
 		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
@@ -274,9 +281,9 @@ static void do_forceunlock(const struct request_words *w)
 {
 	struct client *c = w->client;
 
-	if (c->uid != 0 && c->uid != c->broker->conf->uid)
+	if (!client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
-	else if (command_valid_name(c, w->argv[1]))
+	else if (command_valid_name(c, w->argv[1]) && no_semaphore(c, w->argv[1]))
 		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
 }
 

@@ -12,10 +12,21 @@ int64_t detail_wall_ms(const struct broker *b, int64_t at_ns)
 	return b->conf->started_s * 1000 + (at_ns - b->started_ns) / NS_PER_MS;
 }
 
-void detail_begin(const struct broker *b, struct bytes *data)
+void detail_begin(const struct lock *lock, struct bytes *data)
 {
 	record_begin(data);
-	record_text(data, "host", b->conf->host);
+	record_text(data, "host", lock->broker->conf->host);
+	if (lock->kind != KIND_LOCK)
+		record_text(data, "kind", kind_word(lock->kind));
+}
+
+bool detail_fits(enum kind kind, struct slice data)
+{
+	struct slice word = record_get(data, "kind");
+
+	if (!record_is_ours(data))
+		return true;
+	return slice_eq(word.len ? word : slice_of(kind_word(KIND_LOCK)), slice_of(kind_word(kind)));
 }
 
 int64_t detail_due_ns(const struct lock *lock)
@@ -37,9 +48,11 @@ struct detail {
 	int64_t token, holders, since_ns;
 };
 
-static void write_detail(const struct broker *b, const struct detail *d, struct bytes *data)
+static void write_detail(const struct lock *lock, const struct detail *d, struct bytes *data)
 {
-	detail_begin(b, data);
+	const struct broker *b = lock->broker;
+
+	detail_begin(lock, data);
 	record_int(data, "pid", d->client->pid);
 	record_int(data, "uid", d->client->uid);
 	record_slice(data, "command", bytes_view(&d->client->comm));
@@ -53,9 +66,7 @@ static void write_detail(const struct broker *b, const struct detail *d, struct 
 
 void detail_leader(const struct request *r, int64_t token, struct bytes *data)
 {
-	const struct broker *b = r->lock->broker;
-
-	write_detail(b, &(struct detail){ r->client, r->mode, token, 1, b->now_ns }, data);
+	write_detail(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->broker->now_ns }, data);
 	record_int(data, "leader", 1);
 	record_slice(data, "data", bytes_view(&r->data));
 }
@@ -75,7 +86,7 @@ void detail_write(struct lock *lock)
 	c->detail_token = g->token;
 	c->detail_ns = b->now_ns;
 	d = (struct detail){ g->client, g->mode, g->token, (int64_t)lock->grant_count, g->granted_ns };
-	write_detail(b, &d, &data);
+	write_detail(lock, &d, &data);
 	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
 	bytes_free(&data);
 }

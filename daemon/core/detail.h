@@ -6,12 +6,18 @@
  * the data say less, or what was true `written` ago.
  *
  * Of an election they say who leads, `leader`, with its `data`: written before it is told (election.h), and not again.
+ *
+ * They also say, from the first on, what the host takes the name for, if not for a lock: `kind`. Where other software made
+ * the directory nothing else tells.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "core/kind.h"
 #include "protocol/bytes.h"
+#include "protocol/slice.h"
 
 struct broker;
 struct claim;
@@ -19,7 +25,9 @@ struct lock;
 struct request;
 
 /* The data that a claim's znode is made with. */
-void detail_begin(const struct broker *b, struct bytes *data);
+void detail_begin(const struct lock *lock, struct bytes *data);
+/* A contender with such data takes the name for one of that kind, or is no host's. */
+bool detail_fits(enum kind kind, struct slice data);
 /* Writes what is due about the lock's first grant. Only while connected. */
 void detail_write(struct lock *lock);
 /* The data of who is proclaimed with that token. */

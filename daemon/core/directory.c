@@ -97,8 +97,7 @@ void directory_list_anew(struct lock *lock)
 
 void directory_pred_gone(struct claim *c)
 {
-	bytes_clear(&c->pred);
-	c->pred_watch = false;
+	claim_forget_pred(c);
 	directory_list(c->lock, false);
 }
 
@@ -262,8 +261,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	ahead = find_ahead(c, event);
 	if (!ahead.any) {
 		c->state = CLAIM_HELD;
-		bytes_clear(&c->pred);
-		c->pred_watch = false;
+		claim_forget_pred(c);
 		c->lock->broker->stats.claims_total++;
 		return;
 	}
@@ -272,9 +270,8 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	c->listed_ns = c->lock->broker->now_ns;
 	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
 		return;
-	bytes_clear(&c->pred);
+	claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
 	bytes_slice(&c->pred, ahead.nearest.name);
-	c->pred_watch = false; /* settling the lock sets it, if somebody still waits then */
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
@@ -436,6 +433,15 @@ static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
 	}
 }
 
+/* Of other software, whose directories say nothing: its permits stand below that child. */
+static bool is_semaphores(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (slice_is(event->zk_answered.children[i], "leases"))
+			return !lock->semaphore;
+	return false;
+}
+
 static void listed(struct lock *lock, uint64_t number, const struct event *event)
 {
 	struct directory *d = &lock->directory;
@@ -449,6 +455,11 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
+	if (is_semaphores(lock, event)) {
+		d->state = DIRECTORY_MISMATCH;
+		d->suspect = true;
+		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a semaphore");
+	}
 	if (d->worn)
 		examine_worn(lock, number, event);
 	if (next)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/command.h"
 #include "core/options.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/limits.h"
 #include "protocol/name.h"
@@ -189,8 +190,8 @@ static bool look(struct multi *m)
 		struct lock *lock = lock_find(c->broker, name, false);
 		struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-		if (lock && !lock_may_be(lock, KIND_LOCK)) {
-			no = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
+		if (semaphore_find(c->broker, name, false) || (lock && !lock_may_be(lock, KIND_LOCK))) {
+			no = refusal_of(ERROR_MISMATCH, "that name is of another kind: ", name, "");
 			refuse(m, &no);
 			return false;
 		}

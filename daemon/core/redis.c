@@ -182,6 +182,10 @@ static void client_unblock(const struct request_words *w)
 		return;
 	}
 	other = client_by_id(c->broker, (uint64_t)id);
+	if (other && other->uid != c->uid && !client_is_operator(c)) {
+		client_reply_error(c, ERROR_DENIED, "that connection is another user's");
+		return;
+	}
 	if (other && other->request) {
 		request_time_out(other->request);
 	} else if (other && other->events_waiting) {

@@ -435,8 +435,18 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
+/* Where the directory does not tell what it is for, only those who are in it do. */
+static void refuse_other_kind(struct lock *lock)
+{
+	const struct claim *c = lock->claim;
+
+	if (c && c->state == CLAIM_WAITING && c->other_kind)
+		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a lock of another kind");
+}
+
 static void settle(struct lock *lock)
 {
+	refuse_other_kind(lock);
 	do {
 		serve(lock);
 		end_expired(lock);

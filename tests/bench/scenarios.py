@@ -244,7 +244,7 @@ def wait(bench, size):
         before = measure.memory_bytes(daemon.pids[0])
         for client in clients[1:]:
             client.send_raw(harness.encode("LOCK", "w") + harness.encode("UNLOCK", "w"))
-        harness.wait_until(lambda: len(holder.call("QUEUE", "w")) == size, "the waiters", 60)
+        harness.wait_until(lambda: daemon.info("locks")["requests"] == str(size), "the waiters", 60)
         grown = measure.memory_bytes(daemon.pids[0]) - before
         figures = pair_cost(bench, daemon) | {"bytes_per_waiter": grown / size}
         began = time.monotonic()

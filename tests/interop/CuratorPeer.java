@@ -1,14 +1,16 @@
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -27,27 +29,29 @@ import org.apache.curator.utils.CloseableUtils;
  * Curator's locks, used as any program uses them, by order of a test: it writes lines, and reads one answer to each.
  *
  * <pre>
- *   CLIENT open SERVERS                              opened
- *   CLIENT acquire KIND PATH MS                      held, or timeout
- *   CLIENT release KIND PATH                         released
- *   CLIENT rounds KIND PATH COUNT MS HOLD_US WITNESS done OVERLAPS TIMEOUTS
- *   CLIENT permit PATH LIMIT COUNT MS                held, or timeout
- *   CLIENT return PATH                               returned
- *   CLIENT close                                     closed
+ *   CLIENT open SERVERS SESSION_MS                    opened
+ *   CLIENT acquire KIND PATH MS                       held, or timeout
+ *   CLIENT release KIND PATH                          released
+ *   CLIENT rounds KIND PATH COUNT MS HOLD_US WITNESS  done OVERLAPS TIMEOUTS
+ *   CLIENT permit PATH LIMIT COUNT MS                 held, or timeout
+ *   CLIENT return PATH                                returned
+ *   CLIENT permits PATH LIMIT COUNT MS HOLD_US WITNESS  done OVERLAPS TIMEOUTS
+ *   CLIENT close                                      closed
  * </pre>
  *
  * Answers begin with the client's name; one may instead be "error" and a sentence. KIND is mutex, read or write. Each
  * client is a session and a thread of its own: Curator's locks belong to threads. What a client is asked it does in
  * order; clients do not wait for each other. The end of the input ends the process.
  *
- * A round acquires, waiting MS at most, makes the file WITNESS, removes it after HOLD_US and releases. A file that is
- * there already is an overlap: somebody else believes to hold the lock.
+ * A round acquires, waiting MS at most, makes a file in the directory WITNESS ("r." and its name when it reads, "w." when
+ * it writes, "p." for a permit), removes it after HOLD_US and releases. An overlap is a file of somebody who must not be
+ * there at that time: any beside a writer's, a writer's beside a reader's, one more permit than LIMIT.
  *
  * A permit is COUNT leases of an InterProcessSemaphoreV2 of LIMIT; what a client has of one path it returns at once.
  */
 public final class CuratorPeer
 {
-	private static final int SESSION_MS = 15000, CONNECT_MS = 15000;
+	private static final int CONNECT_MS = 15000;
 
 	private final String name;
 	private final ExecutorService thread = Executors.newSingleThreadExecutor();
@@ -92,7 +96,7 @@ public final class CuratorPeer
 	{
 		switch (words[1]) {
 		case "open":
-			return open(words[2]);
+			return open(words[2], Integer.parseInt(words[3]));
 		case "acquire":
 			return acquire(lock(words[2], words[3]), Long.parseLong(words[4])) ? "held" : "timeout";
 		case "release":
@@ -104,8 +108,11 @@ public final class CuratorPeer
 			leases.remove(words[2]).forEach(CloseableUtils::closeQuietly);
 			return "returned";
 		case "rounds":
-			return rounds(lock(words[2], words[3]), Integer.parseInt(words[4]), Long.parseLong(words[5]),
-				      Long.parseLong(words[6]), Path.of(words[7]));
+			return rounds(taking(words), new Witness(words[7], (words[2].equals("read") ? "r." : "w.") + name, 1),
+				      Integer.parseInt(words[4]), Long.parseLong(words[6]));
+		case "permits":
+			return rounds(permits(words), new Witness(words[7], "p." + name, Integer.parseInt(words[3])),
+				      Integer.parseInt(words[4]), Long.parseLong(words[6]));
 		case "close":
 			curator.close();
 			return "closed";
@@ -114,9 +121,9 @@ public final class CuratorPeer
 		}
 	}
 
-	private String open(String servers) throws Exception
+	private String open(String servers, int sessionMs) throws Exception
 	{
-		curator = CuratorFrameworkFactory.newClient(servers, SESSION_MS, CONNECT_MS,
+		curator = CuratorFrameworkFactory.newClient(servers, sessionMs, CONNECT_MS,
 							    new ExponentialBackoffRetry(100, 3));
 		curator.start();
 		if (!curator.blockUntilConnected(CONNECT_MS, TimeUnit.MILLISECONDS))
@@ -152,24 +159,71 @@ public final class CuratorPeer
 		return lock.acquire(ms, TimeUnit.MILLISECONDS);
 	}
 
-	private static String rounds(InterProcessLock lock, int count, long ms, long holdUs, Path witness) throws Exception
+	/** What it takes is closed to let go of it; null when it could not be had in time. */
+	private Callable<AutoCloseable> taking(String[] words) throws Exception
+	{
+		InterProcessLock lock = lock(words[2], words[3]);
+		long ms = Long.parseLong(words[5]);
+
+		return () -> acquire(lock, ms) ? lock::release : null;
+	}
+
+	private Callable<AutoCloseable> permits(String[] words)
+	{
+		InterProcessSemaphoreV2 semaphore = new InterProcessSemaphoreV2(curator, words[2], Integer.parseInt(words[3]));
+		long ms = Long.parseLong(words[5]);
+
+		return () -> semaphore.acquire(ms, TimeUnit.MILLISECONDS);
+	}
+
+	private static String rounds(Callable<AutoCloseable> taking, Witness witness, int count, long holdUs) throws Exception
 	{
 		int overlaps = 0, timeouts = 0;
 
 		for (int i = 0; i < count; i++) {
-			if (!acquire(lock, ms)) {
+			AutoCloseable held = taking.call();
+
+			if (held == null) {
 				timeouts++;
 				continue;
 			}
-			try {
-				Files.createFile(witness);
-				TimeUnit.MICROSECONDS.sleep(holdUs);
-				Files.delete(witness);
-			} catch (FileAlreadyExistsException e) {
+			if (witness.enter())
 				overlaps++;
-			}
-			lock.release();
+			TimeUnit.MICROSECONDS.sleep(holdUs);
+			witness.leave();
+			held.close();
 		}
 		return "done " + overlaps + " " + timeouts;
+	}
+
+	/** A directory with a file of everybody inside. Of two who overlap the one who comes later sees the other. */
+	private static final class Witness
+	{
+		private final Path directory, file;
+		private final String own;
+		private final int limit;
+
+		Witness(String directory, String own, int limit)
+		{
+			this.directory = Path.of(directory);
+			this.file = this.directory.resolve(own);
+			this.own = own;
+			this.limit = limit;
+		}
+
+		boolean enter() throws IOException
+		{
+			Files.createFile(file);
+			String[] inside = directory.toFile().list();
+			if (own.startsWith("p."))
+				return inside.length > limit;
+			return Arrays.stream(inside).anyMatch(other -> !other.equals(own) &&
+							     (own.startsWith("w.") || other.startsWith("w.")));
+		}
+
+		void leave() throws IOException
+		{
+			Files.delete(file);
+		}
 	}
 }

@@ -112,8 +112,8 @@ MUTANTS = [
         (SESSION, "\tannounce_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (CLAIM,
-         "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);",
-         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tbytes_clear(&c->pred);")], 300),
+         "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
+         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tclaim_forget_pred(c);")], 300),
     ("the token forgets the hand-offs", [
         (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
@@ -164,7 +164,7 @@ MUTANTS = [
          "\tcase ZK_OK:\n\tcase ZK_NONODE:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_UNKNOWN:\n\t\tbreak;",
          "\tcase ZK_OK:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
     ("a delete of unknown outcome is not sent again", [
-        (CLAIM, "\tc->leave_op = 0;\n\tbytes_clear(&c->pred);", "\tbytes_clear(&c->pred);"),
+        (CLAIM, "\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
         (CLAIM,
          "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
          "\tswitch (event->zk_answered.code) {")], 300),

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import harness  # noqa: E402
+import library  # noqa: E402
 
 
 TEST_SECONDS_MAX = 120
@@ -137,3 +138,22 @@ def broker(request, daemons, root):
 @pytest.fixture
 def two_hosts(daemons, zk, root):
     return daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    return library.build_driver(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def programs(driver, daemons):
+    """Makes programs that use the library; they must end well, too."""
+    made = []
+
+    def start(daemon_socket):
+        made.append(library.Program(driver, daemon_socket))
+        return made[-1]
+
+    yield start
+    for p in made:
+        p.end()

@@ -1,6 +1,6 @@
 /*
  * Carries out, through the library, what the test says line by line on the standard input, and prints what came of
- * it. A line is a verb and its words; handles are numbered from 0. Built and driven by test_library.py.
+ * it. A line is a verb and its words; handles are numbered from 0. Built and driven by library.py.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { HANDLES = 4, WORDS = 10 };
+enum { HANDLES = 4, WORDS = 80, NAMES = 64 };
 
 static const char *const results[] = {
 	"OK",     "TAKEN",    "LOST",        "NOTHELD",  "DEADLOCK", "BADNAME", "LIMIT",
@@ -108,7 +108,7 @@ static void event(struct lb *lb, int64_t timeout_ms)
 		tell(&lb, r);
 }
 
-/* The words after the name: "wait", "lease" and "data", each with its value. */
+/* The words after the name: "wait", "lease", "shared" and "data", each with its value. */
 static struct lb_options options_of(int argc, char **argv)
 {
 	struct lb_options o = LB_OPTIONS;
@@ -119,10 +119,30 @@ static struct lb_options options_of(int argc, char **argv)
 			o.timeout_ms = atoll(argv[i + 1]);
 		else if (strcmp(argv[i], "lease") == 0)
 			o.lease_ms = atoll(argv[i + 1]);
+		else if (strcmp(argv[i], "shared") == 0)
+			o.shared = atoi(argv[i + 1]);
 		else
 			o.data = argv[i + 1];
 	}
 	return o;
+}
+
+/* A count, that many names, and options. */
+static void lock_all(struct lb *lb, int argc, char **argv)
+{
+	int64_t tokens[NAMES];
+	size_t n = (size_t)atoi(argv[0]), i;
+	struct lb_options options = options_of(argc - 1 - (int)n, argv + 1 + n);
+	enum lb_result r = lb_lock_all(lb, n, (const char *const *)argv + 1, &options, tokens);
+
+	if (r != LB_OK) {
+		tell(&lb, r);
+		return;
+	}
+	printf("OK");
+	for (i = 0; i < n; i++)
+		printf(" %" PRId64, tokens[i]);
+	printf("\n");
 }
 
 static void nothing(int which)
@@ -179,6 +199,10 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_lock_shared(*lb, argv[2], atoll(argv[3]), &number));
 	else if (strcmp(argv[0], "downgrade") == 0)
 		tell(lb, lb_downgrade(*lb, argv[2]));
+	else if (strcmp(argv[0], "lock_all") == 0)
+		lock_all(*lb, argc - 2, argv + 2);
+	else if (strcmp(argv[0], "unlock_all") == 0)
+		tell(lb, lb_unlock_all(*lb, (size_t)atoi(argv[2]), (const char *const *)argv + 3));
 	else if (strcmp(argv[0], "acquire") == 0)
 		tell(lb, lb_acquire(*lb, argv[2], atoll(argv[3]), atoll(argv[4]), atoll(argv[5]), &number));
 	else if (strcmp(argv[0], "release") == 0)

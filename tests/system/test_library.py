@@ -11,67 +11,7 @@ import time
 import pytest
 
 import harness
-
-
-def compile_with_library(source, program, *options):
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra",
-                    "-Wno-unused-parameter", "-Werror", "-g", *harness.sanitizer_options(),
-                    f"-I{harness.SOURCE}/client-lib", str(source), "-o", str(program), *options], check=True)
-    return str(program)
-
-
-class Program:
-    """The program of library_test.c: do() gives a line and gets one."""
-
-    def __init__(self, path, daemon_socket):
-        self.process = harness.spawn([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                     text=True, bufsize=1, env=os.environ | {"LOCKBROKER_SOCKET": daemon_socket})
-
-    def tell(self, line):
-        self.process.stdin.write(line + "\n")
-
-    def hear(self):
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        return line.rstrip("\n")
-
-    def do(self, line):
-        self.tell(line)
-        return self.hear()
-
-    def end(self):
-        """Its end: it must have been a clean one, for a sanitizer too."""
-        if self.process.poll() is None:
-            try:
-                _, complaints = self.process.communicate(timeout=harness.PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                raise
-            assert (self.process.returncode, complaints) == (0, "")
-
-
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory):
-    return compile_with_library(os.path.join(harness.HERE, "library_test.c"),
-                                tmp_path_factory.mktemp("library") / "driver", harness.program("liblockbroker.a"))
-
-
-@pytest.fixture
-def programs(driver, daemons):
-    made = []
-
-    def start(daemon_socket):
-        made.append(Program(driver, daemon_socket))
-        return made[-1]
-
-    yield start
-    for p in made:
-        p.end()
-
-
-def token_of(answer):
-    assert re.fullmatch(r"OK \d+", answer), answer
-    return int(answer.split()[1])
+from library import compile_with_library, token_of
 
 
 def test_lock_unlock_try_valid(broker, programs):
@@ -92,43 +32,6 @@ def test_lock_unlock_try_valid(broker, programs):
     assert token_of(p.do("timeout 1 orders/42 20000")) > first
     assert p.do("close 1") == "OK"
     assert token_of(p.do("timeout 0 orders/42 99999999999999")) > first
-
-
-def test_permits_of_a_semaphore(broker, programs):
-    p = programs(broker.socket)
-    assert [p.do(f"open {i}") for i in (0, 1)] == ["OK 0", "OK 0"]
-    assert p.do("acquire 0 s 3 2 20000") == "OK 2"
-    assert p.do("acquire 1 s 3 2 0").startswith("TAKEN ")
-    assert p.do("acquire 1 s 3 1 -1") == "OK 1"
-    assert p.do("acquire 1 s 4 1 0").startswith("MISMATCH ")
-    assert p.do("acquire 0 s 3 2 0").startswith("DEADLOCK ")
-    assert token_of(p.do("valid 0 s")) > 0
-    assert p.do("release 0 s 3").startswith("NOTHELD ")
-    assert p.do("release 0 s 1") == "OK 0"
-    assert token_of(p.do("valid 0 s")) > 0
-    assert p.do("release 0 s 1") == "OK 0"
-    assert p.do("valid 0 s") == "OK 0"
-    assert p.do("acquire 1 s 3 2 20000") == "OK 3"
-
-
-def test_shared_and_downgrade(broker, programs):
-    p = programs(broker.socket)
-    for handle in range(3):
-        assert p.do(f"open {handle}") == "OK 0"
-    first = token_of(p.do("shared 0 a 20000"))
-    assert token_of(p.do("shared 1 a -1")) == first
-    assert p.do("try 2 a").startswith("TAKEN ")
-    for verb in ("lock 0 a", "try 0 a", "timeout 1 a 100"):
-        assert p.do(verb).startswith("DEADLOCK ")
-    assert token_of(p.do("valid 0 a")) > 0
-    assert [p.do(f"unlock {i} a") for i in (0, 1)] == ["OK 0", "OK 0"]
-    writer = token_of(p.do("timeout 2 a 20000"))
-    assert writer > first
-    assert p.do("shared 0 a 0").startswith("TAKEN ")
-    assert p.do("downgrade 2 a") == "OK 0"
-    assert token_of(p.do("shared 0 a 20000")) > writer
-    assert token_of(p.do("shared 2 a 0")) == writer
-    assert p.do("downgrade 1 a").startswith("NOTHELD ")
 
 
 def test_errors_are_sentences(standalone, programs):
@@ -375,6 +278,19 @@ def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, 
     assert p.do("command 0 PING") == "'PONG'"
     assert p.do("unlock 0 b").startswith("LOST Unlocking a: ")
     assert c.call("LOCK", "b", "WAIT", "10000") > 0
+    # So do several at once: none is taken, none is kept.
+    for following in ("lock_all 0 2 b d wait 20000", "unlock_all 0 2 b d"):
+        c.call("RESET")
+        p.do("event 0 0")
+        if following.startswith("unlock"):
+            p.do("lock_all 0 2 b d wait 20000")
+        token_of(p.do("timeout 0 a 20000"))
+        lose_unseen(d, zk, root, "a")
+        assert p.do("unlock 0 a") == "OK 0"
+        assert p.do(following).startswith("LOST Unlocking a: ")
+        assert [token_of(p.do(f"valid 0 {name}")) for name in "bd"] == [0, 0]
+        c.call("HELLO", 3)
+        assert c.call("MLOCK", 2, "b", "d", "WAIT", "10000")
     # What fails by itself says that first, and the late failure stays for the next.
     assert re.fullmatch(r"LOST a \d+ 0 .*", p.do("event 0 0"))
     token_of(p.do("lock 0 a"))
@@ -398,111 +314,6 @@ def test_every_level_of_a_lost_lock_is_gone(daemons, zk, root, programs):
     assert p.do("unlock 0 a").startswith("NOTHELD ")
     assert p.do("lock 0 a").startswith("LOST Unlocking a: ")
     token_of(p.do("lock 0 a"))
-
-
-def test_leases(broker, programs, clients):
-    c = clients(broker)
-    p = programs(broker.socket)
-    p.do("open 0")
-    token = token_of(p.do("lock_with 0 a lease 60000 data hello"))
-    assert c.call("HOLDERS", "a")[0]["data"] == "hello"
-    assert 0 < token_of(p.do("valid 0 a")) <= 60000
-    assert p.do("renew 0 a 700") == "OK 0"
-    assert 0 < token_of(p.do("valid 0 a")) <= 700
-    assert p.do("event 0 20000") == f"LOST a {token} 0 lease"
-    assert p.do("valid 0 a") == "OK 0"
-    assert p.do("unlock 0 a").startswith("LOST ")
-    assert p.do("renew 0 a 1000").startswith("NOTHELD ")
-    assert p.do("renew 0 a 0").startswith("REFUSED ")
-    assert p.do("lock_with 0 a data " + "x" * 513).startswith("REFUSED ")
-    # None is later than any: from the second call on it has no end.
-    token = token_of(p.do("lock_with 0 a lease 200 wait 20000"))
-    assert p.do("lock 0 a") == f"OK {token}"
-    assert token_of(p.do("valid 0 a")) > 200
-
-
-def test_a_lease_that_had_to_be_waited_for_counts_from_its_grant(broker, programs, clients):
-    c = clients(broker)
-    c.call("LOCK", "a")
-    p = programs(broker.socket)
-    p.do("open 0")
-    p.tell("lock_with 0 a lease 3000")
-    time.sleep(1.5)
-    c.call("UNLOCK", "a")
-    token_of(p.hear())
-    assert 2000 < token_of(p.do("valid 0 a")) <= 3000
-
-
-def test_validity_knows_the_lease_while_the_daemon_hangs(broker, programs):
-    p = programs(broker.socket)
-    p.do("open 0")
-    token_of(p.do("lock_with 0 a lease 1000"))
-    broker.signal(signal.SIGSTOP)
-    try:
-        assert token_of(p.do("valid 0 a")) <= 1000
-        time.sleep(1)
-        assert p.do("valid 0 a") == "OK 0"
-    finally:
-        broker.signal(signal.SIGCONT)
-
-
-def test_queued_waits(broker, programs, clients):
-    c = clients(broker)
-    for name in "abc":
-        c.call("LOCK", name)
-    p = programs(broker.socket)
-    p.do("open 0")
-    assert p.do("enqueue 0 a") == "OK 0"
-    assert p.do("enqueue 0 a").startswith("REFUSED ")
-    assert p.do("enqueue 0 b wait 50") == "OK 0"
-    assert p.do("enqueue 0 c lease 60000") == "OK 0"
-    assert p.do("event 0 20000") == "TIMEOUT b 0 0 "
-    assert p.do("cancel 0 a") == "OK 0"
-    assert p.do("cancel 0 a").startswith("NONE ")
-    assert p.do("valid 0 c") == "OK 0"
-    c.call("RESET")
-    answer = p.do("event 0 20000")
-    assert re.fullmatch(r"GRANTED c \d+ 0 ", answer)
-    assert 0 < token_of(p.do("valid 0 c")) <= 60000
-    assert p.do("enqueue 0 c") == "OK 0"
-    assert p.do("event 0 20000") == answer
-    assert token_of(p.do("valid 0 c")) > 0
-    assert p.do("unlock 0 c") == "OK 0" and p.do("unlock 0 c") == "OK 0"
-    assert p.do("valid 0 c") == "OK 0"
-    assert p.do("enqueue 0 ..").startswith("BADNAME ")
-
-
-def test_elections(broker, programs):
-    p = programs(broker.socket)
-    for line in ("open 0", "open 1", "open 2"):
-        p.do(line)
-    assert p.do("leader 2 e").startswith("NONE ")
-    assert p.do("observe 2 e") == "OK 0" and p.do("event 2 20000") == "LEADER e 0 0 "
-    first = token_of(p.do("campaign 0 e one -1"))
-    assert p.do("leader 2 e") == "'one'"
-    assert p.do("event 2 20000") == f"LEADER e {first} 0 {broker.host} one"
-    assert p.do("campaign 0 e again -1").startswith("REFUSED ")
-    assert p.do("campaign 1 e two 0").startswith("TAKEN ")
-    assert token_of(p.do("valid 0 e")) > 0
-    assert p.do("campaign_enqueue 1 e two -1") == "OK 0" and p.do("resign 1 e") == "OK 0"
-    assert p.do("campaign_enqueue 1 e two -1") == "OK 0" and p.do("resign 0 e") == "OK 0"
-    granted = p.do("event 1 20000").split()
-    assert granted[:2] == ["GRANTED", "e"] and int(granted[2]) > first
-    assert p.do("event 2 20000") == f"LEADER e {granted[2]} 0 {broker.host} two"
-    assert token_of(p.do("valid 1 e")) > 0 and p.do("valid 0 e") == "OK 0"
-    assert p.do("unobserve 2 e") == "OK 0" and p.do("unobserve 2 e").startswith("NONE ")
-    assert p.do("resign 0 e").startswith("NOTHELD ") and p.do("lock 0 e").startswith("MISMATCH ")
-    assert p.do("observe 2 ..").startswith("BADNAME ")
-
-
-def test_a_queued_wait_that_fails(standalone, programs):
-    p = programs(standalone.socket)
-    for line in ("open 0", "open 1", "lock 0 a", "enqueue 1 a"):
-        p.do(line)
-    standalone.signal(signal.SIGTERM)
-    assert p.do("event 1 10000") == "FAILED a 0 0 the daemon is stopping"
-    assert p.do("unlock 0 a") == "OK 0"
-    assert standalone.process.wait(harness.PATIENCE) == 0
 
 
 class Impostor:

@@ -9,26 +9,9 @@ import pytest
 
 import harness
 import test_cli
-from test_interop import CuratorLock, curator_peer  # noqa: F401 (a fixture)
+from peers import HOLD_S, CuratorSemaphore, Inside, Race, curator_peer  # noqa: F401 (a fixture)
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
-
-
-class CuratorSemaphore(CuratorLock):
-    """A client of Curator with permits of one semaphore."""
-
-    def __init__(self, with_peer, zk, path, limit):
-        super().__init__(with_peer, zk, path, "semaphore")
-        self.limit = limit
-
-    def try_for(self, ms, count=1):
-        return self.call("permit", self.path, self.limit, count, ms) == "held"
-
-    def ask(self, count=1):
-        self.peer.send(self.name, "permit", self.path, self.limit, count, SOON)
-
-    def release(self):
-        assert self.call("return", self.path) == "returned"
 
 
 @pytest.fixture
@@ -243,6 +226,47 @@ def test_a_semaphore_that_curator_made_is_told_its_limit(curator_peer, zk, two_h
     assert b.call("ACQUIRE", "s", "LIMIT", 3).code == "MISMATCH"
     assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", 100) is None
     curator.release()
+
+
+def test_a_semaphore_that_curator_made_is_no_lock(curator_peer, zk, two_hosts, clients, look, root):  # noqa: F811
+    a, b = (clients(host) for host in two_hosts)
+    curator = CuratorSemaphore(curator_peer, zk, f"{root}/s", 2)
+    assert curator.try_for(SOON)
+    curator.release()
+    for words in (["LOCK", "s"], ["LOCK", "s", "SHARED"], ["CAMPAIGN", "s", "DATA", "x"]):
+        assert a.call(*words).code == "MISMATCH"
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+    harness.wait_until(lambda: sorted(look.get_children(f"{root}/s")) == ["leases", "locks"], "no contender for a lock")
+
+
+class OurPermits:
+    """One client, one permit."""
+
+    count = 0
+
+    def __init__(self, client, limit):
+        OurPermits.count += 1
+        self.client, self.limit, self.name, self.most = client, limit, f"ours{OurPermits.count}", 0
+
+    def rounds(self, count, witness):
+        overlaps = 0
+        for _ in range(count):
+            assert self.client.call("ACQUIRE", "s", "LIMIT", self.limit, "WAIT", SOON) == 1
+            with Inside(witness, "p", self.name, self.limit) as inside:
+                overlaps += inside.overlaps()
+                self.most = max(self.most, 1 + len(inside.others))
+                time.sleep(HOLD_S)
+            assert self.client.call("RELEASE", "s") == 0
+        return overlaps
+
+
+def test_in_a_race_with_curator_there_are_never_more_than_the_limit(curator_peer, zk, two_hosts, clients, look,  # noqa: F811
+                                                                    root, tmp_path):
+    ours = [OurPermits(clients(host), 3) for host in two_hosts for _ in range(2)]
+    theirs = [CuratorSemaphore(curator_peer, zk, f"{root}/s", 3) for _ in range(3)]
+    Race(tmp_path / "witness", 200).run(ours=ours, theirs=theirs)
+    assert max(permits.most for permits in ours) == 3
+    harness.wait_until(lambda: not leases(look, root), "no lease is left")
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
 	campaign(f, 0, "x", 5, 70, name, sizeof(name));
 	fixture_expect(f, 0, "");
 	expect_data(f, name, "\nleader=1\ndata=x\n");
-	expect_data(f, name, "1\nhost=alpha\npid=100\n");
+	expect_data(f, name, "1\nhost=alpha\nkind=election\npid=100\n");
 	expect_data(f, name, "\ntoken=71680\n");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":71680");
@@ -221,7 +221,7 @@ static void a_lock_is_no_election_and_the_other_way_round(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-MISMATCH that name is an election");
 	fixture_say(f, 0, "DOWNGRADE a", "-MISMATCH that name is an election");
 	fixture_say(f, 0, "RENEW a 10", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH that name is an election: a");
+	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH that name is of another kind: a");
 	fixture_say(f, 0, "MUNLOCK 1 a", "-MISMATCH that name is an election, and nothing is released: a");
 	fixture_lock_held(f, 2, "b", 5, 80, name, sizeof(name));
 	fixture_expect(f, 2, ":81920");
@@ -257,6 +257,140 @@ static void a_name_that_was_a_lock_here_is_read_again(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a"); /* in the same breath as the create */
 	fixture_answer(f, ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+/* Up to the read of the contender before ours, in a directory whose data say nothing. */
+static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char name[128])
+{
+	fixture_ask(f, conn, words);
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_op(f, EFFECT_ZK_GET, other);
+}
+
+static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void **state)
+{
+	static const struct {
+		const char *words, *before;
+		bool fits;
+	} cases[] = {
+		{ "LOCK a", "1\nhost=beta\n", true },
+		{ "LOCK a", "1\nhost=beta\nkind=lock\n", true },
+		{ "LOCK a", "1\nhost=beta\nkind=election\n", false },
+		{ "LOCK a SHARED", "1\nhost=beta\nkind=election\n", false },
+		{ "LOCK a", "kind=election\n", true },
+		{ "CAMPAIGN a DATA x", "1\nhost=beta\nkind=election\n", true },
+		{ "CAMPAIGN a DATA x", "1\nhost=beta\n", false },
+		{ "CAMPAIGN a DATA x", "10.0.0.1", true },
+		{ "CAMPAIGN a DATA x", "", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture *f;
+		char name[128];
+
+		teardown(state);
+		setup(state);
+		f = *state;
+		ask_behind(f, 0, cases[i].words, name);
+		fixture_answer_get(f, 70, 9, cases[i].before);
+		if (cases[i].fits) {
+			fixture_expect(f, 0, "");
+		} else {
+			fixture_expect(f, 0, "-MISMATCH that name is in use as a lock of another kind");
+			fixture_op(f, EFFECT_ZK_DELETE, name);
+			fixture_answer(f, ZK_OK);
+		}
+		fixture_no_op(f);
+	}
+}
+
+/* What it waits for next may be of the right kind, and is read before anything is said of it. */
+static void another_kind_before_a_claim_counts_while_it_stands_there(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	fixture_op(f, EFFECT_ZK_GET, second);
+	snprintf(path, sizeof(path), "/lb/a/%s", second);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_GET, second);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n"); /* nobody waits any more */
+	fixture_answer(f, ZK_OK); /* the deletion */
+	fixture_no_op(f);
+	fixture_ask(f, 1, "CAMPAIGN a DATA x"); /* this host knew it as a lock: the data are read first */
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 6, 78, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
+}
+
+/* conn 0 reads, and conn 1 wants to write: its *next* stands behind a campaigner of another host. */
+static void queue_behind_campaigner(struct fixture *f, const char *campaigner, char first[128], char next[128])
+{
+	fixture_ask(f, 0, "LOCK a SHARED");
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 70, first, 128);
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_expect(f, 0, ":71680");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 7, 72, next, 128);
+	fixture_answer_list(f, 1, 3, (const char *[]){ first, campaigner, next });
+	fixture_op(f, EFFECT_ZK_GET, campaigner);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_expect(f, 1, "");
+	fixture_no_op(f);
+}
+
+/* It would have to wait for the host that was told, or will be: who holds the name says what it is for. */
+static void another_kind_behind_a_held_claim_is_no_concern_of_its_queue(void **state)
+{
+	static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
+	struct fixture *f = *state;
+	char first[128], next[128], path[192];
+
+	queue_behind_campaigner(f, campaigner, first, next);
+	snprintf(path, sizeof(path), "/lb/a/%s", campaigner);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 2, (const char *[]){ first, next });
+	fixture_op(f, EFFECT_ZK_GET, first);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	fixture_answer_get(f, 70, SESSION, "1\nhost=alpha\n");
+	fixture_op(f, EFFECT_ZK_DELETE, first);
+	fixture_answer(f, ZK_OK);
+	snprintf(path, sizeof(path), "/lb/a/%s", first);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":73728");
+}
+
+static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
+{
+	static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
+	struct fixture *f = *state;
+	char first[128], next[128];
+
+	queue_behind_campaigner(f, campaigner, first, next);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
+	fixture_op(f, EFFECT_ZK_DELETE, first);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
 }
 
 static void leader_is_read_from_the_first_contender(void **state)
@@ -476,6 +610,10 @@ int main(void)
 		T(a_campaign_can_be_queued_and_taken_back),
 		T(a_lock_is_no_election_and_the_other_way_round),
 		T(a_name_that_was_a_lock_here_is_read_again),
+		T(in_a_directory_of_other_software_the_contenders_tell_the_kind),
+		T(another_kind_before_a_claim_counts_while_it_stands_there),
+		T(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
+		T(another_kind_is_told_when_nothing_is_held_any_more),
 		T(leader_is_read_from_the_first_contender),
 		T(an_observer_is_told_the_present_leader_and_each_change),
 		T(what_changes_while_the_first_is_read_is_looked_at),

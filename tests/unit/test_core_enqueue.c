@@ -287,6 +287,52 @@ static void a_full_event_buffer_closes_the_connection(void **state)
 	fixture_say(f, 0, "LOCK n0 WAIT 0", ":10240");
 }
 
+/* What one lets go of is one event too many for the next: nobody waits for a further event to see that. */
+static void closing_one_may_close_the_next(void **state)
+{
+	struct fixture *f = *state;
+	char words[32];
+
+	f->conf.limits.events_per_client = 1;
+	fixture_ask(f, 3, "HELLO 2");
+	bytes_clear(&f->replies[3]);
+	fixture_say(f, 2, "LOCK x", ":1024");
+	for (uint32_t conn = 0; conn < 4; conn += conn == 1 ? 2 : 1) {
+		snprintf(words, sizeof(words), "LOCK n%u", conn);
+		fixture_ask(f, conn, words);
+		bytes_clear(&f->replies[conn]);
+		fixture_say(f, conn, "ENQUEUE x WAIT 10", "+QUEUED");
+	}
+	fixture_say(f, 0, "ENQUEUE y", "+QUEUED"); /* granted: one event, and the end of the other wait is one too many */
+	fixture_say(f, 1, "ENQUEUE n0", "+QUEUED");
+	fixture_say(f, 3, "ENQUEUE n1", "+QUEUED");
+	f->now_ns += 20 * MS;
+	fixture_event(f, &(struct event){ .type = EVENT_TIME });
+	assert_int_equal(f->closed[0], 1);
+	assert_int_equal(f->closed[1], 1);
+	assert_int_equal(f->closed[3], 1);
+	fixture_ask(f, 2, "LOCK n3 WAIT 0");
+	assert_true(f->replies[2].len && f->replies[2].data[0] == ':');
+}
+
+/* To be closed for what it does not read, and gone before that was done. */
+static void one_that_is_to_be_closed_may_be_gone_first(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.events_per_client = 1;
+	fixture_say(f, 2, "LOCK a", ":1024");
+	fixture_say(f, 2, "LOCK b", ":2048");
+	fixture_say(f, 0, "ENQUEUE a WAIT 10", "+QUEUED");
+	fixture_say(f, 0, "ENQUEUE b WAIT 10", "+QUEUED");
+	f->now_ns += 20 * MS; /* both run out, and the second is one event too many */
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	assert_int_equal(f->closed[0], 0);
+	fixture_connect(f, 0);
+	fixture_say(f, 0, "PING", "+PONG");
+	assert_int_equal(f->closed[0], 0);
+}
+
 /* Losses need no room of their own: they are bounded by the grants. */
 static void events_keep_their_order(void **state)
 {
@@ -372,6 +418,8 @@ int main(void)
 		TEST(a_stop_fails_the_waits),
 		TEST(one_connection_waits_for_many_up_to_its_limit),
 		TEST(a_full_event_buffer_closes_the_connection),
+		TEST(closing_one_may_close_the_next),
+		TEST(one_that_is_to_be_closed_may_be_gone_first),
 		TEST(events_keep_their_order),
 		cmocka_unit_test(a_cancelled_wait_takes_its_claim_back),
 		cmocka_unit_test(errors_reach_a_queued_wait),

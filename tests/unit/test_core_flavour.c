@@ -188,6 +188,29 @@ static void a_host_of_another_flavour_is_told(void **state)
 	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
 }
 
+/* Its directory, made by Curator, says nothing of what it is. */
+static void curators_semaphore_is_no_lock(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.linger_ns = 1000 * MS;
+	for (int i = 0; i < 2; i++) {
+		fixture_ask(f, 0, "LOCK app/a");
+		fixture_answer_get(f, 1, 0, ""); /* from the second on before anything is put there */
+		fixture_answer_made(f, (uint32_t)i, 77 + i, name, sizeof(name));
+		fixture_answer_list(f, 1, 3, (const char *[]){ "leases", name, "locks" });
+		fixture_expect(f, 0, "-MISMATCH that name is in use as a semaphore");
+		fixture_op(f, EFFECT_ZK_DELETE, name);
+		fixture_answer(f, ZK_OK);
+		fixture_no_op(f);
+	}
+	/* Its directory went. */
+	fixture_ask(f, 0, "LOCK app/a");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_op(f, EFFECT_ZK_GET, "/app/locks/a");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +222,7 @@ int main(void)
 		TEST(a_lock_of_a_prefix_is_made_where_it_belongs),
 		TEST(kazoos_directories_are_not_taken_away),
 		TEST(a_host_of_another_flavour_is_told),
+		TEST(curators_semaphore_is_no_lock),
 #undef TEST
 	};
 

@@ -133,6 +133,30 @@ static void unblock_ends_a_wait(void **state)
 	fixture_say(f, 0, "CLIENT UNBLOCK 99", ":0");
 }
 
+static void waits_of_others_are_ended_by_operators_only(void **state)
+{
+	struct fixture *f = *state;
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = 4, .connected = { .pid = 1, .uid = 1002 } };
+
+	f->conf.uid = 1001;
+	fixture_event(f, &e);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 4, "CLIENT UNBLOCK 2", "-DENIED that connection is another user's");
+	fixture_expect(f, 1, "");
+	e.conn = 5;
+	e.connected.uid = 1001;
+	fixture_event(f, &e);
+	fixture_say(f, 5, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "$-1");
+	e.conn = 6;
+	e.connected.uid = 0;
+	fixture_event(f, &e);
+	fixture_say(f, 1, "LOCK a", "");
+	fixture_say(f, 6, "CLIENT UNBLOCK 2", ":1");
+	fixture_expect(f, 1, "$-1");
+}
+
 static void names_and_words_are_checked(void **state)
 {
 	struct fixture *f = *state;
@@ -235,6 +259,20 @@ static void a_stop_ends_waits_and_asks_holders(void **state)
 	assert_int_equal(f->stopped, 2);
 }
 
+/* One that holds more than it may have events is told of some, and keeps what it holds. */
+static void a_stop_closes_no_holder_that_does_not_read(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.limits.events_per_client = 3;
+	fixture_say(f, 0, "MLOCK 4 a b c d", "*4 :1024 :2048 :3072 :4096");
+	fixture_simple(f, EVENT_STOP, 0);
+	assert_int_equal(f->closed[0], 0);
+	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 a :1024 $8 stopping");
+	fixture_say(f, 0, "MUNLOCK 4 a b c d", "*4 :0 :0 :0 :0");
+	assert_int_equal(f->stopped, 2);
+}
+
 static void a_stop_does_not_wait_for_ever(void **state)
 {
 	struct fixture *f = *state;
@@ -292,12 +330,14 @@ int main(void)
 		TEST(a_half_closed_client_does_not_wait),
 		TEST(reset_releases_and_forgets),
 		TEST(unblock_ends_a_wait),
+		TEST(waits_of_others_are_ended_by_operators_only),
 		TEST(names_and_words_are_checked),
 		TEST(limits_hold_at_and_one_past),
 		TEST(waiting_counts_against_what_a_user_may_hold),
 		TEST(a_connection_that_is_being_closed_holds_nothing),
 		TEST(one_user_cannot_take_all_connections),
 		TEST(a_stop_ends_waits_and_asks_holders),
+		TEST(a_stop_closes_no_holder_that_does_not_read),
 		TEST(a_stop_does_not_wait_for_ever),
 		TEST(holders_and_queue_are_shown),
 		cmocka_unit_test(tokens_are_used_only_once_reserved),

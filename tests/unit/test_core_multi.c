@@ -296,6 +296,17 @@ static void what_it_queued_for_is_no_part(void **state)
 	expect_free(f, "a");
 }
 
+/* At once, and not when it comes to that one. */
+static void a_semaphore_is_no_part(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH that name is of another kind: s");
+	fixture_say(f, 1, "RELEASE s", ":0");
+}
+
 static void words(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +364,7 @@ int main(void)
 		TEST(an_error_lets_go_of_what_was_taken),
 		TEST(whoever_ends_it_leaves_nothing),
 		TEST(what_it_queued_for_is_no_part),
+		TEST(a_semaphore_is_no_part),
 		TEST(words),
 		TEST(as_many_names_as_may_be),
 	};

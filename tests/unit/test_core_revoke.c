@@ -239,6 +239,16 @@ static void other_software_cannot_be_asked(void **state)
 	fixture_no_op(f);
 }
 
+/* Its znodes are no grants of a lock; the first of its mutex may be a contender who only counts. */
+static void a_semaphore_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, 1, "REVOKE s", "-MISMATCH that name is a semaphore's, not a lock's");
+	fixture_say(f, 1, "FORCEUNLOCK s", "-MISMATCH that name is a semaphore's, not a lock's");
+}
+
 static void what_cannot_be_asked_now_is_unavailable(void **state)
 {
 	struct fixture *f = *state;
@@ -694,6 +704,7 @@ int main(void)
 		TEST(only_operators_take_by_force),
 		TEST(a_holder_here_is_told_before_the_next_is_granted),
 		cmocka_unit_test_setup_teardown(a_standalone_daemon_has_holders_here_only, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(a_semaphore_is_not_taken, setup_standalone, teardown),
 		TEST(the_host_that_holds_it_answers),
 		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
 		TEST(a_host_that_has_read_the_letter_gets_more_time),

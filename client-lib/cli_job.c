@@ -1,0 +1,337 @@
+#include "cli_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "protocol/bytes.h"
+
+/* How often the proof is looked at, at least. */
+#define PROOF_MS 500
+/* What forks while it is killed takes more than once. What may not be killed is left alone after a while. */
+#define KILL_AGAIN_MS 50
+#define GIVE_UP_MS 2000
+
+static const int forwarded[] = {
+	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+	SIGPIPE, SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- the command ---- */
+
+/* A line for each of what is held: names have no line ends. */
+static int export_held(const struct cli_job *job)
+{
+	struct bytes names = { 0 }, tokens = { 0 };
+	char number[24];
+
+	for (size_t i = 0; i < job->count; i++) {
+		if (i > 0) {
+			bytes_text(&names, "\n");
+			bytes_text(&tokens, "\n");
+		}
+		bytes_text(&names, job->names[i]);
+		snprintf(number, sizeof(number), "%lld", job->tokens ? (long long)job->tokens[i] : 0);
+		bytes_text(&tokens, number);
+	}
+	bytes_append(&names, "", 1);
+	bytes_append(&tokens, "", 1);
+	/* Without tokens there may be one of a lock around us. */
+	if (job->tokens ? setenv("LOCKBROKER_TOKEN", tokens.data, 1) < 0 : unsetenv("LOCKBROKER_TOKEN") < 0)
+		return -errno;
+	return setenv("LOCKBROKER_NAME", names.data, 1) < 0 ? -errno : 0;
+}
+
+static int export(const struct cli_job *job)
+{
+	char number[24];
+
+	if (export_held(job) < 0)
+		return -errno;
+	if (job->owner && (*job->owner ? setenv("LOCKBROKER_OWNER", job->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
+		return -errno;
+	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
+	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
+}
+
+static void become(struct cli_job *job) __attribute__((noreturn));
+static void become(struct cli_job *job)
+{
+	int error = 0;
+
+	if (fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
+		error = errno;
+	else if (export(job) < 0)
+		error = ENOMEM;
+	if (!error) {
+		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
+		execvp(job->command[0], job->command);
+		error = errno;
+	}
+	cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
+	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
+}
+
+/* From here on a signal is a thing to be read, not an end that would leave the command alone. */
+static int catch_signals(struct cli_job *job)
+{
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		sigaddset(&set, forwarded[i]);
+	/* Who started us may have ignored it, and then nobody could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
+	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
+		return -errno;
+	job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return job->signals < 0 ? -errno : 0;
+}
+
+static int start(struct cli_job *job)
+{
+	int r = catch_signals(job);
+
+	if (r == 0)
+		r = cli_tree_begin(&job->tree);
+	if (r < 0)
+		return r;
+	job->child = fork();
+	if (job->child < 0)
+		return -errno;
+	if (job->child == 0)
+		become(job);
+	return 0;
+}
+
+/* ---- while it runs ---- */
+
+static void signal_all(struct cli_job *job, int number)
+{
+	cli_tree_find(&job->tree, job->child);
+	cli_tree_signal(&job->tree, number);
+}
+
+/* The subject of a sentence, "lock orders is": all that is held, or one of it. Returns `ret`. */
+static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
+{
+	if (name || job->count == 1)
+		snprintf(ret, size, "lock %s is", name ? name : job->names[0]);
+	else
+		snprintf(ret, size, "%zu locks are", job->count);
+	return ret;
+}
+
+/* The loss of one (NULL: of all) is the end of what was to be done under all of them. */
+static void lost(struct cli_job *job, const char *name, const char *why)
+{
+	char what[1024];
+
+	if (job->lost)
+		return;
+	job->lost = true;
+	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+	signal_all(job, SIGTERM);
+	/* Who is stopped could not heed it. */
+	cli_tree_signal(&job->tree, SIGCONT);
+	job->kill_at_ms = now_ms() + job->grace_ms;
+}
+
+static const char *why_lost(const char *reason)
+{
+	if (strcmp(reason, "forced") == 0)
+		return "an operator took it by force.";
+	return strcmp(reason, "lease") == 0 ? "its lease has run out." : "the broker says so.";
+}
+
+static void heed_event(struct cli_job *job, const struct lb_event *event)
+{
+	char text[1024];
+
+	switch (event->type) {
+	case LB_EVENT_LOST:
+		lost(job, event->name, why_lost(event->reason));
+		break;
+	case LB_EVENT_JEOPARDY:
+		cli_say("ZooKeeper is out of reach; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
+			(double)event->ms / 1e3);
+		break;
+	case LB_EVENT_SAFE:
+		cli_say("ZooKeeper is back; the %s safe.", subject(job, NULL, text, sizeof(text)));
+		break;
+	case LB_EVENT_REVOKE:
+		cli_say("The lock %s is asked back: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
+		job->asked_back = true;
+		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LEADER:
+	case LB_EVENT_UNOBSERVED:
+	case LB_EVENT_OTHER:
+		break;
+	}
+}
+
+static void heed_events(struct cli_job *job)
+{
+	struct lb_event event;
+	enum lb_result r;
+
+	while ((r = lb_event(job->lb, 0, &event)) == LB_OK)
+		heed_event(job, &event);
+	if (r != LB_NONE)
+		lost(job, NULL, lb_error(job->lb));
+	/* Nothing is taken away by it: what the command does about it is its own affair. One signal for all of them. */
+	if (job->asked_back && job->on_revoke && job->child > 0)
+		kill(job->child, job->on_revoke);
+	job->asked_back = false;
+}
+
+/* What the terminal sends goes to the whole foreground group: the command has it already, if it is in ours. */
+static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_KERNEL &&
+	       (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP ||
+		info->ssi_signo == SIGWINCH) &&
+	       getpgid(job->child) == getpgrp();
+}
+
+/* When the command has ended, and we only wait for what it left, that is who gets them. */
+static void forward_signals(struct cli_job *job)
+{
+	struct signalfd_siginfo info;
+
+	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (job->child == 0)
+			signal_all(job, (int)info.ssi_signo);
+		else if (!from_terminal(job, &info))
+			kill(job->child, (int)info.ssi_signo);
+	}
+}
+
+/* Among the dead are orphans that became our children. */
+static void reap(struct cli_job *job)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		cli_tree_reaped(&job->tree, pid);
+		if (pid != job->child)
+			continue;
+		job->child = 0;
+		job->status = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+}
+
+/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+static void heed_proof(struct cli_job *job)
+{
+	job->proven_ms = INT64_MAX;
+	for (size_t i = 0; i < job->count && !job->lost; i++) {
+		int64_t ms = 0;
+
+		if (lb_valid(job->lb, job->names[i], &ms) != LB_OK)
+			lost(job, NULL, lb_error(job->lb));
+		else if (ms == 0)
+			lost(job, job->names[i], job->leased ? "its lease has run out, or nothing proves any more that it is held."
+							     : "nothing proves any more that it is held.");
+		job->proven_ms = MIN(job->proven_ms, ms);
+	}
+}
+
+static int poll_timeout(const struct cli_job *job)
+{
+	int64_t left = job->kill_at_ms - now_ms();
+
+	if (job->kill_at_ms == INT64_MAX)
+		return (int)MIN(job->proven_ms, PROOF_MS - 1) + 1;
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static void kill_if_due(struct cli_job *job)
+{
+	int64_t now = now_ms();
+
+	if (now < job->kill_at_ms)
+		return;
+	if (job->give_up_at_ms == INT64_MAX) {
+		cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ",
+			job->command[0], (double)job->grace_ms / 1e3);
+		job->give_up_at_ms = now + GIVE_UP_MS;
+	}
+	signal_all(job, SIGKILL);
+	job->kill_at_ms = now + KILL_AGAIN_MS;
+}
+
+/* After a loss nobody may go on, so we are there until the last one has ended. */
+static bool is_over(struct cli_job *job)
+{
+	if (job->child > 0)
+		return false;
+	if (!job->lost || cli_tree_find(&job->tree, 0) == 0)
+		return true;
+	if (now_ms() < job->give_up_at_ms)
+		return false;
+	cli_say("What is left of %s cannot be killed.", job->command[0]);
+	return true;
+}
+
+static int watch(struct cli_job *job)
+{
+	for (;;) {
+		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
+				      { .fd = lb_fd(job->lb), .events = POLLIN } };
+
+		/* The command's end is looked for before the loss that its end may bring. */
+		forward_signals(job);
+		reap(job);
+		if (is_over(job))
+			break;
+		if (!job->lost)
+			heed_events(job);
+		if (!job->lost)
+			heed_proof(job);
+		kill_if_due(job);
+		poll(p, job->lost ? 1 : 2, poll_timeout(job));
+	}
+	/* What was done without the lock is no success. */
+	return job->lost && job->status == CLI_OK ? CLI_UNAVAILABLE : job->status;
+}
+
+int cli_job_run(struct cli_job *job)
+{
+	int r, status;
+
+	job->signals = -1;
+	job->kill_at_ms = job->give_up_at_ms = INT64_MAX;
+	r = start(job);
+	if (r < 0)
+		cli_say("Cannot start %s: %s.", job->command[0], strerror(-r));
+	status = r < 0 ? CLI_OSERR : watch(job);
+	if (job->signals >= 0)
+		close(job->signals);
+	return status;
+}

@@ -1,0 +1,146 @@
+/* Waits that do not block, and what the daemon tells without being asked. */
+#include "lockbroker.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "reply.h"
+#include "request.h"
+
+enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_options *options)
+{
+	struct request words;
+	enum lb_result r = request_fill(lb, &words, "ENQUEUE", name, options);
+	int64_t sent_ns = request_clock_ns();
+
+	if (r == LB_OK)
+		r = request_ask(lb, words.count, words.words, 0);
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type != RESP_STATUS)
+		return request_unexpected(lb, "ENQUEUE");
+	holdings_wait(&lb->holdings, words.words[1], request_lease_end(sent_ns, words.lease_ms));
+	return LB_OK;
+}
+
+enum lb_result lb_cancel(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("CANCEL"), slice_of(name) };
+	int64_t done = 0;
+	enum lb_result r = request_ask_integer(lb, 2, words, &done);
+
+	if (r == LB_OK && !done)
+		return wire_fail(lb, LB_NONE, "Nothing waits for the lock %s.", name);
+	if (r == LB_OK)
+		holdings_unwait(&lb->holdings, words[1]);
+	return r;
+}
+
+/* ---- events ---- */
+
+/* Items of a push are never nested deeper than the push: the i-th stands at i + 1. */
+static int64_t event_integer(const struct resp_replies *e, size_t i)
+{
+	return e->count > i + 1 && e->values[i + 1].type == RESP_INTEGER ? e->values[i + 1].integer : 0;
+}
+
+static void event_text(const struct resp_replies *e, size_t i, char *ret, size_t size)
+{
+	struct slice text = e->count > i + 1 ? reply_text(&e->values[i + 1]) : SLICE("");
+
+	snprintf(ret, size, "%.*s", (int)text.len, text.data);
+}
+
+static const struct {
+	const char *word;
+	enum lb_event_type type;
+} event_kinds[] = {
+	{ "lost", LB_EVENT_LOST },       { "jeopardy", LB_EVENT_JEOPARDY }, { "safe", LB_EVENT_SAFE },
+	{ "revoke", LB_EVENT_REVOKE },   { "granted", LB_EVENT_GRANTED },   { "timeout", LB_EVENT_TIMEOUT },
+	{ "failed", LB_EVENT_FAILED },     { "leader", LB_EVENT_LEADER },     { "unobserved", LB_EVENT_UNOBSERVED },
+};
+
+static enum lb_event_type event_type(const struct resp_replies *e)
+{
+	struct slice kind = e->count > 1 ? reply_text(&e->values[1]) : SLICE("");
+
+	for (size_t i = 0; i < sizeof(event_kinds) / sizeof(event_kinds[0]); i++)
+		if (slice_is(kind, event_kinds[i].word))
+			return event_kinds[i].type;
+	return LB_EVENT_OTHER;
+}
+
+static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_event *ret)
+{
+	lb->name[0] = lb->reason[0] = lb->data[0] = '\0';
+	*ret = (struct lb_event){ .type = event_type(e), .name = lb->name, .reason = lb->reason, .data = lb->data };
+	switch (ret->type) {
+	case LB_EVENT_LOST:
+	case LB_EVENT_REVOKE:
+	case LB_EVENT_GRANTED:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		ret->token = event_integer(e, 2);
+		event_text(e, 3, lb->reason, sizeof(lb->reason));
+		break;
+	case LB_EVENT_TIMEOUT:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		ret->result = LB_TAKEN;
+		break;
+	case LB_EVENT_LEADER:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		ret->token = event_integer(e, 2);
+		event_text(e, 3, lb->reason, sizeof(lb->reason));
+		event_text(e, 4, lb->data, sizeof(lb->data));
+		break;
+	case LB_EVENT_FAILED:
+	case LB_EVENT_UNOBSERVED:
+		event_text(e, 1, lb->name, sizeof(lb->name));
+		event_text(e, 3, lb->reason, sizeof(lb->reason));
+		ret->result = LB_REFUSED;
+		if (e->count > 3)
+			request_result_of(reply_text(&e->values[3]), &ret->result);
+		break;
+	case LB_EVENT_JEOPARDY:
+		ret->ms = event_integer(e, 1);
+		break;
+	case LB_EVENT_SAFE:
+	case LB_EVENT_OTHER:
+		break;
+	}
+}
+
+/* Events were whole and sound when they were kept. */
+static void take_event(struct lb *lb, struct lb_event *ret)
+{
+	struct resp_replies e;
+	enum resp_result whole;
+	size_t used;
+
+	resp_replies_init(&e, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
+	whole = resp_read_reply(&e, bytes_view(&lb->events), &used);
+	assert(whole == RESP_DONE);
+	event_fill(lb, &e, ret);
+	resp_replies_deinit(&e);
+	wire_drop(&lb->events, used);
+}
+
+/* What was kept is handed out even after the end of the connection: a loss must not hide behind it. */
+enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
+{
+	int64_t deadline = wire_deadline(timeout_ms);
+	enum lb_result r = LB_OK;
+	bool push = false;
+
+	if (lb->events.len == 0) {
+		r = wire_begin(lb);
+		if (r == LB_OK)
+			r = wire_read(lb, deadline, &push);
+		if (r == LB_OK && !push)
+			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+	}
+	if (r == LB_NONE)
+		return wire_fail(lb, LB_NONE, "No event within %lld ms.", (long long)timeout_ms);
+	if (r == LB_OK)
+		take_event(lb, ret);
+	return r;
+}

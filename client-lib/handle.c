@@ -1,0 +1,151 @@
+/* A handle: how its connection begins and ends, and how it is set up. */
+#include "lockbroker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "reply.h"
+#include "request.h"
+
+#define SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
+
+enum { PATIENCE_MS = 10000 };
+
+static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s.", path, strerror(error));
+	case EACCES:
+		return wire_fail(lb, LB_CONNECTION, "This user may not use lockbrokerd at %s: %s.", path, strerror(error));
+	case EAGAIN:
+		return wire_fail(lb, LB_CONNECTION, "The lockbrokerd at %s does not accept connections.", path);
+	}
+	return wire_fail(lb, LB_CONNECTION, "Cannot connect to lockbrokerd at %s: %s.", path, strerror(error));
+}
+
+/* The kernel bounds a blocking connect() to a local socket, whose queue may be full, by the send timeout. */
+static int connect_within(int fd, const struct sockaddr_un *address, int64_t ms)
+{
+	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+		return errno;
+	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+		if (errno != EINTR)
+			return errno;
+	}
+	return 0;
+}
+
+static enum lb_result connect_to(struct lb *lb, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int error, fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return wire_fail(lb, LB_CONNECTION, "The path of the socket is longer than %zu bytes: %.200s.",
+			    sizeof(address.sun_path) - 1, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return wire_fail(lb, LB_CONNECTION, "Cannot make a socket: %s.", strerror(errno));
+	error = connect_within(fd, &address, lb->patience_ms);
+	if (error) {
+		close(fd);
+		return cannot_connect(lb, path, error);
+	}
+	lb->fd = fd;
+	return LB_OK;
+}
+
+static struct lb *new_handle(void)
+{
+	struct lb *lb = calloc(1, sizeof(*lb));
+
+	if (!lb)
+		abort();
+	lb->fd = -1;
+	lb->patience_ms = PATIENCE_MS;
+	resp_replies_init(&lb->replies, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
+	snprintf(lb->error, sizeof(lb->error), "Nothing has failed.");
+	return lb;
+}
+
+/* Where the daemon keeps its proof, by its answer to HELLO. */
+static void find_page(struct lb *lb)
+{
+	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
+	struct slice path;
+
+	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
+	holdings_map(&lb->holdings, path);
+}
+
+enum lb_result lb_open(const char *path, struct lb **ret)
+{
+	const struct slice hello[] = { SLICE("HELLO"), SLICE("3") };
+	struct lb *lb = *ret = new_handle();
+	enum lb_result r;
+
+	if (!path)
+		path = secure_getenv("LOCKBROKER_SOCKET");
+	if (!path || !*path)
+		path = SOCKET_DEFAULT;
+	r = connect_to(lb, path);
+	if (r == LB_OK)
+		r = request_ask(lb, 2, hello, 0);
+	if (r == LB_OK)
+		find_page(lb);
+	if (r != LB_OK && lb->fd >= 0) {
+		close(lb->fd);
+		lb->fd = -1;
+	}
+	return r;
+}
+
+void lb_close(struct lb *lb)
+{
+	int kept = errno;
+
+	if (!lb)
+		return;
+	if (lb->fd >= 0)
+		close(lb->fd);
+	resp_replies_deinit(&lb->replies);
+	bytes_free(&lb->in);
+	bytes_free(&lb->out);
+	bytes_free(&lb->events);
+	bytes_free(&lb->unlock_names);
+	bytes_free(&lb->late_error);
+	bytes_free(&lb->late_name);
+	holdings_free(&lb->holdings);
+	free(lb);
+	errno = kept;
+}
+
+int lb_fd(const struct lb *lb)
+{
+	return lb->fd;
+}
+
+void lb_set_patience(struct lb *lb, int64_t ms)
+{
+	lb->patience_ms = ms < 1 ? 1 : ms;
+}
+
+void lb_set_deferred(struct lb *lb, int on)
+{
+	lb->waits_for_unlock = !on;
+}
+
+const char *lb_error(const struct lb *lb)
+{
+	return lb->error;
+}

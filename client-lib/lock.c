@@ -1,0 +1,179 @@
+/* Locks: taking them, letting them go, and for how long that is proven. */
+#include "lockbroker.h"
+
+#include <stdio.h>
+
+#include "lock.h"
+#include "protocol/limits.h"
+#include "request.h"
+
+/* Of a lease: what may have passed of it before its start is set anew. */
+enum { LEASE_SLACK_PART = 16 };
+
+enum lb_result lock_give_back(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
+	int64_t depth;
+	enum lb_result r = request_ask_integer(lb, 2, words, &depth);
+
+	if (r == LB_OK)
+		holdings_left(&lb->holdings, words[1], depth);
+	return r == LB_CONNECTION ? r : LB_OK;
+}
+
+/* LB_NONE: it cannot be sent without being waited for. */
+static enum lb_result unlock_unanswered(struct lb *lb, const struct slice words[2])
+{
+	enum lb_result r;
+
+	if (lb->waits_for_unlock || lb->unlocks >= WIRE_UNLOCKS_MAX || wire_begin(lb) != LB_OK ||
+	    !holdings_leave(&lb->holdings, words[1], request_clock_ns()))
+		return LB_NONE;
+	resp_request(&lb->out, 2, words);
+	r = wire_send(lb);
+	if (r != LB_OK)
+		return r;
+	lb->unlocks++;
+	bytes_append(&lb->unlock_names, words[1].data, words[1].len + 1);
+	return LB_OK;
+}
+
+static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t token)
+{
+	char digits[2][24];
+	struct slice words[] = { SLICE("RENEW"), slice_of(name), { digits[0], 0 }, SLICE("TOKEN"), { digits[1], 0 } };
+	int64_t sent_ns = request_clock_ns(), done;
+	enum lb_result r;
+
+	if (words[1].len > NAME_BYTES_MAX)
+		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
+	words[2].len = (size_t)snprintf(digits[0], sizeof(digits[0]), "%lld", (long long)ms);
+	words[4].len = (size_t)snprintf(digits[1], sizeof(digits[1]), "%lld", (long long)token);
+	r = request_ask_integer(lb, token < 0 ? 3 : 5, words, &done);
+	if (r == LB_OK)
+		holdings_renew(&lb->holdings, words[1], request_lease_end(sent_ns, ms));
+	if (r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], token);
+	return r;
+}
+
+/*
+ * The daemon counts the lease from the grant. When that was is not known here, only that it was after the request was
+ * sent; where that is too long ago, of a grant that had to be waited for, the lease is set anew.
+ */
+enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
+{
+	bool fresh = holdings_add(&lb->holdings, slice_of(name), token, request_lease_end(sent_ns, lease_ms));
+
+	if (!fresh || !lease_ms || request_clock_ns() < sent_ns + lease_ms * (1000000 / LEASE_SLACK_PART))
+		return LB_OK;
+	return renew(lb, name, lease_ms, token);
+}
+
+enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token)
+{
+	struct request words;
+	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
+	int64_t sent_ns = words.lease_ms ? request_clock_ns() : 0, token;
+
+	if (r == LB_OK)
+		r = request_ask(lb, words.count, words.words, words.timeout_ms);
+	if (r != LB_OK)
+		return r;
+	if (lb->replies.values[0].type == RESP_NIL)
+		return wire_fail(lb, LB_TAKEN, "The lock %s is held by somebody else.", name);
+	if (lb->replies.values[0].type != RESP_INTEGER)
+		return request_unexpected(lb, "LOCK");
+	token = lb->replies.values[0].integer;
+	if (lb->late_error.len > 0)
+		return lock_give_back(lb, name) == LB_CONNECTION ? LB_CONNECTION : request_late_failure(lb);
+	r = lock_granted(lb, name, token, words.lease_ms, sent_ns);
+	if (r == LB_OK && ret_token)
+		*ret_token = token;
+	return r;
+}
+
+enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+{
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	return lb_lock_with(lb, name, &options, ret_token);
+}
+
+enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token)
+{
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	options.shared = 1;
+	return lb_lock_with(lb, name, &options, ret_token);
+}
+
+enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token)
+{
+	return lb_lock_timeout(lb, name, -1, ret_token);
+}
+
+enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token)
+{
+	return lb_lock_timeout(lb, name, 0, ret_token);
+}
+
+enum lb_result lb_unlock(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
+	int64_t depth = 0;
+	enum lb_result r = unlock_unanswered(lb, words);
+
+	if (r == LB_NONE) {
+		r = request_ask_integer(lb, 2, words, &depth);
+		if (r == LB_OK || r == LB_LOST || r == LB_NOTHELD)
+			holdings_left(&lb->holdings, words[1], depth);
+	}
+	return r == LB_OK ? request_late_failure(lb) : r;
+}
+
+enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms)
+{
+	return renew(lb, name, lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : lease_ms, -1);
+}
+
+enum lb_result lb_downgrade(struct lb *lb, const char *name)
+{
+	const struct slice words[] = { SLICE("DOWNGRADE"), slice_of(name) };
+	int64_t token = 0;
+	enum lb_result r = request_ask_integer(lb, 2, words, &token);
+
+	if (r == LB_LOST || r == LB_NOTHELD)
+		holdings_remove(&lb->holdings, words[1], -1);
+	return r;
+}
+
+/* What the daemon has sent so far, without waiting for more. */
+static enum lb_result read_events(struct lb *lb)
+{
+	enum lb_result r;
+	bool push = false;
+
+	r = wire_begin(lb);
+	while (r == LB_OK) {
+		r = wire_read(lb, 0, &push);
+		if (r == LB_OK && !push)
+			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+	}
+	return r == LB_NONE ? LB_OK : r;
+}
+
+enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
+{
+	const struct slice words[] = { SLICE("VALID"), slice_of(name) };
+	enum lb_result r;
+
+	if (!lb->holdings.page)
+		return request_ask_integer(lb, 2, words, ret_ms);
+	r = read_events(lb);
+	if (r == LB_OK)
+		*ret_ms = holdings_valid_ms(&lb->holdings, name, request_clock_ns());
+	return r;
+}

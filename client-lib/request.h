@@ -1,0 +1,48 @@
+/*
+ * A request in words, and its one answer: what the files of the calls (lock.c, multi.c, event.c, semaphore.c,
+ * election.c) are made of. Not part of the public interface.
+ *
+ * All return LB_OK or what the call is to return, with the sentence for lb_error() kept.
+ */
+#pragma once
+
+#include "wire.h"
+
+/* The most that one has: ACQUIRE name LIMIT n COUNT k WAIT ms LEASE ms, say. */
+enum { REQUEST_WORDS_MAX = 12, REQUEST_NUMBERS_MAX = 4 };
+
+/* Numbers stand in the request itself: it must not be moved. */
+struct request {
+	struct slice words[REQUEST_WORDS_MAX];
+	size_t count;
+	char digits[REQUEST_NUMBERS_MAX][24];
+	size_t numbers;
+	int64_t timeout_ms, lease_ms;
+};
+
+void request_add(struct request *r, struct slice word);
+void request_add_number(struct request *r, const char *word, int64_t number);
+/* SHARED, WAIT, LEASE and DATA (NULL: none of them). */
+void request_options(struct request *r, const struct lb_options *options);
+/* COMMAND name, and the options. */
+enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
+			    const struct lb_options *options);
+
+/*
+ * Sends it and waits for the answer, which must come within `wait_ms` (negative: no bound) plus the patience. An error
+ * reply becomes its result; any other reply stands in lb->replies.
+ */
+enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv, int64_t wait_ms);
+/* The same when the answer is an integer that comes at once. */
+enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret);
+/* LB_REFUSED: the answer is of another kind than that command's. */
+enum lb_result request_unexpected(struct lb *lb, const char *command);
+/* What an unlock that was not waited for had to say, once. LB_OK: nothing. */
+enum lb_result request_late_failure(struct lb *lb);
+
+/* The result that belongs to a code of PROTOCOL.md; false when it is not known here. */
+bool request_result_of(struct slice code, enum lb_result *ret);
+/* The clock of the session page: it goes on while the host sleeps. */
+int64_t request_clock_ns(void);
+/* Until when a lease (0: none) counts, on that clock. */
+int64_t request_lease_end(int64_t from_ns, int64_t lease_ms);

@@ -1,0 +1,203 @@
+"""`lockbroker lock` with several names, with a lease, and for an owner."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from test_cli import command, run, start, started
+
+TELL = ("sh", "-c", 'echo "$LOCKBROKER_NAME"; echo "$LOCKBROKER_TOKEN"')
+
+
+def test_the_command_gets_all_of_them(broker, clients):
+    c = clients(broker)
+    done = run(broker, "lock", "two words", "b", "a", "--", *TELL)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, lines[:3]) == (0, ["two words", "b", "a"])
+    tokens = [int(line) for line in lines[3:]]
+    assert len(tokens) == 3
+    p = start(broker, "lock", "b", "a", "--", "sh", "-c", "echo; exec sleep 60")
+    p.stdout.readline()
+    assert all(c.call("HOLDERS", name)[0]["token"] > token for name, token in zip("ba", tokens[1:]))
+    p.terminate()
+    p.wait()
+    assert c.call("MLOCK", 2, "a", "b", "WAIT", 20000)
+
+
+def test_none_is_taken_when_one_is_not_to_be_had(broker, clients):
+    c = clients(broker)
+    c.call("LOCK", "b")
+    for options in (("-n",), ("-w", "0.1")):
+        done = run(broker, "lock", *options, "a", "b", "--", "echo", "run")
+        assert (done.returncode, done.stdout) == (75, "") and done.stderr.startswith("lockbroker: ")
+    assert c.call("HOLDERS", "a") == []
+    p = start(broker, "lock", "a", "b", "--", "echo", "run")
+    harness.wait_queued(broker, "b", 1)
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == -signal.SIGTERM
+    # Not by who holds b: until the daemon has seen that end, it would close a circle.
+    assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_shared_ones_are_held_together(broker):
+    p = start(broker, "lock", "-s", "a", "b", "--", "sh", "-c", "echo; exec sleep 60")
+    p.stdout.readline()
+    assert run(broker, "lock", "-s", "-n", "b", "a", "--", "true").returncode == 0
+    assert run(broker, "lock", "-n", "b", "--", "true").returncode == 75
+    p.terminate()
+    p.wait()
+
+
+def test_opposite_orders_lose_no_increments(two_hosts, tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0\n")
+    step = f"read n < {counter}; echo $((n + 1)) > {counter}"
+    many = [start(two_hosts[i % 2], "lock", *("ab" if i % 4 < 2 else "ba"), "--", "sh", "-c", step) for i in range(20)]
+    for p in many:
+        assert p.communicate(timeout=harness.PATIENCE) == ("", "")
+    assert counter.read_text() == "20\n"
+
+
+def test_the_loss_of_any_ends_the_command(broker, clients):
+    p = start(broker, "lock", "a", "b", "c", "--", "sh", "-c", "echo; exec sleep 60")
+    p.stdout.readline()
+    assert clients(broker).call("FORCEUNLOCK", "b") == 1
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    assert p.returncode == 128 + signal.SIGTERM
+    assert "The lock b is lost: an operator took it by force." in err
+
+
+def test_the_loss_of_the_broker_is_that_of_all(standalone):
+    p = start(standalone, "lock", "a", "b", "c", "--", "sh", "-c", "echo; exec sleep 60")
+    p.stdout.readline()
+    standalone.kill()
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    assert p.returncode == 128 + signal.SIGTERM and "The 3 locks are lost: " in err
+
+
+def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
+    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
+    p = start(d, "lock", "a", "b", "--", "sh", "-c", "echo; exec sleep 60")
+    p.stdout.readline()
+    d.signal(signal.SIGSTOP)
+    _, err = p.communicate(timeout=harness.PATIENCE)
+    d.signal(signal.SIGCONT)
+    assert p.returncode == 128 + signal.SIGTERM and "nothing proves any more" in err
+
+
+def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
+    p = start(broker, "lock", "-r", "USR1", "a", "b", "--", "sh", "-c",
+              "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    assert clients(broker).call("REVOKE", "b", "please") == 1
+    out, err = p.communicate(timeout=harness.PATIENCE)
+    assert (p.returncode, out) == (3, "asked\n") and "The lock b is asked back: please." in err
+
+
+# ---- words ----
+
+
+def test_options_and_names_stand_in_any_order_before_the_dashes(standalone):
+    done = run(standalone, "lock", "a", "-n", "b", "--on-revoke", "3", "-", "-w", "5", "--",
+               *TELL, "-n", "--", "x")
+    assert done.stdout.splitlines()[:3] == ["a", "b", "-"]
+    done = run(standalone, "lock", "a", "-n", "--", "true", env=os.environ | {"POSIXLY_CORRECT": "1"})
+    assert done.returncode == 0
+
+
+def test_names_that_begin_with_a_dash_come_after_dashes(standalone):
+    done = run(standalone, "lock", "-n", "--", "-a", "--b", "--", *TELL)
+    assert done.stdout.splitlines()[:2] == ["-a", "--b"]
+
+
+@pytest.mark.parametrize("line", [
+    "lock a true", "lock a ls -l", "lock -- a", "lock -- a --", "lock -- true", "lock -- -- true", "lock -a -- true",
+    "lock a -y -- true", "lock -d -- a", "lock -d x a b -- true", "lock " + " ".join(map(str, range(65))) + " -- true",
+    "lock -L 0 a -- true", "lock -L x a -- true", "lock --lease", "sem -l 2 a b -- true", "sem -l 2 a true",
+    "sem --owner x -l 2 a -- true", "campaign e d x -- true", "campaign e -- true", "campaign --lease=3 e d -- true",
+], ids=lambda line: line[:30])
+def test_wrong_words_are_64(line):
+    done = run(None, *line.split())
+    assert done.returncode == 64
+    assert "--help" in done.stderr and done.stdout == ""
+
+
+def test_what_the_broker_does_not_take_is_64(standalone):
+    for names in (("a", "a"), ("a", ".."), ("a", "x" * 513)):
+        done = run(standalone, "lock", *names, "--", "echo", "run")
+        assert (done.returncode, done.stdout) == (64, "") and done.stderr.startswith("lockbroker: ")
+    assert run(standalone, "lock", *map(str, range(64)), "--", "true").returncode == 0
+    assert run(standalone, "lock", "-o", "two words", "a", "--", "true").returncode == 64
+
+
+# ---- lease ----
+
+
+def test_a_lease_ends_the_command(broker, clients):
+    c = clients(broker)
+    began = time.monotonic()
+    done = run(broker, "lock", "-L", "0.4", "a", "b", "--", "sleep", "60")
+    assert done.returncode == 128 + signal.SIGTERM and "its lease has run out" in done.stderr
+    assert 0.3 < time.monotonic() - began < 10
+    assert c.call("MLOCK", 2, "a", "b", "WAIT", 20000)
+    c.call("RESET")
+    assert run(broker, "lock", "--lease=60", "-w", "20", "a", "--", "true").returncode == 0
+
+
+def test_a_lease_ends_the_command_also_when_the_daemon_hangs(standalone):
+    p, _ = started(standalone, "sleep", "60", options=("-L", "1"))
+    standalone.signal(signal.SIGSTOP)
+    try:
+        _, err = p.communicate(timeout=harness.PATIENCE)
+    finally:
+        standalone.signal(signal.SIGCONT)
+    assert p.returncode == 128 + signal.SIGTERM and "its lease has run out" in err
+
+
+# ---- owner ----
+
+
+def nested(daemon, first, second):
+    """One command under the other; the outer one tells when it has its lock, and waits for a word."""
+    inner = " ".join(command(daemon, "lock", second, "--", "echo", "both"))
+    return harness.spawn(command(daemon, "lock", "-o", first, first, "--", "sh", "-c", f"echo; read go; exec {inner}"),
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_command_that_would_wait_for_itself(broker):
+    inner = command(broker, "lock", "a", "--", "echo", "run")
+    done = run(broker, "lock", "-o", "job", "a", "--", *inner)
+    assert (done.returncode, done.stdout) == (70, "") and "one owner" in done.stderr
+    assert run(broker, "lock", "a", "--", *command(broker, "lock", "-n", "a", "--", "true")).returncode == 75
+    done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "lock", "b", "--", *TELL))
+    assert done.stdout.splitlines()[0] == "b" and done.returncode == 0
+    inner = command(broker, "lock", "-o", "", "-w", "0.1", "a", "--", "true")
+    done = run(broker, "lock", "-o", "job", "a", "--", *inner)
+    assert done.returncode == 75, "nobody's, it waits as others do"
+    done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "lock", "-o", "", "b", "--", "env"))
+    assert "LOCKBROKER_OWNER" not in done.stdout
+    done = run(broker, "lock", "-o", "job", "a", "--", *command(broker, "sem", "-l", 1, "s", "--", "env"))
+    assert "LOCKBROKER_OWNER=job" in done.stdout
+
+
+def test_the_lock_that_closes_a_circle_of_commands_is_refused(broker):
+    both = [nested(broker, "a", "b"), nested(broker, "b", "a")]
+    for p in both:
+        assert p.stdout.readline() == "\n"
+    both[0].stdin.write("\n"), both[0].stdin.flush()
+    harness.wait_queued(broker, "b", 1)
+    _, err = both[1].communicate("\n", timeout=harness.PATIENCE)
+    assert both[1].returncode == 70
+    assert re.search(r"waits for a held by .*which waits for b held by", err), err
+    out, _ = both[0].communicate(timeout=harness.PATIENCE)
+    assert (both[0].returncode, out) == (0, "both\n"), "the other one goes on"
+
+
+def test_permits_have_no_token_of_a_lock_around_them(standalone):
+    done = run(standalone, "lock", "a", "--", *command(standalone, "sem", "-l", 2, "s", "--", *TELL))
+    assert done.stdout == "s\n\n"
