@@ -131,12 +131,13 @@ static void conn_die(struct conn *c)
 	conn_set_dirty(c);
 }
 
-void conn_reply(struct conn *c, struct slice text)
+void conn_reply(struct conn *c, struct slice text, bool lazy)
 {
 	if (c->dead || c->closing)
 		return;
 	conn_queue(c, text);
-	conn_set_dirty(c);
+	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
+		conn_set_dirty(c);
 	if (!c->waiting)
 		return;
 	c->waiting = false;

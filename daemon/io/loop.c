@@ -125,7 +125,7 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 
 	switch (effect->type) {
 	case EFFECT_REPLY:
-		server_reply(l->to.server, effect->conn, text);
+		server_reply(l->to.server, effect->conn, text, effect->lazy);
 		break;
 	case EFFECT_PUSH:
 		server_push(l->to.server, effect->conn, text);

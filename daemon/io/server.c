@@ -170,9 +170,9 @@ void server_free(struct server *s)
 	mem_free(s);
 }
 
-void server_reply(struct server *s, uint32_t number, struct slice text)
+void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy)
 {
-	conn_reply(server_conn(s, number), text);
+	conn_reply(server_conn(s, number), text, lazy);
 }
 
 void server_push(struct server *s, uint32_t number, struct slice text)
