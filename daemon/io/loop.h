@@ -2,7 +2,8 @@
  * The loop owns the watches' base, the broker and the clock. One turn:
  *
  *     libevent says what is ready; an adapter that got something calls loop_event(): the clock is read (after
- *     the data were), the broker consumes the event, its effects are carried out in order, at once
+ *     the data were), the broker consumes the event, its effects are carried out in order, at once;
+ *     what is for clients is written when all that one client has sent is consumed
  *     -> settle: written, closed and freed in one place; ZooKeeper's socket armed again
  *     -> the timer is set for broker_deadline()
  *
