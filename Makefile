@@ -34,7 +34,7 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c \
-	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c announce.c leftover.c \
+	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c query_permits.c person.c crowd.c knot.c announce.c leftover.c \
 	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
 	election.c observe.c semaphore.c permits.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
@@ -48,7 +48,7 @@ CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
 	test_core_claim.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c test_core_audit.c \
-	test_core_revoke.c \
+	test_core_revoke.c test_core_permits.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
@@ -66,6 +66,9 @@ BENCH_NULL = null.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
+# A second program over the same fake ZooKeeper: whatever can be asked (anything.h).
+ANYTHING = anything.c asks.c faults.c checks.c
+FAKEZK = sched.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 SIM_MAIN = sim.c
 
 # ---- flags ----
@@ -129,6 +132,7 @@ CLI_O = $(call objects,client-lib,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
+ANYTHING_O = $(call objects,tests/anything,$(ANYTHING)) $(call objects,tests/sim,$(FAKEZK))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
@@ -152,6 +156,7 @@ COMMAND = $(BUILD)/lockbroker
 SHARED = $(BUILD)/$(SONAME)
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
+ANYTHING_BIN = $(BUILD)/anything
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
 .PHONY: all help deps check unit sim mutants system torture demo bench lint layers packaging format install uninstall clean tests
@@ -179,8 +184,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
-	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | $(SIM_MAIN) | \
-	$(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
+	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | \
+	$(SIM_MAIN) | $(ANYTHING) | $(FAKEZK) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -205,7 +210,7 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 # The inputs of a link or an archive among the prerequisites.
 inputs = $(filter %.o %.a,$^)
 
-$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
 $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
@@ -284,6 +289,11 @@ $(SIM_BIN): $(SIM_O) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(SIM_O) $(PURE)
 
+# Looks into the brokers, as nothing else outside the core does.
+$(ANYTHING_BIN): $(ANYTHING_O) $(PURE)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(ANYTHING_O) $(PURE)
+
 $(TESTS)/bench-load: $(call objects,tests/bench,$(BENCH_LOAD)) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -302,14 +312,15 @@ $(TESTS)/bench-pipeline: $(call objects,tests/bench,$(BENCH_PIPELINE))
 # Includes the public header as everybody does.
 $(call objects,tests/bench,$(BENCH_LOAD)): CPPFLAGS += -Iclient-lib
 
-tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
+tests: $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN) ## build the tests
 
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
 
-sim: $(SIM_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
+sim: $(SIM_BIN) $(ANYTHING_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
 	$(SIM_BIN) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 	$(if $(SEED),,$(foreach mix,$(PERMIT_MIXES),$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(mix))' &&) true)
+	$(if $(SEED),,$(ANYTHING_BIN) --seeds $$(($(SEEDS) / 3 + 1)))
 
 # MUTANT_SECONDS= is for all of them together; what lives longer then is reported, not failed.
 mutants: ## break the rules one by one; the simulator must notice each

@@ -15,7 +15,7 @@
 static const char help[] =
 	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-L SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
 	"                               [-o OWNER] NAME... -- CMD [ARG...]\n"
-	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-k SEC] NAME -- CMD [ARG...]\n"
+	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-L SEC] [-k SEC] NAME -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] [-r SIG] NAME DATA -- CMD [ARG...]\n"
 	"       lockbroker [-S SOCKET] leader NAME\n"
 	"       lockbroker [-S SOCKET] observe NAME\n"
@@ -41,7 +41,7 @@ static const char help[] =
 	"           -d TEXT show that with the lock: `who` tells it\n"
 	"           -o OWNER  what says the same OWNER waits as one: exit with 70 where it would wait for itself\n"
 	"                   (--owner; CMD gets it as $LOCKBROKER_OWNER)\n"
-	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -k as for lock\n"
+	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -L, -k as for lock\n"
 	"  campaign  run CMD while leading the election NAME; everybody can read DATA then\n"
 	"  leader    who leads: token, host and data in a line; 1: nobody\n"
 	"  observe   the same for each change, until interrupted; token 0: nobody leads\n"

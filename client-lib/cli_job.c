@@ -150,8 +150,9 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		return;
 	job->lost = true;
 	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
-	signal_all(job, SIGTERM);
-	/* Who is stopped could not heed it. */
+	/* To be told are also those that are being forked just now, and not those that are forked to clean up. */
+	cli_tree_stop(&job->tree, job->child);
+	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = now_ms() + job->grace_ms;
 }
@@ -246,20 +247,18 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+/*
+ * The daemon tells of a loss, unless it hangs: then nobody but the clock does. All that is held was granted in one
+ * session and with one lease, so that the first stands for all.
+ */
 static void heed_proof(struct cli_job *job)
 {
-	job->proven_ms = INT64_MAX;
-	for (size_t i = 0; i < job->count && !job->lost; i++) {
-		int64_t ms = 0;
-
-		if (lb_valid(job->lb, job->names[i], &ms) != LB_OK)
-			lost(job, NULL, lb_error(job->lb));
-		else if (ms == 0)
-			lost(job, job->names[i], job->leased ? "its lease has run out, or nothing proves any more that it is held."
-							     : "nothing proves any more that it is held.");
-		job->proven_ms = MIN(job->proven_ms, ms);
-	}
+	job->proven_ms = 0;
+	if (lb_valid(job->lb, job->names[0], &job->proven_ms) != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+	else if (job->proven_ms == 0)
+		lost(job, NULL, job->leased ? "the lease has run out, or nothing proves any more that it is held."
+					    : "nothing proves any more that it is held.");
 }
 
 static int poll_timeout(const struct cli_job *job)

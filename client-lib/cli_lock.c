@@ -27,7 +27,7 @@ static const struct verb {
 	int words_min, words_max;
 } verbs[] = {
 	{ "lock", HELD_LOCKS, "-:sxnw:k:r:d:L:o:", "NAME...", 1, LIMIT_NAMES_MAX },
-	{ "sem", HELD_PERMITS, "-:nw:k:r:l:c:", "NAME", 1, 1 },
+	{ "sem", HELD_PERMITS, "-:nw:k:r:l:c:L:", "NAME", 1, 1 },
 	{ "campaign", HELD_LEADERSHIP, "-:nw:k:r:", "NAME DATA", 2, 2 },
 };
 
@@ -243,7 +243,7 @@ static enum lb_result take(struct order *o)
 	case HELD_LEADERSHIP:
 		return lb_campaign(lb, names[0], names[1], o->options.timeout_ms, o->tokens);
 	case HELD_PERMITS:
-		return lb_acquire(lb, names[0], o->limit, o->permits, o->options.timeout_ms, NULL);
+		return lb_acquire_with(lb, names[0], o->limit, o->permits, &o->options, NULL);
 	case HELD_LOCKS:
 		break;
 	}
@@ -262,8 +262,8 @@ int cli_lock(const char *socket, int argc, char **argv)
 	while (strcmp(o.verb->word, argv[0]) != 0)
 		o.verb++;
 	o.job.grace_ms = GRACE_MS;
-	/* Of locks alone: nothing else is looked for in circles. */
-	o.job.owner = o.verb->held == HELD_LOCKS ? owner : NULL;
+	/* Leaderships are not looked for in circles. */
+	o.job.owner = o.verb->held == HELD_LEADERSHIP ? NULL : owner;
 	status = parse(&o, argc, argv);
 	if (status != CLI_OK)
 		return status;

@@ -8,11 +8,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Walks until nothing new is found, but not forever while they fork. */
 enum { ROUNDS_MAX = 16 };
+/* Who waits for a disk, or for what his stopped child was about to do, does not stop: he is not waited for longer. */
+enum { STOP_ROUNDS_MAX = 100, STOP_ROUND_NS = 1000000 };
 
 static void add(struct cli_tree *t, pid_t pid)
 {
@@ -45,29 +49,77 @@ static void add_listed(struct cli_tree *t, int fd)
 	}
 }
 
-/* A child is listed with the thread that made it. */
-static void add_children(struct cli_tree *t, pid_t pid)
+/* The threads of a process, or NULL. */
+static DIR *threads_of(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return opendir(path);
+}
+
+/* Opens a file of the next thread; -1 when there is none left. Who has ended meanwhile is passed over. */
+static int next_thread(DIR *threads, const char *file)
 {
 	char path[NAME_MAX + 16];
 	const struct dirent *entry;
-	DIR *tasks;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return;
-	while ((entry = readdir(tasks))) {
+	while ((entry = readdir(threads))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "%s/children", entry->d_name);
-		fd = openat(dirfd(tasks), path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
+		snprintf(path, sizeof(path), "%s/%s", entry->d_name, file);
+		fd = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+/* A child is listed with the thread that made it. */
+static void add_children(struct cli_tree *t, pid_t pid)
+{
+	DIR *threads = threads_of(pid);
+	int fd;
+
+	if (!threads)
+		return;
+	while ((fd = next_thread(threads, "children")) >= 0) {
 		add_listed(t, fd);
 		close(fd);
 	}
-	closedir(tasks);
+	closedir(threads);
+}
+
+/* The state follows the name, which is in parentheses and may hold some. */
+static bool runs(int stat)
+{
+	char text[128];
+	ssize_t n = read(stat, text, sizeof(text) - 1);
+	const char *name_end;
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && !strchr("TtZX", name_end[2]);
+}
+
+/* No thread of it runs: it can fork no more until it goes on. */
+static bool has_stopped(pid_t pid)
+{
+	DIR *threads = threads_of(pid);
+	bool stopped = true;
+	int fd;
+
+	if (!threads)
+		return true;
+	while (stopped && (fd = next_thread(threads, "stat")) >= 0) {
+		stopped = !runs(fd);
+		close(fd);
+	}
+	closedir(threads);
+	return stopped;
 }
 
 /* The /proc of another name space numbers processes otherwise: we would signal strangers. */
@@ -125,6 +177,35 @@ size_t cli_tree_find(struct cli_tree *t, pid_t command)
 			break;
 	}
 	return t->count - t->spared;
+}
+
+static bool all_have_stopped(const struct cli_tree *t)
+{
+	size_t i;
+
+	for (i = t->spared; i < t->count; i++) {
+		if (!has_stopped(t->pids[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Who had not stopped yet while we looked may have forked since: only a look at those who stand still is the last. */
+void cli_tree_stop(struct cli_tree *t, pid_t command)
+{
+	const struct timespec pause = { .tv_nsec = STOP_ROUND_NS };
+	bool stopped = false;
+	size_t before = 0;
+	int round;
+
+	for (round = 0; cli_tree_find(t, command) > 0 && round < STOP_ROUNDS_MAX && proc_is_ours(); round++) {
+		if (stopped && t->count == before)
+			return;
+		before = t->count;
+		cli_tree_signal(t, SIGSTOP);
+		nanosleep(&pause, NULL);
+		stopped = all_have_stopped(t);
+	}
 }
 
 void cli_tree_signal(const struct cli_tree *t, int number)

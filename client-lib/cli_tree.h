@@ -6,9 +6,9 @@
  * started it and then become us by exec) does not count, nor do its children as long as it lives.
  *
  * The list is a snapshot, made by walking /proc: what is forked at the same moment may be missing, so who wants to
- * end all of them looks again until none is left. It holds TREE_MAX of them; the others are found when those have
- * ended. Where /proc does not tell, or is that of another PID name space, there are none but the command itself.
- * Nothing here allocates but opendir(), and where that fails the directory counts as empty.
+ * reach all of them stops them first, or looks again until none is left. It holds TREE_MAX of them; the others are found
+ * when those have ended. Where /proc does not tell, or is that of another PID name space, there are none but the command
+ * itself. Nothing here allocates but opendir(), and where that fails the directory counts as empty.
  */
 #pragma once
 
@@ -29,5 +29,11 @@ int cli_tree_begin(struct cli_tree *t);
 void cli_tree_reaped(struct cli_tree *t, pid_t pid);
 /* Takes the snapshot; `command` is a child that is certainly there, or 0. Returns how many there are. */
 size_t cli_tree_find(struct cli_tree *t, pid_t command);
+/*
+ * Takes the snapshot, and stops (SIGSTOP) who is in it, until nobody is left who could fork. Blocks for a
+ * moment, 100 looks at most with a millisecond between them: who cannot be stopped by then, or forks that fast, may have
+ * children that are missing.
+ */
+void cli_tree_stop(struct cli_tree *t, pid_t command);
 /* Sends a signal to all of the snapshot. */
 void cli_tree_signal(const struct cli_tree *t, int number);

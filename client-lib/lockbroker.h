@@ -207,10 +207,19 @@ enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
  * Takes `count` permits of a counting semaphore, all or none, whose `limit` all who use it agree on (LB_MISMATCH: others
  * use another; or the name is a lock's). They add to those that this handle has; *ret_held (may be NULL) is how many
  * that are then. timeout_ms, and LB_TAKEN, LB_UNAVAILABLE, LB_LOST: as lb_lock_timeout(). LB_DEADLOCK: with what this
- * handle has it would need more than there are. There is no token.
+ * handle has it would need more than there are, or would close a circle of waits. There is no token.
  */
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held);
+
+/*
+ * With options: timeout_ms, and lease_ms, after which the daemon takes back all that this handle has of the semaphore
+ * and tells LB_EVENT_LOST (reason "lease"). Acquiring more never shortens it: the later end counts, and none is later
+ * than any; lb_renew() sets it anew. As with lb_lock_with(), permits that had to be waited for are renewed once. Permits
+ * have neither a mode nor data (LB_REFUSED).
+ */
+enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, int64_t count,
+			       const struct lb_options *options, int64_t *ret_held);
 
 /* Gives `count` of them back. LB_NOTHELD: there are fewer, and none was given back. LB_LOST: all were void already. */
 enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);

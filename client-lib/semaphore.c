@@ -1,23 +1,23 @@
 /* Permits of counting semaphores. */
 #include "lockbroker.h"
 
-#include "protocol/limits.h"
-#include "request.h"
+#include "lock.h"
 
-enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
-			  int64_t *ret_held)
+enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, int64_t count,
+			       const struct lb_options *options, int64_t *ret_held)
 {
-	struct request r = { .words = { SLICE("ACQUIRE"), slice_of(name) }, .count = 2 };
-	enum lb_result result;
+	struct request r;
+	int64_t sent_ns, held;
+	enum lb_result result = request_fill(lb, &r, "ACQUIRE", name, options);
 
-	if (r.words[1].len > NAME_BYTES_MAX)
-		return wire_fail(lb, LB_BADNAME, "The name of a semaphore has at most %d bytes.", NAME_BYTES_MAX);
-	timeout_ms = timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : timeout_ms;
+	if (result != LB_OK)
+		return result;
+	if (options && (options->shared || options->data))
+		return wire_fail(lb, LB_REFUSED, "Permits have neither a mode nor data.");
 	request_add_number(&r, "LIMIT", limit);
 	request_add_number(&r, "COUNT", count);
-	if (timeout_ms >= 0)
-		request_add_number(&r, "WAIT", timeout_ms);
-	result = request_ask(lb, r.count, r.words, timeout_ms);
+	sent_ns = request_clock_ns();
+	result = request_ask(lb, r.count, r.words, r.timeout_ms);
 	if (result == LB_LOST)
 		holdings_remove(&lb->holdings, r.words[1], -1);
 	if (result != LB_OK)
@@ -26,10 +26,20 @@ enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_
 		return wire_fail(lb, LB_TAKEN, "The semaphore %s has not that many permits left.", name);
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return request_unexpected(lb, "ACQUIRE");
-	holdings_add(&lb->holdings, r.words[1], 0, HELD_FOREVER);
-	if (ret_held)
-		*ret_held = lb->replies.values[0].integer;
-	return LB_OK;
+	held = lb->replies.values[0].integer;
+	result = lock_granted(lb, name, 0, r.lease_ms, sent_ns);
+	if (result == LB_OK && ret_held)
+		*ret_held = held;
+	return result;
+}
+
+enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
+			  int64_t *ret_held)
+{
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = timeout_ms;
+	return lb_acquire_with(lb, name, limit, count, &options, ret_held);
 }
 
 enum lb_result lb_release(struct lb *lb, const char *name, int64_t count)

@@ -17,7 +17,7 @@
 	X(ENQUEUE, 2, 9, "write fast", \
 	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
 	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
-	X(ACQUIRE, 4, 8, "write blocking", "Take permits of a counting semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms]") \
+	X(ACQUIRE, 4, 10, "write blocking", "Take permits of a semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms] [LEASE ms]") \
 	X(RELEASE, 2, 4, "write fast", "Give permits back: RELEASE name [COUNT k]") \
 	X(LIMIT, 2, 3, "readonly", "The limit of a semaphore, or (operators) another one: LIMIT name [n]") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \

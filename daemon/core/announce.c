@@ -152,7 +152,6 @@ static void rival_seen(struct broker *b, int64_t session, int64_t mzxid)
 	rival_forget(b);
 	r->session = session;
 	r->mzxid = mzxid;
-	if (session)
 	log_name(b, EFFECT_LEVEL_INFO, "\" is announced by another session: ", SLICE(""),
 		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
 }

@@ -262,6 +262,7 @@ static void asked(struct broker *b, const struct event *event)
 	if (c->closing)
 		return;
 	c->asking = true;
+	c->revoke_pushes = 0;
 	b->stats.requests_total++;
 	command_handle(c, event->asked.argc, event->asked.argv);
 }

@@ -371,6 +371,11 @@ bool client_events_full(const struct client *c)
 	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
 }
 
+bool client_seems_deaf(const struct client *c)
+{
+	return c->revoke_pushes >= c->broker->conf->limits.events_per_client;
+}
+
 static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
 {
 	struct client_event *e;
@@ -515,6 +520,7 @@ void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 	struct bytes text = { 0 };
 
 	client_forget_revoke(c, g);
+	c->revoke_pushes += c->version == 3;
 	write_revoke(&text, g, reason);
 	tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
 }

@@ -51,6 +51,7 @@ struct client {
 	size_t counted;           /* grants, against the limits */
 	struct client_event_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
+	size_t revoke_pushes;     /* since it last asked something: whether it has read them is not known here */
 	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
 	bool events_waiting;      /* EVENTS waits */
@@ -86,6 +87,7 @@ void client_tell_unobserved(struct client *c, struct slice name, enum error_code
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
 bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
+bool client_seems_deaf(const struct client *c); /* as many revocations were pushed since it last asked something */
 void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);

@@ -76,20 +76,13 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		client_reply_status(c, "QUEUED");
 }
 
-/* False when that was answered. */
-static bool no_semaphore(struct client *c, struct slice name)
-{
-	if (!semaphore_find(c->broker, name, false))
-		return true;
-	client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-	return false;
-}
-
 /* False when that was answered: the name is in use as another kind, here. `lock` is the one of that name, or NULL. */
 static bool of_kind(struct client *c, struct slice name, const struct lock *lock, enum kind kind)
 {
-	if (!no_semaphore(c, name))
+	if (semaphore_find(c->broker, name, false)) {
+		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
 		return false;
+	}
 	if (!lock || lock_may_be(lock, kind))
 		return true;
 	client_reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
@@ -145,26 +138,18 @@ static void do_cancel(const struct request_words *w)
 	client_reply_integer(c, r != NULL);
 }
 
+/* Of a lock, or of permits. */
 static struct grant *find_grant(struct client *c, struct slice name)
 {
 	struct lock *lock = lock_find(c->broker, name, false);
-
-	return lock ? grant_find(lock, c) : NULL;
-}
-
-/*
- * The valid grant that UNLOCK or RENEW names, of a lock of that kind; NULL when there is none, and that was answered.
- * `undone` says the rest.
- */
-static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
-				 const char *undone)
-{
-	struct client *c = w->client;
-	const struct lock *lock = lock_find(c->broker, w->argv[1], false);
 	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-	if (!of_kind(c, w->argv[1], lock, kind))
-		return NULL;
+	return g ? g : permits_find(c, name);
+}
+
+/* NULL when it is none, lost or another one's token was given, and that was answered. `undone` says the rest. */
+static struct grant *valid_grant(struct client *c, struct grant *g, int64_t token, const char *else_told, const char *undone)
+{
 	if (!g)
 		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
 	else if (token >= 0 && token != g->token)
@@ -174,6 +159,17 @@ static struct grant *named_grant(const struct request_words *w, enum kind kind, 
 	else
 		return g;
 	return NULL;
+}
+
+/* The valid grant that UNLOCK or RENEW names, of a lock of that kind; NULL when there is none, and that was answered. */
+static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
+				 const char *undone)
+{
+	struct client *c = w->client;
+	const struct lock *lock = lock_find(c->broker, w->argv[1], false);
+	struct grant *g = lock ? grant_find(lock, c) : NULL;
+
+	return of_kind(c, w->argv[1], lock, kind) ? valid_grant(c, g, token, else_told, undone) : NULL;
 }
 
 static void do_unlock(const struct request_words *w)
@@ -209,8 +205,12 @@ static void do_renew(const struct request_words *w)
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
-	g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was renewed",
-			"that token is another grant's; nothing was renewed");
+	if (semaphore_find(c->broker, w->argv[1], false))
+		g = valid_grant(c, permits_find(c, w->argv[1]), o.token, "the permits were lost before they were renewed",
+				"permits have no token; nothing was renewed");
+	else
+		g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was renewed",
+				"that token is another grant's; nothing was renewed");
 	if (!g)
 		return;
 	grant_renew(g, lease_ns);
@@ -248,8 +248,6 @@ static void do_valid(const struct request_words *w)
 	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_VALID, 2, OPTION_TOKEN, &o))
 		return;
 	g = find_grant(c, w->argv[1]);
-	if (!g)
-		g = permits_find(c, w->argv[1]);
 	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
 		int64_t until = session_safe_until(c->broker);
 
@@ -270,7 +268,7 @@ static void do_revoke(const struct request_words *w)
 {
 	struct slice reason = w->argc == 3 ? w->argv[2] : SLICE("requested");
 
-	if (!command_valid_name(w->client, w->argv[1]) || !no_semaphore(w->client, w->argv[1]))
+	if (!command_valid_name(w->client, w->argv[1]))
 		return;
 	if (!revoke_reason_valid(reason))
 		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
@@ -284,7 +282,7 @@ static void do_forceunlock(const struct request_words *w)
 
 	if (!client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
-	else if (command_valid_name(c, w->argv[1]) && no_semaphore(c, w->argv[1]))
+	else if (command_valid_name(c, w->argv[1]))
 		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
 }
 

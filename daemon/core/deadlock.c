@@ -1,5 +1,7 @@
 #include "core/deadlock.h"
 
+#include "core/knot.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 
 /* A request that is followed, and how it was come by: the one before waits for `met`, whose owner has this one. */
@@ -16,6 +18,8 @@ struct search {
 	uint64_t number;
 	size_t count, edges;
 	bool cut;
+	bool permits;  /* somebody waits for some, and that was not followed */
+	uint64_t knot; /* not 0: only the waits in it are followed, those for permits too */
 	struct step last; /* of a cycle that was found: back at the client */
 	struct step steps[DEADLOCK_REQUESTS_MAX];
 };
@@ -37,7 +41,7 @@ static void follow(struct search *s, const struct client *c, const struct step *
 {
 	struct request *r = c->request;
 
-	if (!looked(s) || !r || !blocks(r) || r->search == s->number)
+	if (!looked(s) || !r || !blocks(r) || r->search == s->number || (s->knot && r->knot != s->knot))
 		return;
 	if (s->count == DEADLOCK_REQUESTS_MAX) {
 		s->cut = true;
@@ -67,12 +71,36 @@ static bool meet(struct search *s, const struct step *how)
 	return false;
 }
 
+/* Who is before it gets permits first, and need not let go of them. */
+static bool expand_permits(struct search *s, size_t at, const struct request *r)
+{
+	const struct semaphore *semaphore = s->steps[at].lock->semaphore;
+	const struct grant *g;
+
+	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
+		struct step how = { .met = r->client, .before = at, .behind = true };
+
+		if (r->knot == s->knot)
+			follow(s, r->client, &how);
+		else if (meet(s, &how)) /* it will have some, and its owner waits otherwise */
+			return true;
+	}
+	TAILQ_FOREACH(g, &semaphore->leases->grants, link)
+		if ((at || g->client != s->client) && looked(s) && meet(s, &(struct step){ .met = g->client, .before = at }))
+			return true;
+	return false;
+}
+
 /* All that a request of that mode waits for which stands behind `r` (NULL: nobody). */
 static bool expand(struct search *s, size_t at, enum mode mode, const struct request *r)
 {
 	const struct lock *lock = s->steps[at].lock;
 	const struct grant *g;
 
+	if (lock->semaphore) {
+		s->permits = true;
+		return s->knot && expand_permits(s, at, r);
+	}
 	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		/* A reader that is followed waits for all that another one behind it does. */
 		if (!mode_conflicts(r->mode, mode) && r->search == s->number)
@@ -171,21 +199,50 @@ static void tell(struct search *s, struct bytes *out)
 	bytes_text(out, ": let go first");
 }
 
-bool deadlock_closes(struct client *c, const struct lock *lock, enum mode mode, struct bytes *sentence)
+static bool nobody_before(const struct lock *lock)
+{
+	const struct lock *held = lock->semaphore ? lock->semaphore->leases : lock;
+
+	return TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&held->grants);
+}
+
+static void begin(struct search *s, uint64_t knot)
+{
+	s->number = ++s->client->broker->last_search;
+	s->knot = knot;
+	s->count = s->edges = 0;
+}
+
+/* A circle of LOCKs, or one in what ties waits for permits up. */
+static bool find_any(struct search *s, const struct lock *lock, const struct request_terms *terms)
+{
+	uint64_t knot;
+
+	begin(s, 0);
+	if (find(s, lock, terms->mode))
+		return true;
+	if (!s->permits || s->cut)
+		return false;
+	knot = ++s->client->broker->last_search;
+	if (!knot_ties(s->client, lock, terms, knot, &s->cut))
+		return false;
+	begin(s, knot);
+	return find(s, lock, terms->mode);
+}
+
+bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
 	struct broker *b = c->broker;
 	struct search s;
 	bool found;
 
-	if (!b->conf->deadlock_detection || (TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&lock->grants)))
+	if (!b->conf->deadlock_detection || nobody_before(lock))
 		return false;
 	if (!c->owner && c->grant_count == c->lost_count && !c->request_count)
 		return false;
 	s.client = c;
-	s.number = ++b->last_search;
-	s.count = s.edges = 0;
-	s.cut = false;
-	found = find(&s, lock, mode);
+	s.cut = s.permits = false;
+	found = find_any(&s, lock, terms);
 	if (found) {
 		b->stats.deadlocks_total++;
 		tell(&s, sentence);

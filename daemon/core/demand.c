@@ -22,7 +22,9 @@ static void target_deinit(const struct demand *d, struct target *t)
 		letter_withdraw(b, t->letter);
 	bytes_free(&t->id);
 	bytes_free(&t->host);
-	bytes_free(&t->path);
+	for (size_t i = 0; i < t->path_count; i++)
+		bytes_free(&t->paths[i]);
+	mem_free(t->paths);
 }
 
 void demand_free(struct demand *d)
@@ -71,7 +73,7 @@ static struct demand *find(const struct broker *b, uint64_t number)
 /* What is held on this host needs no letter. */
 static void serve_here(struct demand *d)
 {
-	struct lock *lock = lock_find(d->client->broker, bytes_view(&d->name), false);
+	struct lock *lock = revoke_subject(d->client->broker, bytes_view(&d->name));
 	struct revoker by = revoke_by(d->client);
 
 	if (d->command == COMMAND_REVOKE) {
@@ -101,16 +103,42 @@ void demand_new(struct client *c, enum command command, struct slice name, struc
 
 /* ---- who is asked ---- */
 
-static void add_target(struct demand *d, const struct query *q, const struct query_child *child)
+static void add_path(struct target *t, const struct query *q, const struct query_child *child)
 {
-	struct target *t = &d->targets[d->count++];
-	struct slice host = record_get(bytes_view(&child->data), "host");
+	struct bytes *path;
 
-	bytes_slice(&t->path, bytes_view(&q->path));
-	bytes_char(&t->path, '/');
-	bytes_slice(&t->path, bytes_view(&child->name));
-	if (letter_host_valid(host))
+	t->paths = mem_resize(t->paths, (t->path_count + 1) * sizeof(*t->paths));
+	path = &t->paths[t->path_count++];
+	*path = (struct bytes){ 0 };
+	bytes_slice(path, bytes_view(&q->path));
+	bytes_char(path, '/');
+	bytes_slice(path, bytes_view(&child->name));
+}
+
+/* Of a semaphore, one that was met before: the host that has that permit, too. */
+static struct target *target_of(const struct demand *d, const struct query *q, const struct query_child *child)
+{
+	for (size_t i = 0; q->part == QUERY_LEASES && child->owner && i < d->count; i++)
+		if (d->targets[i].session == child->owner)
+			return &d->targets[i];
+	return NULL;
+}
+
+static void add_target(struct demand *d, const struct query *q, size_t child)
+{
+	struct target *t = target_of(d, q, &q->children[child]);
+	struct slice host = record_get(bytes_view(&q->children[child].data), "host");
+
+	if (!t) {
+		t = &d->targets[d->count++];
+		t->child = child;
+		t->session = q->children[child].owner;
+	}
+	add_path(t, q, &q->children[child]);
+	if (!t->host.len && letter_host_valid(host)) {
 		bytes_slice(&t->host, host);
+		t->child = child;
+	}
 }
 
 static void write_letter(const struct demand *d, const struct query_child *child, struct bytes *data)
@@ -135,22 +163,29 @@ static void write_letter(const struct demand *d, const struct query_child *child
 	bytes_free(&session);
 }
 
-static void delete_znode(struct demand *d, struct target *t)
+static void delete_path(struct demand *d, struct target *t, size_t i)
 {
 	struct broker *b = d->client->broker;
 	struct operation_request r = {
 		.op = { .kind = OPERATION_DEMAND_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
-		.path = bytes_view(&t->path),
+		.path = bytes_view(&t->paths[i]),
 	};
 	size_t begin = broker_log_begin(b);
 
-	t->state = TARGET_DELETING;
 	bytes_text(&b->out->arena, "deleting ");
-	bytes_slice(&b->out->arena, bytes_view(&t->path));
+	bytes_slice(&b->out->arena, bytes_view(&t->paths[i]));
 	bytes_text(&b->out->arena,
 		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 	operation_send(b, EFFECT_ZK_DELETE, &r);
+}
+
+static void delete_znodes(struct demand *d, struct target *t)
+{
+	t->state = TARGET_DELETING;
+	t->deleting = t->path_count;
+	for (size_t i = 0; i < t->path_count; i++)
+		delete_path(d, t, i);
 }
 
 static void ask(struct demand *d, struct target *t, const struct query_child *child)
@@ -197,22 +232,18 @@ static void ask_all(struct demand *d, const struct query *q)
 {
 	bool force = d->command == COMMAND_FORCEUNLOCK;
 	struct broker *b = d->client->broker;
-	size_t at = 0;
 
 	if (force && d->count)
 		log_force(d);
 	d->open = d->count;
 	heap_set(&b->timers, &d->timer, b->now_ns + PATIENCE_NS);
-	for (size_t i = 0; at < d->count; i++) {
-		struct target *t = &d->targets[at];
+	for (size_t i = 0; i < d->count; i++) {
+		struct target *t = &d->targets[i];
 
-		if (!elsewhere(&q->children[i]))
-			continue;
-		at++;
 		if (t->host.len) {
-			ask(d, t, &q->children[i]);
+			ask(d, t, &q->children[t->child]);
 		} else if (force) {
-			delete_znode(d, t);
+			delete_znodes(d, t);
 		} else {
 			d->strangers++;
 			t->state = TARGET_DONE;
@@ -233,16 +264,16 @@ void demand_found(struct query *q)
 		fail(d, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked who holds it");
 		return;
 	}
-	if (!letter_room(b, kind, entitled)) {
+	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
+	for (size_t i = 0; i < entitled; i++)
+		if (elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+			add_target(d, q, i);
+	if (!letter_room(b, kind, d->count)) {
 		b->stats.limits_total++;
 		fail(d, ERROR_LIMIT, "as many letters to other hosts as may are under way; try again in a few seconds");
 		return;
 	}
 	serve_here(d);
-	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
-	for (size_t i = 0; i < entitled; i++)
-		if (elsewhere(&q->children[i]))
-			add_target(d, q, &q->children[i]);
 	ask_all(d, q);
 }
 
@@ -311,7 +342,7 @@ static void force_letter(struct demand *d, struct target *t, enum letter_fate fa
 		failed(d, t, "the holder's host could not be asked");
 		break;
 	case LETTER_WITHDRAWN:
-		delete_znode(d, t);
+		delete_znodes(d, t);
 		break;
 	case LETTER_TAKEN:
 		t->state = TARGET_TAKEN;
@@ -351,7 +382,7 @@ void demand_answered(struct broker *b, struct slice id, int64_t holders)
 	if (!t || d->command != COMMAND_FORCEUNLOCK)
 		return;
 	if (holders == REVOKE_NOT_MINE)
-		delete_znode(d, t);
+		delete_znodes(d, t);
 	else
 		done(d, t, holders > 0 ? holders : 0);
 }
@@ -362,7 +393,7 @@ void demand_due(struct demand *d)
 		struct target *t = &d->targets[i];
 
 		if (t->state == TARGET_TAKEN || (t->state == TARGET_ASKED && !t->letter)) {
-			delete_znode(d, t);
+			delete_znodes(d, t);
 		} else if (t->state == TARGET_ASKED) {
 			t->state = TARGET_WITHDRAWN;
 			letter_withdraw(d->client->broker, t->letter);
@@ -373,23 +404,26 @@ void demand_due(struct demand *d)
 void demand_operated(struct broker *b, const struct operation *op, const struct event *event)
 {
 	struct demand *d = find(b, op->query);
+	struct target *t = d ? &d->targets[op->part] : NULL;
 
 	if (!d)
 		return;
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 	case ZK_NONODE: /* it let go by itself */
-		done(d, &d->targets[op->part], event->zk_answered.code == ZK_OK);
+		t->deleted |= event->zk_answered.code == ZK_OK;
 		break;
-	case ZK_UNKNOWN:
-		break;
+	case ZK_UNKNOWN: /* the demand ends with the connection */
+		return;
 	case ZK_NODEEXISTS:
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		failed(d, &d->targets[op->part], "ZooKeeper refuses to delete the holder's znode");
+		d->failed = "ZooKeeper refuses to delete the holder's znode";
 		break;
 	}
+	if (--t->deleting == 0)
+		done(d, t, t->deleted);
 }
 
 void demand_suspended(struct broker *b)

@@ -1,6 +1,7 @@
 /*
  * What REVOKE and FORCEUNLOCK want of a lock's holders, on whichever hosts. One per client, which waits for the outcome.
- * Holders here are served at once. Who holds it elsewhere a query finds out (query.h); each of those is a target:
+ * Holders here are served at once. Who holds it elsewhere a query finds out (query.h); each of those is a target (of a
+ * semaphore, each host with all its permits):
  *
  *   target     | means                                       | REVOKE                | FORCEUNLOCK
  *   ASKED      | a letter is on its way, or in its host's    | posted -> DONE        | answered -> DONE; 2 s passed
@@ -34,7 +35,12 @@ enum target_state { TARGET_ASKED, TARGET_WITHDRAWN, TARGET_TAKEN, TARGET_DELETIN
 struct target {
 	enum target_state state;
 	uint64_t letter; /* 0: none */
-	struct bytes id, host, path;
+	struct bytes id, host;
+	int64_t session;
+	size_t child;        /* of the query, while they are asked: the letter names it */
+	struct bytes *paths; /* of a semaphore: all that its host has */
+	size_t path_count, deleting;
+	bool deleted;
 };
 
 struct demand {

@@ -64,6 +64,15 @@ static void write_detail(const struct lock *lock, const struct detail *d, struct
 	record_int(data, "written", detail_wall_ms(b, b->now_ns));
 }
 
+void detail_permits(const struct grant *g, struct bytes *data)
+{
+	const struct lock *leases = g->lock;
+	struct detail d = { g->client, g->mode, g->token, (int64_t)leases->grant_count, g->granted_ns };
+
+	write_detail(leases, &d, data);
+	record_int(data, "client", (int64_t)g->client->id);
+}
+
 void detail_leader(const struct request *r, int64_t token, struct bytes *data)
 {
 	write_detail(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->broker->now_ns }, data);

@@ -21,6 +21,7 @@
 
 struct broker;
 struct claim;
+struct grant;
 struct lock;
 struct request;
 
@@ -30,6 +31,8 @@ void detail_begin(const struct lock *lock, struct bytes *data);
 bool detail_fits(enum kind kind, struct slice data);
 /* Writes what is due about the lock's first grant. Only while connected. */
 void detail_write(struct lock *lock);
+/* The data that tell of permits. */
+void detail_permits(const struct grant *g, struct bytes *data);
 /* The data of who is proclaimed with that token. */
 void detail_leader(const struct request *r, int64_t token, struct bytes *data);
 /* When that is due; INT64_MAX: not at all, as things are. */

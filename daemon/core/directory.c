@@ -81,6 +81,8 @@ void directory_wear(struct lock *lock)
 {
 	lock->directory.worn = true;
 	lock->directory.worn_op = 0; /* what was asked before our last znode went */
+	if (lock->semaphore)
+		lock->directory.czxid = 0; /* its data are not read: the list that came with the join tells */
 }
 
 void directory_renew(struct lock *lock)
@@ -341,6 +343,8 @@ static void examine_worn(struct lock *lock, uint64_t number, const struct event 
 {
 	struct directory *d = &lock->directory;
 
+	if (lock->semaphore && !d->czxid)
+		d->czxid = event->zk_answered.stat.czxid;
 	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
 		renewed(lock);
 	else if (number != d->worn_op)
@@ -468,6 +472,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		examine(first, number, d->state == DIRECTORY_FITS, event);
 	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
 		examine(c, number, true, event);
+	if (lock->flavour == FLAVOUR_LEASES)
+		semaphore_listed(lock, event->zk_answered.count);
 	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);

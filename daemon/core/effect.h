@@ -19,7 +19,7 @@ enum effect_type {
 	EFFECT_ZK_LIST,   /* get_children2 */
 	EFFECT_ZK_GET,
 	EFFECT_ZK_DELETE, /* any version */
-	EFFECT_ZK_SET,    /* any version */
+	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* `conn` has a valid grant from now on, or (not `holds`) none any more; before it is told */
 	EFFECT_LEFTOVER_END, /* end `session`, which an earlier daemon left, then say EVENT_LEFTOVER_OVER */
@@ -40,6 +40,8 @@ struct effect {
 	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER */
 	uint64_t op;        /* ZK_*: comes back in the answer */
 	enum zk_create create; /* ZK_CREATE */
+	bool exact;         /* ZK_SET: only if it is of `version` */
+	int32_t version;
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: not as asked, but because starting again would not help */

@@ -77,17 +77,20 @@ int64_t grant_lease_rest_ns(const struct grant *g)
 	return g->lease.place ? g->lease.due_ns - g->lock->broker->now_ns : INT64_MAX;
 }
 
-void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
+void grant_extend(struct grant *g, int64_t lease_ns)
 {
-	struct broker *b = g->lock->broker;
-
-	assert(!g->lost);
-	g->depth++;
-	b->stats.reentries_total++;
 	if (!lease_ns)
-		heap_unset(&b->timers, &g->lease);
+		heap_unset(&g->lock->broker->timers, &g->lease);
 	else if (lease_ns > grant_lease_rest_ns(g))
 		grant_renew(g, lease_ns);
+}
+
+void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
+{
+	assert(!g->lost);
+	g->depth++;
+	g->lock->broker->stats.reentries_total++;
+	grant_extend(g, lease_ns);
 	if (data.len) {
 		bytes_clear(&g->data);
 		bytes_slice(&g->data, data);

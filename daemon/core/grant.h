@@ -39,6 +39,7 @@ struct grant {
 	int64_t token;
 	int64_t granted_ns;
 	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
+	int64_t told;       /* of permits: leases whose data tell of it (crowd.h) */
 	struct timer lease; /* set: it has one, and this is its end */
 	struct bytes data;  /* what its holder wants to be known; may be empty */
 };
@@ -52,6 +53,8 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	       struct bytes *data);
 /* The client's grant of the lock, lost ones included; NULL. */
 struct grant *grant_find(const struct lock *lock, const struct client *client);
+/* The later end counts, and none at all (0) is later than any. */
+void grant_extend(struct grant *g, int64_t lease_ns);
 /* One level more. */
 void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data);
 /* Its lease ends that long from now. */

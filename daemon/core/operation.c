@@ -58,6 +58,8 @@ static void emit(struct broker *b, enum effect_type type, const struct operation
 	e = effects_add(out, type);
 	e->op = number;
 	e->create = request->create;
+	e->exact = request->exact;
+	e->version = request->version;
 	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
 		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_SEMAPHORE_GET;
 	e->text = path;

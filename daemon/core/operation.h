@@ -78,6 +78,8 @@ struct operation_request {
 	struct operation op; /* kind, lock, claim, flags; the rest is filled in */
 	struct slice path, data;
 	enum zk_create create;
+	bool exact; /* EFFECT_ZK_SET: only of that version */
+	int32_t version;
 };
 
 /* Sends it and returns its number. Only while connected. */

@@ -1,6 +1,7 @@
 #include "core/permits.h"
 
 #include "core/command.h"
+#include "core/deadlock.h"
 #include "core/options.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -14,6 +15,7 @@ static void refuse(struct client *c, const char *why)
 
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
+	struct refusal no = { .code = ERROR_DEADLOCK };
 	struct broker *b = c->broker;
 	struct semaphore *s;
 	const char *why;
@@ -31,6 +33,8 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
 	else if (s->mutex->request_count >= b->conf->limits.requests_per_lock)
 		refuse(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
+		refusal_reply(c, &no);
 	else
 		request_new(s->mutex, c, terms);
 }
@@ -42,12 +46,23 @@ struct grant *permits_find(struct client *c, struct slice name)
 	return s ? grant_find(s->leases, c) : NULL;
 }
 
+/* The reply tells it, and so it is done with. */
+static void reply_lost(struct client *c, struct grant *g, const char *else_told)
+{
+	enum loss loss = g->loss;
+
+	client_lost_told(c, g);
+	client_reply_error(c, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the permits ran out" : else_told);
+}
+
 static bool is_lock_here(const struct client *c, struct slice name)
 {
 	const struct lock *lock = lock_find(c->broker, name, false);
 
 	return lock && !lock->idle;
 }
+
+enum { OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE };
 
 void permits_acquire(const struct request_words *w)
 {
@@ -57,7 +72,7 @@ void permits_acquire(const struct request_words *w)
 	struct grant *g;
 
 	if (!command_valid_name(c, w->argv[1]) ||
-	    !options_parse(w, COMMAND_ACQUIRE, 2, OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT, &o))
+	    !options_parse(w, COMMAND_ACQUIRE, 2, OPTIONS_ACQUIRE, &o))
 		return;
 	if (!(o.given & OPTION_LIMIT) || o.count > o.limit) {
 		client_reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
@@ -70,10 +85,10 @@ void permits_acquire(const struct request_words *w)
 	terms.limit = o.limit;
 	terms.count = o.count;
 	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
+	terms.lease_ns = o.lease_ns;
 	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
-		client_lost_told(c, g);
-		client_reply_error(c, ERROR_LOST, "earlier permits of this semaphore were lost; ask again");
+		reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	} else if (g && g->depth + o.count > o.limit) {
 		client_reply_error(c, ERROR_DEADLOCK, "with the permits it has this client would wait for itself");
 	} else {
@@ -92,8 +107,7 @@ void permits_release(const struct request_words *w)
 		return;
 	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
-		client_lost_told(c, g);
-		client_reply_error(c, ERROR_LOST, "the permits were lost before they were released");
+		reply_lost(c, g, "the permits were lost before they were released");
 		return;
 	}
 	if (!g || g->depth < o.count) {
@@ -113,6 +127,8 @@ void permits_release(const struct request_words *w)
 }
 
 /* ---- the limit ---- */
+
+enum { LIMIT_TRIES = 8 };
 
 static void reply_limit(struct client *c, int64_t limit)
 {
@@ -134,11 +150,6 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 	reply_limit(c, s ? s->limit : 0);
 }
 
-static bool is_operator(const struct client *c)
-{
-	return c->uid == 0 || c->uid == c->broker->conf->uid;
-}
-
 void permits_limit(const struct request_words *w)
 {
 	struct client *c = w->client;
@@ -146,7 +157,7 @@ void permits_limit(const struct request_words *w)
 
 	if (!command_valid_name(c, w->argv[1]) || (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted)))
 		return;
-	if (wanted && !is_operator(c))
+	if (wanted && !client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
 	else if (c->broker->conf->standalone)
 		limit_here(c, w->argv[1], wanted);
@@ -154,9 +165,14 @@ void permits_limit(const struct request_words *w)
 		query_limit(c, w->argv[1], wanted);
 }
 
-static void set_limit(struct query *q)
+/* Of what was read, and nothing else: somebody may have made a lock of that name meanwhile, or set it himself. */
+static void set_limit(struct query *q, int32_t version)
 {
-	struct operation_request r = { .op = { .kind = OPERATION_LIMIT_SET, .query = q->number } };
+	struct operation_request r = {
+		.op = { .kind = OPERATION_LIMIT_SET, .query = q->number },
+		.exact = true,
+		.version = version,
+	};
 	struct bytes data = { 0 };
 
 	semaphore_data(&data, q->limit);
@@ -180,9 +196,13 @@ void permits_limit_answered(struct query *q, const struct operation *op, const s
 			return;
 		}
 		if (q->limit && limit != q->limit) {
-			set_limit(q);
+			set_limit(q, event->zk_answered.stat.version);
 			return;
 		}
+	}
+	if (code == ZK_BADVERSION && ++q->tries < LIMIT_TRIES) {
+		q->state = QUERY_ASKED; /* what is there now is read again */
+		return;
 	}
 	if (code == ZK_OK)
 		reply_limit(c, limit);

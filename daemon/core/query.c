@@ -4,16 +4,22 @@
 #include "core/demand.h"
 #include "core/permits.h"
 #include "core/query_reply.h"
+#include "core/record.h"
 #include "core/semaphore.h"
 #include "core/state.h"
 
+static void free_children(struct query_child *children, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bytes_free(&children[i].name);
+		bytes_free(&children[i].data);
+	}
+	mem_free(children);
+}
+
 static void forget_children(struct query *q)
 {
-	for (size_t i = 0; i < q->count; i++) {
-		bytes_free(&q->children[i].name);
-		bytes_free(&q->children[i].data);
-	}
-	mem_free(q->children);
+	free_children(q->children, q->count);
 	q->children = NULL;
 	q->count = q->sent = q->answered = 0;
 }
@@ -21,6 +27,7 @@ static void forget_children(struct query *q)
 void query_free(struct query *q)
 {
 	forget_children(q);
+	free_children(q->holders, q->holder_count);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
 	TAILQ_REMOVE(&q->client->broker->queries, q, link);
@@ -42,11 +49,16 @@ static void answer(struct query *q)
 	query_free(q);
 }
 
+bool query_is_held(const struct query *q, const struct query_child *lease, size_t place)
+{
+	return !q->permits || place < (size_t)q->permits || record_get(bytes_view(&lease->data), "since").len;
+}
+
 size_t query_entitled(const struct query *q)
 {
 	size_t count = 0;
 
-	if (q->leases)
+	if (q->part == QUERY_LEASES)
 		return q->count;
 	while (count < q->count && q->children[count].mode == MODE_SHARED)
 		count++;
@@ -69,11 +81,18 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 	bytes_free(&path);
 }
 
+struct semaphore *query_semaphore(const struct query *q)
+{
+	return semaphore_find(q->client->broker, bytes_view(&q->name), false);
+}
+
 /* Who holds exclusively here needs no question about others, unless they wait. */
 static bool known_here(const struct query *q)
 {
 	const struct lock *lock;
 
+	if (q->part != QUERY_LOCK)
+		return false;
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
 		return false;
 	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
@@ -109,19 +128,11 @@ void query_lock(struct client *c, enum command command, struct slice name)
 {
 	struct query *q;
 
-	if (command == COMMAND_WHY && semaphore_find(c->broker, name, false)) {
-		client_reply_error(c, ERROR_MISMATCH, "WHY is about locks: HOLDERS and QUEUE tell of a semaphore");
-		return;
-	}
 	q = query_new(c, command);
 	bytes_slice(&q->name, name);
 	q->flavour = flavour_place(c->broker->conf, name, &q->path);
-	if (semaphore_find(c->broker, name, false)) {
-		q->leases = command == COMMAND_HOLDERS;
-		q->mutex = !q->leases;
-		q->flavour = q->leases ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
-		bytes_text(&q->path, q->leases ? "/leases" : "/locks");
-	}
+	if (command != COMMAND_LEADER && query_semaphore(q))
+		q->part = QUERY_LIMIT;
 	begin(q);
 }
 
@@ -183,8 +194,16 @@ static void keep_children(struct query *q, const struct event *event)
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
 	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? query_entitled(q) : q->count;
+	q->crowded = q->part == QUERY_LEASES ? q->permits && q->count > (size_t)q->permits : q->crowded;
 	while (q->count > keep || q->count > QUERY_CHILDREN_MAX)
 		bytes_free(&q->children[--q->count].name);
+}
+
+/* WHY tells how many wait, and QUEUE not who holds. */
+static bool is_counted(const struct query *q)
+{
+	return (q->command == COMMAND_WHY && q->part == QUERY_MUTEX) ||
+	       (q->command == COMMAND_QUEUE && q->part == QUERY_LEASES);
 }
 
 /* Ours need not be read: what is known here is younger. Answers are counted in order. */
@@ -192,6 +211,8 @@ static void read_more(struct query *q)
 {
 	struct broker *b = q->client->broker;
 
+	if (is_counted(q))
+		q->sent = q->answered = q->count;
 	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected) {
 		struct query_child *child = &q->children[q->sent];
 
@@ -205,6 +226,33 @@ static void read_more(struct query *q)
 	}
 }
 
+static void ask_part(struct query *q, enum query_part part)
+{
+	struct slice name = bytes_view(&q->name);
+
+	q->part = part;
+	q->state = QUERY_ASKED;
+	bytes_clear(&q->path);
+	flavour_place(q->client->broker->conf, name, &q->path);
+	if (part == QUERY_LIMIT)
+		return;
+	bytes_text(&q->path, part == QUERY_LEASES ? "/leases" : "/locks");
+	q->flavour = part == QUERY_LEASES ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
+}
+
+/* The part that was asked for is known. False: that is all. */
+static bool go_on(struct query *q)
+{
+	if (q->part != QUERY_LEASES || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
+		return false;
+	q->holders = q->children;
+	q->holder_count = q->count;
+	q->children = NULL;
+	q->count = q->sent = q->answered = 0;
+	ask_part(q, QUERY_MUTEX);
+	return true;
+}
+
 /* False: it is answered, and no more. */
 static bool step(struct query *q)
 {
@@ -213,6 +261,8 @@ static bool step(struct query *q)
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
+		else if (q->part == QUERY_LIMIT)
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NULL);
 		else
 			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
 		break;
@@ -222,6 +272,8 @@ static bool step(struct query *q)
 		read_more(q);
 		if (q->answered < q->count)
 			break;
+		if (go_on(q))
+			return step(q);
 		answer(q);
 		return false;
 	}
@@ -255,13 +307,39 @@ void query_continue(struct broker *b)
 	}
 }
 
+/* A semaphore's directory, and no lock's. */
+static bool shows_semaphore(const struct query *q, const struct event *event)
+{
+	if (q->part != QUERY_LOCK || q->command == COMMAND_LEADER || q->command == COMMAND_HOSTS)
+		return false;
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (slice_eq(event->zk_answered.children[i], SLICE("leases")) ||
+		    slice_eq(event->zk_answered.children[i], SLICE("locks")))
+			return true;
+	return false;
+}
+
+static void limit_answered(struct query *q, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_OK && !semaphore_data_fits(event->zk_answered.data, &q->permits))
+		q->permits = 0;
+	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
+	ask_part(q, QUERY_LEASES);
+}
+
 static void list_answered(struct query *q, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
+	if (shows_semaphore(q, event)) {
+		ask_part(q, QUERY_LIMIT);
+		return;
+	}
 	q->state = QUERY_READING;
 	q->partial = code == ZK_UNKNOWN;
-	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
+	q->refused |= code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
 	keep_children(q, event);
 }
 
@@ -316,6 +394,8 @@ void query_answered(struct broker *b, const struct operation *op, const struct e
 		permits_limit_answered(q, op, event);
 	else if (op->kind == OPERATION_QUERY_LIST)
 		list_answered(q, event);
+	else if (q->state == QUERY_LISTING)
+		limit_answered(q, event);
 	else
 		get_answered(q, event);
 }

@@ -8,6 +8,10 @@
  *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> ASKED
  *
+ * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
+ * are held, and those that tell of a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
+ * wait. A name that this host does not know as one is seen to be one by what its directory holds.
+ *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (detail.h).
  */
@@ -23,6 +27,7 @@
 
 struct broker;
 struct client;
+struct semaphore;
 
 enum {
 	QUERY_CHILDREN_MAX = 1000, /* the others are not told of */
@@ -33,6 +38,7 @@ enum {
 };
 
 enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING };
+enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_LEASES, QUERY_MUTEX };
 
 struct query_child {
 	struct bytes name, data;
@@ -50,9 +56,13 @@ struct query {
 	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS; REVOKE or FORCEUNLOCK: for a demand */
 	enum flavour flavour;
 	struct bytes name, path;
-	bool leases;  /* HOLDERS of a semaphore */
-	bool mutex;   /* QUEUE of one: who is next to get permits */
+	enum query_part part; /* LOCK: it is no semaphore, as far as is known */
+	int64_t permits;      /* of a semaphore: the limit; 0: not known */
+	bool crowded;         /* ... somebody waits for room among its leases */
+	struct query_child *holders; /* ... its leases, once the mutex is asked for */
+	size_t holder_count;
 	int64_t limit; /* LIMIT: to be set; 0: only read */
+	int tries;     /* to set it */
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial; /* ZooKeeper could not be asked */
@@ -68,6 +78,10 @@ void query_hosts(struct client *c);
 void query_continue(struct broker *b);
 /* Without an answer: its client is gone. */
 void query_free(struct query *q);
+/* The part of a semaphore that this host knows; NULL. */
+struct semaphore *query_semaphore(const struct query *q);
+/* Of leases: somebody has that permit; else it waits for room. */
+bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
 /* Answers of QUERY_LIST and QUERY_GET. */

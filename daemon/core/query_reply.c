@@ -2,122 +2,15 @@
 
 #include "core/detail.h"
 #include "core/info.h"
+#include "core/person.h"
 #include "core/query.h"
+#include "core/query_permits.h"
 #include "core/record.h"
-#include "core/semaphore.h"
 #include "core/state.h"
-#include "protocol/number.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
-/* One that holds or waits, here or elsewhere, as it is shown. */
-struct person {
-	struct slice host, name, command, znode;
-	enum mode mode;
-	int64_t client, pid, uid, depth, token;
-	int64_t for_ms; /* it holds or waits; -1: not known */
-	int64_t age_ms; /* of what is said here */
-	int64_t lease_ms; /* that it still has; -1: none, or not known */
-	struct slice data;
-};
-
-static struct slice znode_of(const struct lock *lock)
-{
-	return lock->claim && lock->claim->named ? slice_of(lock->claim->name) : (struct slice){ 0 };
-}
-
-static struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
-{
-	const struct broker *b = lock->broker;
-
-	return (struct person){
-		.host = slice_of(b->conf->host),
-		.name = bytes_view(&c->name),
-		.command = bytes_view(&c->comm),
-		.znode = znode_of(lock),
-		.mode = mode,
-		.client = (int64_t)c->id,
-		.pid = c->pid,
-		.uid = c->uid,
-		.for_ms = (b->now_ns - since_ns) / NS_PER_MS,
-		.lease_ms = -1,
-	};
-}
-
-static int64_t record_number(struct slice data, const char *key, int64_t otherwise)
-{
-	int64_t value;
-
-	return number_parse(record_get(data, key), &value) ? value : otherwise;
-}
-
-/* What a znode's data tell of its holder; the clocks of two hosts may differ. */
-static struct person person_elsewhere(const struct query *q, const struct query_child *child)
-{
-	const struct broker *b = q->client->broker;
-	struct slice data = bytes_view(&child->data);
-	int64_t now_ms = detail_wall_ms(b, b->now_ns);
-	int64_t written = record_number(data, "written", -1), since = record_number(data, "since", -1);
-	struct person p = {
-		.host = record_get(data, "host"),
-		.name = record_get(data, "name"),
-		.command = record_get(data, "command"),
-		.znode = bytes_view(&child->name),
-		.mode = child->mode,
-		.pid = record_number(data, "pid", 0),
-		.uid = record_number(data, "uid", 0),
-		.token = record_number(data, "token", 0),
-		.for_ms = -1,
-		.lease_ms = -1,
-		.data = record_get(data, "data"),
-	};
-
-	if (since >= 0 && written >= since) {
-		p.for_ms = written - since;
-		p.age_ms = now_ms > written ? now_ms - written : 0;
-	}
-	return p;
-}
-
 /* ---- who holds ---- */
-
-static void write_holder(const struct query *q, const struct person *p)
-{
-	struct bytes *out = client_out(q->client);
-
-	resp_map(out, 14, q->client->version);
-	info_text(out, SLICE("host"), p->host);
-	info_int(out, SLICE("client"), p->client);
-	info_text(out, SLICE("name"), p->name);
-	info_int(out, SLICE("pid"), p->pid);
-	info_int(out, SLICE("uid"), p->uid);
-	info_text(out, SLICE("command"), p->command);
-	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
-	info_int(out, SLICE("depth"), p->depth);
-	info_int(out, SLICE("token"), p->token);
-	info_int(out, SLICE("held_ms"), p->for_ms);
-	info_int(out, SLICE("age_ms"), p->age_ms);
-	info_text(out, SLICE("znode"), p->znode);
-	resp_bulk(out, SLICE("lease_ms"));
-	if (p->lease_ms < 0)
-		resp_nil(out, q->client->version);
-	else
-		resp_integer(out, p->lease_ms);
-	info_text(out, SLICE("data"), p->data);
-}
-
-static const struct lock *lock_of(const struct query *q)
-{
-	struct broker *b = q->client->broker;
-	const struct semaphore *s;
-
-	if (!q->leases && !q->mutex)
-		return lock_find(b, bytes_view(&q->name), false);
-	s = semaphore_find(b, bytes_view(&q->name), false);
-	if (!s)
-		return NULL;
-	return q->leases ? s->leases : s->mutex;
-}
 
 static void write_holders(const struct query *q, const struct lock *lock)
 {
@@ -135,34 +28,17 @@ static void write_holders(const struct query *q, const struct lock *lock)
 			p.token = g->token;
 			p.lease_ms = g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
 			p.data = bytes_view(&g->data);
-			write_holder(q, &p);
+			person_write_holder(&p, q->client);
 		}
 	for (size_t i = 0; i < first; i++)
 		if (!q->children[i].ours && !q->children[i].gone) {
 			struct person p = person_elsewhere(q, &q->children[i]);
 
-			write_holder(q, &p);
+			person_write_holder(&p, q->client);
 		}
 }
 
 /* ---- who waits ---- */
-
-static void write_waiter(const struct query *q, const struct person *p, size_t position)
-{
-	struct bytes *out = client_out(q->client);
-
-	resp_map(out, 10, q->client->version);
-	info_text(out, SLICE("host"), p->host);
-	info_int(out, SLICE("client"), p->client);
-	info_text(out, SLICE("name"), p->name);
-	info_int(out, SLICE("pid"), p->pid);
-	info_int(out, SLICE("uid"), p->uid);
-	info_text(out, SLICE("command"), p->command);
-	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
-	info_int(out, SLICE("waited_ms"), p->for_ms);
-	info_int(out, SLICE("position"), (int64_t)position);
-	info_text(out, SLICE("znode"), p->znode);
-}
 
 static void write_requests(const struct query *q, const struct lock *lock, size_t *position)
 {
@@ -172,7 +48,7 @@ static void write_requests(const struct query *q, const struct lock *lock, size_
 		TAILQ_FOREACH(r, &lock->requests, link) {
 			struct person p = person_here(lock, r->client, r->mode, r->asked_ns);
 
-			write_waiter(q, &p, ++*position);
+			person_write_waiter(&p, ++*position, q->client);
 		}
 }
 
@@ -182,7 +58,7 @@ static void write_hosts_waiting(const struct query *q, size_t from, size_t end, 
 		if (!q->children[i].ours && !q->children[i].gone) {
 			struct person p = person_elsewhere(q, &q->children[i]);
 
-			write_waiter(q, &p, ++*position);
+			person_write_waiter(&p, ++*position, q->client);
 		}
 }
 
@@ -223,36 +99,6 @@ static void write_queue(const struct query *q, const struct lock *lock)
 
 /* ---- why ---- */
 
-static void say_holder(struct bytes *text, const struct person *p, bool here)
-{
-	if (here) {
-		bytes_text(text, "held on this host");
-	} else if (p->host.len) {
-		bytes_text(text, "held by host ");
-		bytes_slice(text, p->host);
-	} else {
-		bytes_text(text, "held by other software, as znode ");
-		bytes_slice(text, p->znode);
-	}
-	if (p->pid) {
-		bytes_text(text, ", pid ");
-		bytes_int(text, p->pid);
-		bytes_text(text, " (");
-		bytes_slice(text, p->command);
-		bytes_text(text, ")");
-	}
-	if (p->for_ms >= 0) {
-		bytes_text(text, ", for ");
-		bytes_int(text, p->for_ms);
-		bytes_text(text, " ms");
-	}
-	if (p->age_ms) {
-		bytes_text(text, ", as of ");
-		bytes_int(text, p->age_ms);
-		bytes_text(text, " ms ago");
-	}
-}
-
 /* What keeps this host from granting what it is entitled to, or from finding out. */
 static const char *obstacle(const struct query *q, const struct lock *lock)
 {
@@ -284,11 +130,13 @@ static void say_why(const struct query *q, const struct lock *lock, struct bytes
 	if (g) {
 		struct person p = person_here(lock, g->client, g->mode, g->granted_ns);
 
-		say_holder(text, &p, true);
+		bytes_text(text, "held ");
+		person_say(text, &p);
 	} else if (first && !q->children[0].ours && !q->children[0].gone) {
 		struct person p = person_elsewhere(q, &q->children[0]);
 
-		say_holder(text, &p, false);
+		bytes_text(text, "held ");
+		person_say(text, &p);
 	} else if (keeps) {
 		bytes_text(text, keeps);
 	} else if (lock && lock->request_count) {
@@ -364,7 +212,7 @@ static bool leader_elsewhere(const struct query *q, struct person *ret)
 		return false;
 	*ret = person_elsewhere(q, first);
 	/* Its words are as old as its leadership. */
-	ret->for_ms = detail_wall_ms(b, b->now_ns) - record_number(bytes_view(&first->data), "since", 0);
+	ret->for_ms = detail_wall_ms(b, b->now_ns) - person_number(bytes_view(&first->data), "since", 0);
 	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
 	return true;
 }
@@ -406,10 +254,10 @@ static void write_host(const struct query *q, const struct query_child *child)
 	bytes_hex(&session, (uint64_t)child->owner, 16);
 	resp_map(out, 8, q->client->version);
 	info_text(out, SLICE("host"), bytes_view(&child->name));
-	info_int(out, SLICE("pid"), record_number(data, "pid", 0));
+	info_int(out, SLICE("pid"), person_number(data, "pid", 0));
 	info_text(out, SLICE("version"), record_get(data, "version"));
-	info_int(out, SLICE("started"), record_number(data, "started", 0));
-	info_int(out, SLICE("tick_ms"), record_number(data, "tick_ms", 0));
+	info_int(out, SLICE("started"), person_number(data, "started", 0));
+	info_int(out, SLICE("tick_ms"), person_number(data, "tick_ms", 0));
 	info_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
 	info_text(out, SLICE("session"), bytes_view(&session));
 	info_int(out, SLICE("self"), child->owner == b->session.id);
@@ -464,7 +312,11 @@ void query_reply(struct query *q)
 		reply_hosts(q);
 		return;
 	}
-	lock = lock_of(q);
+	if (q->part != QUERY_LOCK) {
+		query_permits_reply(q);
+		return;
+	}
+	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
 	if (q->command == COMMAND_LEADER) {
 		reply_leader(q, lock);
 		return;

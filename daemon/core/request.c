@@ -84,7 +84,7 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 	if (!lock_may_be(lock, terms->kind))
 		return refuse(ret, ERROR_MISMATCH, "that name is a lock of another kind");
 	/* What blocks nobody, and a try, does not wait. */
-	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms->mode, &ret->sentence)) {
+	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;
 		return false;
 	}

@@ -1,6 +1,7 @@
 #include "core/revoke.h"
 
 #include "core/record.h"
+#include "core/semaphore.h"
 #include "core/state.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
@@ -11,6 +12,13 @@ static const int64_t ASK_EVERY_NS = 1000000000;
 bool revoke_reason_valid(struct slice reason)
 {
 	return reason.len > 0 && reason.len <= REVOKE_REASON_MAX && name_is_text(reason);
+}
+
+struct lock *revoke_subject(struct broker *b, struct slice name)
+{
+	struct semaphore *s = semaphore_find(b, name, false);
+
+	return s ? s->leases : lock_find(b, name, false);
 }
 
 struct revoker revoke_by(const struct client *c)
@@ -35,7 +43,7 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 		count++;
 		if (g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS)
 			continue;
-		if (client_events_full(g->client))
+		if (client_events_full(g->client) || client_seems_deaf(g->client))
 			continue;
 		g->asked_back_ns = lock->broker->now_ns;
 		client_tell_revoke(g->client, g, reason);
@@ -111,12 +119,17 @@ static bool is_for_us(const struct broker *b, struct slice data)
 	return same;
 }
 
-/* Its grants rest on the znode that the letter is about: what was granted since on another is not meant. */
+/*
+ * Its grants rest on the znode that the letter is about: what was granted since on another is not meant. The permits of
+ * a host are alike, and no client's rest on one lease rather than another: all are meant.
+ */
 static struct lock *meant(struct broker *b, struct slice data)
 {
 	struct slice name = record_get(data, "name");
-	struct lock *lock = name_valid(name) ? lock_find(b, name, false) : NULL;
+	struct lock *lock = name_valid(name) ? revoke_subject(b, name) : NULL;
 
+	if (lock && lock->semaphore)
+		return lock;
 	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD ||
 	    !slice_eq(record_get(data, "znode"), slice_of(lock->claim->name)))
 		return NULL;

@@ -134,6 +134,8 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		.path = path,
 		.data = data,
 		.create = ZK_CONTAINER,
+		.exact = true, /* what was read, and not what somebody has made of it since */
+		.version = s->version,
 	};
 
 	operation_send(s->broker, type, &r);
@@ -191,13 +193,14 @@ static void make(struct semaphore *s)
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
 }
 
-static void known(struct semaphore *s, struct slice data)
+static void known(struct semaphore *s, struct slice data, int32_t version)
 {
 	if (!semaphore_data_fits(data, &s->limit)) {
 		fail_all(s, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
 		return;
 	}
 	s->state = SEMAPHORE_KNOWN;
+	s->version = version;
 	if (s->incomplete) {
 		s->incomplete = false;
 		make_part(s, s->mutex);
@@ -212,7 +215,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	s->state = SEMAPHORE_UNKNOWN;
 	switch (event->zk_answered.code) {
 	case ZK_OK:
-		known(s, event->zk_answered.data);
+		known(s, event->zk_answered.data, event->zk_answered.stat.version);
 		break;
 	case ZK_NONODE:
 		make(s);
@@ -395,6 +398,11 @@ void semaphore_counted(struct claim *c, size_t children)
 	s->tries = 0;
 }
 
+void semaphore_listed(struct lock *leases, size_t children)
+{
+	crowd_listed(leases->semaphore, children);
+}
+
 static bool enough(const struct semaphore *s)
 {
 	if (s->broker->conf->standalone)
@@ -407,20 +415,15 @@ static void grant(struct semaphore *s)
 	struct request *r = s->gathering;
 	struct client *client = r->client;
 	struct grant *g = grant_find(s->leases, client);
-	int64_t count = r->count;
 
-	if (g && g->lost) {
-		client_lost_told(client, g);
-		request_fail(r, ERROR_LOST, "earlier permits of this semaphore were lost; ask again");
-		return;
-	}
-	if (g)
-		g->depth += count;
-	else
+	if (g) {
+		g->depth += r->count;
+		grant_extend(g, r->lease_ns);
+	} else {
 		grant_new(s->leases, client, MODE_SHARED, 0, r->lease_ns, &r->data);
-	g = grant_find(s->leases, client);
-	if (g->depth < count)
-		g->depth = count;
+		g = grant_find(s->leases, client);
+		g->depth = r->count;
+	}
 	request_end(r);
 	client_reply_integer(client, g->depth);
 	client_tell_session(client);
@@ -471,6 +474,23 @@ static void lose_deleted(struct semaphore *s)
 		grant_lose(TAILQ_LAST(&s->leases->grants, grant_list), LOSS_DELETED);
 }
 
+/* What they have is void, and was not told in a reply: the answer to what they wait for tells it. */
+static void tell_losses(struct semaphore *s)
+{
+	struct grant *g, *after;
+
+	TAILQ_FOREACH_SAFE(g, &s->leases->lost, link, after) {
+		struct request *r = request_find(s->mutex, g->client);
+		enum loss loss = g->loss;
+
+		if (!r)
+			continue;
+		client_lost_told(g->client, g);
+		request_fail(r, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the permits ran out" :
+					    "earlier permits of this semaphore were lost; ask again");
+	}
+}
+
 /* Of the one that waits, where; and of those that are held for long. */
 static void watch(struct semaphore *s)
 {
@@ -484,13 +504,14 @@ static void watch(struct semaphore *s)
 	TAILQ_FOREACH(c, &leases->permits, link) {
 		int64_t due = c->granted_ns + WATCH_AFTER_NS;
 
-		if (c->state != CLAIM_HELD || c->own_watch || leases->directory.watch != DIRECTORY_WATCH_NONE)
+		if (c->state != CLAIM_HELD || c->own_watch)
 			continue;
 		if (due <= s->broker->now_ns)
 			claim_watch_own(c);
 		else
 			heap_set_by(&s->broker->timers, &leases->timer, due);
 	}
+	crowd_continue(s);
 }
 
 void semaphore_settle(struct semaphore *s)
@@ -501,6 +522,7 @@ void semaphore_settle(struct semaphore *s)
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
 	if (!s->broker->conf->standalone)
 		lose_deleted(s);
+	tell_losses(s);
 	if (s->gathering && enough(s))
 		grant(s);
 	if (s->broker->conf->standalone)

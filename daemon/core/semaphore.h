@@ -19,6 +19,7 @@
  *   3  more permits than clients have and the one that gathers wants: they leave, those that only wait first;
  *      fewer: they join
  *   4  fewer HELD than clients have: somebody deleted one; who was granted last has lost its permits
+ *   5  who waits for more and loses what it has is told so: by the answer to that
  *
  *   state   | the data of <name>                                | left by
  *   UNKNOWN | not read, or changed since                        | wanted -> ASKED
@@ -34,6 +35,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "core/crowd.h"
 #include "core/event.h"
 #include "protocol/bytes.h"
 
@@ -56,7 +58,9 @@ struct semaphore {
 	bool incomplete;        /* its directories are to be made */
 	int tries;              /* to make them, without having got a permit */
 	int64_t limit;          /* 0: nobody has said yet */
+	int32_t version;        /* KNOWN: of the data */
 	struct request *gathering;
+	struct crowd crowd;
 	struct bytes path;
 };
 
@@ -77,7 +81,8 @@ void semaphore_ask(struct semaphore *s);
 /* A request ends, for whatever reason. */
 void semaphore_request_ends(struct semaphore *s, const struct request *r);
 void semaphore_suspended(struct semaphore *s);
-/* A lease stands, and so many children beside it. */
+/* The leases were listed: so many there are. A lease stands among them. */
+void semaphore_listed(struct lock *leases, size_t children);
 void semaphore_counted(struct claim *c, size_t children);
 /* One of its directories is gone. */
 void semaphore_vanished(struct semaphore *s);

@@ -1,4 +1,4 @@
-/* The broker's state: what the parts of the core share. Nothing outside the core includes it. */
+/* The broker's state: what the parts of the core share. Nothing outside the core includes it, but tests/anything. */
 #pragma once
 
 #include "base/heap.h"

@@ -126,7 +126,7 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_ZK_DELETE:
 		return zoo_adelete(zh, path, -1, deleted, op);
 	case EFFECT_ZK_SET:
-		return zoo_aset(zh, path, data.data, (int)data.len, -1, was_set, op);
+		return zoo_aset(zh, path, data.data, (int)data.len, e->exact ? e->version : -1, was_set, op);
 	case EFFECT_REPLY:
 	case EFFECT_PUSH:
 	case EFFECT_CLOSE:

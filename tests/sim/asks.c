@@ -67,10 +67,20 @@ static int64_t lease_choose(struct world *w)
 	return rng_percent(&w->rng, 70) ? rng_between(&w->rng, 1, 80) : rng_between(&w->rng, 80, w->timeout / MS);
 }
 
-/* Between hosts nobody sees a deadlock. */
+/*
+ * Between hosts nobody sees a deadlock, and a foreign contender is another host: a reader waits for the readers of its own
+ * host when a writer elsewhere is between them.
+ */
 bool ask_is_watched(const struct host *h)
 {
-	return h->conf.deadlock_detection && (h->conf.standalone || h->w->host_count == 1);
+	return h->conf.deadlock_detection &&
+	       (h->conf.standalone ||
+		(h->w->host_count == 1 && !h->w->foreign_count && !h->w->mix->foreign_every_ms));
+}
+
+static bool may_deadlock(const struct caller *c, int lock)
+{
+	return !ask_is_watched(c->host) && (c->sent || c->permits.count || lock <= highest_held(c));
 }
 
 /* Where a deadlock could stay, locks are waited for without a limit in one order only. */
@@ -87,7 +97,7 @@ static struct ask lock_ask(struct caller *c)
 		a.wait_ms = rng_between(&w->rng, 1, 300);
 	else if (roll < 6)
 		a.wait_ms = rng_between(&w->rng, 300, w->timeout / MS);
-	if (a.wait_ms < 0 && !ask_is_watched(c->host) && (c->sent || a.lock <= highest_held(c)))
+	if (a.wait_ms < 0 && may_deadlock(c, a.lock))
 		a.wait_ms = rng_between(&w->rng, 1, 2000);
 	if (w->plain)
 		return a;
@@ -205,7 +215,7 @@ struct ask ask_choose(struct caller *c)
 
 	if (c->auditor)
 		return auditor_ask(c);
-	if (c->permitted)
+	if (permits_turn(c))
 		return permits_ask(c);
 	if (c->host->w->quiet)
 		return quiet_ask(c);
@@ -261,7 +271,7 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	const struct world *w = c->host->w;
 	size_t n = 0;
 
-	if (c->permitted)
+	if (a->permits)
 		return permits_words(c, a, words, buffer);
 	if (w->election[a->lock] && !a->several && (is_request(a->command) || a->command == COMMAND_UNLOCK))
 		return elections_words(c, a, words, buffer);

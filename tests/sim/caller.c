@@ -60,8 +60,7 @@ void caller_let_go(struct caller *c)
 		c->host->wanted_at[i] = c->host->moved_at[i] = c->host->w->sched.now;
 	memset(c->holding, 0, sizeof(c->holding));
 	memset(c->watching, 0, sizeof(c->watching));
-	c->permits = 0;
-	c->permits_lost = false;
+	c->permits = (struct permits){ 0 };
 	forget_waits(c);
 }
 
@@ -128,6 +127,8 @@ static void caller_ask(struct caller *c, const struct ask *a)
 	c->current.protocol = c->protocol;
 	c->asking = true;
 	c->host->w->stats->requests++;
+	if (a->command == COMMAND_CLIENT && a->owner < 0)
+		c->host->clients[a->target].unblocked_at = c->host->w->sched.now;
 	e.asked.argv = words;
 	e.asked.argc = ask_words(c, a, words, buffer);
 	host_handle(c->host, &e);
@@ -219,8 +220,7 @@ void caller_close(struct caller *c)
 {
 	/* What it holds may be given to others from now on. */
 	memset(c->holding, 0, sizeof(c->holding));
-	c->permits = 0;
-	c->permits_lost = false;
+	c->permits = (struct permits){ 0 };
 	forget_waits(c);
 	adapter_close(c);
 }
@@ -244,7 +244,7 @@ void caller_replied(struct caller *c, struct slice reply)
 			   (int)reply.len, reply.data);
 	c->asking = false;
 	c->sent--;
-	if (c->permitted)
+	if (a.permits)
 		permits_answered(c, &a, reply);
 	else
 		ask_answered(c, &a, reply);
@@ -266,7 +266,7 @@ static bool holds_any(const struct caller *c)
 	for (i = 0; i < LOCKS_MAX; i++)
 		if (c->holding[i].held)
 			return true;
-	return c->permits > 0;
+	return c->permits.count > 0;
 }
 
 static bool waits_any(const struct caller *c)

@@ -285,7 +285,7 @@ static void void_grants(struct host *h)
 	int i, lock;
 
 	for (i = 0; i < h->client_count; i++) {
-		h->clients[i].permits_lost = h->clients[i].permits > 0;
+		permits_void(&h->clients[i]);
 		for (lock = 0; lock < LOCKS_MAX; lock++)
 			if (h->clients[i].holding[lock].held)
 				h->clients[i].holding[lock].lost = true;
@@ -297,7 +297,8 @@ static void end_due(struct host *h)
 {
 	int i, lock;
 
-	for (i = 0; i < h->client_count; i++)
+	for (i = 0; i < h->client_count; i++) {
+		permits_end_due(&h->clients[i]);
 		for (lock = 0; lock < LOCKS_MAX; lock++) {
 			struct holding *g = &h->clients[i].holding[lock];
 			struct wait *wait = &h->clients[i].wait[lock];
@@ -307,6 +308,7 @@ static void end_due(struct host *h)
 			if (wait->on && !wait->over_at && wait->ask.asked_at + wait->ask.wait_ms * MS <= h->w->sched.now)
 				wait->over_at = h->w->sched.now;
 		}
+	}
 }
 
 static void check_session(struct host *h, const struct event *e)
@@ -335,7 +337,8 @@ static void check_told(struct host *h)
 	int i, lock;
 	bool any = false;
 
-	for (i = 0; i < h->client_count; i++)
+	for (i = 0; i < h->client_count; i++) {
+		any = any || permits_valid(&h->clients[i]);
 		for (lock = 0; lock < h->w->lock_count; lock++) {
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
@@ -350,6 +353,7 @@ static void check_told(struct host *h)
 			if (g->held && !g->lost && !ask_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
 				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
+	}
 	if (any && !h->conf.standalone && broker_deadline(h->broker) > broker_safe_until(h->broker))
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
 }
@@ -384,6 +388,8 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	for (int i = 0; i < h->client_count; i++)
+		permits_check_told(&h->clients[i]);
 	check_waits(h);
 	readers_check_together(h);
 	deadlock_check(h);

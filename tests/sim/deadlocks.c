@@ -6,6 +6,13 @@
 
 enum { NODES = CLIENTS_MAX + 1 };
 
+/* Of the waits of a host: those that can never end, as far as is known. */
+struct ties {
+	const struct host *h;
+	bool certain;
+	const struct ask *ask[NODES]; /* NULL: it does not wait, or can go on */
+};
+
 struct graph {
 	bool edge[NODES][NODES];
 };
@@ -17,7 +24,7 @@ static const struct ask *blocking(const struct caller *c)
 
 	if (c->state != CLIENT_ON || !c->asking || c->half_closed || a->wait_ms == 0)
 		return NULL;
-	if (a->command != COMMAND_LOCK && a->command != COMMAND_MLOCK)
+	if (a->command != COMMAND_LOCK && a->command != COMMAND_MLOCK && a->command != COMMAND_ACQUIRE)
 		return NULL;
 	return a->wait_ms < 0 || a->asked_at + a->wait_ms * MS > c->host->w->sched.now ? a : NULL;
 }
@@ -106,7 +113,7 @@ static void fill(struct graph *g, const struct host *h, bool certain)
 		const struct ask *a = blocking(&h->clients[i]);
 		struct ask one = a ? *a : (struct ask){ 0 };
 
-		if (a && (!certain || !a->several || is_for_one(&h->clients[i], &one)))
+		if (a && !a->permits && (!certain || !a->several || is_for_one(&h->clients[i], &one)))
 			add_edges(g, &h->clients[i], &one, certain);
 	}
 }
@@ -121,19 +128,130 @@ static void close_over(struct graph *g, const struct host *h)
 				g->edge[i][j] = g->edge[i][j] || (g->edge[i][k] && g->edge[k][j]);
 }
 
+/* ---- permits: who waits for some goes on as soon as enough are given back, by whomever ---- */
+
+static bool one_owner_tied(const struct ties *t, const struct caller *c)
+{
+	int i;
+
+	for (i = 0; i < t->h->client_count; i++)
+		if (t->ask[i] && one_owner(c, &t->h->clients[i]))
+			return true;
+	return false;
+}
+
+/* By another wait its owner may be tied, when it has got them. */
+static bool waits_for_permits(const struct ties *t, const struct caller *c)
+{
+	return c->asking && c->current.command == COMMAND_ACQUIRE && (!t->certain || blocking(c));
+}
+
+static bool permits_tied(const struct ties *t, const struct ask *a)
+{
+	int64_t left = t->certain ? t->h->w->permits_most : a->limit;
+	int i;
+
+	for (i = 0; i < t->h->client_count; i++) {
+		const struct caller *o = &t->h->clients[i];
+
+		if (t->ask[i] && t->ask[i]->command == COMMAND_ACQUIRE && t->ask[i]->order < a->order)
+			return true;
+		if (waits_for_permits(t, o) && o->current.order < a->order && one_owner_tied(t, o))
+			left -= o->current.token;
+		if (t->certain ? permits_valid(o) : o->permits.count > 0)
+			left -= one_owner_tied(t, o) ? o->permits.count : 0;
+	}
+	return left < a->token;
+}
+
+static bool locks_tied(const struct ties *t, const struct caller *c, const struct ask *a)
+{
+	int i;
+
+	for (i = 0; i < t->h->client_count; i++)
+		if (&t->h->clients[i] != c && waits_for(a, &t->h->clients[i], t->certain) && one_owner_tied(t, &t->h->clients[i]))
+			return true;
+	return false;
+}
+
+static bool is_tied(const struct ties *t, const struct caller *c, const struct ask *a)
+{
+	struct ask one = *a;
+
+	if (a->command == COMMAND_ACQUIRE)
+		return permits_tied(t, a);
+	if (!a->several)
+		return locks_tied(t, c, a);
+	if (t->certain)
+		return is_for_one(c, &one) && locks_tied(t, c, &one);
+	one.order = UINT64_MAX;
+	for (one.lock = 0; one.lock < c->host->w->lock_count; one.lock++)
+		if (a->several & 1U << one.lock && locks_tied(t, c, &one))
+			return true;
+	return false;
+}
+
+static void untie(struct ties *t)
+{
+	bool again = true;
+	int i;
+
+	while (again) {
+		again = false;
+		for (i = 0; i < t->h->client_count; i++)
+			if (t->ask[i] && !is_tied(t, &t->h->clients[i], t->ask[i])) {
+				t->ask[i] = NULL;
+				again = true;
+			}
+	}
+}
+
+static struct ties ties_of(const struct host *h, bool certain)
+{
+	struct ties t = { .h = h, .certain = certain };
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		t.ask[i] = blocking(&h->clients[i]);
+	return t;
+}
+
+static bool may_be_tied(const struct caller *c, const struct ask *a)
+{
+	struct ties t = ties_of(c->host, false);
+
+	t.ask[c->conn] = a;
+	untie(&t);
+	return t.ask[c->conn];
+}
+
+static void check_ties(struct host *h)
+{
+	struct ties t = ties_of(h, true);
+	int i;
+
+	untie(&t);
+	for (i = 0; i < h->client_count; i++)
+		if (t.ask[i])
+			world_fail(h->w, t.ask[i]->lock, "host %d: client %d waits, and can never be served", h->index, i);
+}
+
 void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct host *h = c->host;
 	struct graph g = { 0 };
+	bool tied;
 
 	h->w->stats->deadlocks++;
 	c->asking = a->command == COMMAND_MLOCK; /* others wait for what it has taken */
 	fill(&g, h, false);
-	add_edges(&g, c, a, false);
+	if (!a->permits)
+		add_edges(&g, c, a, false);
 	close_over(&g, h);
+	tied = g.edge[c->conn][c->conn] || may_be_tied(c, a);
 	c->asking = false;
 	/* That it half-closes may not be known to its host yet: then its wait is no try. */
-	if (g.edge[c->conn][c->conn] && h->conf.deadlock_detection && a->wait_ms != 0)
+	if (tied && h->conf.deadlock_detection && a->wait_ms != 0)
 		return;
 	world_fail(h->w, a->lock, "host %d client %u: nobody waits in a circle: %.*s", h->index, c->conn,
 		   (int)reply.len, reply.data);
@@ -154,11 +272,14 @@ void deadlock_check(struct host *h)
 		if (g.edge[i][i])
 			world_fail(h->w, h->clients[i].current.lock, "host %d: client %d waits for itself", h->index,
 				   i);
+	/* Who asked with another limit than its host knew may wait for what nobody saw. */
+	if (h->w->permits_limit && !h->w->limits_asked)
+		check_ties(h);
 }
 
 void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	bool may_hold = false, holds = false, done = slice_eq(reply, SLICE("+OK\r\n"));
+	bool may_hold = c->permits.count, holds = permits_valid(c), done = slice_eq(reply, SLICE("+OK\r\n"));
 	int i;
 
 	for (i = 0; i < LOCKS_MAX; i++) {

@@ -33,7 +33,7 @@ struct ask elections_turn(struct caller *c, struct ask a)
 {
 	struct watching *o = &c->watching[a.lock];
 
-	if (!c->host->w->election[a.lock] || a.several)
+	if (!c->host->w->election[a.lock] || a.several || a.permits)
 		return a;
 	a.shared = false;
 	switch ((int)a.command) {

@@ -78,6 +78,8 @@ struct txn {
 	int origin;                   /* the server that owes the answer, -1: none */
 	uint64_t op;
 	enum effect_type request;
+	bool exact;                   /* a set: only of that version */
+	int32_t version;
 	struct znode *node;
 	struct zdata *data;
 	struct zsession *session;

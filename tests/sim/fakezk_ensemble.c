@@ -101,7 +101,8 @@ static void leads(struct fakezk *z, int leader)
 static void leader_write(struct fakezk *z, struct zserver *from, struct message *m)
 {
 	struct zconn *c = m->subject;
-	struct txn t = { .origin = from->index, .op = m->op, .request = m->request, .session = c->session, .conn = c };
+	struct txn t = { .origin = from->index, .op = m->op, .request = m->request, .session = c->session, .conn = c,
+			 .exact = m->exact, .version = m->version };
 
 	if (m->request == EFFECT_ZK_OPEN) {
 		t.type = TXN_OPEN;

@@ -327,6 +327,8 @@ void zhandle_send(struct zhandle *h, const struct effect *e, struct slice path, 
 	m->request = e->type;
 	m->create = e->create;
 	m->watch = e->watch;
+	m->exact = e->exact;
+	m->version = e->version;
 	message_text(m, path, data);
 	packet_push(h, m);
 }

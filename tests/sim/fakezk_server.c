@@ -295,6 +295,8 @@ static void received_request(struct zconn *c, struct message *m)
 		forward->op = m->op;
 		forward->request = m->request;
 		forward->create = m->create;
+		forward->exact = m->exact;
+		forward->version = m->version;
 		message_text(forward, message_path(m), message_data(m));
 		m->next = NULL;
 		*c->pending_tail = m;

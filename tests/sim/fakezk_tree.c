@@ -299,6 +299,8 @@ enum zk_code fakezk_write(struct fakezk *z, struct txn t, struct slice path, str
 		return ZK_OK;
 	}
 	assert(t.request == EFFECT_ZK_SET);
+	if (t.exact && n->view[FAKEZK_TRUTH].version != t.version)
+		return write_fail(z, t, ZK_BADVERSION);
 	t.type = TXN_SET;
 	t.zxid = zxid_next(z);
 	t.node = n;

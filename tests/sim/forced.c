@@ -61,7 +61,8 @@ static bool asks_for_force(const struct host *h, int lock, int64_t since)
 	for (i = 0; i < h->client_count; i++) {
 		const struct caller *c = &h->clients[i];
 
-		if (c->asking && c->current.command == COMMAND_FORCEUNLOCK && c->current.lock == lock &&
+		if (c->asking && c->current.command == COMMAND_FORCEUNLOCK &&
+		    (lock < 0 ? c->current.permits : c->current.lock == lock && !c->current.permits) &&
 		    c->current.asked_at <= since)
 			return true;
 	}
@@ -112,7 +113,10 @@ void check_logged(struct host *h, struct slice text)
 	const char *comma = memchr(text.data, ',', text.len);
 	int i;
 
-	if (begins(text, "lock ") && end)
+	if (begins(text, "lock sem taken by force")) {
+		check_letter(h, -1, text);
+		permits_forced(h, text);
+	} else if (begins(text, "lock ") && end)
 		for (i = 0; i < h->w->lock_count; i++) {
 			if (slice_eq((struct slice){ text.data + 5, (size_t)(end - text.data - 5) }, slice_of(h->w->lock_name[i])))
 				check_forced(h, i, text);

@@ -95,7 +95,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_REPLY:
 	case EFFECT_PUSH:
 	case EFFECT_CLOSE:
-		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going)
+		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going && e->type != EFFECT_CLOSE)
 			break;
 		if (e->conn >= (uint32_t)h->client_count || h->clients[e->conn].state == CLIENT_OFF)
 			world_fail(w, -1, "host %d: an effect names connection %u, which is not there", h->index, e->conn);
@@ -177,7 +177,7 @@ void host_start(struct host *h)
 	saved_begin(h);
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
-	h->stopping = false;
+	h->stopping = h->permits_vague = false;
 	h->timer_at = INT64_MAX;
 	h->timer_life++;
 	h->life++;

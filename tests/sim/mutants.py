@@ -31,7 +31,25 @@ PURE = ["daemon/base/map.c", "daemon/base/heap.c"]
 def sources():
     core = sorted(glob.glob("daemon/core/*.c"))
     sim = sorted(f for f in glob.glob("tests/sim/*.c") if not os.path.basename(f).startswith("test_"))
-    return core + sim + PURE + sorted(glob.glob("protocol/*.c"))
+    return core + sim + sorted(glob.glob("tests/anything/*.c")) + PURE + sorted(glob.glob("protocol/*.c"))
+
+
+# The programs that look for mutants, by the name of the mix that asks for it.
+ANYTHING = "anything"
+FAKEZK = ["tests/sim/sched.c"] + sorted(glob.glob(os.path.join(ROOT, "tests/sim/fakezk_*.c")))
+
+
+def parts_of(program, where, objects):
+    """Of all objects those that the program is linked from."""
+    fakezk = {object_of(where, os.path.relpath(f, ROOT) if os.path.isabs(f) else f) for f in FAKEZK}
+
+    def fits(o):
+        name = os.path.basename(o)
+        if program == ANYTHING:
+            return o in fakezk or not name.startswith("tests_sim_")
+        return not name.startswith("tests_anything_")
+
+    return [o for o in objects if fits(o)]
 
 
 def object_of(where, source):
@@ -83,7 +101,7 @@ class Result:
 
 
 def judge(result, output):
-    seed = re.search(r"(?:SEED=)(\d+)", output)
+    seed = re.search(r"(?:SEED=|anything --seed )(\d+)", output)
     if seed:
         result.killed_by = int(seed.group(1))
         reason = re.search(r"failed at [^\n]*:\n  ([^\n]*)", output)
@@ -98,13 +116,14 @@ def run_mutant(args, where, base, mutant, budget):
     share = budget.share() if budget.limited else 0
     mutated = os.path.join(where, re.sub(r"\W+", "_", name))
     began = time.monotonic()
-    objects, made = list(base), [mutated]
+    program = ANYTHING if mix[:1] == [ANYTHING] else "sim"
+    objects, made = parts_of(program, where, base), [mutated]
     for number, (file, text) in enumerate(mutate(name, changes).items()):
         made.append(f"{mutated}{number}.o")
         compile_one(args.cc, file, made[-1], text)
         objects[objects.index(object_of(where, file))] = made[-1]
     subprocess.run(args.cc.split() + ["-o", mutated] + objects, check=True)
-    command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix else [])
+    command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix and program == "sim" else [])
     if share:
         command += ["--seconds", f"{share:.2f}"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -149,7 +168,8 @@ def main():
         base = [object_of(where, s) for s in sources()]
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             list(pool.map(lambda s: compile_one(args.cc, s, object_of(where, s)), sources()))
-            subprocess.run(args.cc.split() + ["-o", os.path.join(where, "plain")] + base, check=True)
+            subprocess.run(args.cc.split() + ["-o", os.path.join(where, "plain")] +
+                           parts_of("sim", where, base), check=True)
             budget = Budget(args.seconds - (time.monotonic() - began) if args.seconds else 0, args.jobs, len(mutants))
             if budget.limited:
                 mutants.sort(key=lambda m: m[2])

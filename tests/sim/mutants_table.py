@@ -1,5 +1,7 @@
 """The rules that look superfluous, and the core without each: (name, [(file, old, new), ...], seeds[, mix]).
 
+The mix "anything" is no weather: it is looked for by tests/anything instead.
+
 The bound of seeds is what it may take the simulator to notice, with room to spare. What the leader is known to have
 seen (session.h) makes the other rules about time a second line of defence, and so does the list in a long wait for
 lost wake-ups: those mutants break both.
@@ -12,6 +14,7 @@ SESSION = "daemon/core/session.c"
 ANNOUNCE = "daemon/core/announce.c"
 OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
+LOCK = "daemon/core/lock.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
 LEFTOVER = "daemon/core/leftover.c"
@@ -19,6 +22,7 @@ CLIENT = "daemon/core/client.c"
 FLAVOUR = "daemon/core/flavour.c"
 MULTI = "daemon/core/multi.c"
 DEADLOCK = "daemon/core/deadlock.c"
+KNOT = "daemon/core/knot.c"
 OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
@@ -270,7 +274,7 @@ MUTANTS = [
     ("a re-entry shortens the lease", [
         (GRANT, "\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
     ("a re-entry without a lease keeps that of before", [
-        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&b->timers, &g->lease);\n\telse if (lease_ns >",
+        (GRANT, "\tif (!lease_ns)\n\t\theap_unset(&g->lock->broker->timers, &g->lease);\n\telse if (lease_ns >",
          "\tif (lease_ns >")], 100),
     ("RENEW answers and does nothing", [
         (COMMAND, "\tgrant_renew(g, lease_ns);\n", "")], 100),
@@ -346,7 +350,7 @@ MUTANTS = [
         ("daemon/core/redis.c", "\t\trequest_time_out(other->request);\n",
          "\t\trequest_end(other->request);\n\t\tclient_reply_nil(other);\n\t\tother->multi = NULL;\n")], 1000),
     ("a LOCK that closes a cycle waits", [
-        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300),
+        (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300),
     ("a try is refused for a cycle", [
         (REQUEST, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
     ("detection that is turned off goes on", [
@@ -395,6 +399,27 @@ MUTANTS = [
     ("a semaphore whose data changed is not read again", [
         (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))",
          "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex))")], 300, "permits"),
+    ("more permits leave the lease as it is", [
+        (SEMAPHORE, "\t\tgrant_extend(g, r->lease_ns);\n", "")], 300, "calm permits"),
+    ("who waits for more is not told that it has lost what it had", [
+        (SEMAPHORE, "\ttell_losses(s);\n\tif (s->gathering", "\tif (s->gathering")], 300, "calm permits"),
+    ("who is before it in line for permits keeps it waiting", [
+        (DEADLOCK, "\t\treturn s->knot && expand_permits(s, at, r);\n", "")], 3000, "calm permits"),
+    ("whoever has permits is waited for", [
+        (KNOT, "\treturn left < w->count;", "\treturn left < s->limit;")], 1000, "permits standalone"),
+    ("nobody is waited for in line for permits", [
+        (KNOT, "\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n\t\tif (owner_tied(k, r->client)) /*", "\t\tif (false) /*")], 3000, "permits standalone"),
+    ("no deadlock through permits is seen", [
+        (DEADLOCK, "\tif (!s->permits || s->cut)\n", "\tif (true)\n")], 1000, "permits standalone"),
+    ("an ACQUIRE looks for no deadlock", [
+        ("daemon/core/permits.c", "terms->wait_ns != 0 && deadlock_closes(", "false && deadlock_closes(")], 1000,
+     "permits standalone"),
+    ("a semaphore's queue near its last numbers is joined again and again", [
+        (DIRECTORY, "\tif (lock->semaphore && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
+     "near the wrap"),
+    ("permits taken by force are only asked for", [
+        (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
+     300, "calm permits"),
     ("AUDIT does not look into semaphores", [
         (AUDIT, "\t\tadd_parts(a, znode);\n", "")], 300, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
@@ -449,4 +474,19 @@ MUTANTS = [
     ("a claim's list is not made again while the directory is read for an observer", [
         (DIRECTORY, "(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
          "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
+    ("a client that is gone stays among those to be closed", [
+        (CLIENT, "\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&b->closing, c, closing_link);\n", "")], 2000, "anything"),
+    ("who is closed by what another lets go of is closed with the next event", [
+        (BROKER, "while (!TAILQ_EMPTY(&b->closing));", "while (false);")], 300, "anything"),
+    ("a name that changes its kind is thought to be what it was", [
+        (LOCK, "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
+    ("an election that turns out to be none is observed", [
+        (DIRECTORY, "\trequest_fail_all(lock, code, sentence);\n\tobserve_fail_all(lock, code, sentence);",
+         "\trequest_fail_all(lock, code, sentence);")], 300, "anything"),
+    ("an MLOCK that ends keeps what it took, whatever is asked", [
+        (MULTI, "\tlet_go(m);\n\tmulti_free(m);\n", "\tmulti_free(m);\n")], 300, "anything"),
+    ("a LOCK that closes a circle waits, whatever is asked", [
+        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300, "anything"),
+    ("a leader's data are not waited for by observers of another host", [
+        (OBSERVE, "\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
 ]

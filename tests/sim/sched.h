@@ -20,7 +20,8 @@ struct message {
 	enum effect_type request;
 	enum zk_create create;
 	enum zk_code code;
-	bool watch, answered;
+	bool watch, answered, exact;
+	int32_t version;
 	uint64_t op;
 	int64_t zxid;
 	void *subject;        /* what it is about: a connection, a session */

@@ -143,7 +143,8 @@ static void told(struct caller *c, struct slice text, bool pushed)
 
 	if (t.count == 0)
 		return;
-	if (slice_eq(t.item[0], SLICE("lost")) && permits_told_lost(c, t.item[1]))
+	if (slice_eq(t.item[0], SLICE("lost")) && t.count == 4 &&
+	    permits_told_lost(c, t.item[1], t.item[3], pushed))
 		return;
 	names = slice_eq(t.item[0], SLICE("lost")) || slice_eq(t.item[0], SLICE("granted")) ||
 		slice_eq(t.item[0], SLICE("timeout")) || slice_eq(t.item[0], SLICE("failed"));

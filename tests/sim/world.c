@@ -225,8 +225,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->host_count = (int)rng_between(&w->rng, 1, w->mix->hosts_max ? w->mix->hosts_max : HOSTS_MAX);
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
-	if (w->mix->permits)
-		permits_init(w);
+	permits_init(w);
 }
 
 static void run_for(struct world *w, int64_t ns)
@@ -246,7 +245,7 @@ static bool clients_finished(const struct world *w)
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			const struct caller *c = &w->hosts[h].clients[i];
 
-			if (!c->done || c->sent || c->permits)
+			if (!c->done || c->sent || c->permits.count)
 				return false;
 			for (lock = 0; lock < LOCKS_MAX; lock++)
 				if (c->holding[lock].held || c->wait[lock].on)

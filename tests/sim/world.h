@@ -52,7 +52,7 @@ struct mix {
 	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
-	bool permits;                   /* half of the clients share a semaphore */
+	bool permits;                   /* half of the clients ask for nothing but permits */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -63,7 +63,9 @@ struct ask {
 	bool shared;
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
-	int64_t token;     /* 0: none given; of ACQUIRE and RELEASE: how many permits */
+	int64_t token;     /* 0: none given; of permits: how many */
+	bool permits;      /* about the semaphore */
+	int64_t limit;     /* of ACQUIRE; of LIMIT: to be set, 0: asked for */
 	unsigned int several; /* MLOCK, MUNLOCK: a bit for each lock; `target`: named backwards */
 	int owner;         /* of CLIENT SETINFO; 0: none; below 0: it is CLIENT UNBLOCK */
 	uint64_t order;    /* of being handed to the broker */
@@ -81,6 +83,14 @@ struct holding {
 	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
 	int64_t lease_until; /* INT64_MAX: none */
+};
+
+/* What a client has of the semaphore. */
+struct permits {
+	int64_t count;
+	int64_t lease_until;     /* INT64_MAX: none */
+	bool lost;               /* they are void, and that was not told in a reply or an event that it read */
+	bool pushed, by_lease;   /* the loss was pushed; is that of a lease */
 };
 
 /* A wait by ENQUEUE as the model sees it. */
@@ -126,8 +136,8 @@ struct caller {
 	int owner;               /* as it was told to the broker; 0: none */
 	bool auditor;            /* it asks AUDIT and nothing else */
 	bool permitted;          /* it asks for permits and nothing else */
-	int64_t permits;         /* it has of the semaphore */
-	bool permits_lost;       /* they are void, and that was not told yet */
+	struct permits permits;
+	int64_t unblocked_at;    /* somebody asked for the end of its wait */
 	bool done;               /* was granted once more after the faults had stopped */
 	struct pipe socket;
 	struct holding holding[LOCKS_MAX];
@@ -228,7 +238,10 @@ struct world {
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
 	struct guest guest;
-	int64_t permits_limit;   /* of the semaphore */
+	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
+	int64_t permits_most;    /* ... and the largest that an operator may have set */
+	bool limits_asked;       /* one has tried */
+	uint64_t permit_forces;  /* times FORCEUNLOCK of it was asked for */
 	bool plain;              /* no leases, no queued waits */
 	bool owners;             /* clients often say whose they are */
 	bool quiet;              /* faults have stopped; clients finish */
@@ -366,13 +379,23 @@ const struct znode *check_ahead_of(const struct znode *n);
 
 /* permits.c: a semaphore, and those who share it */
 void permits_init(struct world *w);
+/* Something about it, instead of something about a lock. */
+bool permits_turn(struct caller *c);
+/* What is void without being told: with the session; with its lease. */
+void permits_void(struct caller *c);
+void permits_end_due(struct caller *c);
+bool permits_valid(const struct caller *c);
+/* Its permits were taken by force: what the broker logs of it. */
+void permits_forced(struct host *h, struct slice text);
+/* Who is told by pushes knows of a loss, and the timer comes in time. */
+void permits_check_told(struct caller *c);
 /* An operator who deletes, and makes what nobody knows. */
 void permits_start(struct world *w);
 struct ask permits_ask(struct caller *c);
 size_t permits_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
 void permits_answered(struct caller *c, const struct ask *a, struct slice reply);
 /* Their loss is told by an event; false: that is no name of the semaphore. */
-bool permits_told_lost(struct caller *c, struct slice name);
+bool permits_told_lost(struct caller *c, struct slice name, struct slice reason, bool pushed);
 /* Something goes away in the truth. */
 void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause cause);
 void permits_check_end(struct world *w);

@@ -31,6 +31,15 @@ static void tell(struct lb *const *lb, enum lb_result r)
 		printf("%s %s\n", results[r], lb_error(*lb));
 }
 
+static enum lb_result acquire_leased(struct lb *lb, char *const *argv)
+{
+	struct lb_options options = LB_OPTIONS;
+
+	options.timeout_ms = atoll(argv[3]);
+	options.lease_ms = atoll(argv[4]);
+	return lb_acquire_with(lb, argv[0], atoll(argv[1]), atoll(argv[2]), &options, &number);
+}
+
 static void print_reply(const struct lb_reply *reply)
 {
 	const char *text;
@@ -205,6 +214,8 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_unlock_all(*lb, (size_t)atoi(argv[2]), (const char *const *)argv + 3));
 	else if (strcmp(argv[0], "acquire") == 0)
 		tell(lb, lb_acquire(*lb, argv[2], atoll(argv[3]), atoll(argv[4]), atoll(argv[5]), &number));
+	else if (strcmp(argv[0], "acquire_leased") == 0)
+		tell(lb, acquire_leased(*lb, argv + 2));
 	else if (strcmp(argv[0], "release") == 0)
 		tell(lb, lb_release(*lb, argv[2], atoll(argv[3])));
 	else if (strcmp(argv[0], "unlock") == 0)

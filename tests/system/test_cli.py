@@ -265,6 +265,15 @@ def test_a_loss_ends_the_commands_descendants_too(standalone, leftovers, text):
     assert "killing" not in p.stderr.read()
 
 
+def test_what_is_forked_at_the_moment_of_the_loss_ends_too(standalone):
+    p = script(standalone, "i=0; while [ $i -lt 3000 ]; do sleep 60 & i=$((i + 1)); [ $i = 300 ] && echo 0 >&3;"
+               " done; wait", "-k", "60")
+    sleepers(p, 1)
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+    assert "killing" not in p.stderr.read()
+
+
 def test_descendants_that_do_not_heed_sigterm_are_killed_after_the_grace(standalone, leftovers):
     """Also when the command itself has ended before."""
     stubborn = "(trap '' TERM; sleep 60 & echo $! >&3; sleep 60 & echo $! >&3; wait) & wait"

@@ -25,6 +25,19 @@ def test_permits_of_a_semaphore(broker, programs):
     assert p.do("acquire 1 s 3 2 20000") == "OK 3"
 
 
+def test_permits_with_a_lease(broker, programs):
+    p = programs(broker.socket)
+    assert [p.do(f"open {i}") for i in (0, 1)] == ["OK 0", "OK 0"]
+    assert p.do("acquire_leased 0 s 2 2 0 60000") == "OK 2"
+    assert 0 < token_of(p.do("valid 0 s")) <= 60000
+    assert p.do("renew 0 s 300") == "OK 0"
+    assert p.do("acquire_leased 1 s 2 1 20000 60000") == "OK 1"  # waits for the end of that lease
+    assert p.do("valid 0 s") == "OK 0"
+    assert p.do("release 0 s 1").startswith("LOST ")
+    assert p.do("acquire_leased 0 s 2 1 0 60000") == "OK 1"
+    assert [p.do(f"release {i} s 1") for i in (0, 1)] == ["OK 0", "OK 0"]
+
+
 def test_shared_and_downgrade(broker, programs):
     p = programs(broker.socket)
     for handle in range(3):

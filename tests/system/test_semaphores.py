@@ -1,6 +1,7 @@
 """Counting semaphores: among the clients of a host, among hosts, and with Curator's InterProcessSemaphoreV2."""
 
 import concurrent.futures
+import os
 import signal
 import time
 
@@ -83,6 +84,59 @@ def test_holders_and_queue_show_permits(broker, clients):
     assert len(a.call("QUEUE", "s")) == 1
 
 
+def test_permits_with_a_lease_come_back(broker, clients):
+    a, b = clients(broker), clients(broker)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2, "LEASE", 60000) == 2
+    assert a.call("RENEW", "s", 300) == 1
+    assert 0 < a.call("VALID", "s") <= 300
+    assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+    assert a.push() == ["lost", "s", 0, "lease"]
+    assert a.call("RELEASE", "s").code == "LOST"
+    assert a.call("RELEASE", "s").code == "NOTHELD"
+    assert a.call("ACQUIRE", "s", "LIMIT", 2) == 1
+
+
+def test_why_tells_who_has_the_permits(broker, clients):
+    a, b = clients(broker), clients(broker)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 2)
+    harness.wait_queued(broker, "s", 1)
+    why = a.call("WHY", "s")
+    assert f"of 2 permits 2 held: 2 on this host, pid {os.getpid()}" in why["why"]
+    assert (why["position"], why["waiters"], why["hosts_before"]) == (0, 1, 0)
+    assert [h["depth"] for h in why["holders"]] == [2]
+
+
+def test_holders_are_asked_and_bereft(broker, clients):
+    a, b, c = (clients(broker) for _ in range(3))
+    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
+    assert b.call("ACQUIRE", "s", "LIMIT", 3) == 1
+    assert c.call("REVOKE", "s", "please") == 2
+    assert a.push() == ["revoke", "s", 0, "please"]
+    assert b.push() == ["revoke", "s", 0, "please"]
+    assert c.call("FORCEUNLOCK", "s") == 2
+    assert a.push() == ["lost", "s", 0, "forced"]
+    assert b.push() == ["lost", "s", 0, "forced"]
+    assert c.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3, "WAIT", SOON) == 3
+
+
+def test_a_circle_through_permits_is_refused(broker, clients):
+    a, b, c = (clients(broker) for _ in range(3))
+    a.call("LOCK", "l")
+    assert b.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    assert c.call("ACQUIRE", "s", "LIMIT", 2) == 1
+    b.send("LOCK", "l")
+    harness.wait_queued(broker, "l", 1)
+    a.send("ACQUIRE", "s", "LIMIT", 2)  # c can give one back
+    harness.wait_queued(broker, "s", 1)
+    refused = c.call("LOCK", "l")
+    assert refused.code == "DEADLOCK" and "which waits for s held by this client" in refused
+    assert c.call("RELEASE", "s") == 0
+    assert a.reply() == 1
+    a.call("UNLOCK", "l")
+    assert isinstance(b.reply(), int)
+
+
 # ---- the command ----
 
 
@@ -96,6 +150,18 @@ def test_a_command_runs_with_permits(broker):
     assert other.returncode == 64 and "limit" in other.stderr
     first.terminate()
     assert first.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+
+
+def test_a_lease_ends_the_command(broker, clients):
+    done = test_cli.run(broker, "sem", "-l", 1, "-L", "0.4", "s", "--", "sleep", "60")
+    assert done.returncode == 128 + signal.SIGTERM and "lease has run out" in done.stderr
+    assert clients(broker).call("ACQUIRE", "s", "LIMIT", 1, "WAIT", SOON) == 1
+
+
+def test_a_command_that_would_wait_for_its_own_permits(broker):
+    inner = test_cli.command(broker, "sem", "-l", 1, "s", "--", "true")
+    done = test_cli.run(broker, "lock", "-o", "job", "a", "--", *test_cli.command(broker, "sem", "-l", 1, "s", "--", *inner))
+    assert done.returncode == 70 and "one owner" in done.stderr
 
 
 @pytest.mark.parametrize("argv", [("s", "--", "true"), ("-l", 0, "s", "--", "true"), ("-l", "x", "s", "--", "true"),
@@ -171,6 +237,56 @@ def test_hosts_agree_on_the_limit_and_operators_change_it(two_hosts, clients):
     assert a.call("LIMIT", "s", 2) == 2
     assert b.reply().code == "MISMATCH"
     assert b.call("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON) == 1
+
+
+def test_permits_of_another_host_are_told_of(two_hosts, clients):
+    one, two = two_hosts
+    a, b, c = clients(one), clients(two), clients(two)
+    a.call("CLIENT", "SETNAME", "keeper")
+    assert a.call("ACQUIRE", "s", "LIMIT", 3, "COUNT", 2) == 2
+    assert [(h["host"], h["depth"]) for h in c.call("HOLDERS", "s")] == [(one.host, 2)]  # not used there so far
+    b.send("ACQUIRE", "s", "LIMIT", 3, "COUNT", 3, "WAIT", SOON)
+    harness.wait_queued(two, "s", 1)
+    harness.wait_until(lambda: c.call("HOLDERS", "s")[0]["pid"], "the holder to be told of")
+    (holder,) = c.call("HOLDERS", "s")
+    assert (holder["host"], holder["name"], holder["pid"], holder["depth"]) == (one.host, "keeper", os.getpid(), 2)
+    assert holder["held_ms"] >= 0
+    why = c.call("WHY", "s")
+    assert why["why"].startswith(f"of 3 permits 2 held: 2 by host {one.host}, pid {os.getpid()}")
+    assert (why["waiters"], why["hosts_before"], why["holders"]) == (1, 0, [holder | {"age_ms": why["holders"][0]["age_ms"]}])
+    (waiting,) = a.call("QUEUE", "s")
+    assert (waiting["host"], waiting["position"]) == (two.host, 1)
+    assert a.call("WHY", "s")["hosts_waiting"] == 1
+    a.call("RELEASE", "s", "COUNT", 2)
+    assert b.reply() == 3
+
+
+def test_holders_of_all_hosts_are_asked_and_bereft(two_hosts, clients):
+    one, two = two_hosts
+    a, b, c = clients(one), clients(one), clients(two)
+    assert a.call("ACQUIRE", "s", "LIMIT", 4, "COUNT", 2) == 2
+    assert b.call("ACQUIRE", "s", "LIMIT", 4) == 1
+    assert c.call("REVOKE", "s", "please") == 1  # one host
+    assert a.push() == ["revoke", "s", 0, "please"]
+    assert b.push() == ["revoke", "s", 0, "please"]
+    assert c.call("ACQUIRE", "s", "LIMIT", 4, "WAIT", SOON) == 1
+    assert clients(two).call("FORCEUNLOCK", "s") == 3
+    for client in (a, b, c):
+        assert client.push() == ["lost", "s", 0, "forced"]
+    assert clients(two).call("ACQUIRE", "s", "LIMIT", 4, "COUNT", 4, "WAIT", SOON) == 4
+
+
+def test_the_permits_of_a_silent_host_are_taken(two_hosts, clients, look, root):
+    one, two = two_hosts
+    a, b = clients(one), clients(two)
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    one.signal(signal.SIGSTOP)
+    try:
+        assert b.call("FORCEUNLOCK", "s") == 1
+        assert not leases(look, root)
+    finally:
+        one.signal(signal.SIGCONT)
+    assert a.push()[:2] == ["lost", "s"]
 
 
 def test_a_lock_of_another_host_is_no_semaphore(two_hosts, clients, look, root):

@@ -239,14 +239,25 @@ static void other_software_cannot_be_asked(void **state)
 	fixture_no_op(f);
 }
 
-/* Its znodes are no grants of a lock; the first of its mutex may be a contender who only counts. */
-static void a_semaphore_is_not_taken(void **state)
+/* Pushes that nobody reads fill the connection's buffer, and a full one closes it: whoever revokes must not do that. */
+static void a_holder_that_asks_nothing_is_pushed_a_bounded_number(void **state)
 {
 	struct fixture *f = *state;
+	char revoke[] = "REVOKE a 0";
 
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
-	fixture_say(f, 1, "REVOKE s", "-MISMATCH that name is a semaphore's, not a lock's");
-	fixture_say(f, 1, "FORCEUNLOCK s", "-MISMATCH that name is a semaphore's, not a lock's");
+	f->conf.limits.events_per_client = 3;
+	fixture_ask(f, 0, "HELLO 3");
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	for (int i = 0; i < 5; i++) {
+		revoke[sizeof(revoke) - 2] = (char)('1' + i);
+		fixture_say(f, 1, revoke, ":1");
+		fixture_pass(f, 1000);
+	}
+	fixture_expect_push(f, 0, ">4 $6 revoke $1 a :1024 $1 1 >4 $6 revoke $1 a :1024 $1 2 >4 $6 revoke $1 a :1024 $1 3");
+	fixture_say(f, 0, "PING", "+PONG");
+	fixture_say(f, 1, "REVOKE a 6", ":1");
+	fixture_expect_push(f, 0, ">4 $6 revoke $1 a :1024 $1 6");
 }
 
 static void what_cannot_be_asked_now_is_unavailable(void **state)
@@ -704,7 +715,7 @@ int main(void)
 		TEST(only_operators_take_by_force),
 		TEST(a_holder_here_is_told_before_the_next_is_granted),
 		cmocka_unit_test_setup_teardown(a_standalone_daemon_has_holders_here_only, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_semaphore_is_not_taken, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(a_holder_that_asks_nothing_is_pushed_a_bounded_number, setup_standalone, teardown),
 		TEST(the_host_that_holds_it_answers),
 		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
 		TEST(a_host_that_has_read_the_letter_gets_more_time),

@@ -130,6 +130,77 @@ static void locks_and_semaphores_are_told_apart(void **state)
 	fixture_say(f, 1, "LOCK s", ":3072");
 }
 
+static void a_lease_ends_and_the_next_is_served(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 COUNT 2 LEASE 100", ":2");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2 LEASE 0", "-ERR LEASE takes milliseconds, 1..31536000000");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", "");
+	fixture_pass(f, 99);
+	fixture_expect(f, 1, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 1, ":1");
+	fixture_say(f, 0, "VALID s", ":0");
+	fixture_say(f, 0, "RELEASE s", "-LOST the lease of the permits ran out");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 10", ":1");
+	fixture_pass(f, 10);
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 s :0 $5 lease");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 10", ":1");
+	fixture_pass(f, 10);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LOST the lease of the permits ran out");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+}
+
+static void more_permits_never_shorten_a_lease(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 100", ":1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 10", ":2");
+	fixture_say(f, 0, "VALID s", ":100");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 200", ":3");
+	fixture_say(f, 0, "VALID s", ":200");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5", ":4");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 LEASE 10", ":5");
+	fixture_pass(f, 1000);
+	fixture_say(f, 0, "RELEASE s COUNT 5", ":0");
+}
+
+static void permits_are_renewed(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 100", ":1");
+	fixture_say(f, 0, "RENEW s 300", ":1");
+	fixture_say(f, 0, "VALID s", ":300");
+	fixture_say(f, 0, "RENEW s 30", ":1");
+	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold that lock");
+	fixture_pass(f, 30);
+	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 0, "RENEW s 20", ":1");
+	fixture_pass(f, 20);
+	fixture_say(f, 0, "VALID s", ":0");
+}
+
+static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 50", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2 COUNT 2", "");
+	fixture_pass(f, 50);
+	fixture_expect(f, 0, "-LOST the lease of the permits ran out");
+	fixture_say(f, 1, "RELEASE s", ":0");
+	fixture_expect(f, 2, ":2");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+}
+
 /* ---- ZooKeeper ---- */
 
 /* The mutex, from its create on. */
@@ -309,6 +380,19 @@ static void a_client_that_goes_gives_its_permits_back(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, lease);
 }
 
+static void a_lease_that_ends_gives_the_znode_back(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	hold_one(f, lease, sizeof(lease));
+	fixture_say(f, 0, "RENEW s 100", ":1");
+	fixture_answer_session(f);
+	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_DELETE, lease);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out");
+}
+
 static void a_deleted_permit_is_lost(void **state)
 {
 	struct fixture *f = *state;
@@ -403,6 +487,7 @@ static void limit_reads_and_sets_what_zookeeper_has(void **state)
 	fixture_ask(f, 0, "LIMIT s 2");
 	fixture_answer_get(f, 1, 0, three);
 	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
+	assert_true(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->effect.exact);
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":2");
 	fixture_ask(f, 0, "LIMIT s 2");
@@ -414,6 +499,31 @@ static void limit_reads_and_sets_what_zookeeper_has(void **state)
 	fixture_expect(f, 0, "$-1");
 }
 
+/* Read, and before it is set the semaphore is gone and somebody makes a lock of that name. */
+static void limit_writes_over_nothing_that_it_has_not_read(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
+	fixture_answer(f, ZK_BADVERSION);
+	fixture_expect(f, 0, "");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
+	fixture_answer(f, ZK_BADVERSION);
+	fixture_answer_get(f, 2, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LIMIT s 2");
+	for (int tries = 0; tries < 8; tries++) {
+		fixture_answer_get(f, 1, 0, three);
+		fixture_answer(f, ZK_BADVERSION);
+	}
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper did not say");
+	fixture_no_op(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +533,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(operators_change_the_limit, setup_standalone, teardown),
 		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup_standalone, teardown),
 		cmocka_unit_test_setup_teardown(locks_and_semaphores_are_told_apart, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(a_lease_ends_and_the_next_is_served, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(more_permits_never_shorten_a_lease, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(permits_are_renewed, setup_standalone, teardown),
+		cmocka_unit_test_setup_teardown(who_waits_for_more_and_loses_what_it_has_is_told, setup_standalone, teardown),
 		cmocka_unit_test_setup_teardown(a_new_semaphore_is_made_with_its_limit_before_its_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_is_put_into_a_locks_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_limit_is_refused_and_nothing_created, setup, teardown),
@@ -431,11 +545,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_try_that_finds_no_room_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_locks_are_forgotten_for_a_semaphore, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lease_that_ends_gives_the_znode_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_waits_when_a_session_begins_is_served, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
+		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,207 @@
+/* What is asked: lines from a list, with names and numbers put in, and now and then a word that does not belong. */
+#include "anything.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WORD_BYTES = 520, WORDS_MAX = 12 };
+
+/*
+ * N name, W wait, E lease, T token, K small number, D data, I id of a connection, P protocol, X owner. What is there
+ * twice is asked for more often.
+ */
+static const char *const lines[] = {
+	"LOCK N",
+	"LOCK N",
+	"LOCK N WAIT W",
+	"LOCK N WAIT W",
+	"LOCK N SHARED",
+	"LOCK N WAIT W SHARED",
+	"LOCK N LEASE E",
+	"LOCK N SHARED LEASE E WAIT W DATA D",
+	"LOCK N WAIT 0",
+	"LOCK N SHARED WAIT 0",
+	"ENQUEUE N",
+	"ENQUEUE N SHARED",
+	"ENQUEUE N WAIT W",
+	"ENQUEUE N LEASE E SHARED",
+	"CANCEL N",
+	"CANCEL N",
+	"UNLOCK N",
+	"UNLOCK N",
+	"UNLOCK N",
+	"UNLOCK N",
+	"UNLOCK N TOKEN T",
+	"DOWNGRADE N",
+	"DOWNGRADE N",
+	"RENEW N E",
+	"RENEW N E TOKEN T",
+	"VALID N",
+	"MLOCK 2 N N",
+	"MLOCK 2 N N WAIT W",
+	"MLOCK 3 N N N WAIT W LEASE E",
+	"MLOCK 2 N N SHARED WAIT W",
+	"MLOCK 2 N N SHARED",
+	"MUNLOCK 2 N N",
+	"MUNLOCK 1 N",
+	"ACQUIRE N LIMIT 3 WAIT W",
+	"ACQUIRE N LIMIT 3 COUNT K WAIT W",
+	"RELEASE N",
+	"RELEASE N COUNT K",
+	"LIMIT N",
+	"LIMIT N K",
+	"CAMPAIGN N DATA D WAIT W",
+	"CAMPAIGN N DATA D",
+	"CAMPAIGN N DATA D ENQUEUE",
+	"CAMPAIGN N ENQUEUE DATA D WAIT W",
+	"CAMPAIGN N DATA D WAIT 0",
+	"RESIGN N",
+	"RESIGN N",
+	"RESIGN N",
+	"LEADER N",
+	"OBSERVE N",
+	"OBSERVE N",
+	"UNOBSERVE N",
+	"HOLDERS N",
+	"QUEUE N",
+	"WHY N",
+	"REVOKE N",
+	"REVOKE N D",
+	"FORCEUNLOCK N",
+	"HOSTS",
+	"LOCKS",
+	"EVENTS WAIT W",
+	"EVENTS WAIT W",
+	"EVENTS WAIT 0",
+	"EVENTS WAIT 0",
+	"EVENTS",
+	"AUDIT",
+	"HELLO P",
+	"HELLO P",
+	"INFO",
+	"PING",
+	"CLIENT LIST",
+	"CLIENT UNBLOCK I",
+	"CLIENT UNBLOCK I",
+	"CLIENT SETINFO OWNER X",
+	"CLIENT SETINFO OWNER X",
+	"CLIENT SETNAME D",
+	"RESET",
+	"RESET",
+	"QUIT",
+	"COMMAND COUNT",
+};
+
+static char words_text[WORDS_MAX][WORD_BYTES];
+
+static int64_t number(struct any *a, char kind)
+{
+	struct rng *r = &a->rng;
+
+	switch (kind) {
+	case 'W':
+		return rng_percent(r, 70) ? rng_between(r, 1, 300) : rng_between(r, 300, 3 * a->timeout / MS);
+	case 'E':
+		return rng_percent(r, 70) ? rng_between(r, 1, 100) : rng_between(r, 100, a->timeout / MS);
+	case 'T':
+		return (int64_t)(rng_next(r) >> (1 + rng_below(r, 62)));
+	case 'P':
+		return 2 + rng_below(r, 2);
+	case 'I':
+		return 1 + rng_below(r, 20);
+	default:
+		return 1 + rng_below(r, 4);
+	}
+}
+
+/* What no request should have there. */
+static size_t junk(struct any *a, char *out)
+{
+	static const char *const odd[] = {
+		"",
+		"-1",
+		"0",
+		"9223372036854775807",
+		"9223372036854775808",
+		"-9223372036854775808",
+		"+1",
+		"01",
+		" 1",
+		"x",
+		"SHARED",
+		"WAIT",
+		"LEASE",
+		"TOKEN",
+		"31536000000",
+		"31536000001",
+		".",
+		"..",
+		"a\nb",
+		"\xff\xfe",
+		"LOCK",
+		"m/",
+		"\x7f",
+	};
+	uint32_t roll = rng_below(&a->rng, sizeof(odd) / sizeof(odd[0]) + 2);
+
+	if (roll < 2) {
+		memset(out, 'n', 512 + roll);
+		return 512 + roll;
+	}
+	return (size_t)sprintf(out, "%s", odd[roll - 2]);
+}
+
+/* Mostly a name of the kind that the line is about: or all would be refused most of the time. */
+static const char *name(struct any *a, const char *line)
+{
+	bool election =
+		strstr(line, "CAMPAIGN") || strstr(line, "RESIGN") || strstr(line, "LEADER") || strstr(line, "OBSERVE");
+	bool semaphore = strstr(line, "ACQUIRE") || strstr(line, "RELEASE") || strstr(line, "LIMIT");
+	uint32_t first = (uint32_t)(a->seed % ANY_NAMES);
+
+	if (rng_percent(&a->rng, 15))
+		return any_names[rng_below(&a->rng, ANY_NAMES)];
+	if (semaphore)
+		return any_names[(first + 5) % ANY_NAMES];
+	if (election)
+		return any_names[(first + 3 + rng_below(&a->rng, 2)) % ANY_NAMES];
+	return any_names[(first + rng_below(&a->rng, 3)) % ANY_NAMES];
+}
+
+static size_t word(struct any_peer *p, const char *line, const char *pattern, size_t len, char *out)
+{
+	struct any *a = p->host->any;
+
+	if (rng_percent(&a->rng, 1))
+		return junk(a, out);
+	if (len > 1 || (*pattern >= '0' && *pattern <= '9'))
+		return (size_t)sprintf(out, "%.*s", (int)len, pattern);
+	if (*pattern == 'N')
+		return (size_t)sprintf(out, "%s", name(a, line));
+	if (*pattern == 'D')
+		return (size_t)sprintf(out, "d%d-%u", p->host->index, p->conn);
+	if (*pattern == 'X')
+		return (size_t)sprintf(out, "%s", rng_percent(&a->rng, 30) ? "" : "x");
+	return (size_t)sprintf(out, "%" PRId64, number(a, *pattern));
+}
+
+size_t any_words(struct any_peer *p, struct slice *words, size_t max)
+{
+	struct any *a = p->host->any;
+	const char *line, *at;
+	size_t n = 0;
+
+	do
+		line = lines[rng_below(&a->rng, sizeof(lines) / sizeof(lines[0]))];
+	while ((strncmp(line, "FORCE", 5) == 0 && !a->forces) ||
+	       (strcmp(line, "LIMIT N K") == 0 && !rng_percent(&a->rng, 10)));
+	at = line;
+	while (*at && n < max && n < WORDS_MAX) {
+		size_t len = strcspn(at, " ");
+
+		words[n] = (struct slice){ words_text[n], word(p, line, at, len, words_text[n]) };
+		at += len + (at[len] == ' ');
+		n++;
+	}
+	return n;
+}

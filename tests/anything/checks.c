@@ -1,0 +1,397 @@
+/* What must hold, whatever was asked: see anything.h. */
+#include "anything.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ITEMS_MAX = 5 };
+
+static const int64_t WITHIN = 20 * SECOND;
+
+static bool is_calm(const struct any *a, int64_t since)
+{
+	return a->calm_at < since;
+}
+
+static bool is_semaphore(const struct lock *lock)
+{
+	return lock->semaphore != NULL;
+}
+
+static struct any_name *name_at(struct any_host *h, int name)
+{
+	return &h->any->names[h->any->standalone ? h->index : 0][name];
+}
+
+/* Whose valid grants those are: what FORCEUNLOCK deleted may be in use until its daemon has been told. */
+static bool is_void(const struct any *a, const struct grant *g)
+{
+	for (size_t i = 0; a->forces && i < ANY_GONE; i++)
+		if (a->gone[i] == g->token >> 10)
+			return true;
+	return false;
+}
+
+static bool is_proven(const struct any_host *h)
+{
+	return h->broker && (h->conf.standalone || any_host_now(h) < broker_safe_until(h->broker));
+}
+
+static const struct lock *lock_of(const struct any_host *h, int name)
+{
+	return h->broker ? lock_find(h->broker, slice_of(any_names[name]), false) : NULL;
+}
+
+/* ---- requests and replies ---- */
+
+static unsigned int bit(const struct lock *lock)
+{
+	int name = any_name_of(bytes_view(&lock->name));
+
+	return name < 0 || is_semaphore(lock) ? 0 : 1U << name;
+}
+
+static unsigned int holds(const struct any_peer *p, bool queued)
+{
+	const struct client *c = p->host->broker->conns[p->conn];
+	unsigned int bits = 0;
+	const struct request *r;
+	const struct grant *g;
+
+	TAILQ_FOREACH(g, &c->grants, client_link)
+		if (!g->lost)
+			bits |= bit(g->lock);
+	TAILQ_FOREACH(r, &c->requests, client_link)
+		if (queued)
+			bits |= bit(r->lock);
+	return bits;
+}
+
+void any_check_asking(struct any_peer *p)
+{
+	p->held = holds(p, true);
+}
+
+static bool is_error(struct slice reply)
+{
+	for (int code = 0; code < ERROR_COUNT; code++) {
+		const char *word = error_word((enum error_code)code);
+		size_t len = strlen(word);
+
+		if (reply.len > len + 1 && memcmp(reply.data + 1, word, len) == 0 && reply.data[len + 1] == ' ')
+			return true;
+	}
+	return false;
+}
+
+static void forget_told(struct any_peer *p)
+{
+	memset(p->told, 0, sizeof(p->told));
+}
+
+static void told(struct any_peer *p, struct slice text);
+
+void any_check_reply(struct any_peer *p, struct slice reply)
+{
+	struct any *a = p->host->any;
+
+	if (!p->asking)
+		any_fail(a, "host %d client %u: a reply without a request: %.*s", p->host->index, p->conn,
+			 (int)reply.len, reply.data);
+	if (!reply.len || !strchr(":+-$*%_", reply.data[0]) || (reply.data[0] == '-' && !is_error(reply)))
+		any_fail(a, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len, reply.data);
+	p->asking = false;
+	p->replied = true;
+	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);
+	a->deadlocks += strncmp(p->reply, "-DEADLOCK this client waits for", 31) == 0;
+	if (p->command == COMMAND_HELLO && reply.data[0] != '-')
+		p->version = reply.data[0] == '%' ? 3 : 2;
+	if (p->command == COMMAND_RESET)
+		p->version = 2;
+	if (p->command == COMMAND_RESET || p->command == COMMAND_UNOBSERVE)
+		forget_told(p);
+	if (p->command == COMMAND_EVENTS)
+		told(p, reply);
+}
+
+/* One that was not granted leaves nothing behind. */
+static void check_replied(struct any_peer *p)
+{
+	bool granted = p->reply[0] == '*' && p->reply[1] != '-';
+
+	p->replied = false;
+	if (p->on && p->host->broker->conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
+	    holds(p, false) & ~p->held)
+		any_fail(p->host->any, "host %d client %u: an MLOCK left something behind: %s", p->host->index, p->conn,
+			 p->reply);
+}
+
+static bool may_take_long(enum command command)
+{
+	return command == COMMAND_LOCK || command == COMMAND_MLOCK || command == COMMAND_CAMPAIGN ||
+	       command == COMMAND_ACQUIRE || command == COMMAND_EVENTS;
+}
+
+static void check_answered(const struct any_peer *p)
+{
+	struct any *a = p->host->any;
+	int64_t since = a->sched.now - WITHIN - 2 * a->timeout;
+
+	if (p->on && p->asking && !p->closing && !may_take_long(p->command) && p->asked_at < since && is_calm(a, since))
+		any_fail(a, "host %d client %u: %s has had no answer for long", p->host->index, p->conn,
+			 p->command < COMMAND_COUNT ? command_table[p->command].word : "what it asked");
+}
+
+/* ---- what is pushed, or told by EVENTS ---- */
+
+static size_t split(struct slice text, struct slice *items)
+{
+	size_t count = 0;
+	bool first = true;
+
+	while (text.len && count < ITEMS_MAX) {
+		const char *end = memmem(text.data, text.len, "\r\n", 2);
+		struct slice line = { text.data, end ? (size_t)(end - text.data) : text.len };
+		bool length = line.len && line.data[0] == '$';
+
+		text = (struct slice){ line.data + line.len + 2, end ? text.len - line.len - 2 : 0 };
+		if (!first && !length)
+			items[count++] = line;
+		first = false;
+	}
+	return count;
+}
+
+static void told(struct any_peer *p, struct slice text)
+{
+	struct slice items[ITEMS_MAX];
+	size_t count = split(text, items);
+	int name = count > 1 ? any_name_of(items[1]) : -1;
+	struct any_told *t;
+	int64_t token;
+
+	if (name < 0)
+		return;
+	t = &p->told[name];
+	if (slice_eq(items[0], SLICE("unobserved")))
+		*t = (struct any_told){ 0 };
+	if (!slice_eq(items[0], SLICE("leader")) || count < 3)
+		return;
+	token = strtoll(items[2].data + 1, NULL, 10);
+	if (p->version == 3 && ((t->told && token == t->token) || (token && token <= t->highest)))
+		any_fail(p->host->any,
+			 "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64 " and %" PRId64,
+			 p->host->index, p->conn, token, any_names[name], t->token, t->highest);
+	t->told = true;
+	t->token = token;
+	t->highest = token ? token : t->highest;
+}
+
+void any_check_push(struct any_peer *p, struct slice push)
+{
+	if (push.len && push.data[0] == '-' && is_error(push))
+		return; /* refused before it asked */
+	if (!push.len || push.data[0] != '>' || p->version != 3)
+		any_fail(p->host->any, "host %d client %u: not a push it may get: %.*s", p->host->index, p->conn,
+			 (int)push.len, push.data);
+	told(p, push);
+}
+
+/* ---- grants ---- */
+
+static void check_token(struct any_host *h, int name, const struct grant *g, int64_t *seen)
+{
+	struct any_name *n = name_at(h, name);
+
+	if (g->token == *seen)
+		return;
+	*seen = g->token;
+	h->any->grants++;
+	if (is_void(h->any, g))
+		return;
+	if (g->token <= (g->mode == MODE_EXCLUSIVE ? n->highest : n->highest_writer))
+		any_fail(h->any,
+			 "host %d client %u: %s granted with token %" PRId64 ", after %" PRId64
+			 " and, to write, %" PRId64,
+			 h->index, g->client->conn, any_names[name], g->token, n->highest, n->highest_writer);
+	if (g->token > n->highest)
+		n->highest = g->token;
+	if (g->mode == MODE_EXCLUSIVE)
+		n->highest_writer = g->token;
+}
+
+static void check_tokens(struct any_host *h)
+{
+	static const int64_t none;
+
+	for (int name = 0; name < ANY_NAMES; name++) {
+		const struct lock *lock = lock_of(h, name);
+		const struct grant *g;
+
+		for (int i = 0; i < h->peer_count; i++) {
+			int64_t *seen = &h->seen[i][name];
+
+			*seen = lock && (g = grant_find(lock, h->broker->conns[i])) && !g->lost ? *seen : none;
+		}
+		if (lock)
+			TAILQ_FOREACH(g, &lock->grants, link)
+				check_token(h, name, g, &h->seen[g->client->conn][name]);
+	}
+}
+
+/* What is granted is of the kind that the directory's data tell. */
+static void check_kind(struct any *a, const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	struct slice path = bytes_view(&lock->directory.path), data;
+	const struct znode *n = g && !is_void(a, g) ? fakezk_find(&a->zk, path, FAKEZK_TRUTH) : NULL;
+
+	if (!n || !n->view[FAKEZK_TRUTH].exists || !n->view[FAKEZK_TRUTH].data)
+		return;
+	data = (struct slice){ n->view[FAKEZK_TRUTH].data->bytes, n->view[FAKEZK_TRUTH].data->len };
+	if (!directory_data_fits(lock->kind, lock->flavour, data))
+		any_fail(a, "%s is held as another kind than its directory is of", n->path);
+}
+
+static void check_alone(struct any *a, int name, int first, int end)
+{
+	const struct grant *g, *writer = NULL, *any = NULL;
+
+	for (int i = first; i < end; i++) {
+		const struct lock *lock = is_proven(&a->hosts[i]) ? lock_of(&a->hosts[i], name) : NULL;
+
+		if (!lock)
+			continue;
+		if (!a->standalone)
+			check_kind(a, lock);
+		TAILQ_FOREACH(g, &lock->grants, link) {
+			if (is_void(a, g))
+				continue;
+			if (writer || (any && g->mode == MODE_EXCLUSIVE))
+				any_fail(a, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
+					 writer ? writer->token : any->token, g->token);
+			any = g;
+			writer = g->mode == MODE_EXCLUSIVE ? g : writer;
+		}
+	}
+}
+
+/* ---- waits ---- */
+
+/* Who waits while nobody holds it is granted soon. */
+static void check_progress(struct any *a, struct any_name *n, int name, int first, int end)
+{
+	int64_t now = a->sched.now, since = now - WITHIN - a->timeout;
+	bool waits = false, held = false;
+
+	for (int i = first; i < end; i++) {
+		const struct lock *lock = lock_of(&a->hosts[i], name);
+
+		waits = waits || (lock && lock->request_count && !a->hosts[i].broker->stopping);
+		held = held || (lock && lock->grant_count) || a->hosts[i].stopped_until > now;
+	}
+	if (!waits || held || !is_calm(a, since))
+		n->busy_at = now;
+	if (n->busy_at < since)
+		any_fail(a, "somebody waits for %s and nobody holds it", any_names[name]);
+}
+
+static bool waits_for(const struct client *c, const struct client *other)
+{
+	const struct request *r = c->request, *before;
+	const struct grant *g;
+
+	if (!r || r->queued || r->expired || is_semaphore(r->lock))
+		return false;
+	TAILQ_FOREACH(g, &r->lock->grants, link)
+		if (owner_same(g->client, other) && mode_conflicts(g->mode, r->mode))
+			return true;
+	for (before = TAILQ_PREV(r, request_list, link); before; before = TAILQ_PREV(before, request_list, link))
+		if (owner_same(before->client, other) && mode_conflicts(before->mode, r->mode))
+			return true;
+	return false;
+}
+
+static void check_circles(struct any_host *h)
+{
+	bool edge[ANY_PEERS][ANY_PEERS] = { 0 };
+	int n = h->peer_count, i, j, k;
+
+	for (i = 0; i < n; i++)
+		for (j = 0; j < n && h->broker->conns_cap; j++)
+			edge[i][j] = h->broker->conns[i] && h->broker->conns[j] &&
+				     waits_for(h->broker->conns[i], h->broker->conns[j]);
+	for (k = 0; k < n; k++)
+		for (i = 0; i < n; i++)
+			for (j = 0; j < n; j++)
+				edge[i][j] = edge[i][j] || (edge[i][k] && edge[k][j]);
+	for (i = 0; i < n; i++)
+		if (edge[i][i])
+			any_fail(h->any, "host %d client %d waits for itself", h->index, i);
+}
+
+/* ---- elections ---- */
+
+/* Who is proclaimed may be read before it is told: for a moment they may differ. */
+static void check_observers(struct any *a, struct any_name *n, int name, int first, int end)
+{
+	int64_t now = a->sched.now, leader = 0;
+	const struct lock *lock;
+
+	for (int i = first; i < end; i++) {
+		lock = lock_of(&a->hosts[i], name);
+		if (lock && lock->kind == KIND_ELECTION && lock->grant_count)
+			leader = TAILQ_FIRST(&lock->grants)->token;
+	}
+	for (int i = first; i < end; i++) {
+		struct any_host *h = &a->hosts[i];
+
+		lock = lock_of(h, name);
+		if (leader != n->leader || !lock || !lock->observation.count || h->stopped_until > now ||
+		    !is_calm(a, now - WITHIN) || (lock->observation.known && lock->observation.token == leader))
+			h->right_at[name] = now;
+		if (h->right_at[name] < now - WITHIN)
+			any_fail(a, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name], leader, i,
+				 lock->observation.known ? lock->observation.token : -1);
+	}
+	n->leader = leader;
+}
+
+/* ---- all of it ---- */
+
+void any_check(struct any_host *h)
+{
+	struct any *a = h->any;
+	int first = a->standalone ? h->index : 0, end = a->standalone ? h->index + 1 : a->host_count;
+
+	broker_check(h->broker);
+	for (int i = 0; i < h->peer_count; i++) {
+		if (h->peers[i].replied)
+			check_replied(&h->peers[i]);
+		check_answered(&h->peers[i]);
+	}
+	check_tokens(h);
+	if (h->conf.deadlock_detection)
+		check_circles(h);
+	for (int name = 0; name < ANY_NAMES; name++) {
+		check_alone(a, name, first, end);
+		check_progress(a, name_at(h, name), name, first, end);
+		check_observers(a, name_at(h, name), name, first, end);
+	}
+}
+
+void any_check_end(struct any *a)
+{
+	const struct znode *n;
+
+	for (int i = 0; i < a->host_count; i++)
+		if (a->hosts[i].broker && !broker_quiet(a->hosts[i].broker))
+			any_fail(a, "host %d: something is left: %zu requests, %zu grants, %zu claims, %zu letters", i,
+				 a->hosts[i].broker->request_count, a->hosts[i].broker->grant_count,
+				 a->hosts[i].broker->claim_count, a->hosts[i].broker->letter_count);
+	for (size_t i = 0; i < sizeof(a->zk.buckets) / sizeof(a->zk.buckets[0]); i++)
+		for (n = a->zk.buckets[i]; n; n = n->hash_next)
+			if (n->view[FAKEZK_TRUTH].exists && n->session && !strstr(n->path, "/.hosts/"))
+				any_fail(a, "%s is left", n->path);
+}
