@@ -306,7 +306,7 @@ void conn_flush(struct conn *c)
 		conn_set_ready(c);
 }
 
-/* Who was answered goes on, on another core, while the others of this turn are served. The dead wait for its end. */
+/* Who was answered goes on while the others of this turn are served. The dead wait for its end. */
 static void conn_flush_all(struct conn_env *env)
 {
 	struct conn *c, *after;

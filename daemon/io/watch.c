@@ -80,7 +80,8 @@ static struct event_base *events_new(void)
 	event_config_require_features(config, EV_FEATURE_EARLY_CLOSE | EV_FEATURE_ET | EV_FEATURE_O1);
 	/* epoll's change list, which the environment could ask for, would miss that the C client closed a descriptor
 	 * and got the same number again. The time is not libevent's to look up. */
-	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
+	event_config_set_flag(config,
+			      EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
 	events = event_base_new_with_config(config);
 	event_config_free(config);
 	return events;
@@ -93,7 +94,8 @@ struct watch_base *watch_base_new(void)
 	base->armed_ns = INT64_MAX;
 	base->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	base->events = base->timer_fd < 0 ? NULL : events_new();
-	if (!base->events || event_assign(&base->timer, base->events, base->timer_fd, EV_READ | EV_PERSIST, watch_timer, base) < 0 ||
+	if (!base->events ||
+	    event_assign(&base->timer, base->events, base->timer_fd, EV_READ | EV_PERSIST, watch_timer, base) < 0 ||
 	    event_add(&base->timer, NULL) < 0) {
 		watch_base_free(base);
 		return NULL;

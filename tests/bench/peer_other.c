@@ -53,8 +53,8 @@ static void *redis_open(const char *target)
 	struct redis *r = calloc(1, sizeof(*r));
 	const char *line;
 
-	if (!r || line_connect(&r->line, target) ||
-	    line_words(&r->line, "SCRIPT", "LOAD", script, NULL) || !first_line(&r->line, 0))
+	if (!r || line_connect(&r->line, target) || line_words(&r->line, "SCRIPT", "LOAD", script, NULL) ||
+	    !first_line(&r->line, 0))
 		return NULL;
 	line = line_read(&r->line);
 	if (!line || strlen(line) != 40)
