@@ -33,6 +33,7 @@ struct client {
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
+	bool lazy;                /* nobody waits for that answer */
 	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
