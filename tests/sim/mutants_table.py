@@ -243,7 +243,7 @@ MUTANTS = [
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
-         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 5000, "readers"),
+         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 40000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
