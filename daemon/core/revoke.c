@@ -2,6 +2,7 @@
 
 #include "core/record.h"
 #include "core/semaphore.h"
+#include "core/spent.h"
 #include "core/state.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
@@ -131,7 +132,7 @@ static struct lock *meant(struct broker *b, struct slice data)
 	if (lock && lock->semaphore)
 		return lock;
 	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD ||
-	    !slice_eq(record_get(data, "znode"), slice_of(lock->claim->name)))
+	    !spent_keeps_out(lock, record_get(data, "znode")))
 		return NULL;
 	return lock;
 }
