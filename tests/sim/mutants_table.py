@@ -205,7 +205,7 @@ MUTANTS = [
          "\t\tdue = min64(due, s->safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+        (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
         (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
          "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
@@ -265,7 +265,7 @@ MUTANTS = [
         (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
          "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
-        (SETTLE, "\tif (holds_back_reader(lock, c))\n\t\tdirectory_arm(lock);\n", "")], 5000, "readers"),
+        (SETTLE, "\tif (holds_back_reader(lock, c))\n\t\tdirectory_arm(lock);\n", "")], 40000, "readers"),
     ("a writer behind its host's shared claim queues next only when that goes back", [
         (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
@@ -439,7 +439,7 @@ MUTANTS = [
     ("a letter is acted upon when it is read, deleted or not", [
         (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
         (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",
-         "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 5000, "resets"),
+         "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 40000, "resets"),
     ("who loses a lock by force is not told", [
         (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
