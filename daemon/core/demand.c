@@ -135,10 +135,11 @@ static void add_target(struct demand *d, const struct query *q, size_t child)
 		t->session = q->children[child].owner;
 	}
 	add_path(t, q, &q->children[child]);
-	if (!t->host.len && letter_host_valid(host)) {
+	if (!letter_host_valid(host))
+		return;
+	if (!t->host.len)
 		bytes_slice(&t->host, host);
-		t->child = child;
-	}
+	t->child = child;
 }
 
 static void write_letter(const struct demand *d, const struct query_child *child, struct bytes *data)

@@ -37,7 +37,7 @@ struct target {
 	uint64_t letter; /* 0: none */
 	struct bytes id, host;
 	int64_t session;
-	size_t child;        /* of the query, while they are asked: the letter names it */
+	size_t child;        /* of the query, while they are asked: the letter names it; of a semaphore the last */
 	struct bytes *paths; /* of a semaphore: all that its host has */
 	size_t path_count, deleting;
 	bool deleted;

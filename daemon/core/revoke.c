@@ -120,19 +120,33 @@ static bool is_for_us(const struct broker *b, struct slice data)
 	return same;
 }
 
+/* Of the permits that its host had when the letter was written, that lease being the last of them, one is still there. */
+static bool has_older(const struct lock *leases, struct slice znode)
+{
+	struct contender last, one;
+	const struct claim *c;
+
+	if (!contender_parse(znode, FLAVOUR_LEASES, &last))
+		return false;
+	TAILQ_FOREACH(c, &leases->permits, link)
+		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_LEASES, &one) &&
+		    contender_before(&one, &last))
+			return true;
+	return false;
+}
+
 /*
  * Its grants rest on the znode that the letter is about: what was granted since on another is not meant. The permits of
- * a host are alike, and no client's rest on one lease rather than another: all are meant.
+ * a host are alike, and no client's rest on one lease rather than another: all are meant, or none.
  */
 static struct lock *meant(struct broker *b, struct slice data)
 {
-	struct slice name = record_get(data, "name");
+	struct slice name = record_get(data, "name"), znode = record_get(data, "znode");
 	struct lock *lock = name_valid(name) ? revoke_subject(b, name) : NULL;
 
 	if (lock && lock->semaphore)
-		return lock;
-	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD ||
-	    !spent_keeps_out(lock, record_get(data, "znode")))
+		return has_older(lock, znode) ? lock : NULL;
+	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !spent_keeps_out(lock, znode))
 		return NULL;
 	return lock;
 }

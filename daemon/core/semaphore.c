@@ -8,6 +8,7 @@
 #include "core/quota.h"
 #include "core/record.h"
 #include "core/state.h"
+#include "protocol/limits.h"
 #include "protocol/number.h"
 
 /* What ZooKeeper refused is tried again, not at once. */
@@ -118,7 +119,11 @@ bool semaphore_data_fits(struct slice data, int64_t *limit)
 	*limit = 0;
 	if (!record_is_ours(data))
 		return true;
-	return slice_eq(record_get(data, "kind"), SLICE("semaphore")) && number_parse(record_get(data, "limit"), limit);
+	if (!slice_eq(record_get(data, "kind"), SLICE("semaphore")) || !number_parse(record_get(data, "limit"), limit))
+		return false;
+	if (*limit < 1 || *limit > LIMIT_PERMITS_MAX)
+		*limit = 0; /* nobody could agree to that */
+	return true;
 }
 
 static bool may_send(const struct lock *lock)
@@ -292,6 +297,13 @@ static bool holds_mutex(const struct semaphore *s)
 	return c && c->state == CLAIM_HELD;
 }
 
+/* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
+static void say_limit(struct semaphore *s, const struct request *r)
+{
+	if (may_send(s->mutex))
+		write_limit(s, EFFECT_ZK_SET, r->limit);
+}
+
 void semaphore_ask(struct semaphore *s)
 {
 	if (s->broker->conf->standalone) {
@@ -305,6 +317,8 @@ void semaphore_ask(struct semaphore *s)
 		ask(s);
 	if (s->state == SEMAPHORE_KNOWN)
 		reject(s);
+	if (s->state == SEMAPHORE_KNOWN && !s->limit && s->gathering)
+		say_limit(s, s->gathering);
 }
 
 bool semaphore_gather(struct semaphore *s)
@@ -317,9 +331,7 @@ bool semaphore_gather(struct semaphore *s)
 	} else if (s->state != SEMAPHORE_KNOWN) {
 		return false;
 	} else if (!s->limit) {
-		/* Other software made it, and does not say. Who holds the mutex says it for all. */
-		if (may_send(s->mutex))
-			write_limit(s, EFFECT_ZK_SET, r->limit);
+		say_limit(s, r);
 		return false;
 	}
 	s->gathering = r;
@@ -386,8 +398,8 @@ void semaphore_counted(struct claim *c, size_t children)
 {
 	struct semaphore *s = c->lock->semaphore;
 
-	if (s->state != SEMAPHORE_KNOWN)
-		return; /* listed anew once it is */
+	if (s->state != SEMAPHORE_KNOWN || !s->limit)
+		return; /* listed anew once it is known */
 	c->listed = children > (size_t)s->limit;
 	if (c->listed) {
 		lock_touch(s->mutex); /* a try ends with that */
@@ -445,9 +457,10 @@ static void join(struct semaphore *s, int64_t missing)
 		TAILQ_INSERT_TAIL(&leases->permits, c, link);
 		why = quota_refuses(leases);
 	}
-	if (missing > 0 && why)
+	/* Room that permits on their way out will make is waited for. */
+	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
-	else if (missing > 0)
+	else if (missing > 0 && !why)
 		broker_later(leases);
 	if (missing < before)
 		directory_list(leases, false);

@@ -413,6 +413,8 @@ MUTANTS = [
     ("a semaphore whose data changed is not read again", [
         (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))",
          "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex))")], 300, "permits"),
+    ("a limit that was overwritten is not said again", [
+        (SEMAPHORE, "\t\tsay_limit(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
     ("more permits leave the lease as it is", [
         (SEMAPHORE, "\t\tgrant_extend(g, r->lease_ns);\n", "")], 300, "calm permits"),
     ("who waits for more is not told that it has lost what it had", [

@@ -11,7 +11,9 @@
 
 #define NAME "sem"
 
-static const char leases[] = "/locks/sem/leases", mutex[] = "/locks/sem/locks";
+#define SEMAPHORE "/locks/sem"
+
+static const char leases[] = SEMAPHORE "/leases", mutex[] = SEMAPHORE "/locks";
 
 /* In ordinary weather some worlds have it, chosen without the run's random numbers: the others are what they would be. */
 void permits_init(struct world *w)
@@ -48,7 +50,7 @@ static struct ask ask_for(enum command command, int64_t count)
 /* What the directory says in the truth; 0: nothing. */
 static int64_t agreed(struct world *w)
 {
-	struct znode *dir = fakezk_find(&w->zk, SLICE("/locks/sem"), FAKEZK_TRUTH);
+	struct znode *dir = fakezk_find(&w->zk, SLICE(SEMAPHORE), FAKEZK_TRUTH);
 	const struct zdata *data = dir ? dir->view[FAKEZK_TRUTH].data : NULL;
 	const char *at = data ? memmem(data->bytes, data->len, "\nlimit=", 7) : NULL;
 
@@ -545,6 +547,13 @@ static void make_orphan(struct world *w)
 	bytes_free(&path);
 }
 
+/* What the first said of the limit is gone. */
+static void overwrite(struct world *w)
+{
+	w->stats->operations++;
+	fakezk_operate(&w->zk, EFFECT_ZK_SET, SLICE(SEMAPHORE), SLICE("x"));
+}
+
 static void operator_acts(void *world, uint64_t argument)
 {
 	struct world *w = world;
@@ -553,7 +562,9 @@ static void operator_acts(void *world, uint64_t argument)
 	if (w->quiet)
 		return;
 	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->operator_every_ms * 2) * MS, operator_acts, w, 0);
-	if (!w->mix->orphan_every_ms || rng_percent(&w->rng, 50))
+	if (rng_percent(&w->rng, 15))
+		overwrite(w);
+	else if (!w->mix->orphan_every_ms || rng_percent(&w->rng, 50))
 		delete_one(w);
 	else
 		make_orphan(w);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/contender.h"
 #include "core_fixture.h"
 
 #define SESSION INT64_C(0x1000abcdef012345)
@@ -13,6 +14,7 @@ static const char one[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000
 static const char two[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-lease-0000000002";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-lease-0000000003";
 static const char last[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-lease-0000000004";
+static const char later[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-lease-0000000006";
 static const char turn[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-lock-0000000001";
 static const char of_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nname=w1\nmode=shared\ntoken=0\nholders=1\n"
 			      "since=99000\nwritten=99500\nclient=4\n";
@@ -286,7 +288,7 @@ static void each_host_gets_one_letter(void **state)
 	fixture_answer_get(f, 81, BETA, of_beta);
 	fixture_answer_get(f, 82, GAMMA, "10.0.0.7"); /* of other software */
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, "/lb/.mail/beta/"));
-	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "to=2000abcdef012345\nname=s\nznode=_c_"));
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "to=2000abcdef012345\nname=s\nznode=_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-"));
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":1");
 	fixture_no_op(f);
@@ -349,7 +351,16 @@ static void receive(struct fixture *f, const char *text)
 	fixture_answer(f, ZK_OK);
 }
 
-/* Whichever lease the letter names: permits are alike. */
+static void receive_about(struct fixture *f, const char *kind, const char *session, const char *lease)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "1\nkind=%s\nfrom=beta\nto=%s\nname=s\nznode=%s\nreason=please\nuid=0\npid=1\n"
+		 "command=a\nclient=\n", kind, session, lease);
+	receive(f, text);
+}
+
+/* It names the last lease that was seen: permits are alike. */
 static void another_host_asks_for_permits_and_takes_them(void **state)
 {
 	struct fixture *f = *state;
@@ -358,19 +369,38 @@ static void another_host_asks_for_permits_and_takes_them(void **state)
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2");
 	answer_all(f, &t);
 	fixture_expect(f, 0, ":2");
-	receive(f, "1\nkind=revoke\nfrom=beta\nto=1000abcdef012345\nname=s\nznode=x\nreason=please\nuid=0\npid=1\n"
-		   "command=a\nclient=\n");
+	receive_about(f, "revoke", "1000abcdef012345", later);
 	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 s :0 $6 please");
-	receive(f, "1\nkind=force\nfrom=beta\nto=2000abcdef012345\nname=s\nznode=x\nuid=0\npid=1\ncommand=a\nclient=\n");
+	receive_about(f, "force", "2000abcdef012345", later);
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=-1\n")); /* of an earlier session */
 	fixture_answer(f, ZK_OK);
-	receive(f, "1\nkind=force\nfrom=beta\nto=1000abcdef012345\nname=s\nznode=x\nuid=0\npid=1\ncommand=a\nclient=\n");
+	receive_about(f, "force", "1000abcdef012345", later);
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_DELETE, t.own[0]);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_DELETE, t.own[1]);
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 s :0 $6 forced");
+}
+
+/* Those that were seen have gone back by now; who has some since is not meant. */
+static void a_late_letter_takes_no_permits_of_others(void **state)
+{
+	struct fixture *f = *state;
+	struct there t = { 0 };
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2");
+	answer_all(f, &t);
+	fixture_expect(f, 0, ":2");
+	receive_about(f, "revoke", "1000abcdef012345", last);
+	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
+	receive_about(f, "force", "1000abcdef012345", last);
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=0\n"));
+	fixture_answer(f, ZK_OK);
+	receive_about(f, "force", "1000abcdef012345", "nonsense");
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=0\n"));
+	fixture_answer(f, ZK_OK);
+	fixture_say(f, 0, "RELEASE s", ":1");
 }
 
 /* ---- what else ---- */
@@ -472,6 +502,28 @@ static void two_of_one_owner_want_too_many_together(void **state)
 	fixture_expect(f, 1, ":2");
 }
 
+/* Permits that are being given back make room for those that are asked for next. */
+static void znodes_that_leave_make_room_for_permits(void **state)
+{
+	struct fixture *f = *state;
+	struct there t = { 0 };
+
+	f->conf.linger_ns = 1000 * MS;
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
+	answer_all(f, &t);
+	fixture_expect(f, 0, ":3");
+	f->conf.limits.session_path_bytes = 5 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	fixture_say(f, 0, "RELEASE s COUNT 3", ":0");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 3", "");
+	t.own_count = 0;
+	answer_all(f, &t);
+	fixture_expect(f, 0, ":3");
+	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
+	answer_all(f, &t);
+	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+}
+
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
 static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 {
@@ -509,12 +561,14 @@ int main(void)
 		ALONE(holders_here_are_asked_and_bereft),
 		TEST(all_permits_of_a_silent_host_are_deleted),
 		TEST(another_host_asks_for_permits_and_takes_them),
+		TEST(a_late_letter_takes_no_permits_of_others),
 		ALONE(who_is_before_it_in_line_for_permits_closes_no_circle),
 		ALONE(a_circle_through_permits_is_refused),
 		ALONE(an_acquire_may_be_what_closes_it),
 		ALONE(who_waits_for_many_keeps_those_behind_it),
 		ALONE(two_who_want_more_of_the_same_are_told),
 		ALONE(two_of_one_owner_want_too_many_together),
+		TEST(znodes_that_leave_make_room_for_permits),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
 #undef ALONE
 #undef TEST

@@ -524,6 +524,48 @@ static void limit_writes_over_nothing_that_it_has_not_read(void **state)
 	fixture_no_op(f);
 }
 
+/* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
+static void a_limit_that_was_overwritten_is_said_again(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], lease[128];
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 1");
+	known_and_mutex(f, two, mutex, sizeof(mutex));
+	list_mutex(f, mutex);
+	fixture_answer_made(f, 3, 80, lease, sizeof(lease));
+	fixture_answer_list(f, 2, 3, (const char *[]){ foreign, "_c_x-lease-0000000002", lease });
+	list_mutex(f, mutex);
+	fixture_answer_list(f, 2, 3, (const char *[]){ foreign, "_c_x-lease-0000000002", lease });
+	fixture_no_op(f);
+	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer_get(f, 1, 0, "");
+	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
+		fixture_answer_list(f, 2, 1, (const char *[]){ lease });
+	fixture_expect(f, 0, "");
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_get(f, 1, 0, two);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 1, (const char *[]){ lease });
+	fixture_expect(f, 0, ":1");
+}
+
+static void a_limit_that_nobody_could_agree_to_is_none(void **state)
+{
+	static const char *const impossible[] = { "0", "-5", "1000001", "9223372036854775807" };
+	struct fixture *f = *state;
+	char data[64];
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(data, sizeof(data), "1\nkind=semaphore\nlimit=%s\n", impossible[i]);
+		fixture_ask(f, 0, "LIMIT s");
+		fixture_answer_get(f, 1, 0, data);
+		fixture_expect(f, 0, "$-1");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +594,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_limit_that_was_overwritten_is_said_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_limit_that_nobody_could_agree_to_is_none, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
