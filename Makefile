@@ -36,7 +36,7 @@ BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c info.c lock.c request.c grant.c settle.c \
 	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c query_permits.c person.c crowd.c knot.c announce.c leftover.c \
 	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
-	election.c observe.c semaphore.c permits.c
+	election.c observe.c semaphore.c spent.c permits.c
 IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
 	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
@@ -47,8 +47,8 @@ CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 # of base, and those of adapters that need no library.
 UNIT_PURE = test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
-	test_core_claim.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c test_core_audit.c \
-	test_core_revoke.c test_core_permits.c test_core_circles.c \
+	test_core_claim.c test_core_traffic.c test_core_flavour.c test_core_election.c test_core_semaphore.c test_core_query.c \
+	test_core_audit.c test_core_revoke.c test_core_permits.c test_core_circles.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
@@ -59,7 +59,7 @@ FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c deadlocks.c several.c permits.c \
 	permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
-PERMIT_MIXES = permits calm_permits permits,_operator permits_standalone
+OTHER_MIXES = spent permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_zookeeper.c
 BENCH_NULL = null.c
@@ -319,7 +319,7 @@ unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 
 sim: $(SIM_BIN) $(ANYTHING_BIN) ## the simulator: SEEDS= how many, or SEED= one to replay
 	$(SIM_BIN) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
-	$(if $(SEED),,$(foreach mix,$(PERMIT_MIXES),$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(mix))' &&) true)
+	$(if $(SEED),,$(foreach mix,$(OTHER_MIXES),$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(mix))' &&) true)
 	$(if $(SEED),,$(ANYTHING_BIN) --seeds $$(($(SEEDS) / 3 + 1)))
 
 # MUTANT_SECONDS= is for all of them together; what lives longer then is reported, not failed.

@@ -22,14 +22,15 @@ enum lb_result lock_give_back(struct lb *lb, const char *name)
 }
 
 /* LB_NONE: it cannot be sent without being waited for. */
-static enum lb_result unlock_unanswered(struct lb *lb, const struct slice words[2])
+static enum lb_result unlock_unanswered(struct lb *lb, const char *name)
 {
+	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name), SLICE("LAZY") };
 	enum lb_result r;
 
 	if (lb->waits_for_unlock || lb->unlocks >= WIRE_UNLOCKS_MAX || wire_begin(lb) != LB_OK ||
 	    !holdings_leave(&lb->holdings, words[1], request_clock_ns()))
 		return LB_NONE;
-	resp_request(&lb->out, 2, words);
+	resp_request(&lb->out, 3, words);
 	r = wire_send(lb);
 	if (r != LB_OK)
 		return r;
@@ -124,7 +125,7 @@ enum lb_result lb_unlock(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth = 0;
-	enum lb_result r = unlock_unanswered(lb, words);
+	enum lb_result r = unlock_unanswered(lb, name);
 
 	if (r == LB_NONE) {
 		r = request_ask_integer(lb, 2, words, &depth);

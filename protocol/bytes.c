@@ -3,16 +3,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "number.h"
+
 enum { BYTES_FIRST = 64 };
 
-void bytes_reserve(struct bytes *b, size_t more)
+void bytes_grow(struct bytes *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : BYTES_FIRST;
 	char *data;
 
 	assert(b->len <= b->cap);
-	if (more <= b->cap - b->len)
-		return;
 	if (more > SIZE_MAX / 2 - b->len)
 		abort();
 	while (cap < b->len + more)
@@ -24,44 +24,16 @@ void bytes_reserve(struct bytes *b, size_t more)
 	b->cap = cap;
 }
 
-void bytes_append(struct bytes *b, const void *data, size_t len)
-{
-	if (len == 0)
-		return;
-	bytes_reserve(b, len);
-	memcpy(b->data + b->len, data, len);
-	b->len += len;
-}
-
-void bytes_slice(struct bytes *b, struct slice s)
-{
-	bytes_append(b, s.data, s.len);
-}
-
 void bytes_text(struct bytes *b, const char *text)
 {
 	bytes_append(b, text, strlen(text));
 }
 
-void bytes_char(struct bytes *b, char c)
-{
-	bytes_reserve(b, 1);
-	b->data[b->len++] = c;
-}
-
 void bytes_int(struct bytes *b, int64_t value)
 {
-	/* The magnitude of INT64_MIN fits in an unsigned only. */
-	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-	char digits[20], *at = digits + sizeof(digits);
+	char text[NUMBER_CHARS_MAX], *end = text + sizeof(text), *at = number_write(value, end);
 
-	do {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (value < 0)
-		*--at = '-';
-	bytes_append(b, at, (size_t)(digits + sizeof(digits) - at));
+	bytes_append(b, at, (size_t)(end - at));
 }
 
 void bytes_hex(struct bytes *b, uint64_t value, int digits)

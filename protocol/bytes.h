@@ -14,11 +14,9 @@ struct bytes {
 	size_t len, cap;
 };
 
-void bytes_reserve(struct bytes *b, size_t more);
-void bytes_append(struct bytes *b, const void *data, size_t len);
-void bytes_slice(struct bytes *b, struct slice s);
+/* Room for `more` bytes, of which there is not enough. */
+void bytes_grow(struct bytes *b, size_t more);
 void bytes_text(struct bytes *b, const char *text);
-void bytes_char(struct bytes *b, char c);
 void bytes_int(struct bytes *b, int64_t value);
 /* Lower-case hexadecimal, exactly `digits` long (1..16). */
 void bytes_hex(struct bytes *b, uint64_t value, int digits);
@@ -26,6 +24,32 @@ void bytes_hex(struct bytes *b, uint64_t value, int digits);
 void bytes_clear(struct bytes *b);
 /* Frees; the struct is empty and valid again. */
 void bytes_free(struct bytes *b);
+
+static inline void bytes_reserve(struct bytes *b, size_t more)
+{
+	if (more > b->cap - b->len)
+		bytes_grow(b, more);
+}
+
+static inline void bytes_append(struct bytes *b, const void *data, size_t len)
+{
+	if (len == 0)
+		return;
+	bytes_reserve(b, len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+}
+
+static inline void bytes_slice(struct bytes *b, struct slice s)
+{
+	bytes_append(b, s.data, s.len);
+}
+
+static inline void bytes_char(struct bytes *b, char c)
+{
+	bytes_reserve(b, 1);
+	b->data[b->len++] = c;
+}
 
 static inline struct slice bytes_view(const struct bytes *b)
 {

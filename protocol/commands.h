@@ -9,7 +9,7 @@
 
 #define PROTOCOL_COMMANDS(X) \
 	X(LOCK, 2, 9, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
-	X(UNLOCK, 2, 4, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t]") \
+	X(UNLOCK, 2, 5, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
 	X(MLOCK, 3, 71, "write blocking", "Take several locks, all or none: MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]") \
 	X(MUNLOCK, 3, 66, "write fast", "Let go of several, all or none: MUNLOCK n name ...") \
 	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \

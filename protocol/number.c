@@ -22,6 +22,21 @@ static enum number_result digits(struct slice text, size_t at, bool negative, in
 	return i > at ? NUMBER_DONE : NUMBER_BROKEN;
 }
 
+char *number_write(int64_t value, char *end)
+{
+	/* The magnitude of INT64_MIN fits in an unsigned only. */
+	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+	char *at = end;
+
+	do {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest);
+	if (value < 0)
+		*--at = '-';
+	return at;
+}
+
 bool number_parse(struct slice text, int64_t *value)
 {
 	bool negative = text.len > 0 && text.data[0] == '-';

@@ -10,6 +10,11 @@
 
 enum number_result { NUMBER_MORE, NUMBER_DONE, NUMBER_BROKEN };
 
+enum { NUMBER_CHARS_MAX = 20 };
+
+/* Writes it so that it ends before `end`; returns where it begins, at most NUMBER_CHARS_MAX before. */
+char *number_write(int64_t value, char *end);
+
 /* The whole of `text` is one number. *value is untouched when not. */
 bool number_parse(struct slice text, int64_t *value);
 /*

@@ -2,11 +2,16 @@
 
 #include <assert.h>
 
+#include "number.h"
+
 static void line_int(struct bytes *out, char type, int64_t value)
 {
-	bytes_char(out, type);
-	bytes_int(out, value);
-	bytes_append(out, "\r\n", 2);
+	char line[1 + NUMBER_CHARS_MAX + 2], *end = line + sizeof(line), *at = number_write(value, end - 2);
+
+	*--at = type;
+	end[-2] = '\r';
+	end[-1] = '\n';
+	bytes_append(out, at, (size_t)(end - at));
 }
 
 /* Appends `text` as part of a line: what would end the line becomes a space. */

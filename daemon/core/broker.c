@@ -385,10 +385,14 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	if (now_ns > before)
 		b->now_ns = now_ns;
 	session_pass(b, before);
+	/* Of a session that is over nothing is granted, also if what was before has just run out. */
+	if (event->type == EVENT_ZK_EXPIRED)
+		dispatch(b, event);
 	pass(b);
 	if (!b->started && event->type == EVENT_TIME)
 		start(b);
-	dispatch(b, event);
+	if (event->type != EVENT_ZK_EXPIRED)
+		dispatch(b, event);
 	if (b->started)
 		ask_tokens(b);
 	close_clients(b);

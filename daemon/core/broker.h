@@ -7,8 +7,8 @@
  *     EFFECT_REPLY/PUSH/CLOSE <---        lock <-> claim (tier 2) ---> EFFECT_ZK_*
  *                                       session (time)         <---  EVENT_ZK_*
  *
- * The deadlines of `now` are applied before the event. After the call the caller carries out the effects in order
- * and arms one timer for broker_deadline().
+ * The deadlines of `now` are applied before the event, unless that is the end of the session. After the call the caller
+ * carries out the effects in order and arms one timer for broker_deadline().
  */
 #pragma once
 

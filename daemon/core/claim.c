@@ -6,6 +6,7 @@
 #include "core/detail.h"
 #include "core/quota.h"
 #include "core/semaphore.h"
+#include "core/spent.h"
 #include "core/state.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
@@ -59,6 +60,14 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 	return number;
 }
 
+/* To be queued behind a held one that nobody is known to wait for: its create will fire the watch that says so. */
+static bool is_next(const struct claim *c)
+{
+	const struct claim *first = c->lock->claim;
+
+	return first && first != c && first->state == CLAIM_HELD && !first->rivals;
+}
+
 static void send_join(struct claim *c)
 {
 	struct broker *b = c->lock->broker;
@@ -72,7 +81,7 @@ static void send_join(struct claim *c)
 	detail_begin(c->lock, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	if (c->lock->flavour != FLAVOUR_LEASES) /* several are made at once, and listed at once */
-		directory_list(c->lock, false);
+		directory_list(c->lock, is_next(c));
 	bytes_free(&name);
 	bytes_free(&data);
 }
@@ -113,6 +122,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 		return join_locally(lock, mode);
 	if (quota_refuses(lock))
 		return NULL;
+	spent_release(lock);
 	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
 	directory_check(lock);
@@ -158,8 +168,52 @@ void claim_free(struct claim *c)
 void claim_send_delete(struct claim *c)
 {
 	assert(c->state == CLAIM_LEAVING);
-	if (c->named && !c->leave_op && c->lock->broker->session.connected)
+	if (c->named && !c->withheld && !c->leave_op && c->lock->broker->session.connected)
 		c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
+}
+
+const struct claim *claim_before(const struct claim *c)
+{
+	const struct claim *first = c->lock->claim, *own;
+
+	if (!c->pred.len)
+		return NULL;
+	if (first && first->named && slice_eq(bytes_view(&c->pred), slice_of(first->name)))
+		return first;
+	TAILQ_FOREACH(own, &c->lock->leaving, link)
+		if (own->named && slice_eq(bytes_view(&c->pred), slice_of(own->name)))
+			return own;
+	return NULL;
+}
+
+void claim_held(struct claim *c)
+{
+	struct broker *b = c->lock->broker;
+
+	c->state = CLAIM_HELD;
+	c->held_ns = b->now_ns;
+	claim_forget_pred(c);
+	b->stats.claims_total++;
+}
+
+/*
+ * What stands behind a znode of ours need not be told by a watch that it goes: a list that was sent after the delete
+ * sees it gone.
+ */
+static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
+{
+	if (!c || c->state != CLAIM_WAITING || claim_before(c) != gone)
+		return;
+	if (c->lock->directory.list_op > deleted)
+		claim_forget_pred(c);
+	else
+		directory_pred_gone(c);
+}
+
+static void follow_all(const struct claim *gone, uint64_t deleted)
+{
+	follow(gone->lock->claim, gone, deleted);
+	follow(gone->lock->next, gone, deleted);
 }
 
 void claim_leave(struct claim *c)
@@ -170,10 +224,13 @@ void claim_leave(struct claim *c)
 		claim_free(c);
 		return;
 	}
+	spent_release(lock);
 	detach(c);
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
 	claim_send_delete(c);
+	if (c->leave_op)
+		follow_all(c, c->leave_op);
 	lock_touch(lock);
 }
 
@@ -203,8 +260,9 @@ void claim_found(struct claim *c, struct slice name)
 
 void claim_suspended(struct claim *c)
 {
-	c->listed = c->adopting = c->own_watch = false;
+	c->listed = c->adopting = c->rivals = c->own_watch = false;
 	c->leave_op = 0;
+	c->withheld = false;
 	claim_forget_pred(c);
 	c->detail_client = 0;
 }
@@ -222,7 +280,7 @@ void claim_watch_pred(struct claim *c)
 		.op = { .kind = OPERATION_WATCH_PRED, .lock = c->lock, .claim = c->number },
 	};
 
-	if (!c->pred.len || c->pred_watch)
+	if (!c->pred.len || c->pred_watch || claim_before(c))
 		return;
 	c->pred_watch = true;
 	bytes_slice(&path, bytes_view(&c->lock->directory.path));
@@ -380,10 +438,13 @@ static void adopt_answered(struct claim *c, const struct event *event)
 
 static void leave_answered(struct claim *c, const struct event *event)
 {
+	uint64_t deleted = c->leave_op;
+
 	c->leave_op = 0;
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 	case ZK_NONODE:
+		follow_all(c, deleted);
 		claim_free(c);
 		break;
 	case ZK_UNKNOWN:

@@ -42,59 +42,58 @@ struct claim {
 	TAILQ_ENTRY(claim) link; /* lock->leaving */
 	enum claim_state state;
 	enum mode mode;
-	uint64_t number;        /* never used twice */
-	uint64_t nonce;         /* of its uuid */
-	uint64_t join_op;       /* the create: lists sent after it must show the znode */
-	uint64_t leave_op;      /* the delete under way; 0: none */
+	uint64_t number;               /* never used twice */
+	uint64_t nonce;                /* of its uuid */
+	uint64_t join_op;              /* the create: lists sent after it must show the znode */
+	uint64_t leave_op;             /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
-	size_t stem;            /* length of the name without the number */
-	bool named, stray;      /* the number is known; LEAVING: a list showed it, and no claim knew it */
-	bool listed;            /* WAITING: seen taken on this connection */
-	bool readers_ahead;     /* WAITING and listed: by readers only */
-	bool adopting;          /* UNSURE: found, its owner is being asked for */
-	bool own_watch;         /* HELD: somebody waits, and its own znode is watched; on this connection */
-	bool pred_watch;        /* WAITING: the predecessor is watched; on this connection */
-	bool other_kind;        /* ... and its host takes the name for one of another kind */
+	size_t stem;                   /* length of the name without the number */
+	bool named, stray;             /* the number is known; LEAVING: a list showed it, and no claim knew it */
+	bool spent, withheld;          /* LEAVING: see spent.h */
+	bool listed;                   /* WAITING: seen taken on this connection */
+	bool readers_ahead;            /* WAITING and listed: by readers only */
+	bool adopting;                 /* UNSURE: found, its owner is being asked for */
+	bool rivals;                   /* HELD: a list showed that somebody waits elsewhere; on this connection */
+	bool own_watch;                /* HELD: its own znode is watched; on this connection */
+	bool pred_watch;               /* WAITING: the predecessor is watched; on this connection */
+	bool other_kind;               /* ... and its host takes the name for one of another kind */
 	uint8_t join_tries;
 	uint32_t seq;
 	int64_t czxid;
-	int64_t listed_ns;      /* WAITING: when that was asked last */
-	struct bytes pred;      /* WAITING and listed: the predecessor's name */
-	size_t path_bytes;      /* charged against the session */
+	int64_t listed_ns;             /* WAITING: when that was asked last */
+	struct bytes pred;             /* WAITING and listed: the predecessor's name */
+	size_t path_bytes;             /* charged against the session */
 	/* HELD: what was granted on it. */
-	bool granted;           /* or, of an election, proclaimed */
-	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences what it did before */
-	int64_t granted_ns;     /* when the first of the present grants was made */
-	int32_t handoffs;       /* n of the token */
-	int64_t contended;      /* hand-offs made while somebody waited, or might */
-	int64_t contended_ns;   /* since when */
-	int64_t idle_ns;        /* without grant since then */
+	int64_t held_ns;               /* since when */
+	bool granted;                  /* or, of an election, proclaimed */
+	enum mode granted_mode;        /* of the last grant, whatever a downgrade made of it: its token fences that, too */
+	int64_t granted_ns;            /* when the first of the present grants was made */
+	int32_t handoffs;              /* n of the token */
+	int64_t contended;             /* hand-offs made while somebody waited, or might */
+	int64_t contended_ns;          /* since when */
+	int64_t idle_ns;               /* without grant since then */
 	/* Of the grant that its data tell of (detail.h), and when that was written; 0: none on this connection. */
 	uint64_t detail_client;
 	int64_t detail_token, detail_ns;
 };
 
 const char *claim_state_word(enum claim_state state);
-/* A new claim, its create sent. NULL when a limit forbids it. */
-struct claim *claim_join(struct lock *lock, enum mode mode);
+struct claim *claim_join(struct lock *lock, enum mode mode); /* its create sent; NULL: a limit forbids it */
 /* Nobody wants it any more: moves it to lock->leaving and deletes its znode as soon as that can be done. */
 void claim_leave(struct claim *c);
-/* Its znode is gone, or goes with its session. Frees it. */
-void claim_free(struct claim *c);
-/* A znode of ours that nobody knew: to be deleted. False: no name that we can have given. */
-bool claim_stray(struct lock *lock, struct slice name);
-/* Sends the delete of a LEAVING claim if it can be sent and is not under way. */
-void claim_send_delete(struct claim *c);
-void claim_suspended(struct claim *c); /* the connection is gone: what was under way is unknown */
-/* Watches what the claim waits for, unless that is done (only in WAITING); it is not known any more. */
+const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
+void claim_free(struct claim *c);                        /* its znode is gone, or goes with its session */
+bool claim_stray(struct lock *lock, struct slice name);  /* nobody knew it: to be deleted. False: no name of ours */
+void claim_send_delete(struct claim *c);                 /* of a LEAVING one, if it can be sent and is not under way */
+void claim_suspended(struct claim *c);                   /* the connection is gone: what was under way is unknown */
+void claim_held(struct claim *c);                        /* entitled from now on */
+/* Watches what the claim waits for, unless that is done, or it is ours (only in WAITING); it is not known any more. */
 void claim_watch_pred(struct claim *c);
 void claim_forget_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
-/* Asks what a create of unknown outcome left under `name`. */
-void claim_adopt(struct claim *c, struct slice name);
-/* LEAVING, its create of unknown outcome: this is what it left. */
-void claim_found(struct claim *c, struct slice name);
+void claim_adopt(struct claim *c, struct slice name);      /* asks what a create of unknown outcome left under it */
+void claim_found(struct claim *c, struct slice name);      /* LEAVING, its create of unknown outcome: it left this */
 void claim_path(const struct claim *c, struct bytes *out); /* appends that of its znode */

@@ -236,7 +236,8 @@ void client_reply_end(struct client *c, size_t begin)
 	e = effects_add(out, EFFECT_REPLY);
 	e->conn = c->conn;
 	e->text = text;
-	c->asking = false;
+	e->lazy = c->lazy;
+	c->asking = c->lazy = false;
 }
 
 void client_reply_integer(struct client *c, int64_t value)

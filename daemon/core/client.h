@@ -33,6 +33,7 @@ struct client {
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
+	bool lazy;                /* nobody waits for that answer */
 	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
@@ -51,9 +52,8 @@ struct client {
 	struct client_event_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	size_t revoke_pushes;     /* since it last asked something: whether it has read them is not known here */
-	bool session_event;       /* a SESSION event is queued */
 	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
-	bool events_waiting;      /* EVENTS waits */
+	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
 	struct timer events_timer;
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };

@@ -179,8 +179,9 @@ static void do_unlock(const struct request_words *w)
 	struct grant *g;
 	int64_t depth;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN, &o))
+	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN | OPTION_LAZY, &o))
 		return;
+	c->lazy = o.given & OPTION_LAZY;
 	g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was released",
 			"that token is another grant's; nothing was released");
 	if (!g)

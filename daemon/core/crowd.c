@@ -26,8 +26,8 @@ static bool waits_elsewhere(const struct semaphore *s)
 
 	if (!s->gathering)
 		return s->crowd.seen;
-	return mutex->claim && (mutex->claim->own_watch ||
-				(mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.quiet));
+	return mutex->claim &&
+	       (mutex->claim->rivals || (mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.quiet));
 }
 
 static int64_t max64(int64_t a, int64_t b)
@@ -45,7 +45,7 @@ static void look(struct semaphore *s)
 	const struct grant *oldest = TAILQ_FIRST(&s->leases->grants);
 	int64_t due_ns;
 
-	if (!oldest || s->leases->directory.watch != DIRECTORY_WATCH_NONE)
+	if (!oldest || directory_watches(&s->leases->directory))
 		return;
 	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->crowd.looked_ns + EVERY_NS);
 	if (due_ns > s->broker->now_ns) {

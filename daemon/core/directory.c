@@ -51,7 +51,10 @@ void directory_make(struct lock *lock)
 
 static uint64_t send_list(struct lock *lock, bool watch)
 {
-	return send(lock, EFFECT_ZK_LIST, (struct operation){ .kind = OPERATION_LIST, .watch = watch }, (struct slice){ 0 });
+	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
+
+	lock->directory.list_op = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	return lock->directory.list_op;
 }
 
 void directory_list(struct lock *lock, bool watch)
@@ -59,15 +62,18 @@ void directory_list(struct lock *lock, bool watch)
 	struct directory *d = &lock->directory;
 	uint64_t number = send_list(lock, watch);
 
-	if (watch) {
-		d->watch = DIRECTORY_WATCH_ASKED;
+	if (watch)
 		d->watch_op = number;
-	}
+}
+
+bool directory_watches(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op;
 }
 
 void directory_arm(struct lock *lock)
 {
-	if (lock->directory.watch == DIRECTORY_WATCH_NONE)
+	if (!directory_watches(&lock->directory))
 		directory_list(lock, true);
 }
 
@@ -100,7 +106,8 @@ void directory_list_anew(struct lock *lock)
 void directory_pred_gone(struct claim *c)
 {
 	claim_forget_pred(c);
-	directory_list(c->lock, false);
+	/* Its turn has most likely come: whether somebody waits behind it is soon to be known. */
+	directory_list(c->lock, c == c->lock->claim && !directory_watches(&c->lock->directory));
 }
 
 void directory_recover(struct lock *lock)
@@ -115,6 +122,7 @@ void directory_recover(struct lock *lock)
 void directory_forget_watch(struct lock *lock)
 {
 	lock->directory.watch = DIRECTORY_WATCH_NONE;
+	lock->directory.watch_op = 0;
 	lock->directory.quiet = false;
 }
 
@@ -262,9 +270,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	}
 	ahead = find_ahead(c, event);
 	if (!ahead.any) {
-		c->state = CLAIM_HELD;
-		claim_forget_pred(c);
-		c->lock->broker->stats.claims_total++;
+		claim_held(c);
 		return;
 	}
 	c->listed = true;
@@ -416,24 +422,26 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 	return somebody;
 }
 
-/* A list that came with the children watch tells whether somebody waits. */
-static void examine_watch(struct lock *lock, uint64_t number, bool somebody)
+/* That somebody waits is told by any list; that nobody does, only by one that came with the children watch. */
+static void examine_rivals(struct lock *lock, uint64_t number, bool somebody)
 {
 	struct directory *d = &lock->directory;
+	bool armed = d->watch_op == number;
 	struct claim *c = lock->claim;
 
-	if (d->watch != DIRECTORY_WATCH_ASKED || d->watch_op != number)
-		return;
-	d->watch = DIRECTORY_WATCH_ARMED;
-	d->quiet = !somebody;
+	if (armed) {
+		d->watch = DIRECTORY_WATCH_ARMED;
+		d->watch_op = 0;
+		d->quiet = !somebody;
+	}
 	if (!c || c->state != CLAIM_HELD)
 		return;
-	if (!somebody) {
-		c->own_watch = false; /* the children watch does for it now */
+	if (somebody) {
+		c->rivals = true;
+	} else if (armed) {
+		c->rivals = c->own_watch = false; /* the children watch does for it now */
 		c->contended = 0;
 		c->contended_ns = 0;
-	} else if (!c->own_watch) {
-		claim_watch_own(c);
 	}
 }
 
@@ -477,7 +485,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
 		examine(c, number, false, event);
 	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
-	examine_watch(lock, number, somebody);
+	examine_rivals(lock, number, somebody);
 	/* Also while they are being read, which somebody may have asked for after this list. */
 	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
 		lock->relist = true;
@@ -540,8 +548,10 @@ static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type
 /* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
 static void directory_changed(struct lock *lock)
 {
-	if (lock->directory.watch == DIRECTORY_WATCH_ARMED)
-		directory_forget_watch(lock);
+	struct directory *d = &lock->directory;
+
+	if (d->watch == DIRECTORY_WATCH_ARMED)
+		d->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;
 	observe_watched(lock, NULL);
 	lock_touch(lock);
 }

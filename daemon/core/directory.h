@@ -2,9 +2,14 @@
  * A lock's directory: its kind and flavour, its lists, and the children watch that "nobody waits" rests on.
  *
  *   watch  | means                                              | left by
- *   NONE   | not known whether somebody waits                   | asked for -> ASKED
- *   ASKED  | a list with watch is under way                     | answered -> ARMED; connection lost -> NONE
- *   ARMED  | no event since that list: `quiet` says what it saw | event, connection lost -> NONE
+ *   NONE   | not known whether somebody waits                   | list with watch answered -> ARMED
+ *   ARMED  | no event since that list: `quiet` says what it saw | event -> FIRED; or NONE if a list with watch is under
+ *          |                                                    |   way; connection lost -> NONE
+ *   FIRED  | something was made or deleted since: perhaps       | list with watch answered -> ARMED; connection lost
+ *          |   somebody came                                    |   -> NONE
+ *
+ * A list with watch may be under way in each of them (`watch_op`). One that is asked for while ARMED is to be there when
+ * a deed of our own fires the watch: until then the older list is as true as it was.
  *
  * Data (record.h): kind=<word>, flavour=<word>. What another library made says nothing about either, and is not touched.
  */
@@ -25,13 +30,13 @@ struct lock;
 struct operation;
 
 enum directory_state {
-	DIRECTORY_UNKNOWN,  /* its data was not read yet, or it was made anew */
-	DIRECTORY_ASKED,    /* being read */
+	DIRECTORY_UNKNOWN, /* its data was not read yet, or it was made anew */
+	DIRECTORY_ASKED,   /* being read */
 	DIRECTORY_FITS,
 	DIRECTORY_MISMATCH,
 };
 
-enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ASKED, DIRECTORY_WATCH_ARMED };
+enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ARMED, DIRECTORY_WATCH_FIRED };
 
 struct directory {
 	enum directory_state state;
@@ -40,7 +45,8 @@ struct directory {
 	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
 	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
 	bool odd_reported; /* a child of no known kind was reported */
-	uint64_t watch_op; /* the list of ASKED and ARMED */
+	uint64_t watch_op; /* the list with watch that is under way; 0: none */
+	uint64_t list_op;  /* the last list sent */
 	uint64_t worn_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
 	int64_t czxid;     /* of the directory whose data was read */
 	struct bytes path;
@@ -74,6 +80,8 @@ void directory_make(struct lock *lock);
 void directory_list(struct lock *lock, bool watch);
 /* Lists and arms the watch unless that is done or under way. */
 void directory_arm(struct lock *lock);
+/* There is a children watch, or will be. */
+bool directory_watches(const struct directory *d);
 /* Its numbers are too near the wrap: nothing more is put into it. */
 void directory_wear(struct lock *lock);
 /* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */

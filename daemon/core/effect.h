@@ -46,6 +46,7 @@ struct effect {
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: not as asked, but because starting again would not help */
 	bool holds;         /* HOLDER */
+	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	enum effect_level level; /* LOG */
 	int64_t limit;      /* TOKENS */
 	int64_t session;    /* LEFTOVER_END */

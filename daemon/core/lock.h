@@ -14,8 +14,11 @@
  *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim will not do for
  *      the head, before its hand-offs run out, or when the hand-off rule keeps a reader from joining others: a writer
  *      waits elsewhere, and whether it still does is looked at with each change of the directory
+ *   5  a held claim without tokens, that nobody else waits for, is followed without a gap by a *next* right behind it
+ *      (spent.h)
  *
- * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted.
+ * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted; but a
+ * spent one does not count any more when its delete is sent before the create of another.
  */
 #pragma once
 

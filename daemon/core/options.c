@@ -91,6 +91,7 @@ static const struct {
 	{ "ENQUEUE", OPTION_ENQUEUE, NULL },
 	{ "LIMIT", OPTION_LIMIT, parse_limit },
 	{ "COUNT", OPTION_COUNT, parse_count },
+	{ "LAZY", OPTION_LAZY, NULL },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };

@@ -21,6 +21,7 @@ enum option {
 	OPTION_LIMIT = 1 << 5,
 	OPTION_COUNT = 1 << 6,
 	OPTION_ENQUEUE = 1 << 7,
+	OPTION_LAZY = 1 << 8,
 };
 
 struct options {

@@ -43,7 +43,7 @@ const char *quota_refuses(const struct lock *lock)
 		return too_long;
 	if (b->path_bytes + znode_path(lock) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
-	if (lock->directory.watch == DIRECTORY_WATCH_NONE)
+	if (!directory_watches(&lock->directory))
 		watches += lock->directory.path.len + WATCH_OVERHEAD;
 	if (b->watch_bytes + watches > max)
 		return too_many_watches;
@@ -85,7 +85,7 @@ size_t quota_watches(const struct lock *lock)
 
 	if (lock->observation.count)
 		bytes += observed_watches(lock);
-	else if (lock->directory.watch != DIRECTORY_WATCH_NONE)
+	else if (directory_watches(&lock->directory))
 		bytes += lock->directory.path.len + WATCH_OVERHEAD;
 	if (lock->claim)
 		bytes += claim_watches(lock->claim);

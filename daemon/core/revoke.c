@@ -2,6 +2,7 @@
 
 #include "core/record.h"
 #include "core/semaphore.h"
+#include "core/spent.h"
 #include "core/state.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
@@ -145,7 +146,7 @@ static struct lock *meant(struct broker *b, struct slice data)
 
 	if (lock && lock->semaphore)
 		return has_older(lock, znode) ? lock : NULL;
-	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !slice_eq(znode, slice_of(lock->claim->name)))
+	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !spent_keeps_out(lock, znode))
 		return NULL;
 	return lock;
 }

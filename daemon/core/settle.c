@@ -4,6 +4,7 @@
 #include "core/election.h"
 #include "core/quota.h"
 #include "core/semaphore.h"
+#include "core/spent.h"
 #include "core/state.h"
 
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
@@ -46,7 +47,7 @@ static bool nobody_waits(const struct lock *lock)
 
 static bool somebody_waits(const struct lock *lock)
 {
-	return lock->claim->own_watch || (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet);
+	return lock->claim->rivals || (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet);
 }
 
 /*
@@ -195,7 +196,8 @@ static void end_expired(struct lock *lock)
 		if (taken)
 			request_time_out(r);
 		else
-			request_fail(r, ERROR_UNAVAILABLE, "not connected to ZooKeeper: nobody knows whether the lock is taken");
+			request_fail(r, ERROR_UNAVAILABLE,
+				     "not connected to ZooKeeper: nobody knows whether the lock is taken");
 	}
 }
 
@@ -203,7 +205,7 @@ static bool may_join(const struct lock *lock)
 {
 	const struct broker *b = lock->broker;
 
-	if (b->stopping || lock->claim_count >= LOCK_ZNODES_MAX)
+	if (b->stopping || lock->claim_count - spent_count(lock) >= LOCK_ZNODES_MAX)
 		return false;
 	if (b->conf->standalone)
 		return b->token_next < b->token_limit;
@@ -215,10 +217,10 @@ static bool may_join(const struct lock *lock)
 	return may_send(lock);
 }
 
-static void queue_next(struct lock *lock)
+static void queue_next(struct lock *lock, enum mode mode)
 {
 	if (!lock->next && !lock->broker->conf->standalone && may_join(lock))
-		lock->next = claim_join(lock, TAILQ_FIRST(&lock->requests)->mode);
+		lock->next = claim_join(lock, mode);
 }
 
 static void leave_both(struct lock *lock)
@@ -232,7 +234,10 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 {
 	const struct broker *b = lock->broker;
 
-	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->own_watch || c->handoffs >= CLAIM_NEXT_FROM)
+	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->rivals)
+		return false;
+	/* Whoever came since waits: to ask would keep him waiting for longer. A reader may have joined readers. */
+	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
 		return false;
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet)
 		return false;
@@ -247,17 +252,37 @@ static bool may_proclaim(const struct lock *lock, const struct claim *c)
 	return election_proclaims(lock) && head && (election_began(head, c) || may_hand_off(lock, c, head->mode));
 }
 
+/* A lock that nobody else wants goes on on a znode of ours behind the held one. */
+static bool may_succeed(const struct lock *lock, enum mode mode)
+{
+	return mode == MODE_EXCLUSIVE && lock->kind == KIND_LOCK && !lock->semaphore && nobody_waits(lock);
+}
+
+/* Without a gap: while the held znode stands no other host is let in, and nothing but that one stands before next. */
+static void succeed(struct lock *lock)
+{
+	const struct claim *c = lock->claim, *next = lock->next;
+
+	if (!next || c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)
+		return;
+	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
+		return;
+	if (may_succeed(lock, c->mode) && next->mode == MODE_EXCLUSIVE)
+		spent_follow(lock);
+}
+
 /* A held claim nobody holds a grant on. True when the claims changed. */
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	/* Somebody gathers, or may as soon as the limit is read. */
-	if (lock->semaphore && lock->request_count && (lock->semaphore->gathering || may_hand_off(lock, c, MODE_EXCLUSIVE)))
+	if (lock->semaphore && lock->request_count &&
+	    (lock->semaphore->gathering || may_hand_off(lock, c, MODE_EXCLUSIVE)))
 		return false;
 	if (lock->request_count) {
 		/* Only a proof is missing, or the answer to a proclamation: it will serve when that comes. */
 		if (!session_grants(lock->broker) || may_proclaim(lock, c))
 			return false;
-		queue_next(lock);
+		queue_next(lock, TAILQ_FIRST(&lock->requests)->mode);
 		claim_leave(c);
 		return true;
 	}
@@ -334,13 +359,23 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 	return somebody_waits(lock) && holds_back_reader(lock, c);
 }
 
+/* Used by one client at a time, who never waits. */
+static bool renews_early(const struct lock *lock, const struct claim *c)
+{
+	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && lock->grant_count &&
+	       may_succeed(lock, c->mode);
+}
+
 static void join(struct lock *lock)
 {
 	struct claim *c = lock->claim;
 	struct request *head = TAILQ_FIRST(&lock->requests);
 
-	if (!head)
+	if (!head) {
+		if (c && renews_early(lock, c))
+			queue_next(lock, c->mode);
 		return;
+	}
 	if (lock->directory.suspect && may_send(lock))
 		directory_check(lock);
 	if (lock->directory.worn && may_send(lock))
@@ -348,16 +383,33 @@ static void join(struct lock *lock)
 	if (!c) {
 		join_first(lock, head->mode);
 	} else if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode)) {
-		queue_next(lock);
+		queue_next(lock, head->mode);
 	}
 }
 
-/* Whether anybody waits matters once there was a hand-off, while lingering, and for a grant of some age. */
-static bool wants_watch(const struct lock *lock, const struct claim *c)
+/*
+ * Whether anybody waits matters once there was a hand-off, while lingering, and for a grant of some age. Where that is
+ * known the claim goes back soon; if it does not, its own znode is watched.
+ */
+static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 {
+	if (c->rivals)
+		return c->held_ns + WATCH_AFTER_NS;
 	if (!lock->grant_count || c->contended || c->handoffs)
-		return true;
-	return lock->broker->now_ns - c->granted_ns >= WATCH_AFTER_NS;
+		return lock->broker->now_ns;
+	return c->granted_ns + WATCH_AFTER_NS;
+}
+
+static void watch_held(struct lock *lock, struct claim *c)
+{
+	if (holds_back_reader(lock, c))
+		directory_arm(lock);
+	if (c->own_watch || watch_due_ns(lock, c) > lock->broker->now_ns)
+		return;
+	if (c->rivals)
+		claim_watch_own(c);
+	else
+		directory_arm(lock);
 }
 
 static void watch_waiting(struct lock *lock, struct claim *c)
@@ -379,8 +431,8 @@ static void watch(struct lock *lock)
 		return;
 	if (c->state == CLAIM_WAITING)
 		watch_waiting(lock, c);
-	else if (c->state == CLAIM_HELD && (holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c))))
-		directory_arm(lock);
+	else if (c->state == CLAIM_HELD)
+		watch_held(lock, c);
 	detail_write(lock);
 }
 
@@ -389,7 +441,8 @@ static void proclaim(struct lock *lock)
 	struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->claim;
 
-	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) || !may_proclaim(lock, c))
+	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) ||
+	    !may_proclaim(lock, c))
 		return;
 	if (!election_began(head, c))
 		election_send(head, c, take_token(lock, c, head->mode, false));
@@ -402,6 +455,8 @@ static void ask_again(struct lock *lock)
 {
 	struct claim *c;
 
+	if (!nobody_waits(lock))
+		spent_release(lock);
 	if (lock->later)
 		return;
 	TAILQ_FOREACH(c, &lock->leaving, link)
@@ -429,9 +484,9 @@ static void set_timer(struct lock *lock)
 		return;
 	if (!lock->grant_count && !lock->request_count)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
-	else if (lock->grant_count && b->session.connected && !c->own_watch && !wants_watch(lock, c))
-		heap_set_by(&b->timers, &lock->timer, c->granted_ns + WATCH_AFTER_NS);
-	else if (may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
+	else if (lock->grant_count && b->session.connected && !c->own_watch && watch_due_ns(lock, c) > b->now_ns)
+		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
+	if (may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
@@ -448,6 +503,7 @@ static void settle(struct lock *lock)
 {
 	refuse_other_kind(lock);
 	do {
+		succeed(lock);
 		serve(lock);
 		end_expired(lock);
 	} while (give_back(lock));

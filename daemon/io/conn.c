@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/queue.h"
 #include "io/loop.h"
 #include "io/watch.h"
 
@@ -131,12 +132,13 @@ static void conn_die(struct conn *c)
 	conn_set_dirty(c);
 }
 
-void conn_reply(struct conn *c, struct slice text)
+void conn_reply(struct conn *c, struct slice text, bool lazy)
 {
 	if (c->dead || c->closing)
 		return;
 	conn_queue(c, text);
-	conn_set_dirty(c);
+	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
+		conn_set_dirty(c);
 	if (!c->waiting)
 		return;
 	c->waiting = false;
@@ -250,6 +252,74 @@ static void conn_keep(struct conn *c, struct slice input, size_t used)
 	}
 }
 
+static void conn_written(struct conn *c)
+{
+	conn_drop_output(c);
+	if (c->closing) {
+		conn_die(c);
+		return;
+	}
+	conn_rewatch(c);
+}
+
+/* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
+static void conn_sent(struct conn *c, size_t sent)
+{
+	size_t left;
+
+	c->written += sent;
+	c->env->unwritten -= sent;
+	left = conn_unwritten(c);
+	if (c->pushed > left)
+		c->pushed = left;
+	if (c->written < left)
+		return;
+	memmove(c->out.data, c->out.data + c->written, left);
+	c->out.len = left;
+	c->written = 0;
+}
+
+void conn_flush(struct conn *c)
+{
+	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
+	ssize_t sent;
+
+	if (c->dead)
+		return;
+	if (conn_unwritten(c) == 0) {
+		conn_written(c);
+		return;
+	}
+	sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+		return;
+	}
+	if (sent > 0)
+		conn_sent(c, (size_t)sent);
+	if (conn_unwritten(c) == 0)
+		conn_written(c);
+	else
+		conn_watch_output(c);
+	/* What was held back by unread output goes on. */
+	if (held && conn_may_parse(c))
+		conn_set_ready(c);
+}
+
+/* Who was answered goes on while the others of this turn are served. The dead wait for its end. */
+static void conn_flush_all(struct conn_env *env)
+{
+	struct conn *c, *after;
+
+	TAILQ_FOREACH_SAFE(c, &env->dirty, dirty, after) {
+		if (c->dead)
+			continue;
+		TAILQ_REMOVE(&env->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+	}
+}
+
 static void conn_consume(struct conn *c, struct slice input)
 {
 	bool more = false;
@@ -264,6 +334,7 @@ static void conn_consume(struct conn *c, struct slice input)
 	else if (c->eof && conn_may_parse(c) && !c->is_ready)
 		conn_close(c);
 	conn_rewatch(c);
+	conn_flush_all(c->env);
 }
 
 void conn_continue(struct conn *c)
@@ -333,60 +404,6 @@ static void conn_output(void *arg, int fd, unsigned int what)
 		conn_die(c);
 	else
 		conn_flush(c);
-}
-
-static void conn_written(struct conn *c)
-{
-	conn_drop_output(c);
-	if (c->closing) {
-		conn_die(c);
-		return;
-	}
-	conn_rewatch(c);
-}
-
-/* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
-static void conn_sent(struct conn *c, size_t sent)
-{
-	size_t left;
-
-	c->written += sent;
-	c->env->unwritten -= sent;
-	left = conn_unwritten(c);
-	if (c->pushed > left)
-		c->pushed = left;
-	if (c->written < left)
-		return;
-	memmove(c->out.data, c->out.data + c->written, left);
-	c->out.len = left;
-	c->written = 0;
-}
-
-void conn_flush(struct conn *c)
-{
-	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
-	ssize_t sent;
-
-	if (c->dead)
-		return;
-	if (conn_unwritten(c) == 0) {
-		conn_written(c);
-		return;
-	}
-	sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
-	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-		conn_die(c);
-		return;
-	}
-	if (sent > 0)
-		conn_sent(c, (size_t)sent);
-	if (conn_unwritten(c) == 0)
-		conn_written(c);
-	else
-		conn_watch_output(c);
-	/* What was held back by unread output goes on. */
-	if (held && conn_may_parse(c))
-		conn_set_ready(c);
 }
 
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)

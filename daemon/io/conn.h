@@ -28,7 +28,7 @@
 struct loop;
 struct watch;
 
-enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536, CONN_UNWRITTEN_MAX = 64 << 20 };
+enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536, CONN_LAZY_MAX = 256, CONN_UNWRITTEN_MAX = 64 << 20 };
 
 /* What the connections of a server share. */
 struct conn_env {
@@ -63,7 +63,8 @@ struct conn {
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
 void conn_free(struct conn *c);
 
-void conn_reply(struct conn *c, struct slice text);
+/* `lazy`: it may wait for what is written next, but no more than CONN_LAZY_MAX bytes do. */
+void conn_reply(struct conn *c, struct slice text, bool lazy);
 void conn_push(struct conn *c, struct slice text);
 void conn_close(struct conn *c);
 /* Parses what is buffered, up to a turn's share. */

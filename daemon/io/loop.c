@@ -2,8 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,15 +20,13 @@
 
 struct loop {
 	struct watch_base *base;
+	struct watch *timer;
 	struct broker *broker;
 	struct effects effects;
 	struct loop_adapters to;
-	/* libevent's timers stand still during suspend; this one does not. */
-	int timer_fd;
-	struct watch *timer;
-	int64_t armed_ns; /* INT64_MAX: not armed */
-	int64_t now_ns;
-	int64_t turn_ns; /* when the first request of the turn was looked at; 0: none yet */
+	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
+	int64_t now_ns;   /* of the latest event */
+	int64_t turn_ns;  /* of the first event of the turn; 0: none yet */
 	uint64_t events; /* handled so far */
 	bool handling, hurry, stopped;
 	struct loop_end end;
@@ -40,40 +36,24 @@ static void loop_timer(void *arg, int fd, unsigned int what)
 {
 	const struct event event = { .type = EVENT_TIME };
 	struct loop *l = arg;
-	uint64_t count;
-	ssize_t got = read(fd, &count, sizeof(count));
 
-	(void)got;
+	(void)fd;
 	(void)what;
 	l->armed_ns = INT64_MAX;
 	loop_event(l, &event);
 }
 
-static int loop_init(struct loop *l)
-{
-	l->base = watch_base_new();
-	if (!l->base)
-		return -ENOSYS;
-	l->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (l->timer_fd < 0)
-		return -errno;
-	l->timer = watch_new(l->base, loop_timer, l);
-	watch_set(l->timer, l->timer_fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-	return 0;
-}
-
 int loop_new(struct loop **ret_loop, const struct broker_conf *conf, uint64_t seed)
 {
 	struct loop *l = mem_new(sizeof(*l));
-	int rc;
 
-	l->timer_fd = -1;
-	l->armed_ns = INT64_MAX;
-	rc = loop_init(l);
-	if (rc < 0) {
+	l->base = watch_base_new();
+	if (!l->base) {
 		loop_free(l);
-		return rc;
+		return -ENOSYS;
 	}
+	l->timer = watch_new(l->base, loop_timer, l);
+	l->armed_ns = INT64_MAX;
 	l->broker = broker_new(conf, seed, loop_now(l));
 	*ret_loop = l;
 	return 0;
@@ -86,8 +66,6 @@ void loop_free(struct loop *l)
 	broker_free(l->broker);
 	effects_free(&l->effects);
 	watch_free(l->timer);
-	if (l->timer_fd >= 0)
-		close(l->timer_fd);
 	watch_base_free(l->base);
 	mem_free(l);
 }
@@ -111,13 +89,14 @@ int64_t loop_now(struct loop *l)
 	return l->now_ns;
 }
 
-bool loop_spent(struct loop *l)
+bool loop_spent(const struct loop *l)
 {
-	int64_t now_ns = clock_now_ns();
+	return l->turn_ns && l->now_ns - l->turn_ns > TURN_NS;
+}
 
-	if (!l->turn_ns)
-		l->turn_ns = now_ns;
-	return now_ns - l->turn_ns > TURN_NS;
+int64_t loop_seen(const struct loop *l)
+{
+	return l->now_ns;
 }
 
 void loop_hurry(struct loop *l)
@@ -146,7 +125,7 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 
 	switch (effect->type) {
 	case EFFECT_REPLY:
-		server_reply(l->to.server, effect->conn, text);
+		server_reply(l->to.server, effect->conn, text, effect->lazy);
 		break;
 	case EFFECT_PUSH:
 		server_push(l->to.server, effect->conn, text);
@@ -208,6 +187,8 @@ void loop_event(struct loop *l, const struct event *event)
 	l->handling = true;
 	l->events++;
 	broker_handle(l->broker, loop_now(l), event, &l->effects);
+	if (!l->turn_ns)
+		l->turn_ns = l->now_ns;
 	loop_show(l);
 	/* The adapter has logged it. */
 	if (event->type == EVENT_ZK_TROUBLE)
@@ -218,20 +199,14 @@ void loop_event(struct loop *l, const struct event *event)
 	l->handling = false;
 }
 
-/* An earlier timer than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
+/* An earlier instant than needed is left alone: most deadlines only move away. */
 static void loop_arm(struct loop *l)
 {
 	int64_t deadline_ns = broker_deadline(l->broker);
-	struct itimerspec at = { 0 };
-	int rc;
 
 	if (deadline_ns >= l->armed_ns)
 		return;
-	/* Zero would disarm it. */
-	at.it_value.tv_sec = (time_t)(deadline_ns > 0 ? deadline_ns / CLOCK_NS_PER_S : 0);
-	at.it_value.tv_nsec = (long)(deadline_ns > 0 ? deadline_ns % CLOCK_NS_PER_S : 1);
-	rc = timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-	assert(rc == 0);
+	watch_set_by(l->timer, deadline_ns);
 	l->armed_ns = deadline_ns;
 }
 

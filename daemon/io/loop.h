@@ -2,7 +2,8 @@
  * The loop owns the watches' base, the broker and the clock. One turn:
  *
  *     libevent says what is ready; an adapter that got something calls loop_event(): the clock is read (after
- *     the data were), the broker consumes the event, its effects are carried out in order, at once
+ *     the data were), the broker consumes the event, its effects are carried out in order, at once;
+ *     what is for clients is written when all that one client has sent is consumed
  *     -> settle: written, closed and freed in one place; ZooKeeper's socket armed again
  *     -> the timer is set for broker_deadline()
  *
@@ -46,8 +47,10 @@ void loop_attach(struct loop *l, const struct loop_adapters *adapters);
 /* The instant for the next event; never goes back. */
 int64_t loop_now(struct loop *l);
 void loop_event(struct loop *l, const struct event *event);
+/* The instant of the latest event, for what need not be exact. */
+int64_t loop_seen(const struct loop *l);
 /* This turn has taken its time: what is left waits for the next, so that nobody keeps ZooKeeper waiting. */
-bool loop_spent(struct loop *l);
+bool loop_spent(const struct loop *l);
 /* Something is left to do: the next turn does not wait. */
 void loop_hurry(struct loop *l);
 

@@ -170,9 +170,9 @@ void server_free(struct server *s)
 	mem_free(s);
 }
 
-void server_reply(struct server *s, uint32_t number, struct slice text)
+void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy)
 {
-	conn_reply(server_conn(s, number), text);
+	conn_reply(server_conn(s, number), text, lazy);
 }
 
 void server_push(struct server *s, uint32_t number, struct slice text)
@@ -215,7 +215,7 @@ static void server_bury(struct server *s, struct conn *c)
 /* A session's heartbeats wake the loop often enough. */
 static void server_look(struct server *s)
 {
-	int64_t now_ns = s->saved ? loop_now(s->loop) : 0;
+	int64_t now_ns = loop_seen(s->loop);
 
 	if (!s->saved || now_ns < s->look_ns)
 		return;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "protocol/slice.h"
@@ -28,7 +29,8 @@ struct server *server_new(struct loop *loop, int fd, const struct server_conf *c
 void server_free(struct server *s);
 
 /* Effects. A connection that is closing ignores them. */
-void server_reply(struct server *s, uint32_t number, struct slice text);
+/* `lazy`: it may wait for what is written next. */
+void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
 void server_push(struct server *s, uint32_t number, struct slice text);
 void server_close(struct server *s, uint32_t number);
 

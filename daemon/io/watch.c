@@ -4,68 +4,145 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/container.h"
+#include "base/heap.h"
 #include "base/mem.h"
+
+struct watch_base {
+	struct event_base *events;
+	struct heap timers;
+	int timer_fd;
+	struct event timer;
+	int64_t armed_ns; /* what timer_fd is set to; INT64_MAX: nothing */
+};
 
 struct watch {
 	struct watch_base *base;
 	void (*fired)(void *arg, int fd, unsigned int what);
 	void *arg;
 	struct event event;
+	struct timer timer;
+	int fd; /* -1: `event` is none */
 	bool set, keep;
 };
 
-/* Only a name of our own for libevent's base. */
-static struct event_base *events(struct watch_base *base)
+/* ---- time ---- */
+
+static void watch_timer(evutil_socket_t fd, short what, void *arg)
 {
-	return (struct event_base *)(void *)base;
+	struct watch_base *base = arg;
+	int64_t now_ns = clock_now_ns();
+	struct timer *t;
+	uint64_t count;
+	ssize_t got = read(fd, &count, sizeof(count));
+
+	(void)got;
+	(void)what;
+	base->armed_ns = INT64_MAX;
+	while ((t = heap_first(&base->timers)) && t->due_ns <= now_ns) {
+		struct watch *w = container_of(t, struct watch, timer);
+
+		watch_clear(w);
+		w->fired(w->arg, w->fd, WATCH_TIMEOUT);
+	}
 }
 
-struct watch_base *watch_base_new(void)
+/* An earlier instant than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
+static void watch_arm(struct watch_base *base)
+{
+	const struct timer *first = heap_first(&base->timers);
+	struct itimerspec at = { 0 };
+	int rc;
+
+	if (!first || first->due_ns >= base->armed_ns)
+		return;
+	/* Zero would disarm it. */
+	at.it_value.tv_sec = (time_t)(first->due_ns > 0 ? first->due_ns / CLOCK_NS_PER_S : 0);
+	at.it_value.tv_nsec = (long)(first->due_ns > 0 ? first->due_ns % CLOCK_NS_PER_S : 1);
+	rc = timerfd_settime(base->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	assert(rc == 0);
+	base->armed_ns = first->due_ns;
+}
+
+/* ---- the base ---- */
+
+static struct event_base *events_new(void)
 {
 	struct event_config *config = event_config_new();
-	struct event_base *base;
+	struct event_base *events;
 
 	if (!config)
 		abort();
 	event_config_require_features(config, EV_FEATURE_EARLY_CLOSE | EV_FEATURE_ET | EV_FEATURE_O1);
 	/* epoll's change list, which the environment could ask for, would miss that the C client closed a descriptor
-	 * and got the same number again. */
-	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK);
-	base = event_base_new_with_config(config);
+	 * and got the same number again. The time is not libevent's to look up. */
+	event_config_set_flag(config,
+			      EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
+	events = event_base_new_with_config(config);
 	event_config_free(config);
-	return (struct watch_base *)(void *)base;
+	return events;
+}
+
+struct watch_base *watch_base_new(void)
+{
+	struct watch_base *base = mem_new(sizeof(*base));
+
+	base->armed_ns = INT64_MAX;
+	base->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	base->events = base->timer_fd < 0 ? NULL : events_new();
+	if (!base->events ||
+	    event_assign(&base->timer, base->events, base->timer_fd, EV_READ | EV_PERSIST, watch_timer, base) < 0 ||
+	    event_add(&base->timer, NULL) < 0) {
+		watch_base_free(base);
+		return NULL;
+	}
+	return base;
 }
 
 void watch_base_free(struct watch_base *base)
 {
-	if (base)
-		event_base_free(events(base));
+	if (!base)
+		return;
+	if (base->events) {
+		event_del(&base->timer);
+		event_base_free(base->events);
+	}
+	if (base->timer_fd >= 0)
+		close(base->timer_fd);
+	heap_deinit(&base->timers);
+	mem_free(base);
 }
 
 void watch_base_turn(struct watch_base *base, bool wait)
 {
-	int rc = event_base_loop(events(base), EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));
+	int rc;
 
+	watch_arm(base);
+	rc = event_base_loop(base->events, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));
 	assert(rc >= 0);
 }
+
+/* ---- watches ---- */
 
 static void watch_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct watch *w = arg;
 	unsigned int told = 0;
 
-	if (!w->keep)
+	if (!w->keep) {
 		w->set = false;
+		heap_unset(&w->base->timers, &w->timer);
+	}
 	if (what & EV_READ)
 		told |= WATCH_READ;
 	if (what & EV_WRITE)
 		told |= WATCH_WRITE;
 	if (what & EV_CLOSED)
 		told |= WATCH_HANGUP;
-	if (what & EV_TIMEOUT)
-		told |= WATCH_TIMEOUT;
 	w->fired(w->arg, fd, told);
 }
 
@@ -76,6 +153,7 @@ struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd
 	w->base = base;
 	w->fired = fired;
 	w->arg = arg;
+	w->fd = -1;
 	return w;
 }
 
@@ -89,12 +167,9 @@ void watch_free(struct watch *w)
 
 void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 {
-	struct timeval tv = {
-		.tv_sec = (time_t)(timeout_ns / CLOCK_NS_PER_S),
-		.tv_usec = (suseconds_t)(timeout_ns % CLOCK_NS_PER_S / 1000),
-	};
 	int what = 0, rc;
 
+	assert(!(flags & WATCH_KEEP) || timeout_ns == WATCH_NO_TIMEOUT);
 	watch_clear(w);
 	if (flags & WATCH_READ)
 		what |= EV_READ;
@@ -106,18 +181,33 @@ void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 		what |= EV_ET;
 	if (flags & WATCH_KEEP)
 		what |= EV_PERSIST;
-	rc = event_assign(&w->event, events(w->base), fd, (short)what, watch_event, w);
-	assert(rc == 0);
-	if (event_add(&w->event, timeout_ns == WATCH_NO_TIMEOUT ? NULL : &tv) < 0)
-		abort();
+	w->fd = what ? fd : -1;
+	if (what) {
+		rc = event_assign(&w->event, w->base->events, fd, (short)what, watch_event, w);
+		assert(rc == 0);
+		if (event_add(&w->event, NULL) < 0)
+			abort();
+	}
+	if (timeout_ns != WATCH_NO_TIMEOUT)
+		heap_set(&w->base->timers, &w->timer, clock_now_ns() + timeout_ns);
 	w->set = true;
 	w->keep = flags & WATCH_KEEP;
 }
 
+void watch_set_by(struct watch *w, int64_t due_ns)
+{
+	watch_clear(w);
+	heap_set(&w->base->timers, &w->timer, due_ns);
+	w->fd = -1;
+	w->set = true;
+	w->keep = false;
+}
+
 void watch_clear(struct watch *w)
 {
-	if (w->set)
+	if (w->set && w->fd >= 0)
 		event_del(&w->event);
+	heap_unset(&w->base->timers, &w->timer);
 	w->set = false;
 }
 

@@ -4,6 +4,10 @@
  *
  * A watch is set and cleared; one that fires is clear again unless WATCH_KEEP. It must be cleared before its
  * descriptor is closed. Running out of memory for one ends the process.
+ *
+ * Time has a heap of its own and one timerfd, which is only ever set to an earlier instant: it goes on while the host
+ * sleeps, as libevent's timers do not, and costs nothing while clients are busy. A timeout that libevent knows of is
+ * given to each epoll_wait(), where it costs the kernel a timer: 7 % of what a null broker can do.
  */
 #pragma once
 
@@ -34,7 +38,12 @@ void watch_base_turn(struct watch_base *base, bool wait);
 struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg);
 /* Takes NULL. Not from within its own call. */
 void watch_free(struct watch *w);
-/* Replaces what it was set to. `fd` -1 with no flags: only time. `timeout_ns` may be WATCH_NO_TIMEOUT. */
+/*
+ * Replaces what it was set to. `fd` -1 with no flags: only time. `timeout_ns` may be WATCH_NO_TIMEOUT, and is with
+ * WATCH_KEEP.
+ */
 void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns);
+/* Only time, up to that instant. */
+void watch_set_by(struct watch *w, int64_t due_ns);
 void watch_clear(struct watch *w);
 bool watch_is_set(const struct watch *w);

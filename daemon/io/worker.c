@@ -13,16 +13,20 @@
 #include "base/mem.h"
 #include "io/watch.h"
 
+/* Without a thread for it. */
+#define RETRY_NS CLOCK_NS_PER_S
+
 STAILQ_HEAD(work_list, work);
 
 struct worker {
 	pthread_t thread;
 	pthread_mutex_t mutex; /* guards the lists and the flags */
-	pthread_cond_t wake, idle;
+	pthread_cond_t idle;
 	struct work_list todo, finished;
-	bool busy, stopping;
+	bool running; /* the thread is there, and will look for more */
+	bool joinable, stopping;
 	int fd; /* eventfd: something is finished */
-	struct watch *watch;
+	struct watch *watch, *retry;
 };
 
 static void *worker_thread(void *arg)
@@ -33,25 +37,27 @@ static void *worker_thread(void *arg)
 	ssize_t written;
 
 	pthread_mutex_lock(&w->mutex);
-	for (;;) {
-		while (!w->stopping && STAILQ_EMPTY(&w->todo))
-			pthread_cond_wait(&w->wake, &w->mutex);
-		work = STAILQ_FIRST(&w->todo);
-		if (!work)
-			break;
+	while ((work = STAILQ_FIRST(&w->todo))) {
 		STAILQ_REMOVE_HEAD(&w->todo, entry);
-		w->busy = true;
 		pthread_mutex_unlock(&w->mutex);
 		work->run(work);
 		pthread_mutex_lock(&w->mutex);
-		w->busy = false;
 		STAILQ_INSERT_TAIL(&w->finished, work, entry);
 		written = write(w->fd, &one, sizeof(one));
 		(void)written; /* it fails only when the count is full, and then the loop is awake */
-		pthread_cond_signal(&w->idle);
 	}
+	w->running = false;
+	pthread_cond_signal(&w->idle);
 	pthread_mutex_unlock(&w->mutex);
 	return NULL;
+}
+
+/* Of a thread that is not running any more. */
+static void worker_join(struct worker *w)
+{
+	if (w->joinable)
+		pthread_join(w->thread, NULL);
+	w->joinable = false;
 }
 
 static void worker_finished(void *arg, int fd, unsigned int what)
@@ -66,6 +72,8 @@ static void worker_finished(void *arg, int fd, unsigned int what)
 	(void)what;
 	pthread_mutex_lock(&w->mutex);
 	STAILQ_CONCAT(&finished, &w->finished);
+	if (!w->running)
+		worker_join(w);
 	pthread_mutex_unlock(&w->mutex);
 	while ((work = STAILQ_FIRST(&finished))) {
 		STAILQ_REMOVE_HEAD(&finished, entry);
@@ -73,25 +81,39 @@ static void worker_finished(void *arg, int fd, unsigned int what)
 	}
 }
 
-static int worker_start(struct worker *w)
+/* If there can be no thread now, then later. */
+static void worker_start(struct worker *w)
 {
 	sigset_t all, old;
-	int rc;
 
+	worker_join(w);
 	/* Signals are the loop's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&w->thread, NULL, worker_thread, w);
+	w->joinable = w->running = pthread_create(&w->thread, NULL, worker_thread, w) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -rc;
+	if (!w->running)
+		watch_set(w->retry, -1, 0, RETRY_NS);
+}
+
+static void worker_retry(void *arg, int fd, unsigned int what)
+{
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	pthread_mutex_lock(&w->mutex);
+	if (!w->running && !w->stopping && !STAILQ_EMPTY(&w->todo))
+		worker_start(w);
+	pthread_mutex_unlock(&w->mutex);
 }
 
 static void worker_free(struct worker *w)
 {
 	watch_free(w->watch);
+	watch_free(w->retry);
 	if (w->fd >= 0)
 		close(w->fd);
-	pthread_cond_destroy(&w->wake);
 	pthread_cond_destroy(&w->idle);
 	pthread_mutex_destroy(&w->mutex);
 	mem_free(w);
@@ -101,27 +123,27 @@ int worker_new(struct worker **ret_worker, struct watch_base *base)
 {
 	struct worker *w = mem_new(sizeof(*w));
 	pthread_condattr_t attr;
-	int rc;
 
 	STAILQ_INIT(&w->todo);
 	STAILQ_INIT(&w->finished);
 	pthread_mutex_init(&w->mutex, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->wake, NULL);
 	pthread_cond_init(&w->idle, &attr);
 	pthread_condattr_destroy(&attr);
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = w->fd < 0 ? -errno : 0;
-	if (rc == 0) {
-		w->watch = watch_new(base, worker_finished, w);
-		watch_set(w->watch, w->fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-		rc = worker_start(w);
-	}
-	if (rc < 0) {
+	if (w->fd < 0) {
+		int rc = -errno;
+
 		worker_free(w);
 		return rc;
 	}
+	w->watch = watch_new(base, worker_finished, w);
+	watch_set(w->watch, w->fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	w->retry = watch_new(base, worker_retry, w);
+	/* Nobody is ever cancelled. Once there was a thread, glibc before 2.41 prepares for it at each system call. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	*ret_worker = w;
 	return 0;
 }
@@ -131,7 +153,8 @@ void worker_add(struct worker *w, struct work *work)
 	pthread_mutex_lock(&w->mutex);
 	assert(!w->stopping);
 	STAILQ_INSERT_TAIL(&w->todo, work, entry);
-	pthread_cond_signal(&w->wake);
+	if (!w->running)
+		worker_start(w);
 	pthread_mutex_unlock(&w->mutex);
 }
 
@@ -149,13 +172,12 @@ int worker_stop(struct worker *w, int64_t timeout_ns)
 	}
 	pthread_mutex_lock(&w->mutex);
 	w->stopping = true;
-	pthread_cond_signal(&w->wake);
-	while (rc == 0 && (w->busy || !STAILQ_EMPTY(&w->todo)))
+	while (rc == 0 && w->running)
 		rc = pthread_cond_timedwait(&w->idle, &w->mutex, &until);
 	pthread_mutex_unlock(&w->mutex);
 	if (rc)
 		return -rc;
-	pthread_join(w->thread, NULL);
+	worker_join(w);
 	worker_free(w);
 	return 0;
 }

@@ -2,6 +2,9 @@
  * One thread for what blocks: name resolution, fsync, the farewell to ZooKeeper. Jobs run one after the other;
  * `run` is called in the thread and touches nothing but its job, `done` afterwards on the loop. The job belongs
  * to the worker between worker_add() and `done`.
+ *
+ * The thread lives for as long as there are jobs: each system call of a process with a second one costs more, 3 to 6 %
+ * of what a null broker can do.
  */
 #pragma once
 

@@ -312,7 +312,7 @@ static void zookeeper_connect(struct zookeeper *z)
 /* Waits for the earlier of what is left to do by time. */
 static void zookeeper_arm(struct zookeeper *z, bool looking)
 {
-	int64_t due_ns = INT64_MAX, now_ns = loop_now(z->loop);
+	int64_t due_ns = INT64_MAX;
 
 	if (z->opening && z->addresses)
 		due_ns = z->open_ns;
@@ -321,7 +321,7 @@ static void zookeeper_arm(struct zookeeper *z, bool looking)
 	if (due_ns == INT64_MAX)
 		watch_clear(z->timer);
 	else
-		watch_set(z->timer, -1, 0, due_ns > now_ns ? due_ns - now_ns : 0);
+		watch_set_by(z->timer, due_ns);
 }
 
 void zookeeper_settle(struct zookeeper *z)

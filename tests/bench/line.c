@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -43,16 +44,70 @@ int line_send(struct line *l, const void *data, size_t len)
 	return 0;
 }
 
-int line_sendf(struct line *l, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
-	int len;
+/* A request that is put together. */
+struct request {
+	size_t len;
+	char text[LINE_REQUEST_MAX];
+};
 
-	va_start(args, format);
-	len = vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	return line_send(l, text, (size_t)len);
+static void put(struct request *r, const char *text, size_t len)
+{
+	if (len > sizeof(r->text) - r->len)
+		abort();
+	memcpy(r->text + r->len, text, len);
+	r->len += len;
+}
+
+/* A line of RESP that is a type and a number below 1,000. */
+static void put_number(struct request *r, char type, size_t number)
+{
+	char text[6] = { type };
+	size_t len = 1;
+
+	if (number >= 100)
+		text[len++] = (char)('0' + number / 100 % 10);
+	if (number >= 10)
+		text[len++] = (char)('0' + number / 10 % 10);
+	text[len++] = (char)('0' + number % 10);
+	text[len++] = '\r';
+	text[len++] = '\n';
+	put(r, text, len);
+}
+
+int line_texts(struct line *l, const char *text, ...)
+{
+	struct request r = { .len = 0 };
+	va_list more;
+
+	va_start(more, text);
+	for (; text; text = va_arg(more, const char *))
+		put(&r, text, strlen(text));
+	va_end(more);
+	return line_send(l, r.text, r.len);
+}
+
+int line_words(struct line *l, const char *word, ...)
+{
+	struct request r = { .len = 0 };
+	const char *counted = word;
+	size_t count = 0;
+	va_list more;
+
+	va_start(more, word);
+	for (; counted; counted = va_arg(more, const char *))
+		count++;
+	va_end(more);
+	put_number(&r, '*', count);
+	va_start(more, word);
+	for (; word; word = va_arg(more, const char *)) {
+		size_t len = strlen(word);
+
+		put_number(&r, '$', len);
+		put(&r, word, len);
+		put(&r, "\r\n", 2);
+	}
+	va_end(more);
+	return line_send(l, r.text, r.len);
 }
 
 static int fill(struct line *l)

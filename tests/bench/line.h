@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-enum { LINE_BYTES_MAX = 16384 };
+enum { LINE_BYTES_MAX = 16384, LINE_REQUEST_MAX = 1024 };
 
 struct line {
 	int fd;
@@ -14,7 +14,12 @@ struct line {
 /* 0, or -1 having said why; so do all. */
 int line_connect(struct line *l, const char *path);
 int line_send(struct line *l, const void *data, size_t len);
-int line_sendf(struct line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * Texts up to NULL, one after the other; and as the words of one RESP request. At most LINE_REQUEST_MAX bytes. Without
+ * printf, which takes longer than some services do.
+ */
+int line_texts(struct line *l, const char *text, ...) __attribute__((sentinel));
+int line_words(struct line *l, const char *word, ...) __attribute__((sentinel));
 /* Exactly so many bytes; NULL: the end, or an error. They stand until the next call. */
 const char *line_bytes(struct line *l, size_t len);
 /* The next line, NUL in place of its end. */

@@ -69,8 +69,7 @@ const struct peer peer_null_silent = {
 
 static int request(struct line *l, const char *command, const struct lock_name *name)
 {
-	return line_sendf(l, "*2\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", strlen(command), command, strlen(name->text),
-			  name->text);
+	return line_words(l, command, name->text, NULL);
 }
 
 static int answer(struct line *l)

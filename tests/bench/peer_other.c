@@ -10,7 +10,7 @@
 #include "line.h"
 #include "load.h"
 
-enum { EXPIRES_S = 30 };
+#define EXPIRES_S "30"
 
 static int unexpected(const char *who, const char *line)
 {
@@ -41,7 +41,8 @@ static const char *first_line(struct line *l, int more)
 	static char first[128];
 	const char *line = line_read(l);
 
-	snprintf(first, sizeof(first), "%s", line ? line : "");
+	first[0] = '\0';
+	strncat(first, line ? line : "", sizeof(first) - 1);
 	while (line && more-- > 0)
 		line = line_read(l);
 	return line ? first : NULL;
@@ -52,8 +53,7 @@ static void *redis_open(const char *target)
 	struct redis *r = calloc(1, sizeof(*r));
 	const char *line;
 
-	if (!r || line_connect(&r->line, target) ||
-	    line_sendf(&r->line, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$%zu\r\n%s\r\n", strlen(script), script) ||
+	if (!r || line_connect(&r->line, target) || line_words(&r->line, "SCRIPT", "LOAD", script, NULL) ||
 	    !first_line(&r->line, 0))
 		return NULL;
 	line = line_read(&r->line);
@@ -70,9 +70,7 @@ static int redis_lock(void *session, const struct lock_name *name)
 	const char *line;
 
 	for (;;) {
-		if (line_sendf(&r->line,
-			       "*6\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n%d000\r\n",
-			       strlen(name->text), name->text, strlen(r->owner), r->owner, EXPIRES_S))
+		if (line_words(&r->line, "SET", name->text, r->owner, "NX", "PX", EXPIRES_S "000", NULL))
 			return -1;
 		line = line_read(&r->line);
 		if (line && strcmp(line, "+OK") == 0)
@@ -88,8 +86,7 @@ static int redis_unlock(void *session, const struct lock_name *name)
 	struct redis *r = session;
 	const char *line;
 
-	if (line_sendf(&r->line, "*5\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$1\r\n1\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n", r->sha,
-		       strlen(name->text), name->text, strlen(r->owner), r->owner))
+	if (line_words(&r->line, "EVALSHA", r->sha, "1", name->text, r->owner, NULL))
 		return -1;
 	line = line_read(&r->line);
 	return line && strcmp(line, ":1") == 0 ? 0 : unexpected("Redis", line);
@@ -105,8 +102,7 @@ static int blpop_prepare(const char *target, const struct lock_name *names, int 
 	int i;
 
 	for (i = 0; l && i < count; i++) {
-		if (line_sendf(l, "*2\r\n$3\r\nDEL\r\n$%zu\r\n%s\r\n*3\r\n$5\r\nRPUSH\r\n$%zu\r\n%s\r\n$1\r\nx\r\n",
-			       strlen(names[i].text), names[i].text, strlen(names[i].text), names[i].text) ||
+		if (line_words(l, "DEL", names[i].text, NULL) || line_words(l, "RPUSH", names[i].text, "x", NULL) ||
 		    !first_line(l, 1))
 			return -1;
 	}
@@ -118,7 +114,7 @@ static int blpop_prepare(const char *target, const struct lock_name *names, int 
 
 static int blpop_ask(void *session, const struct lock_name *name)
 {
-	return line_sendf(session, "*3\r\n$5\r\nBLPOP\r\n$%zu\r\n%s\r\n$1\r\n0\r\n", strlen(name->text), name->text);
+	return line_words(session, "BLPOP", name->text, "0", NULL);
 }
 
 static int blpop_granted(void *session, const struct lock_name *name)
@@ -132,7 +128,7 @@ static int blpop_unlock(void *session, const struct lock_name *name)
 {
 	const char *line;
 
-	if (line_sendf(session, "*3\r\n$5\r\nRPUSH\r\n$%zu\r\n%s\r\n$1\r\nx\r\n", strlen(name->text), name->text))
+	if (line_words(session, "RPUSH", name->text, "x", NULL))
 		return -1;
 	line = line_read(session);
 	return line && *line == ':' ? 0 : unexpected("Redis", line);
@@ -154,7 +150,7 @@ static int memcached_lock(void *session, const struct lock_name *name)
 	const char *line;
 
 	for (;;) {
-		if (line_sendf(session, "add %s 0 %d 1\r\nx\r\n", name->text, EXPIRES_S))
+		if (line_texts(session, "add ", name->text, " 0 " EXPIRES_S " 1\r\nx\r\n", NULL))
 			return -1;
 		line = line_read(session);
 		if (line && strcmp(line, "STORED") == 0)
@@ -169,7 +165,7 @@ static int memcached_unlock(void *session, const struct lock_name *name)
 {
 	const char *line;
 
-	if (line_sendf(session, "delete %s\r\n", name->text))
+	if (line_texts(session, "delete ", name->text, "\r\n", NULL))
 		return -1;
 	line = line_read(session);
 	return line && strcmp(line, "DELETED") == 0 ? 0 : unexpected("memcached", line);

@@ -1,7 +1,8 @@
 /*
  * The invariants. Most are stated against the truth of the ensemble, which is ahead of what any broker can know:
- * a grant needs the first znode of its directory in the truth, and no znode under a valid grant ever goes away,
- * unless an operator takes it. Both together are mutual exclusion between hosts, foreign contenders included.
+ * a grant needs a znode of its directory in the truth before which only its host's own may stand, and no znode under a
+ * valid grant ever goes away, unless an operator takes it. Both together are mutual exclusion between hosts, foreign
+ * contenders included.
  */
 #include "world.h"
 
@@ -116,7 +117,8 @@ const struct znode *check_ahead_of(const struct znode *n)
 	const struct znode *o;
 
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && !(check_is_reader(o) && check_is_reader(n)))
+		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && o->session != n->session &&
+		    !(check_is_reader(o) && check_is_reader(n)))
 			return o;
 	return NULL;
 }

@@ -272,8 +272,8 @@ void deadlock_check(struct host *h)
 		if (g.edge[i][i])
 			world_fail(h->w, h->clients[i].current.lock, "host %d: client %d waits for itself", h->index,
 				   i);
-	/* Who asked with another limit than its host knew may wait for what nobody saw. */
-	if (h->w->permits_limit && !h->w->limits_asked)
+	/* Who asked with another limit than its host knew, or before it was known, may wait for what nobody saw. */
+	if (h->w->permits_limit && !h->w->limits_asked && !h->w->limit_overwritten)
 		check_ties(h);
 }
 

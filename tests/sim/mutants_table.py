@@ -14,6 +14,7 @@ SESSION = "daemon/core/session.c"
 ANNOUNCE = "daemon/core/announce.c"
 OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
+SPENT = "daemon/core/spent.c"
 LOCK = "daemon/core/lock.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
@@ -116,8 +117,8 @@ MUTANTS = [
         (SESSION, "\tannounce_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (CLAIM,
-         "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
-         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tclaim_forget_pred(c);")], 300),
+         "\tc->leave_op = 0;\n\tc->withheld = false;",
+         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tc->withheld = false;")], 300),
     ("the token forgets the hand-offs", [
         (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
@@ -139,6 +140,17 @@ MUTANTS = [
          "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
          "\tc->state = TAILQ_EMPTY(&c->lock->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
          "\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
+    ("the spent one is still held", [
+        (SPENT, "\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\tc->lock->claim->czxid = c->czxid;\n")],
+     300, "spent"),
+    ("a spent znode is forgotten", [
+        (SETTLE, "\tif (!nobody_waits(lock))\n\t\tspent_release(lock);\n", ""),
+        (CLAIM, "\tspent_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
+    ("a spent znode counts for good as on its way", [
+        (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
+    ("what waits behind our own is not listed when that goes", [
+        (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
          "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
@@ -152,10 +164,11 @@ MUTANTS = [
          "return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;",
          "return lock->directory.watch != DIRECTORY_WATCH_ARMED || lock->directory.quiet;")], 1000),
     ("znodes under deletion do not count to the two", [
-        (SETTLE, " || lock->claim_count >= LOCK_ZNODES_MAX)", ")")], 300),
+        (SETTLE, " || lock->claim_count - spent_count(lock) >= LOCK_ZNODES_MAX)", ")")], 300),
     ("the children watch is not armed again", [
         (DIRECTORY,
-         "\tif (lock->directory.watch == DIRECTORY_WATCH_ARMED)\n\t\tdirectory_forget_watch(lock);\n",
+         "\tif (d->watch == DIRECTORY_WATCH_ARMED)\n"
+         "\t\td->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;\n",
          "")], 1000),
     ("a vanished znode is not looked for in lists", [
         (DIRECTORY,
@@ -165,10 +178,12 @@ MUTANTS = [
         (DIRECTORY, "\t\tif (!own)\n\t\t\tvanished(c);\n\t\telse if (fits)", "\t\tif (fits)")], 1000),
     ("NONODE is no success for a delete", [
         (CLAIM,
-         "\tcase ZK_OK:\n\tcase ZK_NONODE:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_UNKNOWN:\n\t\tbreak;",
-         "\tcase ZK_OK:\n\t\tclaim_free(c);\n\t\tbreak;\n\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
+         "\tcase ZK_OK:\n\tcase ZK_NONODE:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
+         "\tcase ZK_UNKNOWN:\n\t\tbreak;",
+         "\tcase ZK_OK:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
+         "\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
     ("a delete of unknown outcome is not sent again", [
-        (CLAIM, "\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
+        (CLAIM, "\tc->leave_op = 0;\n\tc->withheld = false;", "\tc->withheld = false;"),
         (CLAIM,
          "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
          "\tswitch (event->zk_answered.code) {")], 300),
@@ -190,7 +205,7 @@ MUTANTS = [
          "\t\tdue = min64(due, s->safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 300),
+        (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
         (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
          "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
@@ -243,15 +258,14 @@ MUTANTS = [
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
-         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 5000, "readers"),
+         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 40000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
         (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
          "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
-        (SETTLE, "(holds_back_reader(lock, c) || (!c->own_watch && wants_watch(lock, c)))",
-         "!c->own_watch && wants_watch(lock, c)")], 5000, "readers"),
+        (SETTLE, "\tif (holds_back_reader(lock, c))\n\t\tdirectory_arm(lock);\n", "")], 40000, "readers"),
     ("a writer behind its host's shared claim queues next only when that goes back", [
         (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
@@ -427,7 +441,7 @@ MUTANTS = [
     ("a letter is acted upon when it is read, deleted or not", [
         (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
         (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",
-         "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 5000, "resets"),
+         "\t\tact(b, slice_of(b->mail.sorted[b->mail.done]), data);\n")], 40000, "resets"),
     ("who loses a lock by force is not told", [
         (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
@@ -461,7 +475,7 @@ MUTANTS = [
         (SETTLE, "\tif (!session_grants(lock->broker) || may_proclaim(lock, c))",
          "\tif (!session_grants(lock->broker))")], 300),
     ("an election lingers", [
-        (SETTLE, "lock->kind == KIND_ELECTION || c->own_watch", "c->own_watch")], 1000),
+        (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
         (SESSION, "if (lock->claim_count || lock->observation.count)", "if (lock->claim_count)"),
         (SESSION, "\tobserve_suspended(lock);\n", "")], 1000),
@@ -488,7 +502,7 @@ MUTANTS = [
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         (MULTI, "\tlet_go(m);\n\tmulti_free(m);\n", "\tmulti_free(m);\n")], 300, "anything"),
     ("a LOCK that closes a circle waits, whatever is asked", [
-        (REQUEST, "deadlock_closes(client, lock, terms->mode, &ret->sentence)", "false")], 300, "anything"),
+        (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300, "anything"),
     ("a leader's data are not waited for by observers of another host", [
         (OBSERVE, "\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
 ]

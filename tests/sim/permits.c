@@ -551,6 +551,7 @@ static void make_orphan(struct world *w)
 static void overwrite(struct world *w)
 {
 	w->stats->operations++;
+	w->limit_overwritten = true;
 	fakezk_operate(&w->zk, EFFECT_ZK_SET, SLICE(SEMAPHORE), SLICE("x"));
 }
 

@@ -30,6 +30,10 @@ static const struct mix mixes[] = {
 	{ .name = "storm", .share = 1, .steps = 80000, .fault_every_ms = 30000, .hold_us = 300, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 15,
 	  .operator_from = 770, .hosts_max = 2, .locks_max = 1, .shared_percent = 4, .plain_percent = 70 },
+	/* Local hand-offs by the thousand, so that claims follow spent ones; now and then somebody comes. */
+	{ .name = "spent", .share = 0, .steps = 20000, .fault_every_ms = 10000, .hold_us = 100, .think_ms = 1,
+	  .fault_weight = { 4, 1 }, .operator_every_ms = 4000, .foreign_every_ms = 2500,
+	  .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90 },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "crossing", .share = 5, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS, .long_hold_percent = 5,

@@ -338,6 +338,7 @@ def test_peer_credentials_are_not_forgeable(standalone, clients):
     r, w = os.pipe()
     c.socket.sendmsg([harness.encode("PING")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r, w]))])
     assert c.reply() == "PONG"
-    assert len(os.listdir(f"/proc/{standalone.process.pid}/fd")) == before
+    # Fewer, if it was about to close a file of its own.
+    assert len(os.listdir(f"/proc/{standalone.process.pid}/fd")) <= before
     os.close(r)
     os.close(w)

@@ -434,9 +434,9 @@ def test_waiters_keep_their_order_and_their_deadlines_through_a_reconnection(sit
     witness = site.witness
     last = site.hold(alpha, "holder", "a")
     order = ["first", "timed", "third", "fourth"]
+    asked = now()
     for who in order:
         site.ask_for(beta, who, "a", *(["WAIT", 2500] if who == "timed" else []))
-    asked = now()
     site.wait_behind(beta, "a")
     znodes = beta.daemon.info()["claims"]
     beta.all_links("refuse")

@@ -340,7 +340,7 @@ def test_a_directory_deleted_while_it_lingers(daemons, zk, root, clients, kazoo_
     k = kazoo_client(zk)
     harness.wait_until(lambda: len(k.get_children(f"{root}/a")) == 1, "the znode")
     k.delete(f"{root}/a", recursive=True)
-    harness.wait_until(lambda: d.info("stats")["vanished_total"] == "1", "the daemon to notice")
+    harness.wait_until(lambda: d.info("locks")["claims"] == "0", "the daemon to notice")
     assert c.call("LOCK", "a", "WAIT", 20000) > first
     assert len(k.get_children(f"{root}/a")) == 1
     assert c.quiet() and c.call("VALID", "a") > 0

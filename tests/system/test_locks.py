@@ -1,7 +1,9 @@
 """What a lock does: inside one host, in both modes of the daemon, and between two hosts."""
 
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -204,6 +206,32 @@ def test_a_blocked_lock_holds_back_only_its_own_connection(broker, clients):
     a.call("UNLOCK", "a")
     assert isinstance(b.reply(), int)
     assert b.reply() == "behind"
+
+
+def test_a_lazy_unlock_is_done_at_once_and_answered_with_what_comes_next(broker, clients):
+    a, b = clients(broker), clients(broker)
+    a.call("LOCK", "a")
+    waits(broker, b, "a")
+    a.send("UNLOCK", "a", "LAZY")
+    assert isinstance(b.reply(), int)
+    b.call("PING")  # whatever the turn of the UNLOCK wrote is written
+    assert not select.select([a.socket], [], [], 0)[0]
+    a.send("PING")
+    assert a.reply() == 0
+    assert a.reply() == "PONG"
+
+
+def test_lazy_answers_do_not_pile_up_nor_get_lost(broker, clients):
+    a, b = clients(broker), clients(broker)
+    for _ in range(20):  # errors, of some fifty bytes each
+        a.send("UNLOCK", "a", "LAZY")
+    for _ in range(5):
+        assert isinstance(a.reply(), harness.Error)
+    b.call("LOCK", "b")
+    b.send("UNLOCK", "b", "LAZY")
+    b.socket.shutdown(socket.SHUT_WR)
+    assert b.reply() == 0
+    assert b.ended()
 
 
 def test_half_closed_connections_get_their_answers_and_end(broker, clients):

@@ -228,6 +228,54 @@ def test_an_uncontended_pair_costs_one_create_and_one_delete(own_zk, daemons, cl
     assert reads <= 10, "one list in the same breath, no more"
 
 
+def requests(d):
+    """What the daemon has asked of ZooKeeper, without heartbeats."""
+    info = d.info()
+    return int(info["zk_writes_total"]) + int(info["zk_reads_total"]) - int(info["heartbeats_total"])
+
+
+def test_a_warm_lock_costs_a_create_a_list_and_a_delete_in_1024_grants(own_zk, daemons, clients):
+    """Counted by the daemon; twice as many are allowed, for a server that stands still meanwhile."""
+    d = daemons(own_zk())
+    c = clients(d)
+
+    def pairs(count):
+        for _ in range(count):
+            assert isinstance(c.call("LOCK", "a"), int)
+            assert c.call("UNLOCK", "a") == 0
+
+    pairs(1100)
+    before = requests(d)
+    pairs(4 * 1024)
+    assert 3 * 4 <= requests(d) - before <= 2 * 3 * 4
+
+
+def test_a_hand_off_between_hosts_costs_five_requests(own_zk, daemons, clients):
+    """A create, two lists, a read of the predecessor, a delete: as many as the recipe needs. One list more for each is
+    allowed: who waits may come when its predecessor has just gone."""
+    zk = own_zk()
+    pair = [daemons(zk), daemons(zk)]
+    holder, waiter = map(clients, pair)
+    holder.call("LOCK", "a")
+
+    def hand_over():
+        nonlocal pair, holder, waiter
+        before = requests(pair[1])
+        waiter.send("LOCK", "a")
+        harness.wait_until(lambda: requests(pair[1]) == before + 3, "create, list and get")
+        assert holder.call("UNLOCK", "a") == 0
+        assert isinstance(waiter.reply(), int)
+        pair, holder, waiter = pair[::-1], waiter, holder
+
+    hand_over()
+    hand_over()
+    before = sum(map(requests, pair))
+    for _ in range(10):
+        hand_over()
+    harness.wait_until(lambda: sum(map(requests, pair)) >= before + 50, "the last delete")
+    assert sum(map(requests, pair)) <= before + 60
+
+
 def test_an_uncontended_lock_is_one_round_trip(own_zk, daemons, clients):
     """With the server stopped after the request is on its way nothing further is needed from the client side: the
     create and the list leave together. Seen as one packet exchange: both are received before any answer."""

@@ -85,6 +85,7 @@ static void carry_out(struct fixture *f, const struct effect *e)
 	switch (e->type) {
 	case EFFECT_REPLY:
 		bytes_slice(&f->replies[e->conn], effects_slice(&f->effects, e->text));
+		f->lazy[e->conn] = e->lazy;
 		break;
 	case EFFECT_PUSH:
 		bytes_slice(&f->pushes[e->conn], effects_slice(&f->effects, e->text));

@@ -25,6 +25,7 @@ struct fixture {
 	struct effects effects;
 	int64_t now_ns;
 	struct bytes replies[FIXTURE_CONNS], pushes[FIXTURE_CONNS];
+	bool lazy[FIXTURE_CONNS]; /* the latest reply */
 	int closed[FIXTURE_CONNS];
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;

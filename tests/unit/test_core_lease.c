@@ -191,6 +191,29 @@ static void a_lease_ends_with_its_grant(void **state)
 	fixture_connect(f, 1);
 }
 
+/* What is overdue when the server says that the session has expired lets nobody in any more. */
+static void nobody_is_granted_what_ended_with_the_session(void **state)
+{
+	struct fixture *f = fixture_new(false);
+	char name[64];
+
+	(void)state;
+	fixture_start(f);
+	fixture_zk_connected(f, 0x1234);
+	fixture_answer_session(f);
+	fixture_connect(f, 0);
+	fixture_connect(f, 1);
+	fixture_lock_held(f, 0, "a", 0, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 0, "RENEW a 20", ":1");
+	fixture_say(f, 1, "LOCK a", "");
+	f->now_ns += 21 * MS;
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_expect(f, 1, "");
+	fixture_say(f, 0, "VALID a", ":0");
+	fixture_free(f);
+}
+
 /* Between hosts: the claim stays, the next grant on it counts as a hand-off, and has a larger token. */
 static void a_lease_under_a_session(void **state)
 {
@@ -257,6 +280,7 @@ int main(void)
 		TEST(a_lease_ends_with_its_grant),
 		TEST(ended_leases_count_until_they_are_told),
 		cmocka_unit_test(a_lease_under_a_session),
+		cmocka_unit_test(nobody_is_granted_what_ended_with_the_session),
 #undef TEST
 	};
 

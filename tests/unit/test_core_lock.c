@@ -59,6 +59,26 @@ static void a_wrong_token_releases_nothing(void **state)
 	fixture_say(f, 0, "UNLOCK a TOKEN 1024", ":0");
 }
 
+static void a_lazy_answer_may_wait_and_no_other(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK a", "");
+	assert_false(f->lazy[0]);
+	fixture_say(f, 0, "UNLOCK a LAZY", ":0");
+	assert_true(f->lazy[0]);
+	fixture_expect(f, 1, ":1025");
+	assert_false(f->lazy[1]);
+	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold that lock");
+	assert_true(f->lazy[0]);
+	fixture_say(f, 0, "UNLOCK a LAZY LAZY",
+		    "-ERR syntax error in 'unlock' command; Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]");
+	assert_false(f->lazy[0]);
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	assert_false(f->lazy[1]);
+}
+
 static void a_wait_ends_with_nil_and_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -325,6 +345,7 @@ int main(void)
 		TEST(grants_are_fifo_with_growing_tokens),
 		TEST(reentry_keeps_the_token_and_counts_levels),
 		TEST(a_wrong_token_releases_nothing),
+		TEST(a_lazy_answer_may_wait_and_no_other),
 		TEST(a_wait_ends_with_nil_and_leaves_nothing),
 		TEST(a_lost_client_releases_what_it_held_and_waited_for),
 		TEST(a_half_closed_client_does_not_wait),

@@ -600,6 +600,31 @@ static void a_lock_is_taken_for_another_host(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 a :78848 $6 forced");
 }
 
+/* What others see of it is the znode that it took over from: the same lock. */
+static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	hold(f, name);
+	for (int i = 0; i < 1024; i++) {
+		fixture_ask(f, !(i & 1), "LOCK a");
+		fixture_ask(f, i & 1, "UNLOCK a");
+		if (i == 0)
+			fixture_answer_list(f, 1, 1, (const char *[]){ name });
+		if (i != 767)
+			continue;
+		fixture_answer_made(f, 9, 99, next, sizeof(next));
+		fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	}
+	fixture_no_op(f);
+	bytes_clear(&f->replies[0]);
+	receive(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
+	fixture_answer(f, ZK_OK);
+	fixture_say(f, 0, "VALID a", ":0");
+}
+
 static void what_is_not_held_here_is_not_taken(void **state)
 {
 	struct fixture *f = *state;
@@ -727,6 +752,7 @@ int main(void)
 		TEST(a_letter_is_acted_upon_by_who_deleted_it),
 		TEST(letters_that_mean_nothing_here_are_dropped),
 		TEST(a_lock_is_taken_for_another_host),
+		TEST(a_lock_is_taken_by_the_znode_that_keeps_others_out),
 		TEST(what_is_not_held_here_is_not_taken),
 		TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first),
 		TEST(the_box_is_made_when_it_is_missing),

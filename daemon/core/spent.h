@@ -1,0 +1,30 @@
+/*
+ * A held claim without tokens, and the *next* that follows it without a gap: other hosts are kept out by the one until
+ * it is deleted, and by the other from then on, because nothing but the one stands before it.
+ *
+ *   held     | means                                       | event -> next state
+ *   HELD     | grants are made on it                       | no tokens left, nobody else waits, a list showed next right
+ *            |                                             |   behind it -> withheld; next is HELD
+ *   withheld | LEAVING, and stands: its delete waits for   | the next but one joins, so that delete, create and list go in
+ *            |   company                                   |   one breath; somebody comes; anything else of the lock goes
+ *            |                                             |   back; connection lost -> on its way
+ *   (on its  | LEAVING as any other                        | answered -> gone
+ *   way)     |                                             |
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "protocol/slice.h"
+
+struct lock;
+
+/* The lock's next is held from now on, in the place of its claim. */
+void spent_follow(struct lock *lock);
+/* Deletes what was withheld. */
+void spent_release(struct lock *lock);
+/* So many are not there any more when what is sent now arrives, or after spent_release(). */
+size_t spent_count(const struct lock *lock);
+/* The znode of that name is what this host's grants rest on: the held one, or what it follows. */
+bool spent_keeps_out(const struct lock *lock, struct slice name);

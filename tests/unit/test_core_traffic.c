@@ -1,0 +1,360 @@
+/* What a lock asks of ZooKeeper, operation by operation: nothing that is superfluous, nothing that others wait for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+
+#define SESSION INT64_C(0x1000abcdef012345)
+
+static const char fits[] = "1\nkind=lock\nflavour=rw\n";
+static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
+
+static int start(void **state, int64_t handoff_max, int64_t linger_ms)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.handoff_max = handoff_max;
+	f->conf.linger_ns = linger_ms * MS;
+	fixture_start(f);
+	assert_int_equal(f->opens, 1);
+	fixture_zk_connected(f, SESSION);
+	fixture_answer_session(f);
+	for (uint32_t conn = 0; conn < 4; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return start(state, 64, 0);
+}
+
+static int setup_strict(void **state)
+{
+	return start(state, 0, 0);
+}
+
+static int setup_linger(void **state)
+{
+	return start(state, 64, 100);
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+/* Only the heartbeat is answered; what recovery asked stays open. */
+static void reconnect(struct fixture *f)
+{
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+}
+
+static void wait_behind(struct fixture *f, char name[128])
+{
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_op(f, EFFECT_ZK_GET, foreign_low);
+	assert_true(fixture_op(f, EFFECT_ZK_GET, foreign_low)->effect.watch);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_no_op(f);
+	fixture_expect(f, 0, "");
+}
+
+/* Grants that follow each other, to 0 and 1 in turn, until n of the next one would be `end`; who holds it then. */
+static uint32_t hand_off(struct fixture *f, uint32_t holder, int begin, int end)
+{
+	for (int n = begin; n < end; n++) {
+		fixture_ask(f, !holder, "LOCK a");
+		fixture_ask(f, holder, "UNLOCK a");
+		holder = !holder;
+	}
+	bytes_clear(&f->replies[0]);
+	bytes_clear(&f->replies[1]);
+	return holder;
+}
+
+static void expect_list(struct fixture *f, bool watch)
+{
+	assert_int_equal(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch, watch);
+}
+
+/* Held by 0, handed off once, known to be wanted by nobody else. */
+static void held_and_quiet(struct fixture *f, char name[128])
+{
+	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	fixture_expect(f, 0, ":78848");
+	assert_int_equal(hand_off(f, 0, 0, 1), 1);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+}
+
+/* The next one is asked for with grant number 768, and stands behind `name`: its create fires the watch. */
+static uint32_t queue_next(struct fixture *f, uint32_t holder, const char *name, uint32_t seq, char next[128])
+{
+	holder = hand_off(f, holder, 767, 768);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_made(f, seq, seq, next, 128);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 2, (const char *[]){ next, name });
+	fixture_no_op(f);
+	return holder;
+}
+
+/* Held by 1 on `name`, whose tokens are spent; next stands behind. */
+static void spent(struct fixture *f, char name[128], char next[128])
+{
+	uint32_t holder;
+
+	held_and_quiet(f, name);
+	holder = hand_off(f, 1, 1, 767);
+	fixture_no_op(f);
+	holder = queue_next(f, holder, name, 99, next);
+	assert_int_equal(hand_off(f, holder, 768, 1023), 1);
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 0, ":101376"); /* 99 << 10 */
+	fixture_no_op(f);
+}
+
+/* What a warm lock costs: a delete, a create and a list, together, once in 1,024 grants; no grant waits for them. */
+static void a_warm_lock_goes_on_on_its_next_znode_without_a_gap(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128], third[128];
+
+	spent(f, name, next);
+	for (uint32_t round = 0; round < 3; round++) {
+		uint32_t holder = hand_off(f, 0, 0, 768);
+
+		fixture_op(f, EFFECT_ZK_DELETE, name);
+		assert_int_equal(f->end_op - f->first_op, 3);
+		fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+		fixture_answer(f, ZK_OK);
+		fixture_answer_made(f, 100 + round, 100 + round, third, sizeof(third));
+		expect_list(f, true);
+		fixture_answer_list(f, 1, 2, (const char *[]){ third, next });
+		assert_int_equal(hand_off(f, holder, 768, 1024), 0);
+		fixture_no_op(f);
+		memcpy(name, next, sizeof(name));
+		memcpy(next, third, sizeof(next));
+	}
+}
+
+/* One client alone never waits: what its lock needs next is there all the same. */
+static void a_lock_of_one_client_goes_on_without_a_gap(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	held_and_quiet(f, name);
+	for (int n = 1; n <= 1024; n++) {
+		char reply[32];
+
+		snprintf(reply, sizeof(reply), ":%d", n < 1023 ? 78849 + n : 101376 + n - 1023);
+		fixture_say(f, 1, "UNLOCK a", ":0");
+		fixture_say(f, 1, "LOCK a", reply);
+		if (n != 767)
+			continue;
+		fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+		fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+		fixture_say(f, 1, "UNLOCK a",
+			    ":0"); /* the event is most likely of our own doing: that does not end it */
+		fixture_say(f, 1, "LOCK a", ":79617");
+		fixture_answer_made(f, 99, 99, next, sizeof(next));
+		expect_list(f, true);
+		fixture_answer_list(f, 1, 2, (const char *[]){ next, name });
+		n++;
+	}
+	fixture_no_op(f);
+	/* At its end the spent one goes first. */
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_no_op(f);
+	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void a_spent_znode_goes_when_somebody_comes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	spent(f, name, next);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void a_spent_znode_goes_after_a_reconnection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	spent(f, name, next);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	expect_list(f, false);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_no_op(f);
+	fixture_say(f, 0, "VALID a", ":8000");
+}
+
+/* It was entitled by what stood before it, and now by itself: once that is gone, a loss. */
+static void who_took_over_is_lost_when_its_znode_is(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	spent(f, name, next);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_pass(f, 1000);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_say(f, 0, "VALID a", ":0");
+}
+
+static void nobody_takes_over_past_who_stands_between(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+	uint32_t holder;
+
+	f->conf.handoff_max = 100000;
+	f->conf.handoff_ns = 1000000 * MS;
+	held_and_quiet(f, name);
+	holder = hand_off(f, 1, 1, 768);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer_made(f, 99, 99, next, sizeof(next));
+	fixture_answer_list(f, 1, 3, (const char *[]){ next, name, foreign_high });
+	fixture_op(f, EFFECT_ZK_GET, foreign_high);
+	fixture_answer_get(f, 90, 9, "");
+	holder = hand_off(f, holder, 768, 1023);
+	fixture_no_op(f);
+	fixture_ask(f, !holder, "LOCK a");
+	fixture_ask(f, holder, "UNLOCK a");
+	fixture_expect(f, !holder, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* Nothing but a znode of ours before it: that goes, and whether it is first now, is asked in one breath. */
+static void what_waits_behind_our_own_is_listed_with_its_delete(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_made(f, 10, 90, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":92160");
+	fixture_no_op(f);
+}
+
+/* A hand-off between hosts: one event, one list, and one delete that waits for nothing. */
+static void a_hand_off_between_hosts_is_one_event_one_list_and_one_delete(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	wait_behind(f, name);
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* He came after the list: the watch has told that something has changed. */
+static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	wait_behind(f, name);
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], path[128];
+
+	wait_behind(f, name);
+	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
+	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
+	fixture_expect(f, 0, ":78848");
+	fixture_pass(f, 999);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	assert_true(fixture_op(f, EFFECT_ZK_GET, name)->effect.watch);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_op(f, EFFECT_ZK_SET, name); /* who waits may ask who holds it */
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap, setup),
+		TEST(a_lock_of_one_client_goes_on_without_a_gap, setup_linger),
+		TEST(a_spent_znode_goes_when_somebody_comes, setup_linger),
+		TEST(a_spent_znode_goes_after_a_reconnection, setup),
+		TEST(who_took_over_is_lost_when_its_znode_is, setup_linger),
+		TEST(nobody_takes_over_past_who_stands_between, setup),
+		TEST(what_waits_behind_our_own_is_listed_with_its_delete, setup_strict),
+		TEST(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, setup_linger),
+		TEST(who_comes_while_it_is_held_is_not_kept_waiting, setup_linger),
+		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second, setup),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
