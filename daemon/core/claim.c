@@ -120,7 +120,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (quota_refuses(lock))
+	if (quota_refuses(lock, 1))
 		return NULL;
 	spent_release(lock);
 	mode = flavour_claim_mode(lock->flavour, mode);

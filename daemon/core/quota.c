@@ -34,14 +34,14 @@ static bool is_oversize(const struct lock *lock)
 	return b->packet_bytes && znode_path(lock) + strlen(b->conf->host) + slack > (size_t)b->packet_bytes;
 }
 
-const char *quota_refuses(const struct lock *lock)
+const char *quota_refuses(const struct lock *lock, size_t count)
 {
 	const struct broker *b = lock->broker;
-	size_t max = quota_path_max(b), watches = znode_path(lock) + WATCH_OVERHEAD;
+	size_t max = quota_path_max(b), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
 
 	if (is_oversize(lock))
 		return too_long;
-	if (b->path_bytes + znode_path(lock) > max)
+	if (b->path_bytes + count * znode_path(lock) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
 	if (!directory_watches(&lock->directory))
 		watches += lock->directory.path.len + WATCH_OVERHEAD;

@@ -27,8 +27,8 @@ struct lock;
 size_t quota_path_max(const struct broker *b);
 /* EVENT_ZK_PACKET. */
 void quota_packet(struct broker *b, const struct event *event);
-/* NULL: one more claim of this lock is within all limits. Else the sentence for who asked. */
-const char *quota_refuses(const struct lock *lock);
+/* NULL: so many more claims of this lock are within all limits. Else the sentence for who asked. */
+const char *quota_refuses(const struct lock *lock, size_t count);
 /* The same for who wants to observe it. */
 const char *quota_refuses_observer(const struct lock *lock);
 /* What the watches of a lock count, from its flags. */

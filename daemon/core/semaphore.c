@@ -444,7 +444,7 @@ static void grant(struct semaphore *s)
 static void join(struct semaphore *s, int64_t missing)
 {
 	struct lock *leases = s->leases;
-	const char *why = quota_refuses(leases);
+	const char *why = quota_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
 	int64_t before = missing;
 
 	if (leases->pause_until_ns > s->broker->now_ns)
@@ -455,7 +455,6 @@ static void join(struct semaphore *s, int64_t missing)
 		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
 
 		TAILQ_INSERT_TAIL(&leases->permits, c, link);
-		why = quota_refuses(leases);
 	}
 	/* Room that permits on their way out will make is waited for. */
 	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))

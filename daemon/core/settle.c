@@ -340,7 +340,7 @@ static void join_first(struct lock *lock, enum mode mode)
 	}
 	lock->claim = claim_join(lock, mode);
 	if (!lock->claim && !lock->claim_count)
-		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock));
+		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock, 1));
 }
 
 /* The head could join those who read, but for the hand-off rule. */

@@ -554,6 +554,21 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
 }
 
+static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **state)
+{
+	struct fixture *f = *state;
+	struct there t = { 0 };
+
+	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
+	while (is_open(f)) {
+		if (strstr(oldest(f)->path, "/leases"))
+			assert_int_not_equal(oldest(f)->effect.type, EFFECT_ZK_CREATE);
+		answer_one(f, &t);
+	}
+	fixture_expect(f, 0, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+}
+
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
 static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 {
@@ -600,6 +615,7 @@ int main(void)
 		ALONE(two_who_want_more_of_the_same_are_told),
 		ALONE(two_of_one_owner_want_too_many_together),
 		TEST(znodes_that_leave_make_room_for_permits),
+		TEST(permits_that_are_too_many_for_the_session_are_not_begun_with),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
 #undef ALONE
 #undef TEST
