@@ -127,8 +127,9 @@ void broker_settle(struct broker *b)
 	while (multi_continue(b));
 }
 
-void broker_later(struct lock *lock)
+void broker_later(struct lock *lock, bool recover)
 {
+	lock->recover |= recover;
 	if (lock->later)
 		return;
 	lock->later = true;
@@ -139,7 +140,7 @@ void broker_not_later(struct lock *lock)
 {
 	if (!lock->later)
 		return;
-	lock->later = false;
+	lock->later = lock->recover = false;
 	TAILQ_REMOVE(&lock->broker->later, lock, later_link);
 }
 
@@ -149,8 +150,11 @@ static void send_later(struct broker *b)
 	struct lock *lock;
 
 	while (b->session.proving && !operation_window_full(b) && (lock = TAILQ_FIRST(&b->later))) {
+		bool recover = lock->recover && lock->claim_count;
+
 		broker_not_later(lock);
-		if (lock->claim_count)
+		/* Who only found the window full has this place in it for a join, not for one list after the other. */
+		if (recover)
 			directory_recover(lock);
 		lock_touch(lock);
 		broker_settle(b);

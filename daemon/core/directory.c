@@ -510,7 +510,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
 		lock->directory.worn_op = 0;
-		broker_later(lock);
+		broker_later(lock, true);
 		return;
 	}
 	listed(lock, number, event);

@@ -51,6 +51,7 @@ struct lock {
 	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
 	TAILQ_ENTRY(lock) dirty_link, later_link;
 	bool idle, dirty, later;
+	bool recover;                   /* later: what was made is to be found out first */
 	struct bytes name;
 	struct request_list requests;
 	struct grant_list grants, lost;

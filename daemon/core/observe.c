@@ -89,7 +89,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	if (n->known)
 		tell(o);
 	if (!lock->broker->conf->standalone && !lock->broker->session.proving)
-		broker_later(lock);
+		broker_later(lock, false);
 	lock_touch(lock);
 }
 
@@ -165,7 +165,7 @@ void observe_continue(struct lock *lock)
 	if (o->state != OBSERVE_IDLE)
 		return;
 	if (operation_window_full(lock->broker)) {
-		broker_later(lock);
+		broker_later(lock, false);
 		return;
 	}
 	directory_check(lock);

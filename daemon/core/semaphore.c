@@ -266,6 +266,7 @@ void semaphore_watched(struct broker *b, struct slice path)
 void semaphore_suspended(struct semaphore *s)
 {
 	s->state = SEMAPHORE_UNKNOWN;
+	s->made = false;
 }
 
 void semaphore_vanished(struct semaphore *s)
@@ -445,7 +446,6 @@ static void join(struct semaphore *s, int64_t missing)
 {
 	struct lock *leases = s->leases;
 	const char *why = quota_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
-	int64_t before = missing;
 
 	if (leases->pause_until_ns > s->broker->now_ns)
 		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
@@ -455,14 +455,22 @@ static void join(struct semaphore *s, int64_t missing)
 		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
 
 		TAILQ_INSERT_TAIL(&leases->permits, c, link);
+		s->made = true;
 	}
 	/* Room that permits on their way out will make is waited for. */
 	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
 	else if (missing > 0 && !why)
-		broker_later(leases);
-	if (missing < before)
-		directory_list(leases, false);
+		broker_later(leases, false);
+}
+
+/* Once, when all are made; what is left of those that were made for another request is listed as well. */
+static void list_made(struct semaphore *s)
+{
+	if (!s->made || permits(s, false) < wanted(s) || !may_send(s->leases))
+		return;
+	s->made = false;
+	directory_list(s->leases, false);
 }
 
 /* Those that do not count yet first. */
@@ -544,6 +552,7 @@ void semaphore_settle(struct semaphore *s)
 		join(s, missing);
 	else
 		leave(s, -missing);
+	list_made(s);
 	watch(s);
 }
 

@@ -56,6 +56,7 @@ struct semaphore {
 	struct lock *mutex, *leases;
 	enum semaphore_state state;
 	bool incomplete;        /* its directories are to be made */
+	bool made;              /* permits, and they were not listed since */
 	int tries;              /* to make them, without having got a permit */
 	int64_t limit;          /* 0: nobody has said yet */
 	int32_t version;        /* KNOWN: of the data */

@@ -368,7 +368,7 @@ static void queue_recovery(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
 		if (lock->claim_count || lock->observation.count)
-			broker_later(lock);
+			broker_later(lock, true);
 	}
 }
 

@@ -335,7 +335,7 @@ static void join_first(struct lock *lock, enum mode mode)
 	if (lock->later || !may_join(lock))
 		return;
 	if (operation_window_full(lock->broker)) {
-		broker_later(lock);
+		broker_later(lock, false);
 		return;
 	}
 	lock->claim = claim_join(lock, mode);

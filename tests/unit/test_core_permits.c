@@ -554,6 +554,43 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
 }
 
+/* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
+static void many_permits_are_made_and_listed_once(void **state)
+{
+	enum { MANY = 400 };
+	static char mutex[128], names[MANY][128];
+	static const char *children[MANY];
+	struct fixture *f = *state;
+	int made = 0, lists = 0;
+
+	f->conf.limits.session_path_bytes = 100000;
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 500 COUNT 400");
+	for (int i = 0; i < 4 * MANY && is_open(f); i++) {
+		const struct fixture_op *op = oldest(f);
+		bool leases = strstr(op->path, "/leases");
+
+		if (leases && op->effect.type == EFFECT_ZK_CREATE) {
+			children[made] = names[made];
+			fixture_answer_made(f, (uint32_t)made, 80 + made, names[made], sizeof(names[made]));
+			made++;
+		} else if (leases && op->effect.type == EFFECT_ZK_LIST) {
+			lists++;
+			fixture_answer_list(f, 2, (size_t)made, children);
+		} else if (op->effect.type == EFFECT_ZK_CREATE) {
+			fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
+		} else if (op->effect.type == EFFECT_ZK_LIST) {
+			fixture_answer_list(f, 1, 1, (const char *[]){ mutex });
+		} else if (op->effect.type == EFFECT_ZK_GET) {
+			fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=500\n");
+		} else {
+			fixture_answer(f, ZK_OK);
+		}
+	}
+	fixture_expect(f, 0, ":400");
+	assert_int_equal(made, MANY);
+	assert_int_equal(lists, 1);
+}
+
 static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **state)
 {
 	struct fixture *f = *state;
@@ -615,6 +652,7 @@ int main(void)
 		ALONE(two_who_want_more_of_the_same_are_told),
 		ALONE(two_of_one_owner_want_too_many_together),
 		TEST(znodes_that_leave_make_room_for_permits),
+		TEST(many_permits_are_made_and_listed_once),
 		TEST(permits_that_are_too_many_for_the_session_are_not_begun_with),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
 #undef ALONE
