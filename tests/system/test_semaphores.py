@@ -289,6 +289,34 @@ def test_the_permits_of_a_silent_host_are_taken(two_hosts, clients, look, root):
     assert a.push()[:2] == ["lost", "s"]
 
 
+def test_thousands_of_permits(two_hosts, clients):
+    a, b, c = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[0])
+    assert a.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1200, "WAIT", SOON) == 1200
+    assert b.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1500, "WAIT", SOON) == 1500
+    assert c.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 2000, "WAIT", 100) is None
+    assert c.call("FORCEUNLOCK", "s") == 2
+    assert a.call("RELEASE", "s").code == "LOST"
+    assert b.call("RELEASE", "s").code == "LOST"
+    assert c.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 3000, "WAIT", SOON) == 3000
+    assert c.call("ACQUIRE", "t", "LIMIT", 1000000, "COUNT", 1000000, "WAIT", SOON).code == "LIMIT"
+
+
+def test_a_limit_that_somebody_overwrote_is_said_again(two_hosts, clients, look, root):
+    a, b, c = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
+    assert a.call("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2) == 2
+    b.send("ACQUIRE", "s", "LIMIT", 2, "COUNT", 2, "WAIT", SOON)
+    harness.wait_queued(two_hosts[1], "s", 1)
+    c.send("ACQUIRE", "s", "LIMIT", 2, "WAIT", SOON)
+    harness.wait_until(lambda: len(leases(look, root)) == 4, "the next to ask for room")  # b is the next
+    for garbage in (b"", b"1\nkind=semaphore\nlimit=-5\n"):
+        look.set(f"{root}/s", garbage)
+        harness.wait_until(lambda: b"\nlimit=2\n" in look.get(f"{root}/s")[0], "the limit")
+    assert a.call("RELEASE", "s", "COUNT", 2) == 0
+    assert b.reply() == 2
+    assert b.call("RELEASE", "s") == 1
+    assert c.reply() == 1
+
+
 def test_a_lock_of_another_host_is_no_semaphore(two_hosts, clients, look, root):
     one, two = two_hosts
     a, b = clients(one), clients(two)
