@@ -414,6 +414,21 @@ def test_churn_leaks_nothing(standalone):
     assert resident_kb(standalone) < before + 8 * 1024
 
 
+def test_pairs_by_the_hundred_thousand_take_no_memory(standalone, clients):
+    c = clients(standalone, 2)
+    batch = b"".join(harness.encode(word, f"n{i}") for i in range(1000) for word in ("LOCK", "UNLOCK"))
+
+    def pairs(thousands):
+        for _ in range(thousands):
+            c.send_raw(batch)
+            assert not any(isinstance(c.reply(), harness.Error) for _ in range(2000))
+
+    pairs(40)
+    before = resident_kb(standalone)
+    pairs(160)
+    assert resident_kb(standalone) < before + 512
+
+
 def test_nobody_else_is_slowed_by_a_flood(standalone, clients):
     flood = clients(standalone, 2)
     flood.socket.settimeout(0.05)
