@@ -15,7 +15,7 @@ import harness
 from harness import FAST, FAST_TICK_MS
 
 # T = 8 s: safe for 5.3 s after the last proof, expired by the server not before 8.
-SLOW = {"zookeeper__session_timeout_ms": 8000, "locks__grant_min_ms": 300}
+SLOW = {"zookeeper__session_timeout_ms": 12000, "locks__grant_min_ms": 300}
 SLOW_TICK_MS = 1000
 AT_ONCE = 4  # seconds, on a busy machine; the timeout of the sessions that are waited for in such a test is 15
 
@@ -172,11 +172,11 @@ def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, p
     alpha.kill()
     alpha.start()
     info = alpha.info()
-    assert info["leftover_sessions"] == "1" and 0 < int(info["leftover_wait_ms"]) <= 5400
+    assert info["leftover_sessions"] == "1" and 0 < int(info["leftover_wait_ms"]) <= 8100
     assert isinstance(clients(alpha).call("LOCK", "other"), int), "it serves meanwhile"
     assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
     assert isinstance(b.reply(), int)
-    assert time.monotonic() - killed < 7.5, "the server alone would have taken longer"
+    assert time.monotonic() - killed < 11.5, "the server alone would have taken longer"
     harness.wait_until(lambda: alpha.info()["leftover_sessions"] == "0", "its end to be known")
     assert alpha.info()["leftover_wait_ms"] == "0"
 
@@ -276,7 +276,7 @@ def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
     harness.wait_until(lambda: second not in zk.sessions(), "the second session to be ended", AT_ONCE)
     assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
     assert isinstance(b.reply(), int)
-    assert time.monotonic() - killed < 7.5
+    assert time.monotonic() - killed < 11.5
     harness.wait_until(lambda: len(zk.sessions()) == 2, "one session of each host")
 
 
@@ -348,7 +348,7 @@ def test_a_stop_that_left_its_session_is_respected_as_well(own_zk, daemons, clie
     alpha.start()
     assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - stopped))
     assert isinstance(b.reply(), int)
-    assert time.monotonic() - stopped < 7.5
+    assert time.monotonic() - stopped < 11.5
 
 
 def garble(path):
@@ -514,11 +514,12 @@ def test_a_leftover_without_its_file_refuses_nobody(own_zk, daemons, clients):
 
 
 def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons, clients):
-    zk = own_zk(tick_ms=FAST_TICK_MS)
-    first = daemons(zk, **FAST, host="alpha")
+    """With a long timeout: a machine that stands still for seconds must not cost the second its session, too."""
+    zk, longer = own_zk(tick_ms=SLOW_TICK_MS), SLOW | {"zookeeper__session_timeout_ms": 6000}
+    first = daemons(zk, **longer, host="alpha")
     wait_announced(first)
     first.signal(signal.SIGSTOP)
-    second = daemons(zk, **FAST, host="alpha")
+    second = daemons(zk, **longer, host="alpha")
     wait_announced(second)
     first.signal(signal.SIGCONT)
     harness.wait_until(lambda: first.info()["rival"], "the first to notice")
