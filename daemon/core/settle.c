@@ -418,6 +418,8 @@ static void watch_waiting(struct lock *lock, struct claim *c)
 	if (c->listed && lock->broker->now_ns - c->listed_ns >= LONG_WAIT_NS) {
 		c->listed_ns = lock->broker->now_ns;
 		directory_list(lock, false);
+		if (lock->semaphore) /* a stray of ours among the permits would keep whoever is before us */
+			directory_list(lock->semaphore->leases, false);
 	}
 }
 

@@ -489,6 +489,36 @@ static void a_try_behind_another_hosts_turn_is_nil(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, mutex);
 }
 
+/* It is listed now and then by who waits elsewhere, too: what is left of its host there keeps the one before it waiting. */
+static void who_waits_long_looks_at_the_leases(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], stray[128];
+	bool deleted = false;
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_answer_get(f, 1, 0, three);
+	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
+	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_mutex, mutex });
+	snprintf(stray, sizeof(stray), "%.*slease-0000000009", (int)(strlen(mutex) - strlen("lock-0000000005")), mutex);
+	for (int i = 0; i < 400; i++) {
+		while (f->first_op < f->end_op) {
+			const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+			bool list = op->effect.type == EFFECT_ZK_LIST;
+
+			deleted = deleted || (op->effect.type == EFFECT_ZK_DELETE && strstr(op->path, stray));
+			if (list && strstr(op->path, "/leases"))
+				fixture_answer_list(f, 2, 1, (const char *[]){ stray });
+			else if (list)
+				fixture_answer_list(f, 1, 2, (const char *[]){ foreign_mutex, mutex });
+			else
+				fixture_answer(f, ZK_OK);
+		}
+		fixture_pass(f, 100);
+	}
+	assert_true(deleted);
+}
+
 static void limit_reads_and_sets_what_zookeeper_has(void **state)
 {
 	struct fixture *f = *state;
@@ -606,6 +636,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_waits_long_looks_at_the_leases, setup, teardown),
 		cmocka_unit_test_setup_teardown(whose_limit_is_another_one_is_told_so_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_that_was_overwritten_is_said_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_that_nobody_could_agree_to_is_none, setup, teardown),
