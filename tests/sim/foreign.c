@@ -277,6 +277,14 @@ static void make_orphan(void *world, uint64_t argument)
 	bytes_free(&path);
 }
 
+/* Who overwrites what an earlier life of a host left, again and again, is taken for a second daemon of that name. */
+static bool is_left_over(struct world *w, const char *path, uint32_t host)
+{
+	const struct znode *n = fakezk_find(&w->zk, slice_of(path), FAKEZK_TRUTH);
+
+	return n && n->session != w->hosts[host].zk->session;
+}
+
 static void operator_acts(void *world, uint64_t argument)
 {
 	struct world *w = world;
@@ -292,14 +300,14 @@ static void operator_acts(void *world, uint64_t argument)
 		 0);
 	if (rng_percent(&w->rng, 5)) {
 		static const char *const places[] = { "/locks/.hosts/h", "/locks/.mail/h", "/locks/.mail/h" };
-		uint32_t place = rng_below(&w->rng, 3);
+		uint32_t place = rng_below(&w->rng, 3), host = rng_below(&w->rng, (uint32_t)w->host_count);
 		char path[64];
 
 		if (place > 0)
 			w->mail_meddled_at = w->sched.now;
-		snprintf(path, sizeof(path), "%s%u%s", places[place], rng_below(&w->rng, (uint32_t)w->host_count),
-			 place == 2 ? "/what" : "");
-		fakezk_operate(&w->zk, place == 2 ? EFFECT_ZK_CREATE : type, slice_of(path), SLICE("x"));
+		snprintf(path, sizeof(path), "%s%u%s", places[place], host, place == 2 ? "/what" : "");
+		if (place > 0 || type == EFFECT_ZK_DELETE || !is_left_over(w, path, host))
+			fakezk_operate(&w->zk, place == 2 ? EFFECT_ZK_CREATE : type, slice_of(path), SLICE("x"));
 		return;
 	}
 	if (n)
