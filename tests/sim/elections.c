@@ -221,10 +221,14 @@ static int64_t local_leader(const struct host *h, int lock)
 	int i;
 
 	for (i = 0; i < h->client_count; i++) {
+		const struct holding *g = &h->clients[i].holding[lock];
+
 		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return -1;
-		if (h->clients[i].holding[lock].held && !h->clients[i].holding[lock].lost)
-			leader = h->clients[i].holding[lock].token;
+		if (g->held && !g->lost && ask_unsure(g))
+			return -1;
+		if (g->held && !g->lost)
+			leader = g->token;
 	}
 	return leader;
 }
