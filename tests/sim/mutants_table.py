@@ -437,7 +437,7 @@ MUTANTS = [
         (REVOKE, "\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
      300, "calm permits"),
     ("AUDIT does not look into semaphores", [
-        (AUDIT, "\t\tadd_parts(a, znode);\n", "")], 300, "permits, operator"),
+        (AUDIT, "\t\tadd_parts(a, znode);\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
         (MAIL, "\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
         (MAIL, "\t\tbytes_slice(&b->mail.data, data);\n",
@@ -459,7 +459,8 @@ MUTANTS = [
     ("a mailbox that is gone is not made anew", [
         (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
-        (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", "")], 1000),
+        (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", ""),
+        (SESSION, "\ts->safe_until_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
         (ELECTION, "return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
          "return election_began(r, c);")], 300),
