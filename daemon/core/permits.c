@@ -167,6 +167,8 @@ void permits_limit(const struct request_words *w)
 		return;
 	if (wanted && !client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
+	else if (c->broker->conf->standalone && is_lock_here(c, w->argv[1]))
+		client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
 	else if (c->broker->conf->standalone)
 		limit_here(c, w->argv[1], wanted);
 	else

@@ -89,6 +89,8 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 	fixture_say(f, 1, "LIMIT s", ":2");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 0, "LOCK l", ":3072");
+	fixture_say(f, 1, "LIMIT l", "-MISMATCH that name is a lock's, not a semaphore's");
 }
 
 static void operators_change_the_limit(void **state)
