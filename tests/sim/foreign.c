@@ -317,6 +317,7 @@ static void operator_acts(void *world, uint64_t argument)
 	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->tokens_of[lock].last & 1023) < w->operator_from)
 		return;
 	w->stats->operations++;
+	w->overwritten[lock] = w->overwritten[lock] || (type == EFFECT_ZK_SET && chosen != n);
 	fakezk_operate(&w->zk, type, (struct slice){ chosen->path, chosen->len },
 		       chosen == n ? SLICE("") : SLICE("meddled"));
 }

@@ -241,6 +241,7 @@ struct world {
 	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
 	int64_t permits_most;    /* ... and the largest that an operator may have set */
 	bool limits_asked;       /* one has tried */
+	bool overwritten[LOCKS_MAX]; /* an operator has, the data of a znode of that lock */
 	bool limit_overwritten;  /* an operator has: for a while nobody knows it */
 	uint64_t permit_forces;  /* times FORCEUNLOCK of it was asked for */
 	bool plain;              /* no leases, no queued waits */
