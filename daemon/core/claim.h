@@ -49,7 +49,7 @@ struct claim {
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;                   /* length of the name without the number */
 	bool named, stray;             /* the number is known; LEAVING: a list showed it, and no claim knew it */
-	bool spent, withheld;          /* LEAVING: see spent.h */
+	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See spent.h */
 	bool listed;                   /* WAITING: seen taken on this connection */
 	bool readers_ahead;            /* WAITING and listed: by readers only */
 	bool adopting;                 /* UNSURE: found, its owner is being asked for */

@@ -6,10 +6,13 @@
  *   HELD     | grants are made on it                       | no tokens left, nobody else waits, a list showed next right
  *            |                                             |   behind it -> withheld; next is HELD
  *   withheld | LEAVING, and stands: its delete waits for   | the next but one joins, so that delete, create and list go in
- *            |   company                                   |   one breath; somebody comes; anything else of the lock goes
- *            |                                             |   back; connection lost -> on its way
- *   (on its  | LEAVING as any other                        | answered -> gone
+ *            |   company                                   |   one breath; a list shows that somebody waits; what followed
+ *            |                                             |   it goes back, or is gone -> on its way
+ *   (on its  | LEAVING as any other                        | answered -> gone; refused: it counts to the two again
  *   way)     |                                             |
+ *
+ * That something has changed is no reason to let go of it, and a lost connection is none: perhaps what followed it is
+ * what was deleted, by hand, and others are to be kept out until its holders are told.
  */
 #pragma once
 

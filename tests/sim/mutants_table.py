@@ -117,8 +117,8 @@ MUTANTS = [
         (SESSION, "\tannounce_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (CLAIM,
-         "\tc->leave_op = 0;\n\tc->withheld = false;",
-         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tc->withheld = false;")], 300),
+         "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
+         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tclaim_forget_pred(c);")], 300),
     ("the token forgets the hand-offs", [
         (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
@@ -144,7 +144,7 @@ MUTANTS = [
         (SPENT, "\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\tc->lock->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        (SETTLE, "\tif (!nobody_waits(lock))\n\t\tspent_release(lock);\n", ""),
+        (SETTLE, "\tif (!lock->claim || somebody_waits(lock))\n\t\tspent_release(lock);\n", ""),
         (CLAIM, "\tspent_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
         (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
@@ -183,7 +183,7 @@ MUTANTS = [
          "\tcase ZK_OK:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
          "\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
     ("a delete of unknown outcome is not sent again", [
-        (CLAIM, "\tc->leave_op = 0;\n\tc->withheld = false;", "\tc->withheld = false;"),
+        (CLAIM, "\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
         (CLAIM,
          "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
          "\tswitch (event->zk_answered.code) {")], 300),

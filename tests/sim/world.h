@@ -46,7 +46,8 @@ struct mix {
 	int64_t fault_every_ms;         /* mean; 0: none */
 	uint32_t fault_weight[FAULT_COUNT];
 	int64_t operator_every_ms, foreign_every_ms, orphan_every_ms; /* mean; 0: none */
-	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
+	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or where one without tokens stands */
+	bool warm;                      /* claims are kept for a while, and half of the hosts never give one back for others */
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
@@ -391,6 +392,8 @@ const struct ask *check_waiting_ask(const struct caller *c, int lock);
 void entitled_granted(struct host *h, int lock, int64_t token);
 /* The znode under the grant, in the truth; fails if it does not entitle to one. */
 void check_entitled(struct caller *c, const struct ask *a, int64_t token);
+/* A znode that was followed without a gap stands in that directory. */
+bool entitled_followed(const struct world *w, const struct znode *dir);
 /* An operator deletes it. */
 void entitled_meddle(struct world *w, const struct znode *n);
 /* Grants on its znode are the exception: an operator has deleted it. */
