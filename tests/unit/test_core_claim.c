@@ -3,9 +3,6 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
 
@@ -15,14 +12,7 @@ static int start(void **state, int64_t handoff_max, int64_t linger_ms)
 
 	f->conf.handoff_max = handoff_max;
 	f->conf.linger_ns = linger_ms * MS;
-	fixture_start(f);
-	assert_int_equal(f->opens, 1);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 4, state);
 }
 
 static int setup(void **state)
@@ -38,12 +28,6 @@ static int setup_strict(void **state)
 static int setup_linger(void **state)
 {
 	return start(state, 64, 100);
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
 }
 
 /* The connection was dropped by the broker itself. */
@@ -69,7 +53,7 @@ static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
 
 	fixture_ask(f, 0, "LOCK a/b");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a%2Fb");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	assert_memory_equal(name, "_c_1000abcd-ef01-8234-85", 24);
@@ -99,11 +83,11 @@ static void a_new_directory_is_made_with_its_kind(void **state)
 	fixture_answer(f, ZK_NONODE); /* get */
 	fixture_answer(f, ZK_NONODE); /* create */
 	fixture_answer(f, ZK_NONODE); /* list: of the create that failed */
-	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, fits);
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, LOCK_DATA);
 	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 0, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 1, children);
 	fixture_expect(f, 0, ":78848");
@@ -133,7 +117,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 static void wait_behind(struct fixture *f, char name[128])
 {
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, 128);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_op(f, EFFECT_ZK_GET, foreign_low);
@@ -169,14 +153,11 @@ static void a_long_wait_looks_again_now_and_then(void **state)
 	wait_behind(f, name);
 	for (int ms = 0; ms < 29000; ms += 1000) {
 		fixture_pass(f, 1000);
-		while (f->first_op < f->end_op) {
-			fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-			fixture_answer(f, ZK_OK);
-		}
+		fixture_answer_beats(f);
+		fixture_no_op(f);
 	}
 	fixture_pass(f, 1000);
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
-		fixture_answer(f, ZK_OK);
+	fixture_answer_beats(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_low }); /* ours was deleted by hand */
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
@@ -189,7 +170,7 @@ static void nonode_from_the_watch_lists_again(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_answer(f, ZK_NONODE);
@@ -342,7 +323,7 @@ static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
 	reconnect(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
@@ -361,7 +342,7 @@ static void a_znode_of_another_session_is_never_adopted(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
 	reconnect(f);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -377,7 +358,7 @@ static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	reconnect(f);
@@ -412,7 +393,7 @@ static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state
 	char name[128], stray[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	snprintf(stray, sizeof(stray), "%.24sffffffffffff-__WRIT__0000000001", name);
 	stray[26] = '-';
@@ -430,7 +411,7 @@ static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_answer(f, ZK_REFUSED);
@@ -448,7 +429,7 @@ static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_ag
 	struct fixture *f = *state;
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer(f, ZK_UNKNOWN);
 	assert_int_equal(f->drops, 1);
 	reconnect_here(f);
@@ -470,8 +451,7 @@ static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
 	fixture_answer(f, ZK_REFUSED);
 	fixture_no_op(f);
 	fixture_pass(f, 1000);
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
-		fixture_answer(f, ZK_OK);
+	fixture_answer_beats(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
@@ -539,7 +519,7 @@ static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
 	char prefix[128], name[160], copy[200], copy2[200];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	snprintf(prefix, sizeof(prefix), "%s", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
 	snprintf(name, sizeof(name), "%s0000000005", prefix);
 	snprintf(copy, sizeof(copy), "%s0000000005-saved-by-an-operator-0000000001", prefix);
@@ -557,7 +537,7 @@ static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_answer(f, ZK_REFUSED);
@@ -575,7 +555,7 @@ static void a_try_leaves_no_watch_on_the_holder(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a WAIT 0");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_expect(f, 0, "$-1");
@@ -591,7 +571,7 @@ static void near_the_wrap_nobody_joins(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
 	/* The list that went with the create says nothing: it shows what is being deleted. */
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
@@ -619,7 +599,7 @@ static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
@@ -631,7 +611,7 @@ static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
 	fixture_answer(f, ZK_NONODE); /* create */
 	fixture_answer(f, ZK_NONODE); /* list */
 	fixture_answer(f, ZK_OK);     /* the directory */
-	fixture_answer_get(f, 90, 0, fits);
+	fixture_answer_get(f, 90, 0, LOCK_DATA);
 	fixture_answer_made(f, 0, 91, name, sizeof(name));
 	fixture_answer_list(f, 90, 1, (const char *[]){ name });
 	fixture_expect(f, 0, ":93184");
@@ -658,7 +638,6 @@ static void the_session_has_room_for_so_many_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete),
 		TEST(a_new_directory_is_made_with_its_kind),
 		TEST(a_directory_of_another_kind_is_refused),
@@ -669,10 +648,9 @@ int main(void)
 		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),
 		TEST(a_try_without_connection_is_unavailable),
 		TEST(a_hand_off_asks_zookeeper_only_who_waits),
-		cmocka_unit_test_setup_teardown(the_strict_order_gives_back_and_queues_next_first, setup_strict,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_claim_lingers_until_somebody_else_comes, setup_linger, teardown),
-		cmocka_unit_test_setup_teardown(an_idle_claim_ends_after_its_linger, setup_linger, teardown),
+		TEST_IN(setup_strict, the_strict_order_gives_back_and_queues_next_first),
+		TEST_IN(setup_linger, a_claim_lingers_until_somebody_else_comes),
+		TEST_IN(setup_linger, an_idle_claim_ends_after_its_linger),
 		TEST(a_held_znode_deleted_by_hand_is_told_as_lost),
 		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
 		TEST(a_znode_of_another_session_is_never_adopted),
@@ -691,7 +669,6 @@ int main(void)
 		TEST(near_the_wrap_nobody_joins),
 		TEST(near_the_wrap_a_directory_of_ours_alone_is_made_anew),
 		TEST(the_session_has_room_for_so_many_paths),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,6 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
 static const char fits[] = "1\nkind=election\nflavour=rw\n";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
@@ -17,37 +15,12 @@ static int setup(void **state)
 	struct fixture *f = fixture_new(false);
 
 	f->conf.started_s = 100;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 5; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 5, state);
 }
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-/* What a new connection asks before anything else. */
-static void speak(struct fixture *f, uint32_t conn)
-{
-	fixture_ask(f, conn, "HELLO 3");
-	bytes_clear(&f->replies[conn]);
+	return fixture_setup(fixture_new(true), 4, state);
 }
 
 /* CAMPAIGN up to the proclamation, which is the oldest open operation then; a list with watch stands behind it. */
@@ -59,7 +32,7 @@ static void campaign(struct fixture *f, uint32_t conn, const char *data, uint32_
 
 	snprintf(words, sizeof(words), "CAMPAIGN a DATA %s", data);
 	fixture_ask(f, conn, words);
-	if (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_GET)
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 		fixture_answer_get(f, 1, 0, fits);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, seq, czxid, name, size);
@@ -248,7 +221,7 @@ static void a_name_that_was_a_lock_here_is_read_again(void **state)
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
@@ -290,7 +263,7 @@ static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void *
 		struct fixture *f;
 		char name[128];
 
-		teardown(state);
+		fixture_teardown(state);
 		setup(state);
 		f = *state;
 		ask_behind(f, 0, cases[i].words, name);
@@ -428,7 +401,7 @@ static void leader_is_read_from_the_first_contender(void **state)
 /* OBSERVE by conn 0, which speaks RESP3, up to the read of the first. */
 static void observe(struct fixture *f, const char *first)
 {
-	speak(f, 0);
+	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_answer_get(f, 1, 0, fits);
@@ -487,7 +460,7 @@ static void an_observer_makes_the_directory_it_watches(void **state)
 {
 	struct fixture *f = *state;
 
-	speak(f, 0);
+	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_answer(f, ZK_NONODE);
 	fixture_answer(f, ZK_NONODE);
@@ -505,7 +478,7 @@ static void a_directory_of_another_kind_ends_observing(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_say(f, 0, "EVENTS",
 		    "*4 $10 unobserved $1 a $8 MISMATCH $46 that name is a lock of another kind or flavour");
 	fixture_say(f, 0, "UNOBSERVE a", ":0");
@@ -552,7 +525,7 @@ static void a_slow_reader_is_told_the_latest(void **state)
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ second });
 	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
-	speak(f, 1);
+	fixture_resp3(f, 1);
 	fixture_expect_push(f, 1, ">5 $6 leader $1 a :72704 $5 gamma $1 g");
 	/* RESET observes no more. */
 	fixture_say(f, 1, "RESET", "+RESET");
@@ -577,7 +550,7 @@ static void standalone_elections_tell_their_observers(void **state)
 {
 	struct fixture *f = *state;
 
-	speak(f, 0);
+	fixture_resp3(f, 0);
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
 	fixture_say(f, 1, "CAMPAIGN a DATA x", ":1024");
@@ -597,30 +570,28 @@ static void standalone_elections_tell_their_observers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(a_leader_is_told_when_its_data_are_acknowledged),
-		T(the_next_of_the_host_leads_on_the_same_claim),
-		T(who_gives_up_when_proclaimed_has_used_its_token),
-		T(a_proclamation_of_unknown_outcome_is_written_again),
-		T(a_proclamation_on_a_deleted_znode_begins_anew),
-		T(a_refused_proclamation_fails),
-		T(a_campaign_can_be_queued_and_taken_back),
-		T(a_lock_is_no_election_and_the_other_way_round),
-		T(a_name_that_was_a_lock_here_is_read_again),
-		T(in_a_directory_of_other_software_the_contenders_tell_the_kind),
-		T(another_kind_before_a_claim_counts_while_it_stands_there),
-		T(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
-		T(another_kind_is_told_when_nothing_is_held_any_more),
-		T(leader_is_read_from_the_first_contender),
-		T(an_observer_is_told_the_present_leader_and_each_change),
-		T(what_changes_while_the_first_is_read_is_looked_at),
-		T(an_observer_makes_the_directory_it_watches),
-		T(a_directory_of_another_kind_ends_observing),
-		T(a_reconnection_is_followed_by_a_look),
-		T(a_slow_reader_is_told_the_latest),
-		T(observers_are_limited),
-#undef T
-		cmocka_unit_test_setup_teardown(standalone_elections_tell_their_observers, setup_standalone, teardown),
+		TEST(a_leader_is_told_when_its_data_are_acknowledged),
+		TEST(the_next_of_the_host_leads_on_the_same_claim),
+		TEST(who_gives_up_when_proclaimed_has_used_its_token),
+		TEST(a_proclamation_of_unknown_outcome_is_written_again),
+		TEST(a_proclamation_on_a_deleted_znode_begins_anew),
+		TEST(a_refused_proclamation_fails),
+		TEST(a_campaign_can_be_queued_and_taken_back),
+		TEST(a_lock_is_no_election_and_the_other_way_round),
+		TEST(a_name_that_was_a_lock_here_is_read_again),
+		TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind),
+		TEST(another_kind_before_a_claim_counts_while_it_stands_there),
+		TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
+		TEST(another_kind_is_told_when_nothing_is_held_any_more),
+		TEST(leader_is_read_from_the_first_contender),
+		TEST(an_observer_is_told_the_present_leader_and_each_change),
+		TEST(what_changes_while_the_first_is_read_is_looked_at),
+		TEST(an_observer_makes_the_directory_it_watches),
+		TEST(a_directory_of_another_kind_ends_observing),
+		TEST(a_reconnection_is_followed_by_a_look),
+		TEST(a_slow_reader_is_told_the_latest),
+		TEST(observers_are_limited),
+		ALONE(standalone_elections_tell_their_observers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

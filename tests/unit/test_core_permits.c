@@ -6,8 +6,6 @@
 #include "core/query.h"
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-#define BETA INT64_C(0x2000abcdef012345)
 #define GAMMA INT64_C(0x3000abcdef012345)
 
 static const char data[] = "1\nkind=semaphore\nlimit=3\n";
@@ -29,13 +27,7 @@ static int setup(void **state)
 	f->conf.started_s = 100;
 	f->conf.uid = 1000;
 	f->mail = true;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 4, state);
 }
 
 static int setup_standalone(void **state)
@@ -43,27 +35,7 @@ static int setup_standalone(void **state)
 	struct fixture *f = fixture_new(true);
 
 	f->conf.uid = 1000;
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-static bool is_open(const struct fixture *f)
-{
-	return f->first_op < f->end_op;
-}
-
-static const struct fixture_op *oldest(const struct fixture *f)
-{
-	return &f->ops[f->first_op % FIXTURE_OPS];
+	return fixture_setup(f, 4, state);
 }
 
 /* ZooKeeper as it would answer when these leases stand, and our own turn in the mutex. */
@@ -88,7 +60,7 @@ static void answer_leases(struct fixture *f, const struct there *t)
 
 static void answer_one(struct fixture *f, struct there *t)
 {
-	const struct fixture_op *op = oldest(f);
+	const struct fixture_op *op = fixture_oldest(f);
 	bool leases = strstr(op->path, "/leases");
 
 	if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_EPHEMERAL_SEQUENTIAL && leases)
@@ -107,9 +79,9 @@ static void answer_one(struct fixture *f, struct there *t)
 
 static void answer_all(struct fixture *f, struct there *t)
 {
-	while (is_open(f)) {
-		if (oldest(f)->effect.type == EFFECT_ZK_SET && strstr(oldest(f)->path, "/leases"))
-			snprintf(t->told, sizeof(t->told), "%s", oldest(f)->data);
+	while (fixture_is_open(f)) {
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_SET && strstr(fixture_oldest(f)->path, "/leases"))
+			snprintf(t->told, sizeof(t->told), "%s", fixture_oldest(f)->data);
 		answer_one(f, t);
 	}
 }
@@ -313,7 +285,7 @@ static void hosts_behind_the_permits_of_another_get_theirs(void **state)
 	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2000\n");
 	fixture_answer_list(f, 2, LEASES, children);
-	while (is_open(f) && oldest(f)->effect.type == EFFECT_ZK_GET) {
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_GET) {
 		bool is_last = ++answered == LEASES;
 
 		fixture_answer_get(f, 80, is_last ? GAMMA : BETA, is_last ? of_gamma : of_beta);
@@ -356,8 +328,8 @@ static void all_permits_of_a_silent_host_are_deleted(void **state)
 	fixture_op(f, EFFECT_ZK_CREATE, "");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, "");
-	for (int i = 0; i < 21 && !(is_open(f) && oldest(f)->effect.type == EFFECT_ZK_DELETE); i++) {
-		while (is_open(f))
+	for (int i = 0; i < 21 && !(fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_DELETE); i++) {
+		while (fixture_is_open(f))
 			fixture_answer(f, ZK_OK);
 		fixture_pass(f, 100);
 	}
@@ -566,8 +538,8 @@ static void many_permits_are_made_and_listed_once(void **state)
 
 	f->conf.limits.session_path_bytes = 100000;
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 500 COUNT 400");
-	for (int i = 0; i < 4 * MANY && is_open(f); i++) {
-		const struct fixture_op *op = oldest(f);
+	for (int i = 0; i < 4 * MANY && fixture_is_open(f); i++) {
+		const struct fixture_op *op = fixture_oldest(f);
 		bool leases = strstr(op->path, "/leases");
 
 		if (leases && op->effect.type == EFFECT_ZK_CREATE) {
@@ -599,9 +571,9 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 
 	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
-	while (is_open(f)) {
-		if (strstr(oldest(f)->path, "/leases"))
-			assert_int_not_equal(oldest(f)->effect.type, EFFECT_ZK_CREATE);
+	while (fixture_is_open(f)) {
+		if (strstr(fixture_oldest(f)->path, "/leases"))
+			assert_int_not_equal(fixture_oldest(f)->effect.type, EFFECT_ZK_CREATE);
 		answer_one(f, &t);
 	}
 	fixture_expect(f, 0, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
@@ -621,7 +593,7 @@ static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 	fixture_answer_list(f, 9, 1, (const char *[]){ mutex });
 	fixture_op(f, EFFECT_ZK_DELETE, mutex);
 	fixture_answer(f, ZK_OK);
-	for (int i = 0; i < 3 && oldest(f)->effect.type == EFFECT_ZK_LIST; i++)
+	for (int i = 0; i < 3 && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST; i++)
 		fixture_answer_list(f, 9, 0, NULL);
 	fixture_op(f, EFFECT_ZK_DELETE, "/lb/s/locks");
 	fixture_answer(f, ZK_OK);
@@ -632,8 +604,6 @@ static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define ALONE(name) cmocka_unit_test_setup_teardown(name, setup_standalone, teardown)
 		TEST(permits_of_other_hosts_are_told_by_client),
 		ALONE(who_waits_is_told_why_and_where),
 		TEST(why_goes_on_to_the_queue),
@@ -656,8 +626,6 @@ int main(void)
 		TEST(many_permits_are_made_and_listed_once),
 		TEST(permits_that_are_too_many_for_the_session_are_not_begun_with),
 		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
-#undef ALONE
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,6 @@
 #include "core/mail.h"
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-#define BETA INT64_C(0x2000abcdef012345)
-
 static const char elsewhere[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
 static const char other_reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__READ__0000000002";
@@ -23,13 +20,7 @@ static int setup(void **state)
 	f->conf.started_s = 1000;
 	f->conf.uid = 1000;
 	f->mail = true;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 4, state);
 }
 
 static int setup_standalone(void **state)
@@ -37,17 +28,7 @@ static int setup_standalone(void **state)
 	struct fixture *f = fixture_new(true);
 
 	f->conf.uid = 1000;
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 2; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(f, 2, state);
 }
 
 /* HOLDERS' way to who holds it. */
@@ -182,10 +163,8 @@ static void a_holder_elsewhere_is_asked_by_letter(void **state)
 	/* A host that has not read it by now has lost its session. */
 	for (int i = 0; i < 11; i++) {
 		fixture_pass(f, 1000);
-		while (f->first_op != f->end_op) {
-			fixture_op(f, EFFECT_ZK_SET, "/.hosts/alpha");
-			fixture_answer(f, ZK_OK);
-		}
+		fixture_answer_beats(f);
+		fixture_no_op(f);
 	}
 	fixture_pass(f, 1000);
 	fixture_op(f, EFFECT_ZK_DELETE, id);
@@ -246,8 +225,7 @@ static void a_holder_that_asks_nothing_is_pushed_a_bounded_number(void **state)
 	char revoke[] = "REVOKE a 0";
 
 	f->conf.limits.events_per_client = 3;
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");
 	for (int i = 0; i < 5; i++) {
 		revoke[sizeof(revoke) - 2] = (char)('1' + i);
@@ -318,8 +296,7 @@ static void a_holder_here_is_told_before_the_next_is_granted(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_ask(f, 1, "HELLO 3");
-	bytes_clear(&f->replies[1]);
+	fixture_resp3(f, 1);
 	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
 	fixture_expect(f, 0, ":78848");
 	fixture_ask(f, 1, "LOCK a");
@@ -381,8 +358,7 @@ static void two_seconds(struct fixture *f)
 	fixture_pass(f, 1400);
 	fixture_no_op(f);
 	fixture_pass(f, 600);
-	while (f->first_op != f->end_op && strcmp(f->ops[f->first_op % FIXTURE_OPS].path, "/lb/.hosts/alpha") == 0)
-		fixture_answer(f, ZK_OK);
+	fixture_answer_beats(f);
 }
 
 static void the_znode_of_a_host_that_is_silent_is_deleted(void **state)
@@ -691,8 +667,7 @@ static void the_box_is_made_when_it_is_missing(void **state)
 	fixture_no_op(f);
 	for (int i = 0; i < 29; i++) {
 		fixture_pass(f, 1000);
-		while (f->first_op != f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
-			fixture_answer(f, ZK_OK);
+		fixture_answer_beats(f);
 	}
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
 	fixture_answer_list(f, 1, 0, NULL);
@@ -715,7 +690,7 @@ static void a_lost_connection_starts_the_box_anew(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
 	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
+	while (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
 		fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_answer_get(f, 80, BETA, revoke_letter(name, "1000abcdef012345"));
 	fixture_answer(f, ZK_OK);
@@ -726,7 +701,6 @@ static void a_lost_connection_starts_the_box_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_holder_here_is_asked),
 		TEST(a_revocation_nobody_has_read_ends_with_its_grant),
 		TEST(a_client_may_be_asked_for_all_it_holds),
@@ -739,8 +713,8 @@ int main(void)
 		TEST(letters_under_way_are_bounded),
 		TEST(only_operators_take_by_force),
 		TEST(a_holder_here_is_told_before_the_next_is_granted),
-		cmocka_unit_test_setup_teardown(a_standalone_daemon_has_holders_here_only, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_holder_that_asks_nothing_is_pushed_a_bounded_number, setup_standalone, teardown),
+		ALONE(a_standalone_daemon_has_holders_here_only),
+		ALONE(a_holder_that_asks_nothing_is_pushed_a_bounded_number),
 		TEST(the_host_that_holds_it_answers),
 		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
 		TEST(a_host_that_has_read_the_letter_gets_more_time),
@@ -757,7 +731,6 @@ int main(void)
 		TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first),
 		TEST(the_box_is_made_when_it_is_missing),
 		TEST(a_lost_connection_starts_the_box_anew),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
 static const char three[] = "1\nkind=semaphore\nlimit=3\n";
 static const char two[] = "1\nkind=semaphore\nlimit=2\n";
 static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000001";
@@ -14,35 +12,12 @@ static const char other_limit[] = "-MISMATCH another limit was agreed on: LIMIT 
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(fixture_new(false), 4, state);
 }
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	broker_check(f->broker);
-	fixture_free(f);
-	return 0;
+	return fixture_setup(fixture_new(true), 4, state);
 }
 
 /* ---- standalone ---- */
@@ -230,8 +205,8 @@ static void list_mutex(struct fixture *f, const char *mutex)
 {
 	const char *children[] = { mutex };
 
-	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST &&
-	       strstr(f->ops[f->first_op % FIXTURE_OPS].path, "/locks"))
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST &&
+	       strstr(fixture_oldest(f)->path, "/locks"))
 		fixture_answer_list(f, 1, 1, children);
 }
 
@@ -246,8 +221,8 @@ static void hold_one(struct fixture *f, char *lease, size_t size)
 	list_mutex(f, mutex);
 	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
 	fixture_answer_made(f, 7, 80, lease, size);
-	while (f->first_op < f->end_op) {
-		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+	while (fixture_is_open(f)) {
+		const struct fixture_op *op = fixture_oldest(f);
 		const char *mutexes[] = { mutex };
 		bool list = op->effect.type == EFFECT_ZK_LIST;
 
@@ -285,7 +260,7 @@ static void nothing_is_put_into_a_locks_directory(void **state)
 	struct fixture *f = *state;
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
 	fixture_no_op(f);
 }
@@ -403,7 +378,7 @@ static void a_deleted_permit_is_lost(void **state)
 
 	hold_one(f, lease, sizeof(lease));
 	fixture_pass(f, 1100);
-	while (!strstr(f->ops[f->first_op % FIXTURE_OPS].path, "lease-"))
+	while (!strstr(fixture_oldest(f)->path, "lease-"))
 		fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, lease);
 	fixture_answer(f, ZK_NONODE);
@@ -437,8 +412,8 @@ static void whose_limit_is_another_one_is_told_so_first(void **state)
 /* One host alone: whatever it asks is answered as ZooKeeper would. */
 static void answer_all(struct fixture *f, char *mutex, char *lease, size_t size)
 {
-	while (f->first_op < f->end_op) {
-		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+	while (fixture_is_open(f)) {
+		const struct fixture_op *op = fixture_oldest(f);
 		bool leases = strstr(op->path, "/leases");
 		char *name = leases ? lease : mutex;
 
@@ -504,8 +479,8 @@ static void who_waits_long_looks_at_the_leases(void **state)
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_mutex, mutex });
 	snprintf(stray, sizeof(stray), "%.*slease-0000000009", (int)(strlen(mutex) - strlen("lock-0000000005")), mutex);
 	for (int i = 0; i < 400; i++) {
-		while (f->first_op < f->end_op) {
-			const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+		while (fixture_is_open(f)) {
+			const struct fixture_op *op = fixture_oldest(f);
 			bool list = op->effect.type == EFFECT_ZK_LIST;
 
 			deleted = deleted || (op->effect.type == EFFECT_ZK_DELETE && strstr(op->path, stray));
@@ -535,7 +510,7 @@ static void limit_reads_and_sets_what_zookeeper_has(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, ":2");
 	fixture_ask(f, 0, "LIMIT s 2");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s");
@@ -556,7 +531,7 @@ static void limit_writes_over_nothing_that_it_has_not_read(void **state)
 	fixture_answer_get(f, 1, 0, three);
 	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
 	fixture_answer(f, ZK_BADVERSION);
-	fixture_answer_get(f, 2, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 2, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s 2");
@@ -585,7 +560,7 @@ static void a_limit_that_was_overwritten_is_said_again(void **state)
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
 	fixture_answer_get(f, 1, 0, "");
-	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
 		fixture_answer_list(f, 2, 1, (const char *[]){ lease });
 	fixture_expect(f, 0, "");
 	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
@@ -613,35 +588,35 @@ static void a_limit_that_nobody_could_agree_to_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(permits_are_counted_and_waited_for_in_order, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_try_is_answered_at_once, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(all_agree_on_the_limit_while_anybody_uses_it, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(operators_change_the_limit, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(locks_and_semaphores_are_told_apart, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_lease_ends_and_the_next_is_served, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(more_permits_never_shorten_a_lease, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(permits_are_renewed, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_for_more_and_loses_what_it_has_is_told, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_new_semaphore_is_made_with_its_limit_before_its_parts, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_put_into_a_locks_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(another_limit_is_refused_and_nothing_created, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_say_a_limit_is_told_one_under_the_mutex, setup, teardown),
-		cmocka_unit_test_setup_teardown(permits_that_are_too_many_wait_for_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_try_that_finds_no_room_is_nil, setup, teardown),
-		cmocka_unit_test_setup_teardown(idle_locks_are_forgotten_for_a_semaphore, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_lease_that_ends_gives_the_znode_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_when_a_session_begins_is_served, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
-		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
-		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_long_looks_at_the_leases, setup, teardown),
-		cmocka_unit_test_setup_teardown(whose_limit_is_another_one_is_told_so_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_limit_that_was_overwritten_is_said_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_limit_that_nobody_could_agree_to_is_none, setup, teardown),
+		ALONE(permits_are_counted_and_waited_for_in_order),
+		ALONE(a_try_is_answered_at_once),
+		ALONE(all_agree_on_the_limit_while_anybody_uses_it),
+		ALONE(operators_change_the_limit),
+		ALONE(nonsense_is_refused),
+		ALONE(locks_and_semaphores_are_told_apart),
+		ALONE(a_lease_ends_and_the_next_is_served),
+		ALONE(more_permits_never_shorten_a_lease),
+		ALONE(permits_are_renewed),
+		ALONE(who_waits_for_more_and_loses_what_it_has_is_told),
+		TEST(a_new_semaphore_is_made_with_its_limit_before_its_parts),
+		TEST(nothing_is_put_into_a_locks_directory),
+		TEST(another_limit_is_refused_and_nothing_created),
+		TEST(who_does_not_say_a_limit_is_told_one_under_the_mutex),
+		TEST(permits_that_are_too_many_wait_for_room),
+		TEST(a_try_that_finds_no_room_is_nil),
+		TEST(idle_locks_are_forgotten_for_a_semaphore),
+		TEST(a_client_that_goes_gives_its_permits_back),
+		TEST(a_lease_that_ends_gives_the_znode_back),
+		TEST(a_deleted_permit_is_lost),
+		TEST(a_lost_session_loses_all_permits),
+		TEST(who_waits_when_a_session_begins_is_served),
+		TEST(a_try_behind_another_hosts_turn_is_nil),
+		TEST(limit_reads_and_sets_what_zookeeper_has),
+		TEST(limit_writes_over_nothing_that_it_has_not_read),
+		TEST(who_waits_long_looks_at_the_leases),
+		TEST(whose_limit_is_another_one_is_told_so_first),
+		TEST(a_limit_that_was_overwritten_is_said_again),
+		TEST(a_limit_that_nobody_could_agree_to_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

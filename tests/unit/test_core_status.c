@@ -6,8 +6,6 @@
 
 #include "protocol/bytes.h"
 
-static const int64_t SESSION = 0x1234;
-
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
@@ -16,12 +14,6 @@ static int setup(void **state)
 	for (uint32_t conn = 0; conn < 5; conn++)
 		fixture_connect(f, conn);
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
 	return 0;
 }
 
@@ -142,7 +134,7 @@ static void a_refused_join_outlives_the_heartbeats(void **state)
 
 	connected(f);
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer(f, ZK_REFUSED);
 	fixture_answer_list(f, 1, 0, NULL);
@@ -262,7 +254,6 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_session_that_never_was_says_for_how_long),
 		TEST(a_trouble_lasts_until_a_write_is_answered),
 		TEST(each_state_of_the_session_says_why),
@@ -274,7 +265,6 @@ int main(void)
 		TEST(a_lock_under_way_that_is_too_large_is_given_up),
 		TEST(watches_are_counted_while_claims_rest_on_them),
 		TEST(a_claim_that_could_not_watch_is_refused),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,6 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
 
@@ -16,14 +13,7 @@ static int start(void **state, int64_t handoff_max, int64_t linger_ms)
 
 	f->conf.handoff_max = handoff_max;
 	f->conf.linger_ns = linger_ms * MS;
-	fixture_start(f);
-	assert_int_equal(f->opens, 1);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 4, state);
 }
 
 static int setup(void **state)
@@ -41,12 +31,6 @@ static int setup_linger(void **state)
 	return start(state, 64, 100);
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 /* Only the heartbeat is answered; what recovery asked stays open. */
 static void reconnect(struct fixture *f)
 {
@@ -59,7 +43,7 @@ static void reconnect(struct fixture *f)
 static void wait_behind(struct fixture *f, char name[128])
 {
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, 128);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_op(f, EFFECT_ZK_GET, foreign_low);
@@ -342,18 +326,16 @@ static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap, setup),
-		TEST(a_lock_of_one_client_goes_on_without_a_gap, setup_linger),
-		TEST(a_spent_znode_goes_when_somebody_comes, setup_linger),
-		TEST(a_spent_znode_goes_after_a_reconnection, setup),
-		TEST(who_took_over_is_lost_when_its_znode_is, setup_linger),
-		TEST(nobody_takes_over_past_who_stands_between, setup),
-		TEST(what_waits_behind_our_own_is_listed_with_its_delete, setup_strict),
-		TEST(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, setup_linger),
-		TEST(who_comes_while_it_is_held_is_not_kept_waiting, setup_linger),
-		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second, setup),
-#undef TEST
+		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap),
+		TEST_IN(setup_linger, a_lock_of_one_client_goes_on_without_a_gap),
+		TEST_IN(setup_linger, a_spent_znode_goes_when_somebody_comes),
+		TEST(a_spent_znode_goes_after_a_reconnection),
+		TEST_IN(setup_linger, who_took_over_is_lost_when_its_znode_is),
+		TEST(nobody_takes_over_past_who_stands_between),
+		TEST_IN(setup_strict, what_waits_behind_our_own_is_listed_with_its_delete),
+		TEST_IN(setup_linger, a_hand_off_between_hosts_is_one_event_one_list_and_one_delete),
+		TEST_IN(setup_linger, who_comes_while_it_is_held_is_not_kept_waiting),
+		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
