@@ -272,6 +272,13 @@ void fixture_zk_connected(struct fixture *f, int64_t session)
 	fixture_event(f, &e);
 }
 
+void fixture_reconnected(struct fixture *f)
+{
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+}
+
 bool fixture_is_open(const struct fixture *f)
 {
 	return f->first_op < f->end_op;
@@ -374,6 +381,14 @@ void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_WATCH, .zk_watch = { type, slice_of(path) } });
 }
 
+void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/lb/a/%s", name);
+	fixture_watch(f, type, path);
+}
+
 void fixture_answer_session(struct fixture *f)
 {
 	while (fixture_is_open(f))
@@ -394,4 +409,11 @@ void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint3
 	fixture_answer_made(f, seq, czxid, name, size);
 	fixture_op(f, EFFECT_ZK_LIST, lock);
 	fixture_answer_list(f, 1, 1, children);
+}
+
+void fixture_held(struct fixture *f, char name[128])
+{
+	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
 }

@@ -59,9 +59,9 @@ struct fixture *fixture_new(bool standalone);
 int fixture_setup(struct fixture *f, uint32_t conns, void **state);
 int fixture_teardown(void **state);
 /* In a program's list of tests, by how each is set up. */
-#define TEST_IN(setup, name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-#define TEST(name) TEST_IN(setup, name)
-#define ALONE(name) TEST_IN(setup_standalone, name)
+#define TEST_IN(name, setup) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+#define TEST(name) TEST_IN(name, setup)
+#define ALONE(name) TEST_IN(name, setup_standalone)
 void fixture_start(struct fixture *f);
 void fixture_free(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
@@ -84,6 +84,8 @@ bool fixture_logged(struct fixture *f, const char *text);
 
 /* ZooKeeper's side. */
 void fixture_zk_connected(struct fixture *f, int64_t session);
+/* Connected again: only the heartbeat is answered, what recovery asks stays open. */
+void fixture_reconnected(struct fixture *f);
 /* An operation is open; the oldest of them, which there must be. */
 bool fixture_is_open(const struct fixture *f);
 const struct fixture_op *fixture_oldest(const struct fixture *f);
@@ -100,8 +102,12 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
+/* ... of the contender of that name for lock a. */
+void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
 void fixture_answer_session(struct fixture *f);
 /* LOCK up to HELD: dir get, create, list. Returns the znode's name. */
 void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
 		       size_t size);
+/* Lock a is held by 0, on number 5; nothing is open. */
+void fixture_held(struct fixture *f, char name[128]);

@@ -406,9 +406,7 @@ static void it_ends_with_the_connection(void **state)
 	fixture_say(f, 2, "AUDIT", "-UNAVAILABLE ZooKeeper cannot be asked now");
 	info_has(f, 2, "audit", "audit_remembered:1\r\n");
 	/* The delete's fate is unknown: it is sent again, and the directory listed. */
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
 	fixture_answer(f, ZK_NONODE);
 	info_has(f, 2, "audit", "audit_remembered:0\r\n");
@@ -427,9 +425,7 @@ static void remembered_directories_are_counted_until_they_are_listed(void **stat
 	info_has(f, 2, "audit", "audit_remembered:0\r\n");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -473,7 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(everything_is_counted),
-		TEST_IN(setup_prefixes, directories_of_prefixes_are_looked_at_as_what_they_are),
+		TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes),
 		TEST(the_parts_of_a_semaphore_are_looked_at),
 		TEST(a_stray_is_deleted_before_the_answer),
 		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),

@@ -358,7 +358,7 @@ int main(void)
 		TEST(clients_of_one_owner_belong_together),
 		TEST(an_owner_is_said_before_anything_is_held),
 		TEST(owners_of_two_users_are_two),
-		TEST_IN(setup_off, it_can_be_turned_off),
+		TEST_IN(it_can_be_turned_off, setup_off),
 		TEST(long_names_are_cut_between_characters),
 		TEST(as_many_as_may_are_followed),
 		TEST(beyond_that_it_waits_and_is_counted),

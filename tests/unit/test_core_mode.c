@@ -178,7 +178,7 @@ static void read_held(struct fixture *f, uint32_t conn, char name[128])
 static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[160];
+	char name[128];
 
 	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
 	fixture_answer_list(f, 1, 6,
@@ -187,8 +187,7 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_no_op(f);
-	snprintf(path, sizeof(path), "/lb/a/%s", writer_low2);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_low2);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 4, (const char *[]){ name, reader_low2, reader_low, writer_high });
 	fixture_expect(f, 0, ":76800");
@@ -199,7 +198,7 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], next[128], path[160];
+	char name[128], next[128];
 
 	read_held(f, 0, name);
 	ask_and_join(f, 1, "LOCK a", 8, next);
@@ -213,8 +212,7 @@ static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **st
 	fixture_expect(f, 1, "");
 	fixture_op(f, EFFECT_ZK_GET, reader_low);
 	fixture_answer_get(f, 70, 9, "");
-	snprintf(path, sizeof(path), "/lb/a/%s", reader_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, reader_low);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":79872");
 }

@@ -102,8 +102,7 @@ static void an_exclusive_holder_here_is_told_without_asking(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "HOLDERS a");
 	fixture_no_op(f);
 	fixture_ask(f, 2, "WHY a");
@@ -249,14 +248,11 @@ static void standalone_asks_nobody(void **state)
 /* Somebody waits elsewhere, as the children watch tells after a second. */
 static void held_and_wanted(struct fixture *f, char name[128])
 {
-	char path[160];
-
 	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
 	fixture_pass(f, 1000);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, third });
-	snprintf(path, sizeof(path), "/lb/a/%s", name);
-	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer_get(f, 77, SESSION, "");
 }
 
@@ -264,7 +260,7 @@ static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **st
 {
 	struct fixture *f = *state;
 	const struct fixture_op *op;
-	char name[128], path[160];
+	char name[128];
 
 	held_and_wanted(f, name);
 	op = fixture_op(f, EFFECT_ZK_SET, name);
@@ -272,9 +268,8 @@ static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **st
 				      "holders=1\nsince=100000\nwritten=101000\n");
 	fixture_answer(f, ZK_OK);
 	/* That fires its own watch, which is set again; nothing is written twice. */
-	snprintf(path, sizeof(path), "/lb/a/%s", name);
-	fixture_watch(f, ZK_WATCH_CHANGED, path);
-	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, name);
+	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer_get(f, 77, SESSION, "");
 	fixture_pass(f, 400);
 	fixture_no_op(f);

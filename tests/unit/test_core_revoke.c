@@ -77,8 +77,7 @@ static void a_holder_here_is_asked(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_say(f, 1, "REVOKE a maintenance", ":1");
 	fixture_no_op(f);
 	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 a :78848 $11 maintenance");
@@ -100,8 +99,7 @@ static void a_revocation_nobody_has_read_ends_with_its_grant(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_say(f, 1, "REVOKE a", ":1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -297,8 +295,7 @@ static void a_holder_here_is_told_before_the_next_is_granted(void **state)
 	char name[128];
 
 	fixture_resp3(f, 1);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
@@ -448,9 +445,7 @@ static void a_letter_of_unknown_outcome_is_deleted(void **state)
 	snprintf(id, 128, "%s", last_of(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 1, "-UNAVAILABLE the holder's host could not be asked");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_DELETE, id);
@@ -484,8 +479,7 @@ static void a_connection_lost_ends_a_demand(void **state)
 
 static void hold(struct fixture *f, char name[128])
 {
-	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 }
 
 static const char *revoke_letter(const char *znode, const char *to)

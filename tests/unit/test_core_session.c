@@ -27,9 +27,7 @@ static char held_name[128];
 static void held(struct fixture *f)
 {
 	fixture_answer_session(f);
-	fixture_lock_held(f, 0, "a", 5, 77, held_name, sizeof(held_name));
-	fixture_expect(f, 0, ":78848");
-	fixture_no_op(f);
+	fixture_held(f, held_name);
 }
 
 static void the_first_answered_write_proves_the_session(void **state)
@@ -200,9 +198,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 8000);
 	fixture_ask(f, 1, "LOCK a");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_DELETE, "-__WRIT__0000000005");
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");

@@ -171,8 +171,7 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	char name[128];
 
 	connected(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	f->conf.limits.session_path_bytes = 1000;
 	packet(f, 700); /* 630 bytes of paths */
 	for (uint32_t i = 1; i < 9; i++) {
@@ -196,8 +195,7 @@ static void a_request_that_is_too_large_is_never_sent(void **state)
 	memset(words + 5, 'x', 150);
 	fixture_say(f, 0, words, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
 	fixture_no_op(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	packet(f, 0);
 	fixture_ask(f, 1, words);
 	fixture_op(f, EFFECT_ZK_GET, "xxx");
@@ -227,8 +225,7 @@ static void watches_are_counted_while_claims_rest_on_them(void **state)
 	char name[128], watched[24];
 
 	connected(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	expect_info(f, "watch_path_bytes", "0");
 	fixture_pass(f, 1100); /* the children of /lb/a */
 	expect_info(f, "watch_path_bytes", "9");
