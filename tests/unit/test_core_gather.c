@@ -176,7 +176,7 @@ static void a_lost_session_loses_all_permits(void **state)
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
 }
 
-/* Under a new session each of the SEMAPHORE_DATA(2) directories waits for a while, by chance: that of the leases may be later. */
+/* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
 static void who_waits_when_a_session_begins_is_served(void **state)
 {
 	struct fixture *f = *state;
