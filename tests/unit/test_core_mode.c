@@ -401,8 +401,8 @@ static void a_downgrade_keeps_the_claim(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
 	fixture_no_op(f);
-	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_GET, name); /* the reader of the other host is somebody who waits */
+	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_SET, name); /* the reader of the other host is somebody who waits */
 }
 
 static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)

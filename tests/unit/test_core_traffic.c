@@ -265,13 +265,16 @@ static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void 
 	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
 	fixture_expect(f, 0, ":78848");
-	fixture_pass(f, 999);
+	fixture_pass(f, 99);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_op(f, EFFECT_ZK_SET, name); /* who waits may ask who holds it */
+	fixture_answer(f, ZK_OK);
+	fixture_pass(f, 899);
 	fixture_no_op(f);
 	fixture_pass(f, 1);
 	assert_true(fixture_op(f, EFFECT_ZK_GET, name)->effect.watch);
 	fixture_answer_get(f, 77, SESSION, "");
-	fixture_op(f, EFFECT_ZK_SET, name); /* who waits may ask who holds it */
-	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
 }
 
