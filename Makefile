@@ -47,7 +47,7 @@ CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 # of base, and those of adapters that need no library.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
-	test_core_claim.c test_core_outcome.c test_core_traffic.c test_core_flavour.c test_core_kind.c test_core_election.c \
+	test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c test_core_flavour.c test_core_kind.c test_core_election.c \
 	test_core_observe.c test_core_semaphore.c test_core_limit.c test_core_gather.c test_core_permits.c \
 	test_core_circles.c test_core_query.c test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c \
 	test_core_session.c test_core_status.c test_core_leftover.c
@@ -57,8 +57,8 @@ UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c elections.c readers.c deadlocks.c several.c permits.c \
-	permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c entitled.c elections.c readers.c deadlocks.c several.c \
+	permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
