@@ -160,7 +160,7 @@ SIM_BIN = $(BUILD)/sim
 ANYTHING_BIN = $(BUILD)/anything
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps check unit sim mutants system torture demo bench lint layers packaging format install uninstall clean tests
+.PHONY: all help deps check unit sim mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -358,6 +358,12 @@ bench: ## against a null broker and other lock services; QUICK=1: a minute. Resu
 	@sh tests/deps.sh bench || echo 'make bench: goes on with the peers that are there'
 	@$(MAKE) all $(BENCH_BIN)
 	@$(PYTHON) -B tests/bench/bench.py --build $(BUILD) $(if $(QUICK),--quick)
+
+# perf, strace and valgrind: what cannot be had, or is not allowed, is left out, and named.
+profile: ## where the time of a pair goes, beside a null broker; QUICK=1: half a minute. Results in BUILD/bench
+	@sh tests/deps.sh profile || echo 'make profile: goes on with what is there'
+	@$(MAKE) all $(BENCH_BIN)
+	@$(PYTHON) -B tests/bench/profile.py --build $(BUILD) $(if $(QUICK),--quick)
 
 layers: $(PURE) ## nothing in the pure parts may name more than memory and string functions
 	@$(if $(SAN),echo 'layers: skipped under sanitizers',sh tests/layers.sh $(PURE))
