@@ -118,6 +118,13 @@ static void conn_rewatch(struct conn *c)
 	conn_watch(c, wants);
 }
 
+/* An answer that may wait for the next one must not keep that from being asked for. */
+static void conn_hurry_lazy(struct conn *c)
+{
+	if (!c->waiting && conn_unwritten(c) > 0 && !conn_may_parse(c) && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
 void conn_free(struct conn *c)
 {
 	watch_free(c->input);
@@ -342,6 +349,7 @@ static void conn_consume(struct conn *c, struct slice input)
 	/* Not waiting and not held back by its output: all whole requests are answered. */
 	else if (c->eof && conn_may_parse(c) && !c->is_ready)
 		conn_close(c);
+	conn_hurry_lazy(c);
 	conn_rewatch(c);
 	conn_flush_all(c->env);
 }
@@ -398,10 +406,12 @@ static void conn_input(void *arg, int fd, unsigned int what)
 	}
 	if (c->dead || c->closing)
 		return;
-	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ)
+	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ) {
 		conn_read(c);
-	else
+	} else {
+		conn_hurry_lazy(c);
 		conn_watch(c, conn_wants(c));
+	}
 }
 
 static void conn_output(void *arg, int fd, unsigned int what)

@@ -38,6 +38,7 @@ struct holding holding_granted(const struct caller *c, const struct ask *a, int6
 {
 	struct world *w = c->host->w;
 
+	entitled_granted(c->host, a->lock, token);
 	return (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token, .since = w->sched.now,
 				 .lease_until = lease_end(w, a), .meddled = check_is_meddled(w, token) };
 }
@@ -304,7 +305,8 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 		return;
 	if (!memmem(reply.data, reply.len, "\r\nexamples\r\n", 12))
 		answer_bad(c, a, reply, "unexpected");
-	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17))
+	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17) ||
+	    !memmem(reply.data, reply.len, "\r\nrefused\r\n:0\r\n", 15))
 		return;
 	check_audited(c, a);
 	/* Late enough to have seen the last orphan. */
