@@ -2,6 +2,8 @@
 midst of it."""
 
 import select
+import signal
+import time
 
 import harness
 
@@ -30,3 +32,42 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
     late.send_raw(harness.encode("UNLOCK", "a", "LAZY") + harness.encode("PING", "asked at once"))
     assert (c.reply(), c.reply()) == (0, "asked later")
     assert (late.reply(), late.reply()) == (0, "asked at once")
+
+
+END = "that was all"
+
+
+def ask_for_lists(client, count):
+    client.send_raw(harness.encode("LOCKS") * count + harness.encode("ECHO", END))
+
+
+def take_lists(client):
+    """Without looking into them."""
+    data = b""
+    while not data.endswith(END.encode() + b"\r\n"):
+        data = data[-len(END) - 2:] + client.socket.recv(1 << 20)
+
+
+def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
+    """A hundred clients ask for more lists than are made in a turn. They are known for it by then, and have one share of
+    each turn together."""
+    d = daemons(limits={"output_bytes": 8 << 20})
+    c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
+    for i in range(1000):
+        c.send("LOCK", f"{i:04}" + "x" * 30)
+    for i in range(1000):
+        assert isinstance(c.reply(), int)
+    for hog in hogs:
+        ask_for_lists(hog, 3)
+        take_lists(hog)
+    d.signal(signal.SIGSTOP)
+    for hog in hogs:
+        ask_for_lists(hog, 4)
+    c.send("PING")
+    began = time.monotonic()
+    d.signal(signal.SIGCONT)
+    assert c.reply() == "PONG"
+    answered = time.monotonic() - began
+    for hog in hogs:
+        take_lists(hog)
+    assert answered < (time.monotonic() - began) / 4
