@@ -60,6 +60,10 @@ static bool conn_may_parse(const struct conn *c)
 
 static void conn_queue(struct conn *c, struct slice text)
 {
+	if (!c->out.data) {
+		c->out = c->env->spare;
+		c->env->spare = (struct bytes){ 0 };
+	}
 	bytes_slice(&c->out, text);
 	c->env->unwritten += text.len;
 }
@@ -67,6 +71,11 @@ static void conn_queue(struct conn *c, struct slice text)
 static void conn_drop_output(struct conn *c)
 {
 	c->env->unwritten -= conn_unwritten(c);
+	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
+		bytes_clear(&c->out);
+		c->env->spare = c->out;
+		c->out = (struct bytes){ 0 };
+	}
 	bytes_free(&c->out);
 	c->written = 0;
 	c->pushed = 0;
