@@ -259,6 +259,64 @@ def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, c
     assert c.call("LOCK", "a") > 0
 
 
+def test_a_child_that_closes_its_copy_changes_nothing(broker, programs, clients):
+    p, c = programs(broker.socket), clients(broker)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    token_of(p.do("lock 0 b"))
+    assert p.do("unlock 0 b") == "OK 0"  # its answer is still to come
+    assert p.do("fork 0") == "OK"
+    assert int(p.do("valid 0 a").split()[1]) > 0
+    assert c.call("LOCK", "a", "WAIT", 0) is None and c.call("LOCK", "b") > 0
+    assert p.do("unlock 0 a") == "OK 0" and p.do("fork 0") == "OK" and p.do("command 0 PING") == "'PONG'"
+    assert c.call("LOCK", "a") > 0
+
+
+def test_who_closes_before_his_unlock_is_read_has_unlocked(broker, programs, clients):
+    p, c = programs(broker.socket), clients(broker)
+    for end in "close 0", "fork 0":
+        p.do("open 0")
+        token_of(p.do("lock 0 a"))
+        token_of(p.do("lock 0 b"))
+        broker.signal(signal.SIGSTOP)
+        assert p.do("unlock 0 a") == "OK 0"
+        assert p.do(end) == "OK"
+        broker.signal(signal.SIGCONT)
+        assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
+        assert (c.call("LOCK", "b", "WAIT", 0) is None) == (end == "fork 0")
+        if end == "close 0":
+            assert c.call("UNLOCK", "b") == 0
+    assert p.do("close 0") == "OK"
+    assert c.call("LOCK", "b") > 0
+
+
+def test_an_unlock_that_the_daemon_did_not_live_to_read(broker, programs, clients):
+    p = programs(broker.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    broker.signal(signal.SIGSTOP)
+    assert p.do("unlock 0 a") == "OK 0"
+    broker.kill()
+    broker.start()
+    assert p.do("try 0 b").startswith("CONNECTION ")
+    assert p.do("open 1") == "OK 0"
+    token_of(p.do("timeout 1 a 20000"))
+    assert p.do("unlock 1 a") == "OK 0"
+
+
+def test_signals_and_unlocks_that_are_not_waited_for(broker, programs):
+    p = programs(broker.socket)
+    p.do("open 0")
+    p.do("open 1")
+    assert p.do("interrupt") == "OK"
+    for i in range(200):
+        token_of(p.do(f"lock {i % 2} a"))
+        assert p.do(f"unlock {i % 2} a") == "OK 0"
+    assert p.do("lock_all 0 2 a b").startswith("OK ")
+    assert p.do("unlock_all 0 2 a b") == "OK 0"
+    assert p.do("timeout 1 a 0").startswith("OK ")
+
+
 def lose_unseen(broker, zk, root, name):
     """An operator deletes the znode of a lock that is held; its holder has not read of it yet."""
     import kazoo.client
