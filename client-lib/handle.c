@@ -107,10 +107,12 @@ enum lb_result lb_open(const char *path, struct lb **ret)
 		r = request_ask(lb, 2, hello, 0);
 	if (r == LB_OK)
 		find_page(lb);
-	if (r != LB_OK && lb->fd >= 0) {
+	if (r == LB_OK)
+		return r;
+	if (lb->fd >= 0)
 		close(lb->fd);
-		lb->fd = -1;
-	}
+	lb->fd = -1;
+	memcpy(lb->end, lb->error, sizeof(lb->end));
 	return r;
 }
 

@@ -281,8 +281,9 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 /*
  * Asks anything that PROTOCOL.md knows and that answers at once: {"HOLDERS", "orders/42"}. *ret (may be NULL) is
  * the reply, valid until the next call with this handle. Error replies become results as for all calls, and *ret
- * is untouched. Not for commands that wait: the answer must come within the patience, else LB_CONNECTION. An AUDIT of
- * many directories needs more of it.
+ * is untouched. Not for commands that wait, nor for UNLOCK ... LAZY: the answer must come within the patience, else
+ * LB_CONNECTION. An AUDIT of many directories needs more of it. Not for what there is a call for: what is locked and
+ * unlocked this way lb_valid() does not know of, and HELLO or RESET would take the handle its events.
  */
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
 

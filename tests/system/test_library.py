@@ -53,6 +53,7 @@ def test_no_daemon(programs, tmp_path):
     assert p.do("fd 0") == "-1"
     for line in ("lock 0 a", "try 0 a", "unlock 0 a", "valid 0 a", "event 0 0", "command 0 PING"):
         assert p.do(line) == answer
+        assert p.do("command 0").startswith("REFUSED ")
     assert p.do("close 0") == "OK"
     assert p.do("open 0 " + "x" * 200).startswith("CONNECTION ")
 
@@ -155,6 +156,8 @@ def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
     answer = p.do("unlock 0 a")
     assert answer.startswith("CONNECTION ")
     assert p.do("event 0 0") == answer
+    assert p.do(f"lock 0 {'x' * 600}").startswith("BADNAME ")
+    assert p.do("lock 0 a") == answer, "not the sentence of another failure"
 
 
 def test_events(own_zk, daemons, programs):
