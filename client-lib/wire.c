@@ -197,7 +197,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 		enum lb_result r;
 		size_t used;
 
-		switch (resp_read_reply(&lb->replies, bytes_view(&lb->in), &used)) {
+		switch (lb->in.len ? resp_read_reply(&lb->replies, bytes_view(&lb->in), &used) : RESP_MORE) {
 		case RESP_DONE:
 			*ret_push = lb->replies.values[0].type == RESP_PUSH;
 			if (*ret_push)
