@@ -491,6 +491,36 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		lock->relist = true;
 }
 
+/* Its place in the queue, or whether there is a znode of it at all, nothing but a list can tell. */
+static bool is_unlisted(const struct claim *c)
+{
+	return c->state == CLAIM_UNSURE || (c->state == CLAIM_WAITING && !c->listed) ||
+	       (c->state == CLAIM_LEAVING && !c->named);
+}
+
+static bool has_unlisted(const struct lock *lock)
+{
+	const struct claim *c;
+
+	if ((lock->claim && is_unlisted(lock->claim)) || (lock->next && is_unlisted(lock->next)))
+		return true;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		if (is_unlisted(c))
+			return true;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		if (is_unlisted(c))
+			return true;
+	return false;
+}
+
+static void list_refused(struct lock *lock)
+{
+	lock_pause(lock, REFUSED_PAUSE_NS);
+	request_fail_all(lock->semaphore ? lock->semaphore->mutex : lock, ERROR_UNAVAILABLE,
+			 "ZooKeeper refuses to list the lock's directory");
+	lock->relist = lock->relist || has_unlisted(lock);
+}
+
 static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
 {
 	struct broker *b = lock->broker;
@@ -500,11 +530,8 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 		if (op->watch)
 			directory_forget_watch(lock);
 		lock->directory.worn_op = 0;
-		if (code == ZK_REFUSED) {
-			lock_pause(lock, REFUSED_PAUSE_NS);
-			request_fail_all(lock->semaphore ? lock->semaphore->mutex : lock, ERROR_UNAVAILABLE,
-					 "ZooKeeper refuses to list the lock's directory");
-		}
+		if (code == ZK_REFUSED)
+			list_refused(lock);
 		return;
 	}
 	if (!b->session.proving) {

@@ -48,6 +48,10 @@ static bool conn_may_parse(const struct conn *c)
 
 static void conn_queue(struct conn *c, struct slice text)
 {
+	if (!c->out.data) {
+		c->out = c->env->spare;
+		c->env->spare = (struct bytes){ 0 };
+	}
 	bytes_slice(&c->out, text);
 	c->env->unwritten += text.len;
 }
@@ -55,6 +59,11 @@ static void conn_queue(struct conn *c, struct slice text)
 static void conn_drop_output(struct conn *c)
 {
 	c->env->unwritten -= conn_unwritten(c);
+	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
+		bytes_clear(&c->out);
+		c->env->spare = c->out;
+		c->out = (struct bytes){ 0 };
+	}
 	bytes_free(&c->out);
 	c->written = 0;
 	c->pushed = 0;
@@ -107,6 +116,13 @@ static void conn_rewatch(struct conn *c)
 	if (wants == CONN_WATCH_HANGUP && c->watch == CONN_WATCH_READ)
 		return;
 	conn_watch(c, wants);
+}
+
+/* An answer that may wait for the next one must not keep that from being asked for. */
+static void conn_hurry_lazy(struct conn *c)
+{
+	if (!c->waiting && conn_unwritten(c) > 0 && !conn_may_parse(c) && !watch_is_set(c->output))
+		conn_set_dirty(c);
 }
 
 void conn_free(struct conn *c)
@@ -333,6 +349,7 @@ static void conn_consume(struct conn *c, struct slice input)
 	/* Not waiting and not held back by its output: all whole requests are answered. */
 	else if (c->eof && conn_may_parse(c) && !c->is_ready)
 		conn_close(c);
+	conn_hurry_lazy(c);
 	conn_rewatch(c);
 	conn_flush_all(c->env);
 }
@@ -389,10 +406,12 @@ static void conn_input(void *arg, int fd, unsigned int what)
 	}
 	if (c->dead || c->closing)
 		return;
-	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ)
+	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ) {
 		conn_read(c);
-	else
+	} else {
+		conn_hurry_lazy(c);
 		conn_watch(c, conn_wants(c));
+	}
 }
 
 static void conn_output(void *arg, int fd, unsigned int what)

@@ -28,7 +28,13 @@
 struct loop;
 struct watch;
 
-enum { CONN_REQUESTS_PER_TURN = 256, CONN_READ_BYTES = 65536, CONN_LAZY_MAX = 256, CONN_UNWRITTEN_MAX = 64 << 20 };
+enum {
+	CONN_REQUESTS_PER_TURN = 256,
+	CONN_READ_BYTES = 65536,
+	CONN_LAZY_MAX = 256,
+	CONN_SPARE_MAX = 4096,
+	CONN_UNWRITTEN_MAX = 64 << 20,
+};
 
 /* What the connections of a server share. */
 struct conn_env {
@@ -37,6 +43,7 @@ struct conn_env {
 	size_t unwritten; /* bytes of all connections */
 	struct log_rate rate_overflow;
 	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
+	struct bytes spare;                 /* empty: the output of who was answered last, for who is next */
 	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write, or dead: to be settled */
 };

@@ -167,6 +167,7 @@ void server_free(struct server *s)
 	mem_free(s->conns);
 	mem_free(s->free_numbers);
 	mem_free(s->env.scratch);
+	bytes_free(&s->env.spare);
 	mem_free(s);
 }
 

@@ -350,6 +350,7 @@ struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t 
 {
 	struct world *w = c->host->w;
 
+	entitled_granted(c->host, a->lock, token);
 	return (struct holding){ .held = true, .shared = a->shared, .depth = 1, .token = token, .since = w->sched.now,
 				 .lease_until = lease_end(w, a), .meddled = check_is_meddled(w, token) };
 }

@@ -1,8 +1,7 @@
 /*
  * The invariants. Most are stated against the truth of the ensemble, which is ahead of what any broker can know:
- * a grant needs a znode of its directory in the truth before which only its host's own may stand, and no znode under a
- * valid grant ever goes away, unless an operator takes it. Both together are mutual exclusion between hosts, foreign
- * contenders included.
+ * a grant needs a znode that entitles to it in the truth (entitled.c), and no znode under a valid grant ever goes away,
+ * unless an operator takes it. Both together are mutual exclusion between hosts, foreign contenders included.
  */
 #include "world.h"
 
@@ -13,8 +12,6 @@
 enum {
 	CONTENDED_AFTER_NS = 1000000000, /* by then a broker without faults around it knows that somebody waits */
 };
-
-static const int64_t MEDDLED_TOLD_WITHIN = 4 * SECOND;
 
 struct host *check_host_of(struct world *w, const struct zsession *s)
 {
@@ -29,16 +26,6 @@ struct host *check_host_of(struct world *w, const struct zsession *s)
 static int64_t czxid_of(int64_t token)
 {
 	return token >> 10;
-}
-
-bool check_is_meddled(const struct world *w, int64_t token)
-{
-	size_t i;
-
-	for (i = 0; i < w->meddled_count; i++)
-		if (w->meddled[i] == czxid_of(token))
-			return true;
-	return false;
 }
 
 bool check_grant_valid(const struct caller *c, int lock)
@@ -105,44 +92,6 @@ static void check_fifo(struct caller *c, const struct ask *a)
 		world_fail(w, a->lock, "host %d: client %u was granted %s before client %u, which asked earlier",
 			   c->host->index, c->conn, w->lock_name[a->lock], o->conn);
 	}
-}
-
-bool check_is_reader(const struct znode *n)
-{
-	return memmem(n->path, n->len, "-__READ__", 9) || memmem(n->path, n->len, "__rlock__", 9);
-}
-
-const struct znode *check_ahead_of(const struct znode *n)
-{
-	const struct znode *o;
-
-	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && o->session != n->session &&
-		    !(check_is_reader(o) && check_is_reader(n)))
-			return o;
-	return NULL;
-}
-
-/* The znode under the grant, in the truth; fails if it does not entitle to one. */
-static void check_entitled(struct caller *c, const struct ask *a, int64_t token)
-{
-	struct world *w = c->host->w;
-	struct slice path = { w->lock_path[a->lock], w->lock_path_len[a->lock] };
-	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n, *mine = NULL;
-
-	if (dir)
-		TAILQ_FOREACH(n, &dir->children, sibling)
-			if (n->view[FAKEZK_TRUTH].exists && n->czxid == czxid_of(token))
-				mine = n;
-	if (!mine || check_host_of(w, mine->session) != c->host)
-		world_fail(w, a->lock, "host %d client %u: granted %s on znode %" PRIx64 ", which is %s", c->host->index,
-			   c->conn, w->lock_name[a->lock], (uint64_t)czxid_of(token),
-			   mine ? "somebody else's" : "gone or never was");
-	if (check_is_reader(mine) && !a->shared)
-		world_fail(w, a->lock, "host %d client %u: granted exclusively on %s", c->host->index, c->conn, mine->path);
-	if (check_ahead_of(mine))
-		world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
-			   c->conn, mine->path, check_ahead_of(mine)->path);
 }
 
 /* The first contender of others that has waited behind that znode for a while; 0: none. */
@@ -422,45 +371,6 @@ void check_created(void *world, struct znode *n)
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
 }
 
-/* An operator's deletion under a grant must be noticed in time, unless something else goes on. */
-static void check_meddled_told(void *world, uint64_t number)
-{
-	struct world *w = world;
-	int h, i, lock;
-
-	for (h = 0; h < w->host_count; h++) {
-		struct host *host = &w->hosts[h];
-
-		for (i = 0; i < host->client_count; i++)
-			for (lock = 0; lock < w->lock_count; lock++) {
-				const struct holding *g = &host->clients[i].holding[lock];
-
-				if (!g->held || g->lost || !g->meddled || czxid_of(g->token) != w->meddled[number])
-					continue;
-				if (host->clients[i].protocol != 3 || g->since > w->meddled_at[number] ||
-				    w->last_fault > w->meddled_at[number] - 2 * SECOND)
-					continue;
-				world_fail(w, lock, "host %d client %u: the znode under its grant of %s was deleted and it "
-					   "was never told", h, host->clients[i].conn, w->lock_name[lock]);
-			}
-	}
-}
-
-/* The exception is for znodes that were entitled: on one that only waited no grant may ever be made. */
-static void meddle(struct world *w, struct znode *n)
-{
-	size_t at = w->meddled_count;
-
-	if (check_ahead_of(n))
-		return;
-	if (at == MEDDLED_MAX)
-		world_fail(w, -1, "the operator meddles too much for this simulator");
-	w->meddled[at] = n->czxid;
-	w->meddled_at[at] = w->sched.now;
-	w->meddled_count++;
-	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, at);
-}
-
 /* A process whose daemon is dead may act on its grant until the last instant it was told. */
 static void check_believed(struct world *w, int lock, const struct znode *n)
 {
@@ -490,7 +400,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	if (cause == ZK_BY_SESSION && check_is_forced(w, n))
 		cause = ZK_BY_OPERATOR;
 	if (cause == ZK_BY_OPERATOR)
-		meddle(w, n);
+		entitled_meddle(w, n);
 	else
 		check_believed(w, lock, n);
 	for (h = 0; h < w->host_count; h++)

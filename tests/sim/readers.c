@@ -107,7 +107,7 @@ static struct queue queue_of(const struct host *h, const struct znode *dir, bool
 		first = first || !own ? first : n;
 		q.own += own;
 		q.own_writers += own && !check_is_reader(n);
-		q.entitled = q.entitled || (own && (shared || !check_is_reader(n)) && !check_ahead_of(n));
+		q.entitled = q.entitled || (own && (shared || !check_is_reader(n)) && !check_ahead_of(h->w, n));
 	}
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists && n->session != h->zk->session && first &&

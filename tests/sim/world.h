@@ -18,6 +18,7 @@ enum {
 	LOCKS_MAX = 4,
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
+	USED_MAX = 4,
 	BELIEFS_MAX = 128,
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
@@ -119,6 +120,17 @@ struct contended {
 	int64_t czxid, waiter, grants;
 };
 
+/* A znode whose tokens are being used up, as far as clients have read them. */
+struct used {
+	int64_t czxid, tokens;
+};
+
+/* A znode that an operator deleted. */
+struct meddled {
+	int64_t czxid, at;
+	int64_t behind; /* the one of its own host it waited for; 0: none */
+};
+
 enum socket_state { CLIENT_OFF, CLIENT_ON, CLIENT_CLOSING };
 
 struct caller {
@@ -181,6 +193,7 @@ struct host {
 	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
+	struct used used[LOCKS_MAX][USED_MAX]; /* the latest */
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
@@ -213,7 +226,7 @@ struct guest {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t leaders_told, permits;
+	uint64_t leaders_told, permits, followed;
 	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
@@ -253,8 +266,7 @@ struct world {
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
 	struct tokens tokens_of[LOCKS_MAX];
 	struct contended contended[LOCKS_MAX];
-	int64_t meddled[MEDDLED_MAX];
-	int64_t meddled_at[MEDDLED_MAX];
+	struct meddled meddled[MEDDLED_MAX];
 	size_t meddled_count;
 	uint64_t forces[LOCKS_MAX];     /* times FORCEUNLOCK was asked for */
 	int64_t forced[FORCED_MAX];     /* znodes that are being deleted for it, the latest */
@@ -373,11 +385,19 @@ bool check_grant_valid(const struct caller *c, int lock);
 void check_forget_last(struct host *h, int lock);
 /* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
 const struct ask *check_waiting_ask(const struct caller *c, int lock);
-bool check_is_meddled(const struct world *w, int64_t token);
 
+/* entitled.c: what entitles to grants, in the truth */
+/* A token that a client has read. */
+void entitled_granted(struct host *h, int lock, int64_t token);
+/* The znode under the grant, in the truth; fails if it does not entitle to one. */
+void check_entitled(struct caller *c, const struct ask *a, int64_t token);
+/* An operator deletes it. */
+void entitled_meddle(struct world *w, const struct znode *n);
+/* Grants on its znode are the exception: an operator has deleted it. */
+bool check_is_meddled(const struct world *w, int64_t token);
 bool check_is_reader(const struct znode *n);
 /* A contender in the truth that keeps `n` from being entitled; NULL. */
-const struct znode *check_ahead_of(const struct znode *n);
+const struct znode *check_ahead_of(const struct world *w, const struct znode *n);
 
 /* permits.c: a semaphore, and those who share it */
 void permits_init(struct world *w);

@@ -1,0 +1,87 @@
+/* What ZooKeeper refuses, by an access list say: it is tried again, and nothing is stuck or left behind because of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core_fixture.h"
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 2, state);
+}
+
+static const char refused[] = "-UNAVAILABLE ZooKeeper refuses to list the lock's directory";
+
+/* Held, and near the end of its tokens; the next one is made, and the list that came with it refused. */
+static void refuse_list_of_next(struct fixture *f, char name[128], char next[128])
+{
+	uint32_t holder = 0;
+
+	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	for (int n = 0; n < 768; n++, holder = !holder) {
+		fixture_ask(f, !holder, "LOCK a");
+		fixture_ask(f, holder, "UNLOCK a");
+		if (n == 0)
+			fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	}
+	bytes_clear(&f->replies[0]);
+	bytes_clear(&f->replies[1]);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_made(f, 9, 99, next, 128);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 1, refused);
+	f->conf.handoff_max = 0;
+}
+
+static void next_whose_list_was_refused_is_listed_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	refuse_list_of_next(f, name, next);
+	fixture_ask(f, 1, "LOCK a WAIT 5000");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_DELETE, name); /* nobody knows whether somebody else waits, and the limit is 0 */
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":101376"); /* 99 << 10 */
+}
+
+/* It may stand, and then it keeps everybody waiting. */
+static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1, 5u);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 0, refused);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(next_whose_list_was_refused_is_listed_again),
+		TEST(what_an_unknown_create_left_is_looked_for_until_a_list_tells),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
