@@ -56,6 +56,15 @@ def usage(pids):
     return sums
 
 
+def rest(pids):
+    """Once nothing is left for them to do."""
+    def nothing():
+        before = usage(pids)["ran"]
+        time.sleep(0.02)
+        return usage(pids)["ran"] == before
+    harness.wait_until(nothing, "the service to have nothing to do")
+
+
 def idle_seconds(cpus):
     with open("/proc/stat") as f:
         lines = (line.split() for line in f)

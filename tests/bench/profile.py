@@ -5,7 +5,6 @@ import collections
 import os
 import re
 import sys
-import time
 
 import bench
 import costs
@@ -32,7 +31,6 @@ HEADS = {targets.NULL: "null", targets.SILENT: "null, silent", targets.PLAIN: "s
          targets.LIBRARY: "library", REDIS: "Redis"}
 PROGRAMS = ["service", "load", "server"]
 WARM_S = 0.15
-GONE_S = 0.05  # after a load, its connections are closed
 
 
 def base_of(case, row):
@@ -150,7 +148,7 @@ def calls_of(profile, load, row):
         strace = costs.Strace(row.pids, profile.directory)
         try:
             pairs += sign * profile.put(load, row, seconds)["pairs_s"] * seconds
-            time.sleep(GONE_S)
+            costs.rest(row.pids)
         finally:
             found = strace.finish()
         for name, count in found.items():
