@@ -28,10 +28,33 @@ static int32_t utf8_next(struct slice s, size_t *at)
 	return point;
 }
 
+/* Eight bytes from ' ' to '~'. Below 0x80 nothing is carried from one byte to the next. */
+static bool printable_word(const char *at)
+{
+	const uint64_t each = 0x0101010101010101u, high = each * 0x80;
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return ((word | (word + each)) & high) == 0 && (((word | high) - each * ' ') & high) == high;
+}
+
+/* Most names are: no byte of them need be looked at by itself. */
+static bool is_printable(struct slice text)
+{
+	if (text.len < sizeof(uint64_t))
+		return false;
+	for (size_t at = 0; at + sizeof(uint64_t) <= text.len; at += sizeof(uint64_t))
+		if (!printable_word(text.data + at))
+			return false;
+	return printable_word(text.data + text.len - sizeof(uint64_t));
+}
+
 bool name_is_text(struct slice text)
 {
 	size_t at = 0;
 
+	if (is_printable(text))
+		return true;
 	while (at < text.len) {
 		int32_t point;
 

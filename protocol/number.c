@@ -3,13 +3,18 @@
 /* No int64_t has more, and this many nines still fit in a uint64_t. */
 enum { DIGITS_MAX = 19 };
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /* The digits at text[at], after a minus or not; `*end` is behind the last. NUMBER_MORE: the text ends with them. */
 static enum number_result digits(struct slice text, size_t at, bool negative, int64_t *value, size_t *end)
 {
 	uint64_t sum = 0, most = (uint64_t)INT64_MAX + negative;
 	size_t i = at;
 
-	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9' && i - at < DIGITS_MAX)
+	while (i < text.len && is_digit(text.data[i]) && i - at < DIGITS_MAX)
 		sum = sum * 10 + (uint64_t)(text.data[i++] - '0');
 	*end = i;
 	if (i > at && text.data[at] == '0' && (i - at > 1 || negative))
@@ -49,13 +54,33 @@ bool number_parse(struct slice text, int64_t *value)
 	return true;
 }
 
+/* A whole line of one digit or two, as the counts and lengths of most requests are. False: it is not, or is not seen. */
+static bool short_line(struct slice input, size_t *at, int64_t *value)
+{
+	const char *text = input.data + *at;
+	size_t len = 1;
+
+	if (input.len - *at < 4 || !is_digit(text[0]))
+		return false;
+	if (is_digit(text[1]) && text[0] != '0')
+		len = 2;
+	if (text[len] != '\r' || text[len + 1] != '\n')
+		return false;
+	*value = len == 1 ? text[0] - '0' : (text[0] - '0') * 10 + (text[1] - '0');
+	*at += len + 2;
+	return true;
+}
+
 enum number_result number_line(struct slice input, size_t *at, int64_t *value)
 {
 	bool negative = *at < input.len && input.data[*at] == '-';
+	enum number_result result;
 	int64_t parsed;
 	size_t end;
-	enum number_result result = digits(input, *at + negative, negative, &parsed, &end);
 
+	if (short_line(input, at, value))
+		return NUMBER_DONE;
+	result = digits(input, *at + negative, negative, &parsed, &end);
 	if (result != NUMBER_DONE)
 		return result;
 	if (input.data[end] != '\r')

@@ -10,9 +10,10 @@ zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 "
-# With a word of argument: for `make lint`, or for `make bench`, as well.
+# With a word of argument: for `make lint`, `make bench` or `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck systemd"
 bench_packages="redis-server redis-tools memcached postgresql"
+profile_packages="linux-perf strace valgrind redis-server"
 
 fail()
 {
@@ -23,8 +24,9 @@ fail()
 case "${1-}" in
 lint) packages="$packages $lint_packages" ;;
 bench) packages="$packages $bench_packages" ;;
+profile) packages="$packages $profile_packages" ;;
 "") ;;
-*) fail "unknown set of packages: $1 (lint, bench, or nothing)" ;;
+*) fail "unknown set of packages: $1 (lint, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()

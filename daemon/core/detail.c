@@ -35,7 +35,7 @@ int64_t detail_due_ns(const struct lock *lock)
 	const struct claim *c = lock->claim;
 	int64_t due_ns;
 
-	if (!g || lock->kind == KIND_ELECTION || c->state != CLAIM_HELD || !c->own_watch ||
+	if (!g || lock->kind == KIND_ELECTION || c->state != CLAIM_HELD || !c->rivals ||
 	    (c->detail_client == g->client->id && c->detail_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;

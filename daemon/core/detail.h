@@ -1,9 +1,9 @@
 /*
  * What other hosts may ask about the holder behind a claim, in the data of the claim's znode.
  *
- * Written lazily, so that a grant costs no write: only while somebody elsewhere is known to wait and the claim is
- * held for a second (its znode is watched then), for a grant older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off,
- * the data say less, or what was true `written` ago.
+ * Written lazily, so that a grant costs no write: only while a list has shown that somebody elsewhere waits, for a grant
+ * older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off, the data say less, or
+ * what was true `written` ago.
  *
  * Of an election they say who leads, `leader`, with its `data`: written before it is told (election.h), and not again.
  *

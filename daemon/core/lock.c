@@ -105,6 +105,8 @@ void lock_free(struct lock *lock)
 		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
 	broker_not_later(lock);
 	unlink_lock(lock);
+	if (b->named == lock)
+		b->named = NULL;
 	if (!lock->semaphore)
 		map_remove(&b->names, &lock->name_node);
 	map_remove(&b->paths, &lock->path_node);
@@ -131,8 +133,11 @@ bool lock_has_room(struct broker *b)
 
 struct lock *lock_find(struct broker *b, struct slice name, bool make)
 {
-	struct lock *lock = find(&b->names, name, false);
+	struct lock *lock = b->named;
 
+	/* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
+	if (!lock || !slice_eq(bytes_view(&lock->name), name))
+		lock = find(&b->names, name, false);
 	if (!lock && make) {
 		if (!lock_has_room(b))
 			return NULL;
@@ -145,6 +150,7 @@ struct lock *lock_find(struct broker *b, struct slice name, bool make)
 	}
 	if (lock && make)
 		lock_touch(lock);
+	b->named = lock;
 	return lock;
 }
 

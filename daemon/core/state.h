@@ -57,6 +57,7 @@ struct broker {
 	struct map users, owners;
 
 	struct map names, paths; /* locks by name and by directory path */
+	struct lock *named;      /* the latest found by name; NULL */
 	struct map semaphores;   /* by name */
 	struct lock_list locks_used, locks_idle, dirty, later;
 	size_t idle_count;

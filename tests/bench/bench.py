@@ -22,6 +22,8 @@ from services import harness
 class Bench:
     """The services of a run, what is asked of them, and the results."""
 
+    name, parts = "bench", scenarios.ALL
+
     def __init__(self, options):
         self.quick = options.quick
         self.seconds = options.seconds or (0.15 if options.quick else 0.7)
@@ -34,7 +36,7 @@ class Bench:
         self.began = time.monotonic()
 
     def progress(self, what):
-        print(f"bench: {time.monotonic() - self.began:4.0f} s: {what}", file=sys.stderr, flush=True)
+        print(f"{self.name}: {time.monotonic() - self.began:4.0f} s: {what}", file=sys.stderr, flush=True)
 
     def failed(self, what):
         self.failures.append(what)
@@ -68,22 +70,28 @@ class Bench:
                 if self.quick:
                     raise services.Missing("it starts too slowly for QUICK")
                 self.rows.append(Row(label, "", [self.zookeeper.target], self.zookeeper.pids, program(), few=True))
+                if program is services.curator:
+                    self.versions += [os.path.basename(j)[:-4] for j in glob.glob("/usr/share/java/curator-recipes-*.jar")]
             except services.Missing as e:
                 self.results.notes.append(f"{label}: left out, {e}")
 
-    def start(self):
+    def start_ours(self):
+        """Null brokers, the server and the daemons: a row for each of their peers."""
         self.null = self.serve(services.Null)
         silent = self.serve(services.Null, silent=True)
         self.zookeeper = self.serve(services.Zookeeper, self.disk)
         self.standalone = self.serve(services.Lockbroker)
         self.broker = self.serve(services.Lockbroker, self.zookeeper)
-        self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
         for label, peer, service in ((targets.NULL, "null", self.null), (targets.SILENT, "null-silent", silent),
                                      (targets.PLAIN, "lockbroker", self.standalone),
                                      (targets.ZOOKEEPER, "lockbroker", self.broker),
                                      (targets.LIBRARY, "library", self.standalone),
                                      (f"{targets.LIBRARY}, ZooKeeper", "library", self.broker)):
             self.rows.append(Row(label, peer, [service.target], service.pids))
+
+    def start(self):
+        self.start_ours()
+        self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
         self.redis = self.peers(services.Redis, (targets.REDIS, "redis"), ("Redis, BLPOP", "blpop"))
         self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
         self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
@@ -103,10 +111,9 @@ class Bench:
             model = re.search(r"^model name\s*: (.*)", f.read(), re.M)
         with open("/proc/meminfo") as f:
             memory = int(f.readline().split()[1]) / 2**20
-        jars = [os.path.basename(j)[:-4] for j in glob.glob("/usr/share/java/curator-recipes-*.jar")]
         return [f"{len(os.sched_getaffinity(0))} x {model.group(1) if model else platform.machine()}, {memory:.0f} GB, "
                 f"Linux {platform.release()}, load before {self.load:.1f}",
-                ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions, *jars,
+                ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions,
                            f"Python {platform.python_version()}"]),
                 f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "
                 f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"]
@@ -115,7 +122,7 @@ class Bench:
         self.load = os.getloadavg()[0]
         self.start()
         self.progress("all started")
-        for scenario in scenarios.ALL:
+        for scenario in self.parts:
             if not only or scenario.__name__ in only:
                 scenario(self)
                 self.progress(scenario.__name__)
@@ -179,6 +186,24 @@ def write(bench, directory):
     print(f"\nResults: {os.path.relpath(directory)}/results.txt, .csv, .svg, .md")
 
 
+def conduct(kind, options, tell):
+    """A run of that kind, and its results; its exit status."""
+    os.environ["LOCKBROKER_BUILD"] = os.path.abspath(options.build)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sweeper = harness.begin_run()
+    os.chmod(os.environ["LOCKBROKER_RUN"], 0o711)  # PostgreSQL is somebody else
+    run = kind(options)
+    try:
+        run.run(options.only)
+        tell(run, options.results or os.path.join(harness.build_dir(), "bench"))
+    finally:
+        run.end()
+        sweeper.stdin.close()
+    return 1 if run.failures else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=harness.build_dir())
@@ -187,21 +212,8 @@ def main():
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
-    options = parser.parse_args()
-    os.environ["LOCKBROKER_BUILD"] = os.path.abspath(options.build)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    sweeper = harness.begin_run()
-    os.chmod(os.environ["LOCKBROKER_RUN"], 0o711)  # PostgreSQL is somebody else
-    bench = Bench(options)
-    try:
-        bench.run(options.only)
-        write(bench, os.path.join(harness.build_dir(), "bench"))
-    finally:
-        bench.end()
-        sweeper.stdin.close()
-    return 1 if bench.failures else 0
+    parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
+    return conduct(Bench, parser.parse_args(), write)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """One measurement each: a load that is run, and what it cost the service."""
 
+import contextlib
 import json
 import os
 import re
@@ -28,6 +29,19 @@ def pin(pids, cpus):
             os.sched_setaffinity(int(task), cpus)
 
 
+@contextlib.contextmanager
+def beside(pids, pinned):
+    """Meanwhile, the service is on the core of a pinned load."""
+    everywhere = os.sched_getaffinity(0)
+    if pinned:
+        pin(pids, cpus_to_pin())
+    try:
+        yield
+    finally:
+        if pinned:
+            pin(pids, everywhere)
+
+
 def cpu_seconds(pids):
     """Theirs, and that of their children that have ended."""
     ticks = 0
@@ -48,17 +62,21 @@ def wake_ups(pid):
         return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M).group(1))
 
 
-def run(argv, pinned):
-    """Runs a load to its end: the figures of its one line of JSON."""
+def run(argv, pinned, during=None):
+    """Runs a load to its end: the figures of its one line of JSON. during() is called once it runs, with its pid."""
     prefix = ["taskset", "-c", str(min(cpus_to_pin()))] if pinned else []
     process = harness.spawn([*prefix, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True)
     try:
+        if during:
+            during(process.pid)
         out, complaints = process.communicate(timeout=LOAD_PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
         raise Failed(f"{argv[0]} did not end") from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
     if process.returncode:
         raise Failed(complaints.strip()[-400:] or f"{argv[0]} ended with {process.returncode}")
     return json.loads(out)
@@ -82,20 +100,14 @@ class Row:
                 *[w for t in self.targets for w in ("--target", t)], "--processes", str(processes), "--names", names,
                 "--seconds", str(seconds), "--warm", str(warm), *more]
 
-    def measure(self, processes, names, seconds, warm=None, pinned=False, more=()):
+    def measure(self, processes, names, seconds, warm=None, pinned=False, more=(), during=None):
         """The load's figures, with pairs and hand-offs per second, and the service's CPU time per pair."""
         if warm is None:
             warm = max(0.1, seconds / 8)
-        everywhere = os.sched_getaffinity(0)
-        if pinned:
-            pin(self.pids, cpus_to_pin())
-        try:
+        with beside(self.pids, pinned):
             before, began = cpu_seconds(self.pids), time.monotonic()
-            figures = run(self.argv(processes, names, seconds, warm, more), pinned)
+            figures = run(self.argv(processes, names, seconds, warm, more), pinned, during)
             took, spent = time.monotonic() - began, cpu_seconds(self.pids) - before
-        finally:
-            if pinned:
-                pin(self.pids, everywhere)
         pairs = figures["pairs"]
         figures["pairs_s"] = pairs / seconds
         figures["hand_offs_s"] = figures["hand_offs"] / seconds
@@ -114,13 +126,9 @@ def connect(daemon):
             time.sleep(0.001)
 
 
-def pipeline(target, kind, seconds, pinned=False):
-    prefix = ["taskset", "-c", str(min(cpus_to_pin()))] if pinned else []
-    done = subprocess.run([*prefix, harness.program("tests/bench-pipeline"), target, kind, "50", "16", str(seconds)],
-                          capture_output=True, text=True, timeout=LOAD_PATIENCE)
-    if done.returncode:
-        raise Failed(done.stderr.strip()[-400:])
-    return float(done.stdout)
+def pipeline(target, kind, seconds, pinned=False, during=None):
+    """Requests per second."""
+    return float(run([harness.program("tests/bench-pipeline"), target, kind, "50", "16", str(seconds)], pinned, during))
 
 
 def redis_benchmark(target, test, requests):

@@ -43,16 +43,17 @@ def first_line(*argv):
 
 
 class Service:
-    """One program that serves a local socket: self.target."""
+    """One program that serves a local socket: self.target. `under`: the words of a program that it runs under."""
 
-    def __init__(self):
+    def __init__(self, under=()):
+        self.under = list(under)
         self.dir = harness.fast_tmp(f"{type(self).__name__.lower()}.")
         self.target = os.path.join(self.dir, "s")
         self.process = None
 
     def run(self, argv):
         with open(os.path.join(self.dir, "log"), "w") as log:
-            self.process = harness.spawn(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = harness.spawn([*self.under, *argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         harness.wait_until(lambda: serves(self.target) or self.process.poll() is not None, argv[0])
         if self.process.poll() is not None:
             with open(os.path.join(self.dir, "log")) as log:
@@ -72,16 +73,16 @@ class Service:
 
 
 class Null(Service):
-    def __init__(self, silent=False):
-        super().__init__()
+    def __init__(self, silent=False, under=()):
+        super().__init__(under)
         self.run([harness.program("tests/bench-null"), self.target, *(["silent"] if silent else [])])
 
 
 class Redis(Service):
-    def __init__(self):
+    def __init__(self, under=()):
         program = found("redis-server")
         self.version = first_line(program, "--version").split(" sha=")[0].replace("Redis server v=", "Redis ")
-        super().__init__()
+        super().__init__(under)
         self.run([program, "--port", "0", "--unixsocket", self.target, "--save", "", "--appendonly", "no",
                   "--dir", self.dir])
 
@@ -152,10 +153,14 @@ class Zookeeper(harness.Zookeeper):
 
 
 class Lockbroker(harness.Daemon):
-    def __init__(self, zookeeper=None, **conf):
+    def __init__(self, zookeeper=None, under=(), **conf):
+        self.under = list(under)
         limits = {"clients": 12000, "clients_per_uid": 12000, "requests_per_lock": 20000, "grants_per_client": 20000}
         super().__init__(zookeeper, limits=limits, **({"root": "/bench"} | conf))
         self.target = self.socket
+
+    def command(self):
+        return [*self.under, *super().command()]
 
     @property
     def pids(self):

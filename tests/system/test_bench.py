@@ -11,6 +11,8 @@ import harness
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "bench"))
 
+import costs  # noqa: E402
+import measure  # noqa: E402
 import report  # noqa: E402
 import services  # noqa: E402
 
@@ -74,3 +76,85 @@ def test_figures_are_told_as_medians_with_their_spread():
     table = report.main_table(results, "free", ["1 process"], "null broker").splitlines()
     assert table[1].split() == ["null", "broker", "100", "±20%", "1.00"]
     assert table[2].split() == ["lockbroker", "50", "0.50"]
+
+
+# ---- the profile ----
+
+def null_row(null):
+    return measure.Row("null broker", "null", [null.target], null.pids)
+
+
+def test_all_time_of_the_cores_is_somebodys(null):
+    cpus = os.sched_getaffinity(0)
+    window = costs.Window({"service": null.pids}, cpus, 0.3)
+    pairs_s = null_row(null).measure(2, "one", 0.3, warm=0.2, during=window)["pairs_s"]
+    found = window.figures(pairs_s)
+    parts = [found[f"{program}_{way}_us"] for program in ("service", "load") for way in ("user", "system")]
+    assert all(part >= 0 for part in parts) and sum(parts) > 0
+    assert sum([*parts, found["others_us"], found["idle_us"]]) == pytest.approx(len(cpus) * 1e6 / pairs_s)
+    assert found["service_waits"] > 0 and found["load_waits"] > 0
+    assert found["runs"] + found["queued"] + found["sleeps"] == pytest.approx(100)
+
+
+def test_system_calls_are_those_of_the_service_while_it_is_watched(null, tmp_path):
+    try:
+        services.found("strace")
+        strace = costs.Strace(null.pids, str(tmp_path))
+    except services.Missing as e:
+        pytest.skip(str(e))
+    pairs = null_row(null).measure(1, "own", 0.3, warm=0)["pairs"]
+    counts = strace.finish()
+    assert null_row(null).measure(1, "own", 0.1)["pairs"] > 0, "it goes on afterwards"
+    assert counts["accept4"] == 1
+    for name in ("recvfrom", "sendto", "epoll_wait"):
+        assert 2 * pairs <= counts[name] <= 2 * pairs + 10
+
+
+def test_instructions_are_those_of_the_load(tmp_path):
+    try:
+        services.found("valgrind")
+    except services.Missing as e:
+        pytest.skip(str(e))
+    null = services.Null(under=costs.callgrind(str(tmp_path)))
+    try:
+        null_row(null).measure(1, "own", 0.2)
+        costs.dump(str(tmp_path), null.pids[0])
+        pairs = null_row(null).measure(1, "own", 0.3, warm=0)["pairs"]
+        path = costs.dump(str(tmp_path), null.pids[0])
+    finally:
+        null.end()
+    total, own = costs.instructions(path, inclusive=False)
+    assert 300 * pairs < total < 5000 * pairs + 1000000
+    assert 10 * pairs < own["ready"] < total
+    assert costs.instructions(path, inclusive=True)[1]["ready"] >= own["ready"]
+
+
+def test_samples_are_told_by_whose_code_they_are():
+    def part(*frames):
+        return costs.part_of([(name, path) for name, path in frames])
+
+    def kernel(*names):
+        return part(*[(name, "[kernel.kallsyms]") for name in names])
+    assert kernel("finish_task_switch.isra.0", "__schedule", "schedule", "unix_stream_read_generic",
+                  "__x64_sys_recvfrom", "do_syscall_64") == "kernel: goes to sleep, wakes up"
+    assert kernel("finish_task_switch.isra.0", "__schedule", "schedule", "exit_to_user_mode_loop",
+                  "do_syscall_64") == "kernel: preempted"
+    assert kernel("_raw_spin_unlock_irqrestore", "sock_def_readable", "unix_stream_sendmsg", "__x64_sys_sendto",
+                  "do_syscall_64") == "kernel: wakes others up"
+    assert kernel("__alloc_skb", "unix_stream_sendmsg", "__x64_sys_sendto", "do_syscall_64") == "kernel: sendto"
+    assert kernel("do_syscall_64", "entry_SYSCALL_64_after_hwframe") == "kernel: entry and exit"
+    assert part(("ready", "/somewhere/bench-null")) == "own code"
+    assert part(("malloc", "/usr/lib/x86_64-linux-gnu/libc.so.6")) == part(("clock_gettime", "[vdso]")) == "libc"
+    assert part(("[unknown]", "/usr/lib/libevent_core-2.1.so.7.0.1")) == "libevent"
+
+
+def test_a_profile_says_what_keeps_each_row_from_its_aim(tmp_path):
+    done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(harness.SOURCE, "tests", "bench", "profile.py"), "--quick",
+                           "--build", harness.build_dir(), "--seconds", "0.1", "--only", "account", "--results",
+                           str(tmp_path)], capture_output=True, text=True, timeout=harness.PATIENCE * 6)
+    assert done.returncode == 0, done.stderr
+    told = (tmp_path / "profile.txt").read_text()
+    assert told in done.stdout and "FAILED" not in told
+    limits = told[told.index("What keeps a row from its aim"):]
+    for row in ("standalone", "ZooKeeper", "library"):
+        assert row in limits

@@ -56,6 +56,26 @@ void fixture_free(struct fixture *f)
 	free(f);
 }
 
+int fixture_setup(struct fixture *f, uint32_t conns, void **state)
+{
+	fixture_start(f);
+	if (!f->conf.standalone) {
+		assert_int_equal(f->opens, 1);
+		fixture_zk_connected(f, SESSION);
+		fixture_answer_session(f);
+	}
+	for (uint32_t conn = 0; conn < conns; conn++)
+		fixture_connect(f, conn);
+	*state = f;
+	return 0;
+}
+
+int fixture_teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
 static void copy(char *to, size_t size, struct slice from)
 {
 	assert_true(from.len < size);
@@ -174,6 +194,12 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 	fixture_event(f, &e);
 }
 
+void fixture_resp3(struct fixture *f, uint32_t conn)
+{
+	fixture_ask(f, conn, "HELLO 3");
+	bytes_clear(&f->replies[conn]);
+}
+
 void fixture_ask(struct fixture *f, uint32_t conn, const char *words)
 {
 	struct slice argv[80];
@@ -246,15 +272,27 @@ void fixture_zk_connected(struct fixture *f, int64_t session)
 	fixture_event(f, &e);
 }
 
-static struct fixture_op *oldest(struct fixture *f)
+void fixture_reconnected(struct fixture *f)
 {
-	assert_true(f->first_op < f->end_op);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+}
+
+bool fixture_is_open(const struct fixture *f)
+{
+	return f->first_op < f->end_op;
+}
+
+const struct fixture_op *fixture_oldest(const struct fixture *f)
+{
+	assert_true(fixture_is_open(f));
 	return &f->ops[f->first_op % FIXTURE_OPS];
 }
 
 const struct fixture_op *fixture_op(struct fixture *f, enum effect_type type, const char *path_end)
 {
-	struct fixture_op *op = oldest(f);
+	const struct fixture_op *op = fixture_oldest(f);
 	size_t len = strlen(op->path), end = strlen(path_end);
 
 	assert_int_equal(op->effect.type, type);
@@ -271,7 +309,7 @@ void fixture_no_op(struct fixture *f)
 static void answer(struct fixture *f, struct event *e)
 {
 	e->type = EVENT_ZK_ANSWERED;
-	e->zk_answered.op = oldest(f)->effect.op;
+	e->zk_answered.op = fixture_oldest(f)->effect.op;
 	f->first_op++;
 	fixture_event(f, e);
 }
@@ -280,8 +318,14 @@ void fixture_answer(struct fixture *f, enum zk_code code)
 {
 	struct event e = { .zk_answered.code = code };
 
-	e.zk_answered.path = slice_of(oldest(f)->path);
+	e.zk_answered.path = slice_of(fixture_oldest(f)->path);
 	answer(f, &e);
+}
+
+void fixture_answer_beats(struct fixture *f)
+{
+	while (fixture_is_open(f) && strcmp(fixture_oldest(f)->path, "/lb/.hosts/alpha") == 0)
+		fixture_answer(f, ZK_OK);
 }
 
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size)
@@ -289,8 +333,8 @@ void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *n
 	char path[300];
 	struct event e = { .zk_answered.code = ZK_OK };
 
-	assert_int_equal(oldest(f)->effect.create, ZK_EPHEMERAL_SEQUENTIAL);
-	snprintf(path, sizeof(path), "%s%010u", oldest(f)->path, seq);
+	assert_int_equal(fixture_oldest(f)->effect.create, ZK_EPHEMERAL_SEQUENTIAL);
+	snprintf(path, sizeof(path), "%s%010u", fixture_oldest(f)->path, seq);
 	snprintf(name, size, "%s", strrchr(path, '/') + 1);
 	e.zk_answered.path = slice_of(path);
 	e.zk_answered.stat.czxid = czxid;
@@ -337,9 +381,17 @@ void fixture_watch(struct fixture *f, enum zk_watch type, const char *path)
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_WATCH, .zk_watch = { type, slice_of(path) } });
 }
 
+void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/lb/a/%s", name);
+	fixture_watch(f, type, path);
+}
+
 void fixture_answer_session(struct fixture *f)
 {
-	while (f->first_op < f->end_op)
+	while (fixture_is_open(f))
 		fixture_answer(f, ZK_OK);
 }
 
@@ -351,10 +403,17 @@ void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint3
 
 	snprintf(words, sizeof(words), "LOCK %s", lock);
 	fixture_ask(f, conn, words);
-	if (oldest(f)->effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, seq, czxid, name, size);
 	fixture_op(f, EFFECT_ZK_LIST, lock);
 	fixture_answer_list(f, 1, 1, children);
+}
+
+void fixture_held(struct fixture *f, char name[128])
+{
+	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
 }

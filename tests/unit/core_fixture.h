@@ -43,14 +43,33 @@ struct fixture {
 
 #define MS INT64_C(1000000)
 
+/* Sessions: of the fixture's host, alpha, and of another one. */
+#define SESSION INT64_C(0x1000abcdef012345)
+#define BETA INT64_C(0x2000abcdef012345)
+
+/* What stands in a directory of locks. */
+#define LOCK_DATA "1\nkind=lock\nflavour=rw\n"
+
 /* A ZooKeeper fixture: T = 12 s, tick 2 s, linger off, handoff_max 64. */
 struct fixture *fixture_new(bool standalone);
+/*
+ * For cmocka: starts it, with that many connections, in a session whose start is answered unless standalone, and makes
+ * it the state of the test. Returns 0, and so does the other one, which frees that state.
+ */
+int fixture_setup(struct fixture *f, uint32_t conns, void **state);
+int fixture_teardown(void **state);
+/* In a program's list of tests, by how each is set up. */
+#define TEST_IN(name, setup) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+#define TEST(name) TEST_IN(name, setup)
+#define ALONE(name) TEST_IN(name, setup_standalone)
 void fixture_start(struct fixture *f);
 void fixture_free(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */
 void fixture_pass(struct fixture *f, int64_t ms);
 void fixture_connect(struct fixture *f, uint32_t conn);
+/* From now on it speaks RESP3. */
+void fixture_resp3(struct fixture *f, uint32_t conn);
 /* Words are split at spaces. */
 void fixture_ask(struct fixture *f, uint32_t conn, const char *words);
 void fixture_simple(struct fixture *f, enum event_type type, uint32_t conn);
@@ -65,10 +84,17 @@ bool fixture_logged(struct fixture *f, const char *text);
 
 /* ZooKeeper's side. */
 void fixture_zk_connected(struct fixture *f, int64_t session);
-/* The oldest open operation; fails the test when its type or the end of its path differ. */
+/* Connected again: only the heartbeat is answered, what recovery asks stays open. */
+void fixture_reconnected(struct fixture *f);
+/* An operation is open; the oldest of them, which there must be. */
+bool fixture_is_open(const struct fixture *f);
+const struct fixture_op *fixture_oldest(const struct fixture *f);
+/* The same; fails the test when its type or the end of its path differ. */
 const struct fixture_op *fixture_op(struct fixture *f, enum effect_type type, const char *path_end);
 void fixture_no_op(struct fixture *f);
 void fixture_answer(struct fixture *f, enum zk_code code);
+/* Answers OK to the heartbeats that are the oldest. */
+void fixture_answer_beats(struct fixture *f);
 /* Answers the oldest, a create: made with this number at the end and this czxid. */
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
@@ -76,8 +102,12 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
+/* ... of the contender of that name for lock a. */
+void fixture_watch_contender(struct fixture *f, enum zk_watch type, const char *name);
 /* Answers writes with OK and everything of the session's start, until nothing is open. */
 void fixture_answer_session(struct fixture *f);
 /* LOCK up to HELD: dir get, create, list. Returns the znode's name. */
 void fixture_lock_held(struct fixture *f, uint32_t conn, const char *lock, uint32_t seq, int64_t czxid, char *name,
 		       size_t size);
+/* Lock a is held by 0, on number 5; nothing is open. */
+void fixture_held(struct fixture *f, char name[128]);

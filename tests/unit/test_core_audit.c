@@ -4,30 +4,13 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 /* A uuid of the session with a nonce that no claim of it ever had. */
 static const char stray[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-__WRIT__0000000001";
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(fixture_new(false), 4, state);
 }
 
 struct counts {
@@ -84,7 +67,7 @@ static void everything_is_counted(void **state)
 	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
 	fixture_expect(f, 1, ":78848");
 	audit(f, 7, (const char *[]){ ".hosts", "a", "b", "not%2a", "c", "gone", "secret" });
-	answer_directory(f, "/lb/a", fits, 2, (const char *[]){ foreign, name });
+	answer_directory(f, "/lb/a", LOCK_DATA, 2, (const char *[]){ foreign, name });
 	answer_directory(f, "/lb/b", "", 3, (const char *[]){ "odd", "lock-0000000001", foreign });
 	answer_directory(f, "/lb/c", "1\nkind=semaphore\n", 1, (const char *[]){ "leases" });
 	fixture_op(f, EFFECT_ZK_GET, "/lb/gone");
@@ -130,7 +113,7 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	/* A bare prefix with a path, and what belongs below it, are no locks here, whoever made them. */
 	audit(f, 4, (const char *[]){ "app%2F", "app%2Fx", "py%2Fx", "rw" });
 	answer_directory(f, "/lb/py%2Fx", "1\nkind=lock\nflavour=kazoo\n", 1, (const char *[]){ foreign });
-	answer_directory(f, "/lb/rw", fits, 1, (const char *[]){ foreign });
+	answer_directory(f, "/lb/rw", LOCK_DATA, 1, (const char *[]){ foreign });
 	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
 	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_stray, "x-lock-0000000002" });
@@ -138,7 +121,7 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "%2E" });
-	answer_directory(f, "/kazoo/%2E", fits, 1, (const char *[]){ kazoo_stray });
+	answer_directory(f, "/kazoo/%2E", LOCK_DATA, 1, (const char *[]){ kazoo_stray });
 	fixture_op(f, EFFECT_ZK_DELETE, kazoo_stray);
 	fixture_answer(f, ZK_OK);
 	expect_counts(f, 0,
@@ -162,7 +145,7 @@ static void the_parts_of_a_semaphore_are_looked_at(void **state)
 
 	audit(f, 2, (const char *[]){ "s", "b" });
 	answer_directory(f, "/lb/s", "1\nkind=semaphore\nlimit=3\n", 2, (const char *[]){ "leases", "locks" });
-	answer_directory(f, "/lb/b", fits, 0, NULL);
+	answer_directory(f, "/lb/b", LOCK_DATA, 0, NULL);
 	answer_directory(f, "/lb/s/locks", "1\nkind=lock\nflavour=mutex\n", 0, NULL);
 	answer_directory(f, "/lb/s/leases", "1\nkind=lock\nflavour=leases\n", 1, (const char *[]){ lease });
 	fixture_op(f, EFFECT_ZK_DELETE, lease);
@@ -177,8 +160,8 @@ static void a_stray_is_deleted_before_the_answer(void **state)
 	struct fixture *f = *state;
 
 	audit(f, 2, (const char *[]){ "a", "b" });
-	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
-	answer_directory(f, "/lb/b", fits, 0, NULL);
+	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/b", LOCK_DATA, 0, NULL);
 	fixture_expect(f, 0, "");
 	info_has(f, 1, "audit", "audit_undeleted:1\r\n");
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
@@ -197,7 +180,7 @@ static void a_stray_that_cannot_be_deleted_is_told_and_tried_again(void **state)
 	struct fixture *f = *state;
 
 	audit(f, 1, (const char *[]){ "a" });
-	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
 	fixture_answer(f, ZK_REFUSED);
 	expect_counts(f, 0, (struct counts){ .directories = 1, .contenders = 1, .strays = 1, .undeleted = 1 },
@@ -212,11 +195,10 @@ static void a_stray_that_cannot_be_deleted_is_told_and_tried_again(void **state)
 /* The one directory is a, with one child. */
 static void answer_as_it_stands(struct fixture *f, const char *child)
 {
-	const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+	const struct fixture_op *op = fixture_oldest(f);
 
-	assert_true(f->first_op < f->end_op);
 	if (op->effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, strcmp(op->path, "/lb/a") == 0 ? 1 : 77, SESSION, fits);
+		fixture_answer_get(f, strcmp(op->path, "/lb/a") == 0 ? 1 : 77, SESSION, LOCK_DATA);
 	else if (strcmp(op->path, "/lb") == 0)
 		fixture_answer_list(f, 1, 1, (const char *[]){ "a" });
 	else
@@ -235,9 +217,9 @@ static void a_claim_under_way_is_no_stray(void **state)
 	fixture_ask(f, 1, "LOCK a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "a" });
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	path = f->ops[f->first_op % FIXTURE_OPS].path;
+	path = fixture_oldest(f)->path;
 	snprintf(name, sizeof(name), "%s0000000005", strrchr(path, '/') + 1);
 	/* The create's answer is lost with the connection, and the audit with it. */
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
@@ -264,7 +246,7 @@ static void without_room(void **state, enum zk_code code, int undeleted)
 	fixture_lock_held(f, 1, "a", 5, 77, name, sizeof(name));
 	bytes_clear(&f->replies[1]);
 	audit(f, 1, (const char *[]){ "b" });
-	answer_directory(f, "/lb/b", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/b", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
 	fixture_answer(f, code);
 	fixture_no_op(f);
@@ -297,7 +279,7 @@ static void very_many_strays_are_deleted_in_parts(void **state)
 		children[i] = names[i];
 	}
 	audit(f, 1, (const char *[]){ "a" });
-	answer_directory(f, "/lb/a", fits, FIXTURE_CHILDREN, children);
+	answer_directory(f, "/lb/a", LOCK_DATA, FIXTURE_CHILDREN, children);
 	assert_int_equal(f->end_op - f->first_op, 256);
 	while (!f->replies[0].len)
 		fixture_answer(f, ZK_OK);
@@ -319,7 +301,7 @@ static void few_operations_are_open_at_once(void **state)
 	audit(f, 20, directories);
 	for (int left = 20; left > 0; left--) {
 		assert_int_equal(f->end_op - f->first_op, left < 8 ? 2 * left : 16);
-		answer_directory(f, names[20 - left], fits, 0, NULL);
+		answer_directory(f, names[20 - left], LOCK_DATA, 0, NULL);
 	}
 	fixture_no_op(f);
 	expect_counts(f, 0, (struct counts){ .directories = 20 }, ":0 $8 examples *0");
@@ -364,7 +346,7 @@ static void who_asks_meanwhile_shares_the_next_sweep(void **state)
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_ask(f, 1, "AUDIT");
 	fixture_ask(f, 2, "AUDIT");
-	answer_directory(f, "/lb/a", fits, 0, NULL);
+	answer_directory(f, "/lb/a", LOCK_DATA, 0, NULL);
 	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb");
 	fixture_answer_list(f, 1, 0, NULL);
@@ -382,8 +364,8 @@ static void a_client_that_leaves_ends_its_sweep(void **state)
 	info_has(f, 1, "audit", "audit_running:0\r\n");
 	/* What the ended one asked for says nothing in the next. */
 	fixture_ask(f, 1, "AUDIT");
-	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
-	answer_directory(f, "/lb/b", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/b", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_op(f, EFFECT_ZK_LIST, "/lb");
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_no_op(f);
@@ -396,7 +378,7 @@ static void a_half_closed_client_gets_its_answer(void **state)
 
 	audit(f, 1, (const char *[]){ "a" });
 	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 0);
-	answer_directory(f, "/lb/a", fits, 0, NULL);
+	answer_directory(f, "/lb/a", LOCK_DATA, 0, NULL);
 	expect_counts(f, 0, (struct counts){ .directories = 1 }, ":0 $8 examples *0");
 }
 
@@ -415,7 +397,7 @@ static void it_ends_with_the_connection(void **state)
 	struct fixture *f = *state;
 
 	audit(f, 2, (const char *[]){ "a", "b" });
-	answer_directory(f, "/lb/a", fits, 1, (const char *[]){ stray });
+	answer_directory(f, "/lb/a", LOCK_DATA, 1, (const char *[]){ stray });
 	fixture_ask(f, 1, "AUDIT");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, "-UNAVAILABLE the connection to ZooKeeper was lost during the audit, after 1 directories; "
@@ -424,9 +406,7 @@ static void it_ends_with_the_connection(void **state)
 	fixture_say(f, 2, "AUDIT", "-UNAVAILABLE ZooKeeper cannot be asked now");
 	info_has(f, 2, "audit", "audit_remembered:1\r\n");
 	/* The delete's fate is unknown: it is sent again, and the directory listed. */
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_DELETE, stray);
 	fixture_answer(f, ZK_NONODE);
 	info_has(f, 2, "audit", "audit_remembered:0\r\n");
@@ -445,9 +425,7 @@ static void remembered_directories_are_counted_until_they_are_listed(void **stat
 	info_has(f, 2, "audit", "audit_remembered:0\r\n");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -473,12 +451,7 @@ static void a_daemon_that_stops_audits_nothing(void **state)
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	fixture_connect(f, 0);
-	*state = f;
-	return 0;
+	return fixture_setup(fixture_new(true), 1, state);
 }
 
 static void standalone_there_is_nothing_to_audit(void **state)
@@ -494,11 +467,9 @@ static void standalone_there_is_nothing_to_audit(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(everything_is_counted),
-		cmocka_unit_test_setup_teardown(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes,
-						teardown),
+		TEST_IN(directories_of_prefixes_are_looked_at_as_what_they_are, setup_prefixes),
 		TEST(the_parts_of_a_semaphore_are_looked_at),
 		TEST(a_stray_is_deleted_before_the_answer),
 		TEST(a_stray_that_cannot_be_deleted_is_told_and_tried_again),
@@ -515,8 +486,7 @@ int main(void)
 		TEST(it_ends_with_the_connection),
 		TEST(remembered_directories_are_counted_until_they_are_listed),
 		TEST(a_daemon_that_stops_audits_nothing),
-#undef TEST
-		cmocka_unit_test_setup_teardown(standalone_there_is_nothing_to_audit, setup_standalone, teardown),
+		ALONE(standalone_there_is_nothing_to_audit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,64 +1,11 @@
 /* Tier 2: what a claim asks of ZooKeeper and makes of the answers. The rules' names stand in claim.h and lock.h. */
 #include <stdio.h>
 
-#include "core_fixture.h"
-
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
-static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
-static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
-
-static int start(void **state, int64_t handoff_max, int64_t linger_ms)
-{
-	struct fixture *f = fixture_new(false);
-
-	f->conf.handoff_max = handoff_max;
-	f->conf.linger_ns = linger_ms * MS;
-	fixture_start(f);
-	assert_int_equal(f->opens, 1);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
+#include "claim_fixture.h"
 
 static int setup(void **state)
 {
-	return start(state, 64, 0);
-}
-
-static int setup_strict(void **state)
-{
-	return start(state, 0, 0);
-}
-
-static int setup_linger(void **state)
-{
-	return start(state, 64, 100);
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-/* The connection was dropped by the broker itself. */
-static void reconnect_here(struct fixture *f)
-{
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
-}
-
-/* After a reconnection only the heartbeat is answered; what recovery asked stays open. */
-static void reconnect(struct fixture *f)
-{
-	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	reconnect_here(f);
+	return fixture_setup(fixture_new(false), 4, state);
 }
 
 static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
@@ -69,7 +16,7 @@ static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
 
 	fixture_ask(f, 0, "LOCK a/b");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a%2Fb");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	assert_memory_equal(name, "_c_1000abcd-ef01-8234-85", 24);
@@ -89,72 +36,17 @@ static void a_cold_lock_costs_one_breath_and_its_end_one_delete(void **state)
 	fixture_expect(f, 0, ":81920");
 }
 
-static void a_new_directory_is_made_with_its_kind(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-	const char *children[] = { name };
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer(f, ZK_NONODE); /* get */
-	fixture_answer(f, ZK_NONODE); /* create */
-	fixture_answer(f, ZK_NONODE); /* list: of the create that failed */
-	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, fits);
-	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, children);
-	fixture_expect(f, 0, ":78848");
-}
-
-static void a_directory_of_another_kind_is_refused(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
-	fixture_answer_made(f, 0, 77, name, sizeof(name));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
-	/* The next one looks before it puts anything there. */
-	fixture_ask(f, 0, "LOCK a");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
-	fixture_no_op(f);
-}
-
-static void wait_behind(struct fixture *f, char name[128])
-{
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
-	fixture_op(f, EFFECT_ZK_GET, foreign_low);
-	assert_true(fixture_op(f, EFFECT_ZK_GET, foreign_low)->effect.watch);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	fixture_no_op(f);
-	fixture_expect(f, 0, "");
-}
-
 /* Pitfall 22. */
 static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[128];
+	char name[128];
 
-	wait_behind(f, name);
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
-	fixture_watch(f, ZK_WATCH_CHANGED, path);
+	claim_waits(f, name);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, foreign_low);
 	fixture_op(f, EFFECT_ZK_GET, foreign_low);
 	fixture_answer_get(f, 70, 9, "");
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_expect(f, 0, "");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
@@ -166,17 +58,14 @@ static void a_long_wait_looks_again_now_and_then(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	wait_behind(f, name);
+	claim_waits(f, name);
 	for (int ms = 0; ms < 29000; ms += 1000) {
 		fixture_pass(f, 1000);
-		while (f->first_op < f->end_op) {
-			fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-			fixture_answer(f, ZK_OK);
-		}
+		fixture_answer_beats(f);
+		fixture_no_op(f);
 	}
 	fixture_pass(f, 1000);
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
-		fixture_answer(f, ZK_OK);
+	fixture_answer_beats(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_low }); /* ours was deleted by hand */
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
@@ -189,7 +78,7 @@ static void nonode_from_the_watch_lists_again(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_answer(f, ZK_NONODE);
@@ -201,11 +90,10 @@ static void nonode_from_the_watch_lists_again(void **state)
 static void a_waiter_whose_znode_was_deleted_joins_again(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[128];
+	char name[128];
 
-	wait_behind(f, name);
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	claim_waits(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
 	fixture_expect(f, 0, "");
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
@@ -219,7 +107,7 @@ static void a_try_behind_another_host_is_nil_and_takes_its_znode_away(void **sta
 	struct fixture *f = *state;
 	char name[128];
 
-	wait_behind(f, name);
+	claim_waits(f, name);
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 	fixture_no_op(f);
 	fixture_simple(f, EVENT_CLIENT_HALF_CLOSED, 0);
@@ -246,8 +134,7 @@ static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_no_op(f);
@@ -264,10 +151,9 @@ static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
 static void the_strict_order_gives_back_and_queues_next_first(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], next[128], path[128];
+	char name[128], next[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "");
@@ -278,8 +164,7 @@ static void the_strict_order_gives_back_and_queues_next_first(void **state)
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, foreign_high);
 	fixture_answer_get(f, 80, 9, "");
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_high);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":92160");
 }
@@ -289,8 +174,7 @@ static void a_claim_lingers_until_somebody_else_comes(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -310,8 +194,7 @@ static void an_idle_claim_ends_after_its_linger(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_pass(f, 100);
@@ -323,8 +206,7 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_pass(f, 1000);
 	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -335,164 +217,6 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
 }
 
-/* Pitfall 14. */
-static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
-	reconnect(f);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_GET, name);
-	fixture_answer_get(f, 77, SESSION, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
-}
-
-/* Pitfall 1. */
-static void a_znode_of_another_session_is_never_adopted(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
-	reconnect(f);
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_answer_get(f, 77, SESSION + 1, "");
-	fixture_expect(f, 0, "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-}
-
-/* Pitfall 14. */
-static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	snprintf(name, sizeof(name), "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
-	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	reconnect(f);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
-	fixture_no_op(f);
-}
-
-/* Pitfall 13. */
-static void a_delete_of_unknown_outcome_is_sent_again(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	reconnect(f);
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_NONODE);
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_no_op(f);
-}
-
-/* Pitfall 13. */
-static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state)
-{
-	struct fixture *f = *state;
-	char name[128], stray[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	snprintf(stray, sizeof(stray), "%.24sffffffffffff-__WRIT__0000000001", name);
-	stray[26] = '-';
-	fixture_answer_list(f, 1, 2, (const char *[]){ stray, name });
-	fixture_op(f, EFFECT_ZK_DELETE, stray);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* no watch on a znode of ours: that it is gone is known */
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
-}
-
-static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
-	fixture_answer(f, ZK_REFUSED);
-	fixture_no_op(f);
-	fixture_pass(f, 999);
-	fixture_no_op(f);
-	fixture_pass(f, 1);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 0, ":78848");
-}
-
-static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer(f, ZK_UNKNOWN);
-	assert_int_equal(f->drops, 1);
-	reconnect_here(f);
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_no_op(f);
-	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-}
-
-static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
-	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer(f, ZK_REFUSED);
-	fixture_no_op(f);
-	fixture_pass(f, 1000);
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
-		fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-}
-
-static void nothing_is_listed_while_the_heartbeat_is_refused(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
-	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_REFUSED);
-	fixture_no_op(f);
-	fixture_pass(f, 1500);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-}
-
 static void waiters_outlive_a_full_session_at_a_give_back(void **state)
 {
 	struct fixture *f = *state;
@@ -500,8 +224,7 @@ static void waiters_outlive_a_full_session_at_a_give_back(void **state)
 
 	f->conf.handoff_max = 0;
 	f->conf.limits.session_path_bytes = 2 * (5 + 64) - 1; /* one znode, and what it may watch */
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_expect(f, 1, "");
@@ -516,8 +239,7 @@ static void hand_offs_go_on_without_a_connection(void **state)
 	char name[128];
 
 	f->conf.handoff_max = 1;
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_ask(f, 2, "LOCK a");
 	fixture_ask(f, 3, "LOCK a");
@@ -532,50 +254,13 @@ static void hand_offs_go_on_without_a_connection(void **state)
 	fixture_expect(f, 3, ":78851");
 }
 
-/* Pitfall 1. */
-static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
-{
-	struct fixture *f = *state;
-	char prefix[128], name[160], copy[200], copy2[200];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	snprintf(prefix, sizeof(prefix), "%s", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
-	snprintf(name, sizeof(name), "%s0000000005", prefix);
-	snprintf(copy, sizeof(copy), "%s0000000005-saved-by-an-operator-0000000001", prefix);
-	snprintf(copy2, sizeof(copy2), "%s", prefix);
-	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	reconnect(f);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 3, (const char *[]){ copy, copy2, name });
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-}
-
-static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_ask(f, 1, "LOCK a");
-	fixture_answer(f, ZK_REFUSED);
-	fixture_expect(f, 1, "");
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 6, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
-	fixture_expect(f, 1, ":78848");
-}
-
 static void a_try_leaves_no_watch_on_the_holder(void **state)
 {
 	struct fixture *f = *state;
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a WAIT 0");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
 	fixture_expect(f, 0, "$-1");
@@ -591,7 +276,7 @@ static void near_the_wrap_nobody_joins(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
 	/* The list that went with the create says nothing: it shows what is being deleted. */
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
@@ -619,7 +304,7 @@ static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
@@ -631,7 +316,7 @@ static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
 	fixture_answer(f, ZK_NONODE); /* create */
 	fixture_answer(f, ZK_NONODE); /* list */
 	fixture_answer(f, ZK_OK);     /* the directory */
-	fixture_answer_get(f, 90, 0, fits);
+	fixture_answer_get(f, 90, 0, LOCK_DATA);
 	fixture_answer_made(f, 0, 91, name, sizeof(name));
 	fixture_answer_list(f, 90, 1, (const char *[]){ name });
 	fixture_expect(f, 0, ":93184");
@@ -658,10 +343,7 @@ static void the_session_has_room_for_so_many_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete),
-		TEST(a_new_directory_is_made_with_its_kind),
-		TEST(a_directory_of_another_kind_is_refused),
 		TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes),
 		TEST(a_long_wait_looks_again_now_and_then),
 		TEST(nonode_from_the_watch_lists_again),
@@ -669,29 +351,16 @@ int main(void)
 		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),
 		TEST(a_try_without_connection_is_unavailable),
 		TEST(a_hand_off_asks_zookeeper_only_who_waits),
-		cmocka_unit_test_setup_teardown(the_strict_order_gives_back_and_queues_next_first, setup_strict,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_claim_lingers_until_somebody_else_comes, setup_linger, teardown),
-		cmocka_unit_test_setup_teardown(an_idle_claim_ends_after_its_linger, setup_linger, teardown),
+		TEST_IN(the_strict_order_gives_back_and_queues_next_first, claim_setup_strict),
+		TEST_IN(a_claim_lingers_until_somebody_else_comes, claim_setup_linger),
+		TEST_IN(an_idle_claim_ends_after_its_linger, claim_setup_linger),
 		TEST(a_held_znode_deleted_by_hand_is_told_as_lost),
-		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
-		TEST(a_znode_of_another_session_is_never_adopted),
-		TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted),
-		TEST(a_delete_of_unknown_outcome_is_sent_again),
-		TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it),
-		TEST(a_predecessor_that_cannot_be_read_is_looked_for_again),
-		TEST(an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again),
-		TEST(a_refused_watch_list_is_not_asked_for_at_once_again),
-		TEST(nothing_is_listed_while_the_heartbeat_is_refused),
 		TEST(waiters_outlive_a_full_session_at_a_give_back),
 		TEST(hand_offs_go_on_without_a_connection),
-		TEST(a_copy_of_our_name_is_not_taken_for_ours),
-		TEST(a_cancelled_create_that_is_refused_fails_nobody_else),
 		TEST(a_try_leaves_no_watch_on_the_holder),
 		TEST(near_the_wrap_nobody_joins),
 		TEST(near_the_wrap_a_directory_of_ours_alone_is_made_anew),
 		TEST(the_session_has_room_for_so_many_paths),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,13 +16,11 @@ static int start(void **state, bool detection)
 	f->conf.deadlock_detection = detection;
 	f->conf.limits.requests_per_lock = f->conf.limits.requests_per_uid = FIXTURE_CONNS;
 	f->conf.limits.clients_per_uid = f->conf.limits.grants_per_uid = 2 * FIXTURE_CONNS;
-	fixture_start(f);
+	fixture_setup(f, CLIENTS, state);
 	for (uint32_t conn = 0; conn < CLIENTS; conn++) {
-		fixture_connect(f, conn);
 		snprintf(words, sizeof(words), "CLIENT SETNAME c%u", conn);
 		fixture_say(f, conn, words, "+OK");
 	}
-	*state = f;
 	return 0;
 }
 
@@ -34,12 +32,6 @@ static int setup(void **state)
 static int setup_off(void **state)
 {
 	return start(state, false);
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
 }
 
 /* It is granted, with whatever token. */
@@ -350,8 +342,6 @@ static void what_is_looked_at_is_bounded(void **state)
 	expect_stat(*state, "deadlock_cuts_total:1\r\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,7 +358,7 @@ int main(void)
 		TEST(clients_of_one_owner_belong_together),
 		TEST(an_owner_is_said_before_anything_is_held),
 		TEST(owners_of_two_users_are_two),
-		cmocka_unit_test_setup_teardown(it_can_be_turned_off, setup_off, teardown),
+		TEST_IN(it_can_be_turned_off, setup_off),
 		TEST(long_names_are_cut_between_characters),
 		TEST(as_many_as_may_are_followed),
 		TEST(beyond_that_it_waits_and_is_counted),

@@ -1,10 +1,8 @@
-/* Elections: proclaimed before told (election.h), and who watches them (observe.h). */
+/* Elections: a leader is proclaimed before it is told (election.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "core_fixture.h"
-
-#define SESSION INT64_C(0x1000abcdef012345)
 
 static const char fits[] = "1\nkind=election\nflavour=rw\n";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
@@ -17,37 +15,7 @@ static int setup(void **state)
 	struct fixture *f = fixture_new(false);
 
 	f->conf.started_s = 100;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 5; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int setup_standalone(void **state)
-{
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-/* What a new connection asks before anything else. */
-static void speak(struct fixture *f, uint32_t conn)
-{
-	fixture_ask(f, conn, "HELLO 3");
-	bytes_clear(&f->replies[conn]);
+	return fixture_setup(f, 5, state);
 }
 
 /* CAMPAIGN up to the proclamation, which is the oldest open operation then; a list with watch stands behind it. */
@@ -59,7 +27,7 @@ static void campaign(struct fixture *f, uint32_t conn, const char *data, uint32_
 
 	snprintf(words, sizeof(words), "CAMPAIGN a DATA %s", data);
 	fixture_ask(f, conn, words);
-	if (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_GET)
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
 		fixture_answer_get(f, 1, 0, fits);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer_made(f, seq, czxid, name, size);
@@ -148,9 +116,7 @@ static void a_proclamation_of_unknown_outcome_is_written_again(void **state)
 	fixture_op(f, EFFECT_ZK_SET, name);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, "");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_expect(f, 0, "");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -235,161 +201,6 @@ static void a_lock_is_no_election_and_the_other_way_round(void **state)
 					       "name DATA text [WAIT ms] [ENQUEUE]");
 }
 
-/* This host has parked what it knows of the directory as a lock's. */
-static void a_name_that_was_a_lock_here_is_read_again(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 70, name, sizeof(name));
-	fixture_expect(f, 0, ":71680");
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_answer(f, ZK_OK);
-	fixture_no_op(f);
-	fixture_ask(f, 0, "CAMPAIGN a DATA x");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
-	fixture_no_op(f);
-	fixture_ask(f, 0, "CAMPAIGN a DATA x");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a"); /* in the same breath as the create */
-	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-}
-
-/* Up to the read of the contender before ours, in a directory whose data say nothing. */
-static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char name[128])
-{
-	fixture_ask(f, conn, words);
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
-	fixture_op(f, EFFECT_ZK_GET, other);
-}
-
-static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void **state)
-{
-	static const struct {
-		const char *words, *before;
-		bool fits;
-	} cases[] = {
-		{ "LOCK a", "1\nhost=beta\n", true },
-		{ "LOCK a", "1\nhost=beta\nkind=lock\n", true },
-		{ "LOCK a", "1\nhost=beta\nkind=election\n", false },
-		{ "LOCK a SHARED", "1\nhost=beta\nkind=election\n", false },
-		{ "LOCK a", "kind=election\n", true },
-		{ "CAMPAIGN a DATA x", "1\nhost=beta\nkind=election\n", true },
-		{ "CAMPAIGN a DATA x", "1\nhost=beta\n", false },
-		{ "CAMPAIGN a DATA x", "10.0.0.1", true },
-		{ "CAMPAIGN a DATA x", "", true },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct fixture *f;
-		char name[128];
-
-		teardown(state);
-		setup(state);
-		f = *state;
-		ask_behind(f, 0, cases[i].words, name);
-		fixture_answer_get(f, 70, 9, cases[i].before);
-		if (cases[i].fits) {
-			fixture_expect(f, 0, "");
-		} else {
-			fixture_expect(f, 0, "-MISMATCH that name is in use as a lock of another kind");
-			fixture_op(f, EFFECT_ZK_DELETE, name);
-			fixture_answer(f, ZK_OK);
-		}
-		fixture_no_op(f);
-	}
-}
-
-/* What it waits for next may be of the right kind, and is read before anything is said of it. */
-static void another_kind_before_a_claim_counts_while_it_stands_there(void **state)
-{
-	struct fixture *f = *state;
-	char name[128], path[128];
-
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 77, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
-	fixture_op(f, EFFECT_ZK_GET, second);
-	snprintf(path, sizeof(path), "/lb/a/%s", second);
-	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_GET, second);
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n"); /* nobody waits any more */
-	fixture_answer(f, ZK_OK); /* the deletion */
-	fixture_no_op(f);
-	fixture_ask(f, 1, "CAMPAIGN a DATA x"); /* this host knew it as a lock: the data are read first */
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 6, 78, name, sizeof(name));
-	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
-	fixture_watch(f, ZK_WATCH_DELETED, path);
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
-	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_GET, other);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
-}
-
-/* conn 0 reads, and conn 1 wants to write: its *next* stands behind a campaigner of another host. */
-static void queue_behind_campaigner(struct fixture *f, const char *campaigner, char first[128], char next[128])
-{
-	fixture_ask(f, 0, "LOCK a SHARED");
-	fixture_answer_get(f, 1, 0, "");
-	fixture_answer_made(f, 5, 70, first, 128);
-	fixture_answer_list(f, 1, 1, (const char *[]){ first });
-	fixture_expect(f, 0, ":71680");
-	fixture_ask(f, 1, "LOCK a");
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-	fixture_answer_made(f, 7, 72, next, 128);
-	fixture_answer_list(f, 1, 3, (const char *[]){ first, campaigner, next });
-	fixture_op(f, EFFECT_ZK_GET, campaigner);
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
-	fixture_expect(f, 1, "");
-	fixture_no_op(f);
-}
-
-/* It would have to wait for the host that was told, or will be: who holds the name says what it is for. */
-static void another_kind_behind_a_held_claim_is_no_concern_of_its_queue(void **state)
-{
-	static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
-	struct fixture *f = *state;
-	char first[128], next[128], path[192];
-
-	queue_behind_campaigner(f, campaigner, first, next);
-	snprintf(path, sizeof(path), "/lb/a/%s", campaigner);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
-	fixture_answer_list(f, 1, 2, (const char *[]){ first, next });
-	fixture_no_op(f); /* what stands before it now is ours */
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_expect(f, 1, "");
-	fixture_op(f, EFFECT_ZK_DELETE, first);
-	fixture_answer(f, ZK_OK);
-	fixture_answer_list(f, 1, 1, (const char *[]){ next });
-	fixture_expect(f, 1, ":73728");
-}
-
-static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
-{
-	static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
-	struct fixture *f = *state;
-	char first[128], next[128];
-
-	queue_behind_campaigner(f, campaigner, first, next);
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
-	fixture_op(f, EFFECT_ZK_DELETE, first);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_DELETE, next);
-	fixture_answer(f, ZK_OK);
-	fixture_no_op(f);
-}
-
 static void leader_is_read_from_the_first_contender(void **state)
 {
 	struct fixture *f = *state;
@@ -423,204 +234,18 @@ static void leader_is_read_from_the_first_contender(void **state)
 	fixture_say(f, 3, "LEADER b", "-UNAVAILABLE ZooKeeper cannot be asked who leads");
 }
 
-/* ---- observers ---- */
-
-/* OBSERVE by conn 0, which speaks RESP3, up to the read of the first. */
-static void observe(struct fixture *f, const char *first)
-{
-	speak(f, 0);
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
-	fixture_answer_get(f, 1, 0, fits);
-	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
-	fixture_answer_list(f, 1, first ? 1 : 0, (const char *[]){ first });
-}
-
-static void an_observer_is_told_the_present_leader_and_each_change(void **state)
-{
-	struct fixture *f = *state;
-
-	observe(f, other);
-	assert_true(fixture_op(f, EFFECT_ZK_GET, other)->effect.watch);
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_no_op(f);
-	/* Somebody joins behind it: looked at, and nothing to tell. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ other, second });
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_expect_push(f, 0, "");
-	fixture_no_op(f);
-	/* It goes. The next stands, and is proclaimed a moment later. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_watch(f, ZK_WATCH_DELETED, "/lb/a/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\n");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/a/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :72704 $5 gamma $1 g");
-	fixture_say(f, 0, "UNOBSERVE a", ":1");
-	fixture_say(f, 0, "UNOBSERVE a", ":0");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_no_op(f);
-}
-
-static void what_changes_while_the_first_is_read_is_looked_at(void **state)
-{
-	struct fixture *f = *state;
-
-	observe(f, other);
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
-	fixture_answer(f, ZK_NONODE);
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_no_op(f);
-}
-
-static void an_observer_makes_the_directory_it_watches(void **state)
-{
-	struct fixture *f = *state;
-
-	speak(f, 0);
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_answer(f, ZK_NONODE);
-	fixture_answer(f, ZK_NONODE);
-	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, fits);
-	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
-	fixture_answer(f, ZK_OK);
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_no_op(f);
-}
-
-static void a_directory_of_another_kind_ends_observing(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
-	fixture_say(f, 0, "EVENTS",
-		    "*4 $10 unobserved $1 a $8 MISMATCH $46 that name is a lock of another kind or flavour");
-	fixture_say(f, 0, "UNOBSERVE a", ":0");
-}
-
-static void a_reconnection_is_followed_by_a_look(void **state)
-{
-	struct fixture *f = *state;
-
-	observe(f, other);
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :71680 $4 beta $11 10.0.0.2:80");
-	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_zk_connected(f, SESSION);
-	/* Not before a write was answered: an isolated server would show what is no more. */
-	fixture_op(f, EFFECT_ZK_SET, "/.hosts/alpha");
-	assert_int_equal(f->end_op - f->first_op, 1);
-	fixture_answer(f, ZK_OK);
-	fixture_answer_list(f, 1, 1, (const char *[]){ other });
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_expect_push(f, 0, "");
-	fixture_no_op(f);
-}
-
-static void a_slow_reader_is_told_the_latest(void **state)
-{
-	struct fixture *f = *state;
-
-	observe(f, other);
-	fixture_answer_get(f, 70, 9, of_beta);
-	fixture_say(f, 1, "OBSERVE a", "+OK");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_say(f, 1, "EVENTS", "*5 $6 leader $1 a :0 $0  $0");
-	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
-	/* One that came and went while nobody read is not told at all. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 0, NULL);
-	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
-	/* What is kept goes with the change to pushes. */
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ second });
-	fixture_answer_get(f, 71, 9, "1\nhost=gamma\ntoken=72704\nleader=1\ndata=g\n");
-	speak(f, 1);
-	fixture_expect_push(f, 1, ">5 $6 leader $1 a :72704 $5 gamma $1 g");
-	/* RESET observes no more. */
-	fixture_say(f, 1, "RESET", "+RESET");
-	fixture_say(f, 1, "UNOBSERVE a", ":0");
-}
-
-static void observers_are_limited(void **state)
-{
-	struct fixture *f = *state;
-
-	f->conf.limits.requests_per_client = 2;
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_say(f, 0, "OBSERVE b", "+OK");
-	fixture_say(f, 0, "OBSERVE c", "-LIMIT this client observes as many elections as it may wait for locks "
-				       "(limits.requests_per_client)");
-	f->conf.limits.session_path_bytes = 200;
-	fixture_say(f, 1, "OBSERVE a", "+OK"); /* the same watches */
-	fixture_say(f, 1, "OBSERVE c", "-LIMIT this host's session has as many watches as ZooKeeper can take");
-}
-
-static void standalone_elections_tell_their_observers(void **state)
-{
-	struct fixture *f = *state;
-
-	speak(f, 0);
-	fixture_say(f, 0, "OBSERVE a", "+OK");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_say(f, 1, "CAMPAIGN a DATA x", ":1024");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :1024 $5 alpha $1 x");
-	fixture_ask(f, 2, "CAMPAIGN a DATA y");
-	fixture_simple(f, EVENT_CLIENT_GONE, 1);
-	fixture_expect(f, 2, ":1025");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :1025 $5 alpha $1 y");
-	fixture_say(f, 3, "LEADER a",
-		    "*20 $4 host $5 alpha $4 data $1 y $5 token :1025 $6 client :3 $4 name $0  $3 pid :102 $3 uid :1000 "
-		    "$7 command $4 test $7 held_ms :0 $5 znode $0");
-	fixture_say(f, 2, "RESIGN a", ":1");
-	fixture_expect_push(f, 0, ">5 $6 leader $1 a :0 $0  $0");
-	fixture_say(f, 3, "LEADER a", "$-1");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(a_leader_is_told_when_its_data_are_acknowledged),
-		T(the_next_of_the_host_leads_on_the_same_claim),
-		T(who_gives_up_when_proclaimed_has_used_its_token),
-		T(a_proclamation_of_unknown_outcome_is_written_again),
-		T(a_proclamation_on_a_deleted_znode_begins_anew),
-		T(a_refused_proclamation_fails),
-		T(a_campaign_can_be_queued_and_taken_back),
-		T(a_lock_is_no_election_and_the_other_way_round),
-		T(a_name_that_was_a_lock_here_is_read_again),
-		T(in_a_directory_of_other_software_the_contenders_tell_the_kind),
-		T(another_kind_before_a_claim_counts_while_it_stands_there),
-		T(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
-		T(another_kind_is_told_when_nothing_is_held_any_more),
-		T(leader_is_read_from_the_first_contender),
-		T(an_observer_is_told_the_present_leader_and_each_change),
-		T(what_changes_while_the_first_is_read_is_looked_at),
-		T(an_observer_makes_the_directory_it_watches),
-		T(a_directory_of_another_kind_ends_observing),
-		T(a_reconnection_is_followed_by_a_look),
-		T(a_slow_reader_is_told_the_latest),
-		T(observers_are_limited),
-#undef T
-		cmocka_unit_test_setup_teardown(standalone_elections_tell_their_observers, setup_standalone, teardown),
+		TEST(a_leader_is_told_when_its_data_are_acknowledged),
+		TEST(the_next_of_the_host_leads_on_the_same_claim),
+		TEST(who_gives_up_when_proclaimed_has_used_its_token),
+		TEST(a_proclamation_of_unknown_outcome_is_written_again),
+		TEST(a_proclamation_on_a_deleted_znode_begins_anew),
+		TEST(a_refused_proclamation_fails),
+		TEST(a_campaign_can_be_queued_and_taken_back),
+		TEST(a_lock_is_no_election_and_the_other_way_round),
+		TEST(leader_is_read_from_the_first_contender),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,20 +8,9 @@ static int setup(void **state)
 {
 	struct fixture *f = fixture_new(true);
 
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	for (uint32_t conn = 2; conn < 4; conn++) {
-		fixture_ask(f, conn, "HELLO 3");
-		bytes_clear(&f->replies[conn]);
-	}
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
+	fixture_setup(f, 4, state);
+	for (uint32_t conn = 2; conn < 4; conn++)
+		fixture_resp3(f, conn);
 	return 0;
 }
 
@@ -347,8 +336,7 @@ static void events_keep_their_order(void **state)
 	fixture_say(f, 1, "EVENTS", "*2 $7 timeout $1 b");
 	fixture_say(f, 1, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 0, "UNLOCK b", ":0");
-	fixture_ask(f, 1, "HELLO 3");
-	bytes_clear(&f->replies[1]);
+	fixture_resp3(f, 1);
 	fixture_expect_push(f, 1, ">3 $7 granted $1 b :1025");
 }
 
@@ -360,8 +348,7 @@ static struct fixture *with_zookeeper(void)
 	fixture_zk_connected(f, 0x1234);
 	fixture_answer_session(f);
 	fixture_connect(f, 0);
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	return f;
 }
 
@@ -373,7 +360,7 @@ static void a_cancelled_wait_takes_its_claim_back(void **state)
 
 	(void)state;
 	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_say(f, 0, "CANCEL a", ":1");
 	fixture_answer_made(f, 0, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 1, (const char *const[]){ name });
@@ -403,7 +390,6 @@ static void errors_reach_a_queued_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_grant_comes_as_a_push),
 		TEST(a_grant_comes_as_an_event_under_resp2),
 		TEST(the_reply_comes_before_the_grant_and_the_grant_before_the_unlocks),
@@ -423,7 +409,6 @@ int main(void)
 		TEST(events_keep_their_order),
 		cmocka_unit_test(a_cancelled_wait_takes_its_claim_back),
 		cmocka_unit_test(errors_reach_a_queued_wait),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

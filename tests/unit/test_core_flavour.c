@@ -5,8 +5,6 @@
 #include "core/contender.h"
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
 static const struct broker_prefix prefixes[] = {
 	{ "app/", FLAVOUR_MUTEX, "/app/locks" },
 	{ "app/py/", FLAVOUR_KAZOO, NULL },
@@ -19,19 +17,7 @@ static int setup(void **state)
 
 	f->conf.prefixes = prefixes;
 	f->conf.prefix_count = 3;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	fixture_connect(f, 0);
-	fixture_connect(f, 1);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(f, 2, state);
 }
 
 static void expect_place(const struct broker_conf *conf, const char *name, enum flavour flavour, const char *path)
@@ -184,7 +170,7 @@ static void a_host_of_another_flavour_is_told(void **state)
 	struct fixture *f = *state;
 
 	fixture_ask(f, 0, "LOCK app/a");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
 }
 
@@ -214,7 +200,6 @@ static void curators_semaphore_is_no_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(the_longest_prefix_says_where_a_lock_lives),
 		TEST(a_prefix_alone_is_no_name),
 		TEST(contenders_are_named_by_flavour),
@@ -223,7 +208,6 @@ int main(void)
 		TEST(kazoos_directories_are_not_taken_away),
 		TEST(a_host_of_another_flavour_is_told),
 		TEST(curators_semaphore_is_no_lock),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,18 +8,8 @@ static int setup(void **state)
 {
 	struct fixture *f = fixture_new(true);
 
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	fixture_ask(f, 3, "HELLO 3");
-	bytes_clear(&f->replies[3]);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
+	fixture_setup(f, 4, state);
+	fixture_resp3(f, 3);
 	return 0;
 }
 
@@ -267,7 +257,6 @@ static void ended_leases_count_until_they_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_lease_ends_by_itself_and_the_next_token_is_larger),
 		TEST(the_end_of_a_lease_is_told_by_lock_renew_and_events),
 		TEST(re_entry_takes_the_later_end),
@@ -281,7 +270,6 @@ int main(void)
 		TEST(ended_leases_count_until_they_are_told),
 		cmocka_unit_test(a_lease_under_a_session),
 		cmocka_unit_test(nobody_is_granted_what_ended_with_the_session),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* What earlier daemons left, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
 #define LEFT INT64_C(0x10000000000000aa)
 #define LEFT_TOO INT64_C(0x10000000000000bb)
 #define STRANGER INT64_C(0x10000000000000cc)
@@ -124,7 +123,7 @@ static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
 
 static void answer_lists(struct fixture *f, const char *name)
 {
-	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
+	while (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
 		fixture_answer_list(f, 1, 1, &name);
 }
 
@@ -137,8 +136,7 @@ static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
 	fixture_answer_rival(f, STRANGER, 100, data);
 	fixture_lock_held(f, 0, "a", 1, 5, name, sizeof(name));
 	fixture_pass(f, 400);
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	for (int i = 1; i <= 2; i++) {
 		fixture_pass(f, 1500);
 		answer_lists(f, name);

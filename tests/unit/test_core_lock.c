@@ -3,19 +3,7 @@
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(fixture_new(true), 4, state);
 }
 
 /* Standalone claims are numbered from 1; the token is number << 10 | hand-offs. */
@@ -262,8 +250,7 @@ static void a_stop_ends_waits_and_asks_holders(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	fixture_say(f, 2, "LOCK a", "");
@@ -341,7 +328,6 @@ static void tokens_are_used_only_once_reserved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(grants_are_fifo_with_growing_tokens),
 		TEST(reentry_keeps_the_token_and_counts_levels),
 		TEST(a_wrong_token_releases_nothing),
@@ -362,7 +348,6 @@ int main(void)
 		TEST(a_stop_does_not_wait_for_ever),
 		TEST(holders_and_queue_are_shown),
 		cmocka_unit_test(tokens_are_used_only_once_reserved),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

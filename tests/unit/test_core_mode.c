@@ -4,9 +4,6 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char upgrade[] = "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000001";
 static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000002";
@@ -17,32 +14,12 @@ static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-__REA
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 6; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(fixture_new(true), 6, state);
 }
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 6; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(fixture_new(false), 6, state);
 }
 
 /* ---- inside the host ---- */
@@ -182,8 +159,8 @@ static void words_of_lock_come_in_any_order(void **state)
 static void ask_and_join(struct fixture *f, uint32_t conn, const char *words, uint32_t seq, char name[128])
 {
 	fixture_ask(f, conn, words);
-	if (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_GET)
-		fixture_answer_get(f, 1, 0, fits);
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, strstr(words, "SHARED") ? "-__READ__" : "-__WRIT__");
 	fixture_answer_made(f, seq, 70 + seq, name, 128);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
@@ -201,7 +178,7 @@ static void read_held(struct fixture *f, uint32_t conn, char name[128])
 static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[160];
+	char name[128];
 
 	ask_and_join(f, 0, "LOCK a SHARED", 5, name);
 	fixture_answer_list(f, 1, 6,
@@ -210,8 +187,7 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 	assert_true(fixture_op(f, EFFECT_ZK_GET, writer_low2)->effect.watch);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 	fixture_no_op(f);
-	snprintf(path, sizeof(path), "/lb/a/%s", writer_low2);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_low2);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 4, (const char *[]){ name, reader_low2, reader_low, writer_high });
 	fixture_expect(f, 0, ":76800");
@@ -222,7 +198,7 @@ static void a_reader_watches_the_nearest_earlier_writer_only(void **state)
 static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], next[128], path[160];
+	char name[128], next[128];
 
 	read_held(f, 0, name);
 	ask_and_join(f, 1, "LOCK a", 8, next);
@@ -236,8 +212,7 @@ static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **st
 	fixture_expect(f, 1, "");
 	fixture_op(f, EFFECT_ZK_GET, reader_low);
 	fixture_answer_get(f, 70, 9, "");
-	snprintf(path, sizeof(path), "/lb/a/%s", reader_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, reader_low);
 	fixture_answer_list(f, 1, 1, (const char *[]){ next });
 	fixture_expect(f, 1, ":79872");
 }
@@ -352,7 +327,7 @@ static void a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer(void **st
 	char name[128], next[128];
 
 	fixture_ask(f, 0, "LOCK a SHARED");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
@@ -426,8 +401,8 @@ static void a_downgrade_keeps_the_claim(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
 	fixture_no_op(f);
-	fixture_pass(f, 1000);
-	fixture_op(f, EFFECT_ZK_GET, name); /* the reader of the other host is somebody who waits */
+	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_SET, name); /* the reader of the other host is somebody who waits */
 }
 
 static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
@@ -445,16 +420,14 @@ static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define LOCAL(name) cmocka_unit_test_setup_teardown(name, setup_standalone, teardown)
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		LOCAL(readers_hold_together_and_share_a_token),
-		LOCAL(a_reader_never_passes_a_waiting_writer),
-		LOCAL(a_writer_that_gives_up_lets_the_readers_behind_it_in),
-		LOCAL(readers_at_the_front_get_it_together),
-		LOCAL(shared_by_the_exclusive_holder_stays_exclusive),
-		LOCAL(an_upgrade_is_refused_at_once),
-		LOCAL(a_downgrade_keeps_the_token_and_lets_readers_in),
-		LOCAL(words_of_lock_come_in_any_order),
+		ALONE(readers_hold_together_and_share_a_token),
+		ALONE(a_reader_never_passes_a_waiting_writer),
+		ALONE(a_writer_that_gives_up_lets_the_readers_behind_it_in),
+		ALONE(readers_at_the_front_get_it_together),
+		ALONE(shared_by_the_exclusive_holder_stays_exclusive),
+		ALONE(an_upgrade_is_refused_at_once),
+		ALONE(a_downgrade_keeps_the_token_and_lets_readers_in),
+		ALONE(words_of_lock_come_in_any_order),
 		TEST(a_reader_watches_the_nearest_earlier_writer_only),
 		TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once),
 		TEST(readers_do_not_starve_another_hosts_writer),
@@ -467,8 +440,6 @@ int main(void)
 		TEST(a_next_that_cannot_serve_the_head_is_replaced),
 		TEST(a_downgrade_keeps_the_claim),
 		TEST(a_downgrade_of_a_lost_grant_tells_the_loss),
-#undef TEST
-#undef LOCAL
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,17 +15,13 @@ static int setup(void **state)
 
 	f->conf.limits.requests_per_lock = 20;
 	f->conf.uid = 1000;
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < CLIENTS; conn++)
-		fixture_connect(f, conn);
-	for (uint32_t conn = 2; conn < 4; conn++) {
-		fixture_ask(f, conn, "HELLO 3");
-		bytes_clear(&f->replies[conn]);
-	}
-	*state = f;
+	fixture_setup(f, CLIENTS, state);
+	for (uint32_t conn = 2; conn < 4; conn++)
+		fixture_resp3(f, conn);
 	return 0;
 }
 
+/* Whatever a test did, nothing of it is left when its clients are gone. */
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -34,8 +30,7 @@ static int teardown(void **state)
 		if (!f->closed[conn])
 			fixture_simple(f, EVENT_CLIENT_GONE, conn);
 	assert_true(broker_quiet(f->broker));
-	fixture_free(f);
-	return 0;
+	return fixture_teardown(state);
 }
 
 /* Nobody holds it or waits for it. */
@@ -345,6 +340,7 @@ static void as_many_names_as_may_be(void **state)
 	}
 }
 
+#undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)

@@ -2,15 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/contender.h"
 #include "core/query.h"
-#include "core_fixture.h"
+#include "demand_fixture.h"
+#include "semaphore_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-#define BETA INT64_C(0x2000abcdef012345)
 #define GAMMA INT64_C(0x3000abcdef012345)
 
-static const char data[] = "1\nkind=semaphore\nlimit=3\n";
 static const char one[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000001";
 static const char two[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-lease-0000000002";
 static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-lease-0000000003";
@@ -20,105 +17,17 @@ static const char turn[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-lock-0000000
 static const char of_beta[] = "1\nhost=beta\npid=42\nuid=7\ncommand=settle\nname=w1\nmode=shared\ntoken=0\nholders=1\n"
 			      "since=99000\nwritten=99500\nclient=4\n";
 static const char of_gamma[] = "1\nhost=gamma\n";
-static const char letter[] = "0000000100000-2000abcdef012345-00000000000000aa";
 
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	f->conf.started_s = 100;
-	f->conf.uid = 1000;
-	f->mail = true;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int setup_standalone(void **state)
-{
-	struct fixture *f = fixture_new(true);
-
-	f->conf.uid = 1000;
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-static bool is_open(const struct fixture *f)
-{
-	return f->first_op < f->end_op;
-}
-
-static const struct fixture_op *oldest(const struct fixture *f)
-{
-	return &f->ops[f->first_op % FIXTURE_OPS];
-}
-
-/* ZooKeeper as it would answer when these leases stand, and our own turn in the mutex. */
-struct there {
-	char mutex[128], own[4][128];
-	size_t own_count, other_count;
-	const char *others[4];
-	char told[1024]; /* data set last */
-};
-
-static void answer_leases(struct fixture *f, const struct there *t)
-{
-	const char *children[8];
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->own_count; i++)
-		children[n++] = t->own[i];
-	for (size_t i = 0; i < t->other_count; i++)
-		children[n++] = t->others[i];
-	fixture_answer_list(f, 2, n, children);
-}
-
-static void answer_one(struct fixture *f, struct there *t)
-{
-	const struct fixture_op *op = oldest(f);
-	bool leases = strstr(op->path, "/leases");
-
-	if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_EPHEMERAL_SEQUENTIAL && leases)
-		fixture_answer_made(f, 5, 80, t->own[t->own_count++], 128);
-	else if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_EPHEMERAL_SEQUENTIAL)
-		fixture_answer_made(f, 5, 70, t->mutex, 128);
-	else if (op->effect.type == EFFECT_ZK_LIST && leases)
-		answer_leases(f, t);
-	else if (op->effect.type == EFFECT_ZK_LIST)
-		fixture_answer_list(f, 1, *t->mutex != '\0', (const char *[]){ t->mutex });
-	else if (op->effect.type == EFFECT_ZK_GET && strcmp(op->path, "/lb/s") == 0)
-		fixture_answer_get(f, 1, 0, data);
-	else
-		fixture_answer(f, ZK_OK);
-}
-
-static void answer_all(struct fixture *f, struct there *t)
-{
-	while (is_open(f)) {
-		if (oldest(f)->effect.type == EFFECT_ZK_SET && strstr(oldest(f)->path, "/leases"))
-			snprintf(t->told, sizeof(t->told), "%s", oldest(f)->data);
-		answer_one(f, t);
-	}
+	return demand_setup(state);
 }
 
 static void pass(struct fixture *f, struct there *t, int ms)
 {
 	for (int i = 0; i < ms; i += 50) {
 		fixture_pass(f, 50);
-		answer_all(f, t);
+		there_answer(f, t);
 	}
 }
 
@@ -141,7 +50,7 @@ static void permits_of_other_hosts_are_told_by_client(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s");
 	fixture_answer_list(f, 1, 2, (const char *[]){ "leases", "locks" }); /* so it is a semaphore */
 	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, 4, (const char *[]){ other, last, two, one });
 	fixture_answer_get(f, 80, BETA, of_beta);
@@ -178,16 +87,16 @@ static void why_goes_on_to_the_queue(void **state)
 	char mutex[128];
 
 	fixture_ask(f, 0, "LIMIT s");
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_expect(f, 0, ":3");
 	fixture_ask(f, 1, "ACQUIRE s LIMIT 3 COUNT 2");
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
 	fixture_answer_list(f, 1, 2, (const char *[]){ turn, mutex });
 	fixture_answer(f, ZK_OK); /* the one before is watched */
 	fixture_ask(f, 2, "WHY s");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, 4, (const char *[]){ one, two, other, last });
 	fixture_answer_get(f, 80, BETA, of_beta);
@@ -209,7 +118,7 @@ static void permits_beyond_a_limit_that_was_lowered_are_held(void **state)
 
 	fixture_ask(f, 0, "REVOKE s");
 	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=1\n");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(1));
 	fixture_answer_list(f, 2, 2, (const char *[]){ one, two });
 	fixture_answer_get(f, 80, GAMMA, of_gamma);
 	fixture_answer_get(f, 81, BETA, of_beta);
@@ -228,7 +137,7 @@ static void nothing_is_written_before_somebody_elsewhere_waits(void **state)
 	struct there t = { .others = { one, two }, .other_count = 1 };
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2");
-	answer_all(f, &t);
+	there_answer(f, &t);
 	fixture_expect(f, 0, ":2");
 	pass(f, &t, 3000);
 	assert_string_equal(t.told, "");
@@ -254,7 +163,7 @@ static void another_holder_is_told_of_in_what_the_first_one_left(void **state)
 
 	t.other_count = 2;
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	answer_all(f, &t);
+	there_answer(f, &t);
 	fixture_expect(f, 0, ":1");
 	t.other_count = 3;
 	pass(f, &t, 2500);
@@ -263,7 +172,7 @@ static void another_holder_is_told_of_in_what_the_first_one_left(void **state)
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/s/leases");
 	pass(f, &t, 2000);
 	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
-	answer_all(f, &t);
+	there_answer(f, &t);
 	fixture_expect(f, 1, ":1");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	t.told[0] = '\0';
@@ -283,7 +192,7 @@ static void each_host_gets_one_letter(void **state)
 
 	fixture_ask(f, 0, "REVOKE s maintenance");
 	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_answer_list(f, 2, 3, (const char *[]){ one, two, other });
 	fixture_answer_get(f, 80, BETA, "1\nhost=beta\n");
 	fixture_answer_get(f, 81, BETA, of_beta);
@@ -311,9 +220,9 @@ static void hosts_behind_the_permits_of_another_get_theirs(void **state)
 	}
 	fixture_ask(f, 0, "REVOKE s maintenance");
 	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
-	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=2000\n");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2000));
 	fixture_answer_list(f, 2, LEASES, children);
-	while (is_open(f) && oldest(f)->effect.type == EFFECT_ZK_GET) {
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_GET) {
 		bool is_last = ++answered == LEASES;
 
 		fixture_answer_get(f, 80, is_last ? GAMMA : BETA, is_last ? of_gamma : of_beta);
@@ -349,15 +258,15 @@ static void all_permits_of_a_silent_host_are_deleted(void **state)
 
 	fixture_ask(f, 0, "FORCEUNLOCK s");
 	fixture_answer_list(f, 1, 2, (const char *[]){ "locks", "leases" });
-	fixture_answer_get(f, 1, 0, data);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 	fixture_answer_list(f, 2, 2, (const char *[]){ one, two });
 	fixture_answer_get(f, 80, BETA, of_beta);
 	fixture_answer_get(f, 81, BETA, of_beta);
 	fixture_op(f, EFFECT_ZK_CREATE, "");
 	fixture_answer(f, ZK_OK);
 	fixture_expect(f, 0, "");
-	for (int i = 0; i < 21 && !(is_open(f) && oldest(f)->effect.type == EFFECT_ZK_DELETE); i++) {
-		while (is_open(f))
+	for (int i = 0; i < 21 && !(fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_DELETE); i++) {
+		while (fixture_is_open(f))
 			fixture_answer(f, ZK_OK);
 		fixture_pass(f, 100);
 	}
@@ -371,24 +280,13 @@ static void all_permits_of_a_silent_host_are_deleted(void **state)
 	fixture_expect(f, 0, ":1");
 }
 
-static void receive(struct fixture *f, const char *text)
-{
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
-	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
-	fixture_op(f, EFFECT_ZK_GET, letter);
-	fixture_answer_get(f, 80, BETA, text);
-	fixture_op(f, EFFECT_ZK_DELETE, letter);
-	fixture_answer(f, ZK_OK);
-}
-
 static void receive_about(struct fixture *f, const char *kind, const char *session, const char *lease)
 {
 	char text[512];
 
 	snprintf(text, sizeof(text), "1\nkind=%s\nfrom=beta\nto=%s\nname=s\nznode=%s\nreason=please\nuid=0\npid=1\n"
 		 "command=a\nclient=\n", kind, session, lease);
-	receive(f, text);
+	letter_arrives(f, letter, text, ZK_OK);
 }
 
 /* It names the last lease that was seen: permits are alike. */
@@ -398,7 +296,7 @@ static void another_host_asks_for_permits_and_takes_them(void **state)
 	struct there t = { 0 };
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2");
-	answer_all(f, &t);
+	there_answer(f, &t);
 	fixture_expect(f, 0, ":2");
 	receive_about(f, "revoke", "1000abcdef012345", later);
 	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 s :0 $6 please");
@@ -421,7 +319,7 @@ static void a_late_letter_takes_no_permits_of_others(void **state)
 	struct there t = { 0 };
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2");
-	answer_all(f, &t);
+	there_answer(f, &t);
 	fixture_expect(f, 0, ":2");
 	receive_about(f, "revoke", "1000abcdef012345", last);
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
@@ -434,230 +332,21 @@ static void a_late_letter_takes_no_permits_of_others(void **state)
 	fixture_say(f, 0, "RELEASE s", ":1");
 }
 
-/* ---- what else ---- */
-
-/* Its owner's other connection is only before the holder in line for permits: it need not let go of anything. */
-static void who_is_before_it_in_line_for_permits_closes_no_circle(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 3, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
-	fixture_say(f, 2, "LOCK l", ":2048");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 3", "");
-	fixture_say(f, 0, "LOCK l", "");
-	fixture_say(f, 3, "RELEASE s COUNT 2", ":0");
-	fixture_expect(f, 1, ":2");
-	fixture_expect(f, 2, ":1");
-	fixture_say(f, 2, "UNLOCK l", ":0");
-	fixture_expect(f, 0, ":2049");
-}
-
-/* Of whoever has permits enough to let it go on, all wait for it. */
-static void a_circle_through_permits_is_refused(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "LOCK l", ":1024");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 1, "LOCK l", "");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ""); /* client 2 can give one back */
-	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for l behind test (pid 101), which waits for l held by "
-		    "test (pid 100), which waits for s held by this client: let go first");
-	fixture_say(f, 2, "LOCK l WAIT 0", "$-1");
-	fixture_say(f, 2, "RELEASE s", ":0");
-	fixture_expect(f, 0, ":1");
-	fixture_say(f, 0, "UNLOCK l", ":0");
-	fixture_expect(f, 1, ":1025");
-}
-
-static void an_acquire_may_be_what_closes_it(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "LOCK l", ":1024");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
-	fixture_say(f, 1, "LOCK l", "");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1"); /* there is room */
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3 WAIT 0", "$-1");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
-		    "held by this client: let go first");
-	fixture_say(f, 0, "UNLOCK l", ":0");
-	fixture_expect(f, 1, ":1025");
-}
-
-static void who_waits_for_many_keeps_those_behind_it(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "LOCK l", ":1024");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
-	fixture_say(f, 1, "LOCK l", "");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
-		    "held by this client: let go first");
-	f->conf.deadlock_detection = false;
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
-}
-
-static void two_who_want_more_of_the_same_are_told(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for s behind test (pid 100), which waits "
-		    "for s held by this client: let go first");
-	fixture_say(f, 1, "RELEASE s", ":0");
-	fixture_expect(f, 0, ":3");
-}
-
-/* What the first gets it keeps until the other has what it wants. */
-static void two_of_one_owner_want_too_many_together(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
-	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 5 COUNT 3", "");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for s behind test (pid 100), which is one "
-		    "owner with this client: let go first");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 2", "");
-	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");
-	fixture_expect(f, 0, ":3");
-	fixture_expect(f, 1, ":2");
-}
-
-/* Permits that are being given back make room for those that are asked for next. */
-static void znodes_that_leave_make_room_for_permits(void **state)
-{
-	struct fixture *f = *state;
-	struct there t = { 0 };
-
-	f->conf.linger_ns = 1000 * MS;
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
-	answer_all(f, &t);
-	fixture_expect(f, 0, ":3");
-	f->conf.limits.session_path_bytes = 5 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
-	fixture_say(f, 0, "RELEASE s COUNT 3", ":0");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 3", "");
-	t.own_count = 0;
-	answer_all(f, &t);
-	fixture_expect(f, 0, ":3");
-	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
-	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
-	answer_all(f, &t);
-	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
-}
-
-/* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
-static void many_permits_are_made_and_listed_once(void **state)
-{
-	enum { MANY = 400 };
-	static char mutex[128], names[MANY][128];
-	static const char *children[MANY];
-	struct fixture *f = *state;
-	int made = 0, lists = 0;
-
-	f->conf.limits.session_path_bytes = 100000;
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 500 COUNT 400");
-	for (int i = 0; i < 4 * MANY && is_open(f); i++) {
-		const struct fixture_op *op = oldest(f);
-		bool leases = strstr(op->path, "/leases");
-
-		if (leases && op->effect.type == EFFECT_ZK_CREATE) {
-			children[made] = names[made];
-			fixture_answer_made(f, (uint32_t)made, 80 + made, names[made], sizeof(names[made]));
-			made++;
-		} else if (leases && op->effect.type == EFFECT_ZK_LIST) {
-			lists++;
-			fixture_answer_list(f, 2, (size_t)made, children);
-		} else if (op->effect.type == EFFECT_ZK_CREATE) {
-			fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
-		} else if (op->effect.type == EFFECT_ZK_LIST) {
-			fixture_answer_list(f, 1, 1, (const char *[]){ mutex });
-		} else if (op->effect.type == EFFECT_ZK_GET) {
-			fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=500\n");
-		} else {
-			fixture_answer(f, ZK_OK);
-		}
-	}
-	fixture_expect(f, 0, ":400");
-	assert_int_equal(made, MANY);
-	assert_int_equal(lists, 1);
-}
-
-static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **state)
-{
-	struct fixture *f = *state;
-	struct there t = { 0 };
-
-	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 3");
-	while (is_open(f)) {
-		if (strstr(oldest(f)->path, "/leases"))
-			assert_int_not_equal(oldest(f)->effect.type, EFFECT_ZK_CREATE);
-		answer_one(f, &t);
-	}
-	fixture_expect(f, 0, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
-}
-
-/* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */
-static void a_queue_near_the_end_of_its_numbers_is_made_anew(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128];
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_answer_get(f, 1, 0, data);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, INT32_MAX - 5, 70, mutex, sizeof(mutex));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
-	fixture_answer_list(f, 9, 1, (const char *[]){ mutex });
-	fixture_op(f, EFFECT_ZK_DELETE, mutex);
-	fixture_answer(f, ZK_OK);
-	for (int i = 0; i < 3 && oldest(f)->effect.type == EFFECT_ZK_LIST; i++)
-		fixture_answer_list(f, 9, 0, NULL);
-	fixture_op(f, EFFECT_ZK_DELETE, "/lb/s/locks");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 0, 71, mutex, sizeof(mutex));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define ALONE(name) cmocka_unit_test_setup_teardown(name, setup_standalone, teardown)
 		TEST(permits_of_other_hosts_are_told_by_client),
-		ALONE(who_waits_is_told_why_and_where),
+		TEST_IN(who_waits_is_told_why_and_where, demand_setup_standalone),
 		TEST(why_goes_on_to_the_queue),
 		TEST(permits_beyond_a_limit_that_was_lowered_are_held),
 		TEST(nothing_is_written_before_somebody_elsewhere_waits),
 		TEST(another_holder_is_told_of_in_what_the_first_one_left),
 		TEST(each_host_gets_one_letter),
 		TEST(hosts_behind_the_permits_of_another_get_theirs),
-		ALONE(holders_here_are_asked_and_bereft),
+		TEST_IN(holders_here_are_asked_and_bereft, demand_setup_standalone),
 		TEST(all_permits_of_a_silent_host_are_deleted),
 		TEST(another_host_asks_for_permits_and_takes_them),
 		TEST(a_late_letter_takes_no_permits_of_others),
-		ALONE(who_is_before_it_in_line_for_permits_closes_no_circle),
-		ALONE(a_circle_through_permits_is_refused),
-		ALONE(an_acquire_may_be_what_closes_it),
-		ALONE(who_waits_for_many_keeps_those_behind_it),
-		ALONE(two_who_want_more_of_the_same_are_told),
-		ALONE(two_of_one_owner_want_too_many_together),
-		TEST(znodes_that_leave_make_room_for_permits),
-		TEST(many_permits_are_made_and_listed_once),
-		TEST(permits_that_are_too_many_for_the_session_are_not_begun_with),
-		TEST(a_queue_near_the_end_of_its_numbers_is_made_anew),
-#undef ALONE
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

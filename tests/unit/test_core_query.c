@@ -4,9 +4,6 @@
 #include "core/query.h"
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char first[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
 static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__READ__0000000004";
 static const char third[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000009";
@@ -18,29 +15,12 @@ static int setup(void **state)
 	struct fixture *f = fixture_new(false);
 
 	f->conf.started_s = 100;
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(f, 4, state);
 }
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	fixture_connect(f, 0);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
+	return fixture_setup(fixture_new(true), 1, state);
 }
 
 /* The fixture's session starts a moment after the broker: `written` is about a second old. */
@@ -85,7 +65,7 @@ static void the_queue_is_that_of_all_hosts(void **state)
 	char name[128], queue[1024];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_answer_made(f, 5, 77, name, sizeof(name));
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, first });
 	fixture_answer_get(f, 70, 9, of_beta); /* the watch */
@@ -122,8 +102,7 @@ static void an_exclusive_holder_here_is_told_without_asking(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "HOLDERS a");
 	fixture_no_op(f);
 	fixture_ask(f, 2, "WHY a");
@@ -246,7 +225,7 @@ static void at_most_so_many_are_read_and_few_at_a_time(void **state)
 	}
 	fixture_ask(f, 0, "HOLDERS a");
 	fixture_answer_list(f, 1, QUERY_CHILDREN_MAX + 1, children);
-	while (f->first_op != f->end_op) {
+	while (fixture_is_open(f)) {
 		assert_true(f->end_op - f->first_op <= QUERY_READS_MAX);
 		fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
 		gets++;
@@ -269,14 +248,11 @@ static void standalone_asks_nobody(void **state)
 /* Somebody waits elsewhere, as the children watch tells after a second. */
 static void held_and_wanted(struct fixture *f, char name[128])
 {
-	char path[160];
-
 	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
 	fixture_pass(f, 1000);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, third });
-	snprintf(path, sizeof(path), "/lb/a/%s", name);
-	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer_get(f, 77, SESSION, "");
 }
 
@@ -284,7 +260,7 @@ static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **st
 {
 	struct fixture *f = *state;
 	const struct fixture_op *op;
-	char name[128], path[160];
+	char name[128];
 
 	held_and_wanted(f, name);
 	op = fixture_op(f, EFFECT_ZK_SET, name);
@@ -292,9 +268,8 @@ static void a_holder_writes_about_itself_once_somebody_elsewhere_waits(void **st
 				      "holders=1\nsince=100000\nwritten=101000\n");
 	fixture_answer(f, ZK_OK);
 	/* That fires its own watch, which is set again; nothing is written twice. */
-	snprintf(path, sizeof(path), "/lb/a/%s", name);
-	fixture_watch(f, ZK_WATCH_CHANGED, path);
-	fixture_op(f, EFFECT_ZK_GET, path);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, name);
+	fixture_op(f, EFFECT_ZK_GET, name);
 	fixture_answer_get(f, 77, SESSION, "");
 	fixture_pass(f, 400);
 	fixture_no_op(f);
@@ -322,7 +297,6 @@ static void a_claim_is_written_at_most_once_a_second(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_holder_elsewhere_is_read_from_its_znode),
 		TEST(readers_before_the_first_writer_hold_together),
 		TEST(the_queue_is_that_of_all_hosts),
@@ -334,10 +308,9 @@ int main(void)
 		TEST(a_client_may_go_while_it_asks),
 		TEST(hosts_are_listed_with_what_they_announce),
 		TEST(at_most_so_many_are_read_and_few_at_a_time),
-		cmocka_unit_test_setup_teardown(standalone_asks_nobody, setup_standalone, teardown),
+		ALONE(standalone_asks_nobody),
 		TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits),
 		TEST(a_claim_is_written_at_most_once_a_second),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,51 +1,10 @@
-/* Counting semaphores: permits in standalone mode, and what they ask of ZooKeeper. */
+/* Counting semaphores inside the host, in standalone mode (semaphore.h). */
 #include "core_fixture.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char three[] = "1\nkind=semaphore\nlimit=3\n";
-static const char two[] = "1\nkind=semaphore\nlimit=2\n";
-static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lease-0000000001";
-static const char foreign_mutex[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";
-static const char other_limit[] = "-MISMATCH another limit was agreed on: LIMIT name tells it";
-
-static int setup(void **state)
-{
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
 
 static int setup_standalone(void **state)
 {
-	struct fixture *f = fixture_new(true);
-
-	fixture_start(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(fixture_new(true), 4, state);
 }
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	broker_check(f->broker);
-	fixture_free(f);
-	return 0;
-}
-
-/* ---- standalone ---- */
 
 static void permits_are_counted_and_waited_for_in_order(void **state)
 {
@@ -76,34 +35,6 @@ static void a_try_is_answered_at_once(void **state)
 	fixture_say(f, 2, "ACQUIRE s LIMIT 2 WAIT 50", "");
 	fixture_pass(f, 50);
 	fixture_expect(f, 2, "$-1");
-}
-
-static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "LIMIT s", "$-1");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", other_limit);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit); /* and not that it would wait for itself */
-	fixture_say(f, 1, "LIMIT s", ":2");
-	fixture_say(f, 0, "RELEASE s", ":0");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
-	fixture_say(f, 0, "LOCK l", ":3072");
-	fixture_say(f, 1, "LIMIT l", "-MISMATCH that name is a lock's, not a semaphore's");
-}
-
-static void operators_change_the_limit(void **state)
-{
-	struct fixture *f = *state;
-
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
-	fixture_say(f, 0, "LIMIT s 2", ":2");
-	fixture_expect(f, 1, other_limit);
-	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
-	f->conf.uid = 1001;
-	fixture_say(f, 0, "LIMIT s 3", "-DENIED limits are changed by root and the daemon's own user only");
 }
 
 static void nonsense_is_refused(void **state)
@@ -204,444 +135,122 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
 }
 
-/* ---- ZooKeeper ---- */
+/* ---- circles of waits (deadlock.h, knot.h) ---- */
 
-/* The mutex, from its create on. */
-static void take_mutex(struct fixture *f, char *mutex, size_t size)
+/* Of whoever has permits enough to let it go on, all wait for it. */
+static void a_circle_through_permits_is_refused(void **state)
 {
-	const char *children[] = { mutex };
+	struct fixture *f = *state;
 
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
-	fixture_answer_made(f, 5, 70, mutex, size);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
-	fixture_answer_list(f, 1, 1, children);
-}
-
-static void known_and_mutex(struct fixture *f, const char *data, char *mutex, size_t size)
-{
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	assert_true(fixture_op(f, EFFECT_ZK_GET, "/lb/s")->effect.watch);
-	fixture_answer_get(f, 1, 0, data);
-	take_mutex(f, mutex, size);
-}
-
-/* Its directory is watched, for a waiter elsewhere. */
-static void list_mutex(struct fixture *f, const char *mutex)
-{
-	const char *children[] = { mutex };
-
-	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST &&
-	       strstr(f->ops[f->first_op % FIXTURE_OPS].path, "/locks"))
-		fixture_answer_list(f, 1, 1, children);
-}
-
-/* A semaphore of three with one permit held by connection 0; nothing is left open. */
-static void hold_one(struct fixture *f, char *lease, size_t size)
-{
-	char mutex[128];
-	const char *leases[] = { lease };
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	known_and_mutex(f, three, mutex, sizeof(mutex));
-	list_mutex(f, mutex);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-	fixture_answer_made(f, 7, 80, lease, size);
-	while (f->first_op < f->end_op) {
-		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
-		const char *mutexes[] = { mutex };
-		bool list = op->effect.type == EFFECT_ZK_LIST;
-
-		if (list && strstr(op->path, "/leases"))
-			fixture_answer_list(f, 2, 1, leases);
-		else if (list)
-			fixture_answer_list(f, 1, 1, mutexes);
-		else
-			fixture_answer(f, ZK_OK);
-	}
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ""); /* client 2 can give one back */
+	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for l behind test (pid 101), which waits for l held by "
+		    "test (pid 100), which waits for s held by this client: let go first");
+	fixture_say(f, 2, "LOCK l WAIT 0", "$-1");
+	fixture_say(f, 2, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":1");
+	fixture_say(f, 0, "UNLOCK l", ":0");
+	fixture_expect(f, 1, ":1025");
 }
 
-static void a_new_semaphore_is_made_with_its_limit_before_its_parts(void **state)
+static void an_acquire_may_be_what_closes_it(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer(f, ZK_NONODE);
-	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->data, three);
-	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/s")->effect.create, ZK_CONTAINER);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, three);
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/locks");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "/lb/s/leases");
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1"); /* there is room */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 WAIT 0", "$-1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+		    "held by this client: let go first");
+	fixture_say(f, 0, "UNLOCK l", ":0");
+	fixture_expect(f, 1, ":1025");
 }
 
-static void nothing_is_put_into_a_locks_directory(void **state)
+/* Its owner's other connection is only before the holder in line for permits: it need not let go of anything. */
+static void who_is_before_it_in_line_for_permits_closes_no_circle(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
-	fixture_no_op(f);
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 3, "ACQUIRE s LIMIT 3 COUNT 2", ":2");
+	fixture_say(f, 2, "LOCK l", ":2048");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3", "");
+	fixture_say(f, 0, "LOCK l", "");
+	fixture_say(f, 3, "RELEASE s COUNT 2", ":0");
+	fixture_expect(f, 1, ":2");
+	fixture_expect(f, 2, ":1");
+	fixture_say(f, 2, "UNLOCK l", ":0");
+	fixture_expect(f, 0, ":2049");
 }
 
-static void another_limit_is_refused_and_nothing_created(void **state)
+static void who_waits_for_many_keeps_those_behind_it(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_answer_get(f, 1, 0, two);
-	fixture_expect(f, 0, other_limit);
-	fixture_no_op(f);
+	fixture_say(f, 0, "LOCK l", ":1024");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
+	fixture_say(f, 1, "LOCK l", "");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
+		    "held by this client: let go first");
+	f->conf.deadlock_detection = false;
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
 }
 
-static void who_does_not_say_a_limit_is_told_one_under_the_mutex(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128];
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	known_and_mutex(f, "10.0.0.7", mutex, sizeof(mutex));
-	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, three);
-	fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, three);
-	list_mutex(f, mutex);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-}
-
-static void permits_that_are_too_many_wait_for_room(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128], a[128], b[128];
-	const char *crowded[] = { foreign, a, b }, *room[] = { a, b };
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 2");
-	known_and_mutex(f, two, mutex, sizeof(mutex));
-	list_mutex(f, mutex);
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-	fixture_answer_made(f, 2, 80, a, sizeof(a));
-	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
-	fixture_answer_made(f, 3, 81, b, sizeof(b));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 2, 3, crowded);
-	fixture_expect(f, 0, "");
-	list_mutex(f, mutex);
-	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases")->effect.watch);
-	fixture_answer_list(f, 2, 3, crowded);
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/s/leases");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 2, 2, room);
-	fixture_expect(f, 0, ":2");
-}
-
-static void a_try_that_finds_no_room_is_nil(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128], lease[128];
-	const char *crowded[] = { foreign, "_c_x-lease-0000000002", lease };
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 WAIT 0");
-	known_and_mutex(f, two, mutex, sizeof(mutex));
-	list_mutex(f, mutex);
-	fixture_answer_made(f, 3, 80, lease, sizeof(lease));
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 2, 3, crowded);
-	fixture_expect(f, 0, "$-1");
-}
-
-/* Directories that are only remembered make room. */
-static void idle_locks_are_forgotten_for_a_semaphore(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	f->conf.limits.locks = 1;
-	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
-	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon knows as many locks as it may (limits.locks)");
-	fixture_ask(f, 0, "UNLOCK l");
-	fixture_answer_session(f);
-	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-}
-
-static void a_client_that_goes_gives_its_permits_back(void **state)
-{
-	struct fixture *f = *state;
-	char lease[128];
-
-	hold_one(f, lease, sizeof(lease));
-	fixture_answer_session(f);
-	fixture_simple(f, EVENT_CLIENT_GONE, 0);
-	fixture_op(f, EFFECT_ZK_DELETE, lease);
-}
-
-static void a_lease_that_ends_gives_the_znode_back(void **state)
-{
-	struct fixture *f = *state;
-	char lease[128];
-
-	hold_one(f, lease, sizeof(lease));
-	fixture_say(f, 0, "RENEW s 100", ":1");
-	fixture_answer_session(f);
-	fixture_pass(f, 100);
-	fixture_op(f, EFFECT_ZK_DELETE, lease);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out");
-}
-
-static void a_deleted_permit_is_lost(void **state)
-{
-	struct fixture *f = *state;
-	char lease[128];
-
-	hold_one(f, lease, sizeof(lease));
-	fixture_pass(f, 1100);
-	while (!strstr(f->ops[f->first_op % FIXTURE_OPS].path, "lease-"))
-		fixture_answer(f, ZK_OK);
-	fixture_op(f, EFFECT_ZK_GET, lease);
-	fixture_answer(f, ZK_NONODE);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 2, 0, NULL);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again");
-}
-
-static void a_lost_session_loses_all_permits(void **state)
-{
-	struct fixture *f = *state;
-	char lease[128];
-
-	hold_one(f, lease, sizeof(lease));
-	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
-}
-
-static void whose_limit_is_another_one_is_told_so_first(void **state)
-{
-	struct fixture *f = *state;
-	char lease[128];
-
-	hold_one(f, lease, sizeof(lease));
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit);
-	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK with the permits it has this client would wait for itself");
-}
-
-/* One host alone: whatever it asks is answered as ZooKeeper would. */
-static void answer_all(struct fixture *f, char *mutex, char *lease, size_t size)
-{
-	while (f->first_op < f->end_op) {
-		const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
-		bool leases = strstr(op->path, "/leases");
-		char *name = leases ? lease : mutex;
-
-		if (op->effect.type == EFFECT_ZK_CREATE && op->effect.create == ZK_EPHEMERAL_SEQUENTIAL)
-			fixture_answer_made(f, 7, 80, name, size);
-		else if (op->effect.type == EFFECT_ZK_LIST)
-			fixture_answer_list(f, 2, *name != '\0', (const char *const[]){ name });
-		else if (op->effect.type == EFFECT_ZK_GET && strcmp(op->path, "/lb/s") == 0)
-			fixture_answer_get(f, 1, 0, three);
-		else
-			fixture_answer(f, ZK_OK);
-	}
-}
-
-/* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
-static void who_waits_when_a_session_begins_is_served(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128], lease[128];
-
-	hold_one(f, lease, sizeof(lease)); /* it is lost, and is not told: the semaphore stays known */
-	for (int round = 1; round <= 10; round++) {
-		*mutex = *lease = '\0';
-		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-		fixture_zk_connected(f, SESSION + round);
-		answer_all(f, mutex, lease, sizeof(lease));
-		if (round > 1)
-			fixture_say(f, 1, "RELEASE s", "-LOST the permits were lost before they were released");
-		fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
-		for (int step = 0; step < 30; step++) {
-			answer_all(f, mutex, lease, sizeof(lease));
-			fixture_pass(f, 10);
-		}
-		answer_all(f, mutex, lease, sizeof(lease));
-		fixture_expect(f, 1, ":1");
-	}
-}
-
-static void a_try_behind_another_hosts_turn_is_nil(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128];
-	const char *queue[] = { foreign_mutex, mutex };
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 WAIT 0");
-	fixture_answer_get(f, 1, 0, three);
-	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
-	fixture_answer_list(f, 1, 2, queue);
-	fixture_expect(f, 0, "$-1");
-	fixture_op(f, EFFECT_ZK_DELETE, mutex);
-}
-
-/* It is listed now and then by who waits elsewhere, too: what is left of its host there keeps the one before it waiting. */
-static void who_waits_long_looks_at_the_leases(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128], stray[128];
-	bool deleted = false;
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
-	fixture_answer_get(f, 1, 0, three);
-	fixture_answer_made(f, 5, 70, mutex, sizeof(mutex));
-	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_mutex, mutex });
-	snprintf(stray, sizeof(stray), "%.*slease-0000000009", (int)(strlen(mutex) - strlen("lock-0000000005")), mutex);
-	for (int i = 0; i < 400; i++) {
-		while (f->first_op < f->end_op) {
-			const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
-			bool list = op->effect.type == EFFECT_ZK_LIST;
-
-			deleted = deleted || (op->effect.type == EFFECT_ZK_DELETE && strstr(op->path, stray));
-			if (list && strstr(op->path, "/leases"))
-				fixture_answer_list(f, 2, 1, (const char *[]){ stray });
-			else if (list)
-				fixture_answer_list(f, 1, 2, (const char *[]){ foreign_mutex, mutex });
-			else
-				fixture_answer(f, ZK_OK);
-		}
-		fixture_pass(f, 100);
-	}
-	assert_true(deleted);
-}
-
-static void limit_reads_and_sets_what_zookeeper_has(void **state)
+static void two_who_want_more_of_the_same_are_told(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "LIMIT s");
-	fixture_answer_get(f, 1, 0, three);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for s behind test (pid 100), which waits "
+		    "for s held by this client: let go first");
+	fixture_say(f, 1, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":3");
-	fixture_ask(f, 0, "LIMIT s 2");
-	fixture_answer_get(f, 1, 0, three);
-	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
-	assert_true(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->effect.exact);
-	fixture_answer(f, ZK_OK);
-	fixture_expect(f, 0, ":2");
-	fixture_ask(f, 0, "LIMIT s 2");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
-	fixture_no_op(f);
-	fixture_ask(f, 0, "LIMIT s");
-	fixture_answer(f, ZK_NONODE);
-	fixture_expect(f, 0, "$-1");
 }
 
-/* Read, and before it is set the semaphore is gone and somebody makes a lock of that name. */
-static void limit_writes_over_nothing_that_it_has_not_read(void **state)
+/* What the first gets it keeps until the other has what it wants. */
+static void two_of_one_owner_want_too_many_together(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "LIMIT s 2");
-	fixture_answer_get(f, 1, 0, three);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
-	fixture_answer(f, ZK_BADVERSION);
-	fixture_expect(f, 0, "");
-	fixture_answer_get(f, 1, 0, three);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
-	fixture_answer(f, ZK_BADVERSION);
-	fixture_answer_get(f, 2, 0, "1\nkind=lock\nflavour=rw\n");
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
-	fixture_no_op(f);
-	fixture_ask(f, 0, "LIMIT s 2");
-	for (int tries = 0; tries < 8; tries++) {
-		fixture_answer_get(f, 1, 0, three);
-		fixture_answer(f, ZK_BADVERSION);
-	}
-	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper did not say");
-	fixture_no_op(f);
-}
-
-/* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
-static void a_limit_that_was_overwritten_is_said_again(void **state)
-{
-	struct fixture *f = *state;
-	char mutex[128], lease[128];
-
-	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 1");
-	known_and_mutex(f, two, mutex, sizeof(mutex));
-	list_mutex(f, mutex);
-	fixture_answer_made(f, 3, 80, lease, sizeof(lease));
-	fixture_answer_list(f, 2, 3, (const char *[]){ foreign, "_c_x-lease-0000000002", lease });
-	list_mutex(f, mutex);
-	fixture_answer_list(f, 2, 3, (const char *[]){ foreign, "_c_x-lease-0000000002", lease });
-	fixture_no_op(f);
-	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s");
-	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
-	fixture_answer_get(f, 1, 0, "");
-	while (f->first_op < f->end_op && f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_LIST)
-		fixture_answer_list(f, 2, 1, (const char *[]){ lease });
-	fixture_expect(f, 0, "");
-	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, two);
-	fixture_answer(f, ZK_OK);
-	fixture_answer_get(f, 1, 0, two);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
-	fixture_answer_list(f, 2, 1, (const char *[]){ lease });
-	fixture_expect(f, 0, ":1");
-}
-
-static void a_limit_that_nobody_could_agree_to_is_none(void **state)
-{
-	static const char *const impossible[] = { "0", "-5", "1000001", "9223372036854775807" };
-	struct fixture *f = *state;
-	char data[64];
-
-	for (size_t i = 0; i < 4; i++) {
-		snprintf(data, sizeof(data), "1\nkind=semaphore\nlimit=%s\n", impossible[i]);
-		fixture_ask(f, 0, "LIMIT s");
-		fixture_answer_get(f, 1, 0, data);
-		fixture_expect(f, 0, "$-1");
-	}
+	fixture_say(f, 0, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 1, "CLIENT SETINFO OWNER x", "+OK");
+	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 5 COUNT 3", "");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for s behind test (pid 100), which is one "
+		    "owner with this client: let go first");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 2", "");
+	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");
+	fixture_expect(f, 0, ":3");
+	fixture_expect(f, 1, ":2");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(permits_are_counted_and_waited_for_in_order, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_try_is_answered_at_once, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(all_agree_on_the_limit_while_anybody_uses_it, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(operators_change_the_limit, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(locks_and_semaphores_are_told_apart, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_lease_ends_and_the_next_is_served, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(more_permits_never_shorten_a_lease, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(permits_are_renewed, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_for_more_and_loses_what_it_has_is_told, setup_standalone, teardown),
-		cmocka_unit_test_setup_teardown(a_new_semaphore_is_made_with_its_limit_before_its_parts, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_put_into_a_locks_directory, setup, teardown),
-		cmocka_unit_test_setup_teardown(another_limit_is_refused_and_nothing_created, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_say_a_limit_is_told_one_under_the_mutex, setup, teardown),
-		cmocka_unit_test_setup_teardown(permits_that_are_too_many_wait_for_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_try_that_finds_no_room_is_nil, setup, teardown),
-		cmocka_unit_test_setup_teardown(idle_locks_are_forgotten_for_a_semaphore, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_client_that_goes_gives_its_permits_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_lease_that_ends_gives_the_znode_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_deleted_permit_is_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_lost_session_loses_all_permits, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_when_a_session_begins_is_served, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_try_behind_another_hosts_turn_is_nil, setup, teardown),
-		cmocka_unit_test_setup_teardown(limit_reads_and_sets_what_zookeeper_has, setup, teardown),
-		cmocka_unit_test_setup_teardown(limit_writes_over_nothing_that_it_has_not_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_long_looks_at_the_leases, setup, teardown),
-		cmocka_unit_test_setup_teardown(whose_limit_is_another_one_is_told_so_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_limit_that_was_overwritten_is_said_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_limit_that_nobody_could_agree_to_is_none, setup, teardown),
+		ALONE(permits_are_counted_and_waited_for_in_order),
+		ALONE(a_try_is_answered_at_once),
+		ALONE(nonsense_is_refused),
+		ALONE(locks_and_semaphores_are_told_apart),
+		ALONE(a_lease_ends_and_the_next_is_served),
+		ALONE(more_permits_never_shorten_a_lease),
+		ALONE(permits_are_renewed),
+		ALONE(who_waits_for_more_and_loses_what_it_has_is_told),
+		ALONE(a_circle_through_permits_is_refused),
+		ALONE(an_acquire_may_be_what_closes_it),
+		ALONE(who_is_before_it_in_line_for_permits_closes_no_circle),
+		ALONE(who_waits_for_many_keeps_those_behind_it),
+		ALONE(two_who_want_more_of_the_same_are_told),
+		ALONE(two_of_one_owner_want_too_many_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

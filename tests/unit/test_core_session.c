@@ -3,8 +3,6 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
@@ -14,12 +12,6 @@ static int setup(void **state)
 	for (uint32_t conn = 0; conn < 4; conn++)
 		fixture_connect(f, conn);
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
 	return 0;
 }
 
@@ -35,9 +27,7 @@ static char held_name[128];
 static void held(struct fixture *f)
 {
 	fixture_answer_session(f);
-	fixture_lock_held(f, 0, "a", 5, 77, held_name, sizeof(held_name));
-	fixture_expect(f, 0, ":78848");
-	fixture_no_op(f);
+	fixture_held(f, held_name);
 }
 
 static void the_first_answered_write_proves_the_session(void **state)
@@ -124,8 +114,7 @@ static void jeopardy_is_told_with_the_time_left_and_safe_after_it(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	held(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect_push(f, 0, ">2 $8 jeopardy :8000");
@@ -193,8 +182,7 @@ static void a_push_does_not_count_as_told(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
@@ -210,9 +198,7 @@ static void a_session_that_lives_after_all_gives_its_void_znodes_away(void **sta
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_pass(f, 8000);
 	fixture_ask(f, 1, "LOCK a");
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
+	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_DELETE, "-__WRIT__0000000005");
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
@@ -318,8 +304,8 @@ static void refused_writes_do_not_stand_for_heartbeats(void **state)
 	for (int i = 0; i < 20; i++) {
 		snprintf(words, sizeof(words), "LOCK b%d", i);
 		fixture_ask(f, 1, words);
-		while (f->first_op < f->end_op) {
-			const struct fixture_op *op = &f->ops[f->first_op % FIXTURE_OPS];
+		while (fixture_is_open(f)) {
+			const struct fixture_op *op = fixture_oldest(f);
 
 			beats += op->effect.type == EFFECT_ZK_SET;
 			if (op->effect.type == EFFECT_ZK_LIST)
@@ -351,8 +337,7 @@ static void losses_do_not_eat_the_limits(void **state)
 	char name[128];
 
 	f->conf.limits.grants_per_client = 1;
-	fixture_ask(f, 0, "HELLO 3");
-	bytes_clear(&f->replies[0]);
+	fixture_resp3(f, 0);
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
@@ -415,7 +400,6 @@ static void connections_that_end_at_once_are_worth_a_warning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(the_first_answered_write_proves_the_session),
 		TEST(reads_prove_nothing),
 		TEST(the_heartbeat_goes_on_while_idle),
@@ -439,7 +423,6 @@ int main(void)
 		TEST(waking_after_the_deadline_tells_the_loss_first),
 		TEST(a_session_silent_for_too_long_is_given_up),
 		TEST(connections_that_end_at_once_are_worth_a_warning),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,6 @@
 
 #include "protocol/bytes.h"
 
-static const int64_t SESSION = 0x1234;
-
 static int setup(void **state)
 {
 	struct fixture *f = fixture_new(false);
@@ -16,12 +14,6 @@ static int setup(void **state)
 	for (uint32_t conn = 0; conn < 5; conn++)
 		fixture_connect(f, conn);
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
 	return 0;
 }
 
@@ -142,7 +134,7 @@ static void a_refused_join_outlives_the_heartbeats(void **state)
 
 	connected(f);
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, "1\nkind=lock\nflavour=rw\n");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 	fixture_answer(f, ZK_REFUSED);
 	fixture_answer_list(f, 1, 0, NULL);
@@ -179,8 +171,7 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 	char name[128];
 
 	connected(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	f->conf.limits.session_path_bytes = 1000;
 	packet(f, 700); /* 630 bytes of paths */
 	for (uint32_t i = 1; i < 9; i++) {
@@ -204,8 +195,7 @@ static void a_request_that_is_too_large_is_never_sent(void **state)
 	memset(words + 5, 'x', 150);
 	fixture_say(f, 0, words, "-LIMIT that name is too long for the packets this ZooKeeper server takes");
 	fixture_no_op(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	packet(f, 0);
 	fixture_ask(f, 1, words);
 	fixture_op(f, EFFECT_ZK_GET, "xxx");
@@ -235,8 +225,7 @@ static void watches_are_counted_while_claims_rest_on_them(void **state)
 	char name[128], watched[24];
 
 	connected(f);
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	expect_info(f, "watch_path_bytes", "0");
 	fixture_pass(f, 1100); /* the children of /lb/a */
 	expect_info(f, "watch_path_bytes", "9");
@@ -262,7 +251,6 @@ static void a_claim_that_could_not_watch_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(a_session_that_never_was_says_for_how_long),
 		TEST(a_trouble_lasts_until_a_write_is_answered),
 		TEST(each_state_of_the_session_says_why),
@@ -274,7 +262,6 @@ int main(void)
 		TEST(a_lock_under_way_that_is_too_large_is_given_up),
 		TEST(watches_are_counted_while_claims_rest_on_them),
 		TEST(a_claim_that_could_not_watch_is_refused),
-#undef TEST
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,72 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core_fixture.h"
+#include "claim_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
-static const char foreign_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
-static const char foreign[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
-static const char foreign_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000009";
-
-static int start(void **state, int64_t handoff_max, int64_t linger_ms)
-{
-	struct fixture *f = fixture_new(false);
-
-	f->conf.handoff_max = handoff_max;
-	f->conf.linger_ns = linger_ms * MS;
-	fixture_start(f);
-	assert_int_equal(f->opens, 1);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 4; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
-}
+/* Behind all that the tests make. */
+static const char foreign_last[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
 
 static int setup(void **state)
 {
-	return start(state, 64, 0);
-}
-
-static int setup_strict(void **state)
-{
-	return start(state, 0, 0);
-}
-
-static int setup_linger(void **state)
-{
-	return start(state, 64, 100);
-}
-
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-/* Only the heartbeat is answered; what recovery asked stays open. */
-static void reconnect(struct fixture *f)
-{
-	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_zk_connected(f, SESSION);
-	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
-	fixture_answer(f, ZK_OK);
-}
-
-static void wait_behind(struct fixture *f, char name[128])
-{
-	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
-	fixture_answer_made(f, 5, 77, name, 128);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
-	fixture_op(f, EFFECT_ZK_GET, foreign_low);
-	assert_true(fixture_op(f, EFFECT_ZK_GET, foreign_low)->effect.watch);
-	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	fixture_no_op(f);
-	fixture_expect(f, 0, "");
+	return fixture_setup(fixture_new(false), 4, state);
 }
 
 /* Grants that follow each other, to 0 and 1 in turn, until n of the next one would be `end`; who holds it then. */
@@ -91,8 +33,7 @@ static void expect_list(struct fixture *f, bool watch)
 /* Held by 0, handed off once, known to be wanted by nobody else. */
 static void held_and_quiet(struct fixture *f, char name[128])
 {
-	fixture_lock_held(f, 0, "a", 5, 77, name, 128);
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	assert_int_equal(hand_off(f, 0, 0, 1), 1);
 	expect_list(f, true);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -201,7 +142,7 @@ static void a_spent_znode_goes_when_somebody_comes(void **state)
 	fixture_no_op(f);
 	fixture_pass(f, 1);
 	expect_list(f, true);
-	fixture_answer_list(f, 1, 3, (const char *[]){ foreign, next, name });
+	fixture_answer_list(f, 1, 3, (const char *[]){ foreign_last, next, name });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_GET, next);
@@ -221,7 +162,8 @@ static void a_spent_znode_stays_over_a_reconnection(void **state)
 	char name[128], next[128];
 
 	spent(f, name, next);
-	reconnect(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
 	expect_list(f, false);
 	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
 	fixture_no_op(f);
@@ -245,7 +187,7 @@ static void who_took_over_is_told_of_its_loss_before_others_are_let_in(void **st
 	fixture_no_op(f);
 	fixture_pass(f, 1000);
 	expect_list(f, true);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign });
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_last });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "VALID a", ":0");
@@ -258,9 +200,10 @@ static void who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_r
 	char name[128], next[128];
 
 	spent(f, name, next);
-	reconnect(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
 	expect_list(f, false);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign });
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_last });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "VALID a", ":0");
@@ -325,8 +268,7 @@ static void what_waits_behind_our_own_is_listed_with_its_delete(void **state)
 	struct fixture *f = *state;
 	char name[128], next[128];
 
-	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
-	fixture_expect(f, 0, ":78848");
+	fixture_held(f, name);
 	fixture_ask(f, 1, "LOCK a");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_answer_made(f, 10, 90, next, sizeof(next));
@@ -343,11 +285,10 @@ static void what_waits_behind_our_own_is_listed_with_its_delete(void **state)
 static void a_hand_off_between_hosts_is_one_event_one_list_and_one_delete(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[128];
+	char name[128];
 
-	wait_behind(f, name);
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	claim_waits(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	expect_list(f, true);
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
 	fixture_expect(f, 0, ":78848");
@@ -362,11 +303,10 @@ static void a_hand_off_between_hosts_is_one_event_one_list_and_one_delete(void *
 static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[128];
+	char name[128];
 
-	wait_behind(f, name);
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	claim_waits(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
 	fixture_expect(f, 0, ":78848");
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
@@ -380,40 +320,40 @@ static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
 static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], path[128];
+	char name[128];
 
-	wait_behind(f, name);
-	snprintf(path, sizeof(path), "/lb/a/%s", foreign_low);
-	fixture_watch(f, ZK_WATCH_DELETED, path);
+	claim_waits(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_low);
 	fixture_answer_list(f, 1, 2, (const char *[]){ foreign_high, name });
 	fixture_expect(f, 0, ":78848");
-	fixture_pass(f, 999);
+	fixture_pass(f, 99);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_op(f, EFFECT_ZK_SET, name); /* who waits may ask who holds it */
+	fixture_answer(f, ZK_OK);
+	fixture_pass(f, 899);
 	fixture_no_op(f);
 	fixture_pass(f, 1);
 	assert_true(fixture_op(f, EFFECT_ZK_GET, name)->effect.watch);
 	fixture_answer_get(f, 77, SESSION, "");
-	fixture_op(f, EFFECT_ZK_SET, name); /* who waits may ask who holds it */
-	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap, setup),
-		TEST(a_lock_of_one_client_goes_on_without_a_gap, setup_linger),
-		TEST(a_spent_znode_goes_when_somebody_comes, setup_linger),
-		TEST(a_spent_znode_stays_over_a_reconnection, setup),
-		TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in, setup_linger),
-		TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection, setup),
-		TEST(a_spent_znode_that_may_not_be_deleted_counts, setup),
-		TEST(nobody_takes_over_past_who_stands_between, setup),
-		TEST(what_waits_behind_our_own_is_listed_with_its_delete, setup_strict),
-		TEST(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, setup_linger),
-		TEST(who_comes_while_it_is_held_is_not_kept_waiting, setup_linger),
-		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second, setup),
-#undef TEST
+		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap),
+		TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger),
+		TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger),
+		TEST(a_spent_znode_stays_over_a_reconnection),
+		TEST_IN(who_took_over_is_told_of_its_loss_before_others_are_let_in, claim_setup_linger),
+		TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection),
+		TEST(a_spent_znode_that_may_not_be_deleted_counts),
+		TEST(nobody_takes_over_past_who_stands_between),
+		TEST_IN(what_waits_behind_our_own_is_listed_with_its_delete, claim_setup_strict),
+		TEST_IN(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, claim_setup_linger),
+		TEST_IN(who_comes_while_it_is_held_is_not_kept_waiting, claim_setup_linger),
+		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

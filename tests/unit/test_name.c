@@ -73,6 +73,30 @@ static const struct {
 	{ "\xf4\x8f\xbf\xbf", "%F4%8F%BF%BF" },
 };
 
+/* Names are looked at by eight bytes at once where they may be: a byte counts wherever it stands. */
+static void every_byte_counts_at_every_place(void **state)
+{
+	char text[26];
+
+	for (size_t len = 1; len <= sizeof(text); len++) {
+		for (size_t at = 0; at < len; at++) {
+			for (int c = 0; c < 256; c++) {
+				memset(text, '~', sizeof(text));
+				text[at] = (char)c;
+				assert_int_equal(name_is_text((struct slice){ text, len }), c >= 0x20 && c < 0x7f);
+				memset(text, ' ', sizeof(text));
+				text[at] = (char)c;
+				assert_int_equal(name_is_text((struct slice){ text, len }), c >= 0x20 && c < 0x7f);
+			}
+		}
+		for (size_t at = 0; at + 1 < len; at++) {
+			memset(text, 'a', sizeof(text));
+			memcpy(text + at, "\xc3\xbc", 2);
+			assert_true(name_is_text((struct slice){ text, len }));
+		}
+	}
+}
+
 static void names_and_znodes_map_one_to_one(void **state)
 {
 	for (size_t i = 0; i < sizeof(encodings) / sizeof(*encodings); i++) {
@@ -199,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_utf8_without_control_characters),
 		cmocka_unit_test(a_name_may_have_512_bytes),
+		cmocka_unit_test(every_byte_counts_at_every_place),
 		cmocka_unit_test(names_and_znodes_map_one_to_one),
 		cmocka_unit_test(every_byte_survives_a_round_trip),
 		cmocka_unit_test(the_longest_name_survives_a_round_trip),

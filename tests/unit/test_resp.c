@@ -563,6 +563,46 @@ static void numbers_are_strict(void **state)
 	assert_true(number_parse(SLICE("-9223372036854775808"), &value) && value == INT64_MIN);
 }
 
+/* Whether more follows in the buffer or not, a line of a number means the same. */
+static void lines_of_numbers_are_strict(void **state)
+{
+	static const struct {
+		const char *line;
+		enum number_result result;
+		int64_t value;
+	} lines[] = {
+		{ "0\r\n", NUMBER_DONE, 0 },     { "7\r\n", NUMBER_DONE, 7 },       { "10\r\n", NUMBER_DONE, 10 },
+		{ "99\r\n", NUMBER_DONE, 99 },   { "100\r\n", NUMBER_DONE, 100 },   { "-1\r\n", NUMBER_DONE, -1 },
+		{ "-12\r\n", NUMBER_DONE, -12 }, { "00\r\n", NUMBER_BROKEN, 0 },    { "07\r\n", NUMBER_BROKEN, 0 },
+		{ "-0\r\n", NUMBER_BROKEN, 0 },  { "1\n\r\n", NUMBER_BROKEN, 0 },   { "1\rx\n", NUMBER_BROKEN, 0 },
+		{ "12\rx", NUMBER_BROKEN, 0 },   { "1x\r\n", NUMBER_BROKEN, 0 },    { "x\r\n", NUMBER_BROKEN, 0 },
+		{ "\r\n", NUMBER_BROKEN, 0 },    { "+1\r\n", NUMBER_BROKEN, 0 },    { " 1\r\n", NUMBER_BROKEN, 0 },
+		{ "1", NUMBER_MORE, 0 },         { "12\r", NUMBER_MORE, 0 },         { "", NUMBER_MORE, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		const char *const behind[] = { "", "$", "$4\r\nLOCK\r\n" };
+
+		for (size_t j = 0; j < sizeof(behind) / sizeof(*behind); j++) {
+			struct bytes text = { 0 };
+			int64_t value = 1234;
+			size_t at = 1;
+
+			if (lines[i].result == NUMBER_MORE && j > 0)
+				break;
+			bytes_char(&text, '*');
+			bytes_text(&text, lines[i].line);
+			bytes_text(&text, behind[j]);
+			assert_int_equal(number_line(bytes_view(&text), &at, &value), lines[i].result);
+			if (lines[i].result == NUMBER_DONE)
+				assert_true(value == lines[i].value && at == 1 + strlen(lines[i].line));
+			else
+				assert_true(value == 1234 && at == 1);
+			bytes_free(&text);
+		}
+	}
+}
+
 static void bytes_grow_and_spell_numbers(void **state)
 {
 	struct bytes b = { 0 };
@@ -611,6 +651,7 @@ int main(void)
 		cmocka_unit_test(replies_are_written_as_both_versions_have_them),
 		cmocka_unit_test(an_error_is_one_line),
 		cmocka_unit_test(numbers_are_strict),
+		cmocka_unit_test(lines_of_numbers_are_strict),
 		cmocka_unit_test(bytes_grow_and_spell_numbers),
 	};
 

@@ -1,0 +1,232 @@
+/* FORCEUNLOCK: taking locks from their holders, on whichever hosts (demand.h, revoke.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "demand_fixture.h"
+
+static int setup(void **state)
+{
+	return demand_setup(state);
+}
+
+static void answer_arrives(struct fixture *f, const char *id, int holders)
+{
+	char data[256];
+
+	snprintf(data, sizeof(data), "1\nkind=answer\nfrom=beta\nre=%s\nholders=%d\n", id, holders);
+	letter_arrives(f, letter, data, ZK_OK);
+}
+
+static void only_operators_take_by_force(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.uid = 1001;
+	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED locks are taken by force by root and the daemon's own user only");
+	fixture_no_op(f);
+}
+
+static void a_holder_here_is_told_before_the_next_is_granted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_resp3(f, 1);
+	fixture_held(f, name);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
+	fixture_expect(f, 1, ":78849");
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $6 forced");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
+	fixture_expect_push(f, 1, ">4 $4 lost $1 a :78849 $6 forced");
+	fixture_expect(f, 2, ":78850");
+	fixture_say(f, 1, "UNLOCK a", "-LOST the grant was lost before it was released");
+	fixture_say(f, 2, "UNLOCK a", ":0");
+}
+
+static void a_standalone_daemon_has_holders_here_only(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "REVOKE a", ":0");
+	fixture_say(f, 0, "FORCEUNLOCK a", ":0");
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "REVOKE a", ":1");
+	fixture_say(f, 1, "FORCEUNLOCK a", ":1");
+	fixture_say(f, 1, "LOCK a", ":2048");
+	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again");
+}
+
+/* Takes a from beta, up to the letter; its id. */
+static void force_beta(struct fixture *f, char id[128])
+{
+	fixture_ask(f, 0, "FORCEUNLOCK a");
+	held_by_beta(f);
+	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, id)->data, "kind=force\n"));
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, "");
+}
+
+static void the_host_that_holds_it_answers(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	answer_arrives(f, "0000000100000-1000abcdef012345-0000000000000000", 4);
+	fixture_expect(f, 0, "");
+	answer_arrives(f, id, 2);
+	fixture_expect(f, 0, ":2");
+	/* Nothing is left to be withdrawn, and the znode is nobody's business. */
+	fixture_pass(f, 1400);
+	fixture_no_op(f);
+	answer_arrives(f, id, 2);
+	fixture_expect(f, 0, "");
+}
+
+static void two_seconds(struct fixture *f)
+{
+	fixture_pass(f, 1400);
+	fixture_no_op(f);
+	fixture_pass(f, 600);
+	fixture_answer_beats(f);
+}
+
+static void the_znode_of_a_host_that_is_silent_is_deleted(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	two_seconds(f);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":1");
+}
+
+static void a_host_that_has_read_the_letter_gets_more_time(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	two_seconds(f);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_NONODE);
+	fixture_no_op(f);
+	answer_arrives(f, id, 1);
+	fixture_expect(f, 0, ":1");
+	force_beta(f, id);
+	two_seconds(f);
+	fixture_answer(f, ZK_NONODE);
+	two_seconds(f);
+	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, ":0");
+}
+
+static void a_host_with_a_new_session_has_nothing_to_say(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	answer_arrives(f, id, -1);
+	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":1");
+}
+
+static void the_znode_of_other_software_is_deleted_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "FORCEUNLOCK a");
+	held_by(f, elsewhere, "10.0.0.1");
+	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to delete the holder's znode");
+}
+
+static void who_hangs_up_takes_nothing_by_force(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void a_letter_of_unknown_outcome_is_deleted(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	fixture_ask(f, 0, "REVOKE a");
+	held_by_beta(f);
+	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
+	fixture_ask(f, 1, "FORCEUNLOCK b");
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":1");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/b");
+	fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
+	snprintf(id, 128, "%s", path_end(fixture_op(f, EFFECT_ZK_CREATE, "")->path));
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 1, "-UNAVAILABLE the holder's host could not be asked");
+	fixture_reconnected(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_zk_connected(f, SESSION + 1);
+	fixture_answer_session(f);
+	fixture_no_op(f); /* it went with its session */
+}
+
+static void a_connection_lost_ends_a_demand(void **state)
+{
+	struct fixture *f = *state;
+	char id[128];
+
+	force_beta(f, id);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0,
+		       "-UNAVAILABLE the connection to ZooKeeper was lost; what was asked for may be done or not");
+	fixture_zk_connected(f, SESSION);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, id);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(only_operators_take_by_force),
+		TEST(a_holder_here_is_told_before_the_next_is_granted),
+		TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone),
+		TEST(the_host_that_holds_it_answers),
+		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
+		TEST(a_host_that_has_read_the_letter_gets_more_time),
+		TEST(a_host_with_a_new_session_has_nothing_to_say),
+		TEST(the_znode_of_other_software_is_deleted_at_once),
+		TEST(who_hangs_up_takes_nothing_by_force),
+		TEST(a_letter_of_unknown_outcome_is_deleted),
+		TEST(a_connection_lost_ends_a_demand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* What a name is for, lock or election: as the data of its directory say, or else the contenders in it (directory.h). */
+#include <stdio.h>
+
+#include "core_fixture.h"
+
+static const char other[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";
+static const char second[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000004";
+static const char campaigner[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000006";
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 4, state);
+}
+
+static void a_new_directory_is_made_with_its_kind(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[] = { name };
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer(f, ZK_NONODE); /* get */
+	fixture_answer(f, ZK_NONODE); /* create */
+	fixture_answer(f, ZK_NONODE); /* list: of the create that failed */
+	assert_string_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->data, LOCK_DATA);
+	assert_int_equal(fixture_op(f, EFFECT_ZK_CREATE, "/lb/a")->effect.create, ZK_CONTAINER);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, children);
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_directory_of_another_kind_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	/* The next one looks before it puts anything there. */
+	fixture_ask(f, 0, "LOCK a");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+	fixture_no_op(f);
+}
+
+/* This host has parked what it knows of the directory as a lock's. */
+static void a_name_that_was_a_lock_here_is_read_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 70, name, sizeof(name));
+	fixture_expect(f, 0, ":71680");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_ask(f, 0, "CAMPAIGN a DATA x");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_expect(f, 0, "-MISMATCH that name is a lock of another kind or flavour");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "CAMPAIGN a DATA x");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a"); /* in the same breath as the create */
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+/* Up to the read of the contender before ours, in a directory whose data say nothing. */
+static void ask_behind(struct fixture *f, uint32_t conn, const char *words, char name[128])
+{
+	fixture_ask(f, conn, words);
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_op(f, EFFECT_ZK_GET, other);
+}
+
+static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void **state)
+{
+	static const struct {
+		const char *words, *before;
+		bool fits;
+	} cases[] = {
+		{ "LOCK a", "1\nhost=beta\n", true },
+		{ "LOCK a", "1\nhost=beta\nkind=lock\n", true },
+		{ "LOCK a", "1\nhost=beta\nkind=election\n", false },
+		{ "LOCK a SHARED", "1\nhost=beta\nkind=election\n", false },
+		{ "LOCK a", "kind=election\n", true },
+		{ "CAMPAIGN a DATA x", "1\nhost=beta\nkind=election\n", true },
+		{ "CAMPAIGN a DATA x", "1\nhost=beta\n", false },
+		{ "CAMPAIGN a DATA x", "10.0.0.1", true },
+		{ "CAMPAIGN a DATA x", "", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture *f;
+		char name[128];
+
+		fixture_teardown(state);
+		setup(state);
+		f = *state;
+		ask_behind(f, 0, cases[i].words, name);
+		fixture_answer_get(f, 70, 9, cases[i].before);
+		if (cases[i].fits) {
+			fixture_expect(f, 0, "");
+		} else {
+			fixture_expect(f, 0, "-MISMATCH that name is in use as a lock of another kind");
+			fixture_op(f, EFFECT_ZK_DELETE, name);
+			fixture_answer(f, ZK_OK);
+		}
+		fixture_no_op(f);
+	}
+}
+
+/* What it waits for next may be of the right kind, and is read before anything is said of it. */
+static void another_kind_before_a_claim_counts_while_it_stands_there(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	fixture_op(f, EFFECT_ZK_GET, second);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_op(f, EFFECT_ZK_GET, second);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n"); /* nobody waits any more */
+	fixture_answer(f, ZK_OK); /* the deletion */
+	fixture_no_op(f);
+	fixture_ask(f, 1, "CAMPAIGN a DATA x"); /* this host knew it as a lock: the data are read first */
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 6, 78, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ other, second, name });
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, second);
+	fixture_answer_list(f, 1, 2, (const char *[]){ other, name });
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
+}
+
+/* conn 0 reads, and conn 1 wants to write: its *next* stands behind a campaigner of another host. */
+static void queue_behind_campaigner(struct fixture *f, char first[128], char next[128])
+{
+	fixture_ask(f, 0, "LOCK a SHARED");
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 70, first, 128);
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_expect(f, 0, ":71680");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 7, 72, next, 128);
+	fixture_answer_list(f, 1, 3, (const char *[]){ first, campaigner, next });
+	fixture_op(f, EFFECT_ZK_GET, campaigner);
+	fixture_answer_get(f, 71, 9, "1\nhost=gamma\nkind=election\n");
+	fixture_expect(f, 1, "");
+	fixture_no_op(f);
+}
+
+/* It would have to wait for the host that was told, or will be: who holds the name says what it is for. */
+static void another_kind_behind_a_held_claim_is_no_concern_of_its_queue(void **state)
+{
+	struct fixture *f = *state;
+	char first[128], next[128];
+
+	queue_behind_campaigner(f, first, next);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, campaigner);
+	fixture_answer_list(f, 1, 2, (const char *[]){ first, next });
+	fixture_no_op(f); /* what stands before it now is ours */
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_DELETE, first);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":73728");
+}
+
+static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
+{
+	struct fixture *f = *state;
+	char first[128], next[128];
+
+	queue_behind_campaigner(f, first, next);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock of another kind");
+	fixture_op(f, EFFECT_ZK_DELETE, first);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_new_directory_is_made_with_its_kind),
+		TEST(a_directory_of_another_kind_is_refused),
+		TEST(a_name_that_was_a_lock_here_is_read_again),
+		TEST(in_a_directory_of_other_software_the_contenders_tell_the_kind),
+		TEST(another_kind_before_a_claim_counts_while_it_stands_there),
+		TEST(another_kind_behind_a_held_claim_is_no_concern_of_its_queue),
+		TEST(another_kind_is_told_when_nothing_is_held_any_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

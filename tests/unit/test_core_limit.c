@@ -1,0 +1,186 @@
+/* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (permits.h). */
+#include <stdio.h>
+
+#include "semaphore_fixture.h"
+
+static const char other_limit[] = "-MISMATCH another limit was agreed on: LIMIT name tells it";
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 4, state);
+}
+
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 4, state);
+}
+
+static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LIMIT s", "$-1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", other_limit);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit); /* and not that it would wait for itself */
+	fixture_say(f, 1, "LIMIT s", ":2");
+	fixture_say(f, 0, "RELEASE s", ":0");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
+	fixture_say(f, 0, "LOCK l", ":3072");
+	fixture_say(f, 1, "LIMIT l", "-MISMATCH that name is a lock's, not a semaphore's");
+}
+
+static void operators_change_the_limit(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
+	fixture_say(f, 0, "LIMIT s 2", ":2");
+	fixture_expect(f, 1, other_limit);
+	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
+	f->conf.uid = 1001;
+	fixture_say(f, 0, "LIMIT s 3", "-DENIED limits are changed by root and the daemon's own user only");
+}
+
+static void another_limit_is_refused_and_nothing_created(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
+	fixture_expect(f, 0, other_limit);
+	fixture_no_op(f);
+}
+
+static void who_does_not_say_a_limit_is_told_one_under_the_mutex(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128];
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	turn_comes(f, "10.0.0.7", mutex);
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, SEMAPHORE_DATA(3));
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	turn_listed(f, mutex);
+	fixture_op(f, EFFECT_ZK_CREATE, "-lease-");
+}
+
+static void whose_limit_is_another_one_is_told_so_first(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128];
+
+	permit_held(f, lease);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit);
+	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK with the permits it has this client would wait for itself");
+}
+
+/* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
+static void a_limit_that_was_overwritten_is_said_again(void **state)
+{
+	struct fixture *f = *state;
+	char mutex[128], lease[128];
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 2 COUNT 1");
+	turn_comes(f, SEMAPHORE_DATA(2), mutex);
+	turn_listed(f, mutex);
+	fixture_answer_made(f, 3, 80, lease, sizeof(lease));
+	fixture_answer_list(f, 2, 3, (const char *[]){ foreign_lease, "_c_x-lease-0000000002", lease });
+	turn_listed(f, mutex);
+	fixture_answer_list(f, 2, 3, (const char *[]){ foreign_lease, "_c_x-lease-0000000002", lease });
+	fixture_no_op(f);
+	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/s");
+	fixture_answer_get(f, 1, 0, "");
+	while (fixture_is_open(f) && fixture_oldest(f)->effect.type == EFFECT_ZK_LIST)
+		fixture_answer_list(f, 2, 1, (const char *[]){ lease });
+	fixture_expect(f, 0, "");
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, SEMAPHORE_DATA(2));
+	fixture_answer(f, ZK_OK);
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 1, (const char *[]){ lease });
+	fixture_expect(f, 0, ":1");
+}
+
+static void limit_reads_and_sets_what_zookeeper_has(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LIMIT s");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	fixture_expect(f, 0, ":3");
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	assert_string_equal(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->data, SEMAPHORE_DATA(2));
+	assert_true(fixture_op(f, EFFECT_ZK_SET, "/lb/s")->effect.exact);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":2");
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LIMIT s");
+	fixture_answer(f, ZK_NONODE);
+	fixture_expect(f, 0, "$-1");
+}
+
+/* Read, and before it is set the semaphore is gone and somebody makes a lock of that name. */
+static void limit_writes_over_nothing_that_it_has_not_read(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LIMIT s 2");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
+	fixture_answer(f, ZK_BADVERSION);
+	fixture_expect(f, 0, "");
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
+	fixture_answer(f, ZK_BADVERSION);
+	fixture_answer_get(f, 2, 0, LOCK_DATA);
+	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LIMIT s 2");
+	for (int tries = 0; tries < 8; tries++) {
+		fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+		fixture_answer(f, ZK_BADVERSION);
+	}
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper did not say");
+	fixture_no_op(f);
+}
+
+static void a_limit_that_nobody_could_agree_to_is_none(void **state)
+{
+	static const char *const impossible[] = { "0", "-5", "1000001", "9223372036854775807" };
+	struct fixture *f = *state;
+	char data[64];
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(data, sizeof(data), "1\nkind=semaphore\nlimit=%s\n", impossible[i]);
+		fixture_ask(f, 0, "LIMIT s");
+		fixture_answer_get(f, 1, 0, data);
+		fixture_expect(f, 0, "$-1");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(all_agree_on_the_limit_while_anybody_uses_it),
+		ALONE(operators_change_the_limit),
+		TEST(another_limit_is_refused_and_nothing_created),
+		TEST(who_does_not_say_a_limit_is_told_one_under_the_mutex),
+		TEST(whose_limit_is_another_one_is_told_so_first),
+		TEST(a_limit_that_was_overwritten_is_said_again),
+		TEST(limit_reads_and_sets_what_zookeeper_has),
+		TEST(limit_writes_over_nothing_that_it_has_not_read),
+		TEST(a_limit_that_nobody_could_agree_to_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

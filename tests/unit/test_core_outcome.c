@@ -1,0 +1,231 @@
+/*
+ * A claim whose operation was refused, or is of unknown outcome: what it left is looked for, adopted or deleted
+ * (claim.h), and nothing is asked for again and again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "claim_fixture.h"
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 4, state);
+}
+
+/* LOCK a by 0, up to the create; `name` is what it makes if it is made with number 5. */
+static void ask_and_create(struct fixture *f, char name[128])
+{
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	snprintf(name, 128, "%s0000000005", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+}
+
+static void reconnect(struct fixture *f)
+{
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
+}
+
+/* Pitfall 14. */
+static void a_create_whose_reply_was_lost_is_found_and_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_and_create(f, name);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+/* Pitfall 1. */
+static void a_znode_of_another_session_is_never_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_and_create(f, name);
+	reconnect(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_get(f, 77, SESSION + 1, "");
+	fixture_expect(f, 0, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+/* Pitfall 14. */
+static void a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	ask_and_create(f, name);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* Pitfall 1. */
+static void a_copy_of_our_name_is_not_taken_for_ours(void **state)
+{
+	struct fixture *f = *state;
+	char prefix[128], name[160], copy[200], copy2[200];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	snprintf(prefix, sizeof(prefix), "%s", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "")->path, '/') + 1);
+	snprintf(name, sizeof(name), "%s0000000005", prefix);
+	snprintf(copy, sizeof(copy), "%s0000000005-saved-by-an-operator-0000000001", prefix);
+	snprintf(copy2, sizeof(copy2), "%s", prefix);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 3, (const char *[]){ copy, copy2, name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+}
+
+/* Pitfall 13. */
+static void a_delete_of_unknown_outcome_is_sent_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	reconnect(f);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_NONODE);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+}
+
+/* Pitfall 13. */
+static void a_stray_of_our_session_is_deleted_where_a_list_shows_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], stray[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	snprintf(stray, sizeof(stray), "%.24sffffffffffff-__WRIT__0000000001", name);
+	stray[26] = '-';
+	fixture_answer_list(f, 1, 2, (const char *[]){ stray, name });
+	fixture_op(f, EFFECT_ZK_DELETE, stray);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* no watch on a znode of ours: that it is gone is known */
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer(f, ZK_UNKNOWN);
+	assert_int_equal(f->drops, 1);
+	fixture_reconnected(f);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+static void a_predecessor_that_cannot_be_read_is_looked_for_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_low });
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 999);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void a_refused_watch_list_is_not_asked_for_at_once_again(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_answer_beats(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+static void nothing_is_listed_while_the_heartbeat_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_no_op(f);
+	fixture_pass(f, 1500);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+static void a_cancelled_create_that_is_refused_fails_nobody_else(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_expect(f, 1, "");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, ":78848");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_create_whose_reply_was_lost_is_found_and_adopted),
+		TEST(a_znode_of_another_session_is_never_adopted),
+		TEST(a_cancelled_create_of_unknown_outcome_is_deleted_not_adopted),
+		TEST(a_copy_of_our_name_is_not_taken_for_ours),
+		TEST(a_delete_of_unknown_outcome_is_sent_again),
+		TEST(a_stray_of_our_session_is_deleted_where_a_list_shows_it),
+		TEST(an_unknown_answer_on_a_living_connection_is_not_asked_for_at_once_again),
+		TEST(a_predecessor_that_cannot_be_read_is_looked_for_again),
+		TEST(a_refused_watch_list_is_not_asked_for_at_once_again),
+		TEST(nothing_is_listed_while_the_heartbeat_is_refused),
+		TEST(a_cancelled_create_that_is_refused_fails_nobody_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
