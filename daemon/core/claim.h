@@ -58,14 +58,14 @@ struct claim {
 	bool pred_watch;               /* WAITING: the predecessor is watched; on this connection */
 	bool other_kind;               /* ... and its host takes the name for one of another kind */
 	uint8_t join_tries;
-	uint32_t seq;
+	uint32_t seq, followed;
 	int64_t czxid;
 	int64_t listed_ns;             /* WAITING: when that was asked last */
 	struct bytes pred;             /* WAITING and listed: the predecessor's name */
 	size_t path_bytes;             /* charged against the session */
 	/* HELD: what was granted on it. */
 	int64_t held_ns;               /* since when */
-	bool granted;                  /* or, of an election, proclaimed */
+	bool granted, follows;         /* or, of an election, proclaimed; it took over (spent.h) from number `followed` */
 	enum mode granted_mode;        /* of the last grant, whatever a downgrade made of it: its token fences that, too */
 	int64_t granted_ns;            /* when the first of the present grants was made */
 	int32_t handoffs;              /* n of the token */

@@ -29,5 +29,8 @@ void spent_follow(struct lock *lock);
 void spent_release(struct lock *lock);
 /* So many are not there any more when what is sent now arrives, or after spent_release(). */
 size_t spent_count(const struct lock *lock);
-/* The znode of that name is what this host's grants rest on: the held one, or what it follows. */
+/*
+ * The znode of that name is what this host's grants rest on: the held one, or what that has followed. Others may have
+ * seen it just before it went.
+ */
 bool spent_keeps_out(const struct lock *lock, struct slice name);

@@ -332,7 +332,8 @@ static void operator_acts(void *world, uint64_t argument)
 	if ((w->tokens_of[lock].last & 1023) < w->operator_from && !entitled_followed(w, n))
 		return;
 	w->stats->operations++;
-	w->overwritten[lock] = w->overwritten[lock] || (type == EFFECT_ZK_SET && chosen != n);
+	if (type == EFFECT_ZK_SET && chosen != n)
+		w->overwritten[w->overwritten_count++ % OVERWRITTEN_MAX] = chosen->czxid;
 	fakezk_operate(&w->zk, type, (struct slice){ chosen->path, chosen->len },
 		       chosen == n ? SLICE("") : SLICE("meddled"));
 }

@@ -148,6 +148,23 @@ MUTANTS = [
         (CLAIM, "\tspent_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
         (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
+    ("takes over although it was not right behind", [
+        (SETTLE, " || claim_before(next) != c)", ")"),
+        (SETTLE, "!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 3000, "spent, operator"),
+    ("a claim is followed while somebody holds it", [
+        (SETTLE, "c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
+         "c->state != CLAIM_HELD || c->handoffs < CLAIM_HANDOFFS_MAX)")], 300, "spent, operator"),
+    ("a claim is followed before its tokens are used up", [
+        (SETTLE, "lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
+         "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
+    ("the spent one goes when the next but one has come", [
+        (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour"),
+        (CLAIM, "\tdirectory_check(lock);\n\tsend_join(c);\n\treturn c;",
+         "\tdirectory_check(lock);\n\tsend_join(c);\n\tspent_release(lock);\n\treturn c;")], 1000, "spent, operator"),
+    ("lingers although a list has shown who waits", [
+        (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
+    ("who may not be seen is nobody that could be asked", [
+        (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
     ("what waits behind our own is not listed when that goes", [
         (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),

@@ -19,6 +19,7 @@ enum {
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
 	USED_MAX = 4,
+	OVERWRITTEN_MAX = 64,
 	BELIEFS_MAX = 128,
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
@@ -255,7 +256,8 @@ struct world {
 	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
 	int64_t permits_most;    /* ... and the largest that an operator may have set */
 	bool limits_asked;       /* one has tried */
-	bool overwritten[LOCKS_MAX]; /* an operator has, the data of a znode of that lock */
+	int64_t overwritten[OVERWRITTEN_MAX]; /* znodes whose data an operator has, the latest */
+	size_t overwritten_count;
 	bool limit_overwritten;  /* an operator has: for a while nobody knows it */
 	uint64_t permit_forces;  /* times FORCEUNLOCK of it was asked for */
 	bool plain;              /* no leases, no queued waits */
