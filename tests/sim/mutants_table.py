@@ -165,6 +165,9 @@ MUTANTS = [
         (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
     ("who may not be seen is nobody that could be asked", [
         (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
+    ("a list sent before the delete tells what stands behind our own", [
+        (CLAIM, "\tif (c->lock->directory.list_op > deleted)", "\tif (c->lock->directory.list_op)"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
