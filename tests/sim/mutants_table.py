@@ -150,7 +150,7 @@ MUTANTS = [
         (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
     ("takes over although it was not right behind", [
         (SETTLE, " || claim_before(next) != c)", ")"),
-        (SETTLE, "!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 3000, "spent, operator"),
+        (SETTLE, "!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 1000, "spent, operator"),
     ("a claim is followed while somebody holds it", [
         (SETTLE, "c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "c->state != CLAIM_HELD || c->handoffs < CLAIM_HANDOFFS_MAX)")], 300, "spent, operator"),

@@ -35,7 +35,7 @@ static const struct mix mixes[] = {
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 4000, .foreign_every_ms = 2500,
 	  .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90 },
 	/* The same, with all that can come between. */
-	{ .name = "spent, operator", .share = 0, .steps = 40000, .fault_every_ms = 8000, .hold_us = 100, .think_ms = 1,
+	{ .name = "spent, operator", .share = 0, .steps = 40000, .fault_every_ms = 8000, .hold_us = 600, .think_ms = 1,
 	  .fault_weight = { 6, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2 }, .operator_every_ms = 400, .operator_from = 450,
 	  .foreign_every_ms = 1500, .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90, .warm = true },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
