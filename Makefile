@@ -62,7 +62,7 @@ SIM = sim.c world.c host.c saved.c caller.c asks.c answers.c told.c checks.c ent
 	several.c permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
-OTHER_MIXES = spent permits calm_permits permits,_operator permits_standalone
+OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_zookeeper.c
 BENCH_NULL = null.c
