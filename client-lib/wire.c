@@ -44,8 +44,10 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 {
 	close(lb->fd);
 	lb->fd = -1;
-	return wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
-		    error ? strerror(error) : "");
+	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
+		  error ? strerror(error) : "");
+	memcpy(lb->end, lb->error, sizeof(lb->end));
+	return LB_CONNECTION;
 }
 
 /* ---- bytes in and out ---- */
@@ -224,7 +226,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 enum lb_result wire_begin(struct lb *lb)
 {
 	if (lb->fd < 0)
-		return LB_CONNECTION;
+		return wire_fail(lb, LB_CONNECTION, "%s", lb->end);
 	drop_reply(lb);
 	bytes_clear(&lb->out);
 	return LB_OK;

@@ -165,6 +165,18 @@ void claim_free(struct claim *c)
 	lock_touch(lock);
 }
 
+void claim_free_all(struct lock *lock)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&lock->leaving)) || (c = TAILQ_FIRST(&lock->permits)))
+		claim_free(c);
+	if (lock->next)
+		claim_free(lock->next);
+	if (lock->claim)
+		claim_free(lock->claim);
+}
+
 void claim_send_delete(struct claim *c)
 {
 	assert(c->state == CLAIM_LEAVING);
@@ -427,6 +439,11 @@ static void adopt_answered(struct claim *c, const struct event *event)
 	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	c->adopting = false;
+	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: asked for again, slowly */
+		c->lock->relist = true;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		return;
+	}
 	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id) {
 		claim_free(c);
 		return;
