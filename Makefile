@@ -44,7 +44,7 @@ CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c
 CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
-# of base, and those of adapters that need no library.
+# of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c \
 	test_core_multi.c test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
@@ -56,7 +56,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c demand_fixture.c semaphore_fi
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_saved.c
+UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c entitled.c elections.c readers.c deadlocks.c several.c \
 	permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
@@ -271,10 +271,10 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
-$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO) $(A_BASE) $(A_PROTOCOL)
+$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(A_IO) $(A_PROTOCOL) $(A_BASE) $(UNIT_LIBS)
+	$(Q)$(LINK) -o $@ $< $(A_IO) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)

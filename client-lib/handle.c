@@ -30,18 +30,22 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	return wire_fail(lb, LB_CONNECTION, "Cannot connect to lockbrokerd at %s: %s.", path, strerror(error));
 }
 
-/* The kernel bounds a blocking connect() to a local socket, whose queue may be full, by the send timeout. */
+/* The kernel bounds a blocking connect() to a local socket, whose queue may be full, by the send timeout: each one. */
 static int connect_within(int fd, const struct sockaddr_un *address, int64_t ms)
 {
-	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	int64_t deadline = wire_deadline(ms);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
-		return errno;
-	while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+	for (; ms > 0; ms = deadline - wire_deadline(0)) {
+		struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+			return errno;
+		if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+			return 0;
 		if (errno != EINTR)
 			return errno;
 	}
-	return 0;
+	return EAGAIN;
 }
 
 static enum lb_result connect_to(struct lb *lb, const char *path)
@@ -103,10 +107,12 @@ enum lb_result lb_open(const char *path, struct lb **ret)
 		r = request_ask(lb, 2, hello, 0);
 	if (r == LB_OK)
 		find_page(lb);
-	if (r != LB_OK && lb->fd >= 0) {
+	if (r == LB_OK)
+		return r;
+	if (lb->fd >= 0)
 		close(lb->fd);
-		lb->fd = -1;
-	}
+	lb->fd = -1;
+	memcpy(lb->end, lb->error, sizeof(lb->end));
 	return r;
 }
 

@@ -181,8 +181,9 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
  * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned
  * without waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the
  * daemon sees it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read),
- * the next lb_lock() or its kin, or lb_unlock(), that would be LB_OK says so instead, with the name in lb_error(); what
- * it was to lock is not held then. Who must know before going on: lb_set_deferred().
+ * the next lb_lock() or its kin (lb_lock_all() too), or lb_unlock(), that would be LB_OK says so instead, with the name in
+ * lb_error(): what it was to lock is not held then, what it was to unlock is unlocked. All other calls, lb_unlock_all()
+ * too, leave that to those; lb_close() forgets it. Who must know before going on: lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
@@ -191,7 +192,8 @@ enum lb_result lb_unlock(struct lb *lb, const char *name);
  * for each other in a circle. timeout_ms is for all of them together, shared means all, and all leases begin when the
  * last one is had; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. They are
  * locks like any others: each has its own lb_valid(), losses, and lb_unlock(), and what this handle held before has
- * one level more. LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken;
+ * one level more. LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken; also
+ * LB_LOST of what an lb_unlock() before had let go, see there;
  * those held before are held as before. LB_REFUSED: a name stands there twice, or is waited for by lb_enqueue().
  */
 enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
@@ -199,7 +201,7 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 
 /*
  * Takes one level off each of them, or, when it cannot, off none. LB_LOST, LB_NOTHELD: as lb_unlock(), for the name
- * with which lb_error() ends; the others are held still. Always waits for its answer.
+ * with which lb_error() ends; the others are held still. Always waits for its answer, and speaks of these names only.
  */
 enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
 
@@ -279,8 +281,9 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 /*
  * Asks anything that PROTOCOL.md knows and that answers at once: {"HOLDERS", "orders/42"}. *ret (may be NULL) is
  * the reply, valid until the next call with this handle. Error replies become results as for all calls, and *ret
- * is untouched. Not for commands that wait: the answer must come within the patience, else LB_CONNECTION. An AUDIT of
- * many directories needs more of it.
+ * is untouched. Not for commands that wait, nor for UNLOCK ... LAZY: the answer must come within the patience, else
+ * LB_CONNECTION. An AUDIT of many directories needs more of it. Not for what there is a call for: what is locked and
+ * unlocked this way lb_valid() does not know of, and HELLO or RESET would take the handle its events.
  */
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
 

@@ -44,8 +44,10 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 {
 	close(lb->fd);
 	lb->fd = -1;
-	return wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
-		    error ? strerror(error) : "");
+	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
+		  error ? strerror(error) : "");
+	memcpy(lb->end, lb->error, sizeof(lb->end));
+	return LB_CONNECTION;
 }
 
 /* ---- bytes in and out ---- */
@@ -99,29 +101,29 @@ enum lb_result wire_send(struct lb *lb)
 	return LB_OK;
 }
 
-/* LB_NONE: `deadline` passed. */
+/*
+ * LB_NONE: `deadline` passed. Who sleeps in recv() on a Unix socket is woken when what it has sent is read, because
+ * there is room again, and once more by the answer; who sleeps in poll() only by the answer.
+ */
 static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 {
 	for (;;) {
 		enum lb_result r;
 		ssize_t n;
 
+		r = wait_for(lb, POLLIN, deadline);
+		if (r != LB_OK)
+			return r;
 		bytes_reserve(&lb->in, 4096);
-		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len,
-			 deadline == WIRE_FOREVER ? 0 : MSG_DONTWAIT);
+		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
 		if (n > 0) {
 			lb->in.len += (size_t)n;
 			return LB_OK;
 		}
 		if (n == 0)
 			return wire_hang_up(lb, "the daemon ended it", 0);
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
+		if (errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "nothing can be received", errno);
-		r = wait_for(lb, POLLIN, deadline);
-		if (r != LB_OK)
-			return r;
 	}
 }
 
@@ -197,7 +199,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 		enum lb_result r;
 		size_t used;
 
-		switch (resp_read_reply(&lb->replies, bytes_view(&lb->in), &used)) {
+		switch (lb->in.len ? resp_read_reply(&lb->replies, bytes_view(&lb->in), &used) : RESP_MORE) {
 		case RESP_DONE:
 			*ret_push = lb->replies.values[0].type == RESP_PUSH;
 			if (*ret_push)
@@ -224,7 +226,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 enum lb_result wire_begin(struct lb *lb)
 {
 	if (lb->fd < 0)
-		return LB_CONNECTION;
+		return wire_fail(lb, LB_CONNECTION, "%s", lb->end);
 	drop_reply(lb);
 	bytes_clear(&lb->out);
 	return LB_OK;

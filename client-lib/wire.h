@@ -22,7 +22,7 @@ enum { WIRE_VALUES_MAX = 16 * 1024 * 1024, WIRE_REPLY_BYTES_MAX = 256 * 1024 * 1
 #define WIRE_FOREVER INT64_MAX
 
 struct lb {
-	int fd; /* -1: closed, and `error` says why */
+	int fd; /* -1: closed, and `end` says why */
 	int64_t patience_ms;
 	struct bytes in;
 	size_t reply_bytes; /* the first bytes of `in` are the last reply; dropped when the next call begins */
@@ -35,7 +35,7 @@ struct lb {
 	struct bytes unlock_names;                  /* theirs, NUL-terminated, oldest first */
 	struct bytes late_error, late_name;         /* the first of them that failed, until a call has said so */
 	char name[NAME_BYTES_MAX + 1], reason[256], data[LIMIT_DATA_BYTES_MAX + 1]; /* of the last event */
-	char error[512];
+	char error[512], end[512];
 };
 
 /* The instant that many milliseconds from now; negative: never. */

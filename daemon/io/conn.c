@@ -15,13 +15,25 @@
 
 /* A peer that takes nothing for so long is not waited for while its connection closes. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+/* Whose requests take longer, in the mean of the latest few, asks for much. */
+#define CONN_GREEDY_NS (50 * INT64_C(1000))
 
-static void conn_set_ready(struct conn *c)
+enum { CONN_MEAN_PART = 4 };
+
+/* Why a turn left something of what may be parsed. */
+enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
+
+static bool conn_is_greedy(const struct conn *c)
 {
-	if (c->is_ready)
+	return c->mean_ns > CONN_GREEDY_NS;
+}
+
+static void conn_set_ready(struct conn *c, bool later)
+{
+	if (c->queue)
 		return;
-	c->is_ready = true;
-	TAILQ_INSERT_TAIL(&c->env->ready, c, ready);
+	c->queue = later || conn_is_greedy(c) ? &c->env->later : &c->env->ready;
+	TAILQ_INSERT_TAIL(c->queue, c, ready);
 }
 
 static void conn_set_dirty(struct conn *c)
@@ -129,8 +141,8 @@ void conn_free(struct conn *c)
 {
 	watch_free(c->input);
 	watch_free(c->output);
-	if (c->is_ready)
-		TAILQ_REMOVE(&c->env->ready, c, ready);
+	if (c->queue)
+		TAILQ_REMOVE(c->queue, c, ready);
 	if (c->is_dirty)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
@@ -159,7 +171,7 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 		return;
 	c->waiting = false;
 	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
-		conn_set_ready(c);
+		conn_set_ready(c, false);
 }
 
 void conn_push(struct conn *c, struct slice text)
@@ -199,8 +211,27 @@ static void conn_broken(struct conn *c)
 	conn_close(c);
 }
 
+/* The latest request took until `now_ns`. */
+static void conn_charge(struct conn_env *env, int64_t now_ns)
+{
+	struct conn *c = env->asker;
+
+	if (c)
+		c->mean_ns += (now_ns - env->asked_ns - c->mean_ns) / CONN_MEAN_PART;
+}
+
+/* Of one request alone nobody waits to know what it took. */
+void conn_end_turn(struct conn_env *env)
+{
+	if (env->several)
+		conn_charge(env, loop_now(env->loop));
+	env->asker = NULL;
+	env->several = false;
+}
+
 static void conn_ask(struct conn *c)
 {
+	struct conn_env *env = c->env;
 	const struct event event = {
 		.type = EVENT_CLIENT_ASKED,
 		.conn = c->number,
@@ -208,21 +239,25 @@ static void conn_ask(struct conn *c)
 	};
 
 	c->waiting = c->asking = true;
-	loop_event(c->env->loop, &event);
+	loop_event(env->loop, &event);
 	c->asking = false;
+	/* The clock was read for the event: to know what each takes costs nothing. */
+	conn_charge(env, loop_seen(env->loop));
+	env->several = env->asker;
+	env->asker = c;
+	env->asked_ns = loop_seen(env->loop);
 }
 
-/* Returns how many bytes were used; *ret_more when a turn's share was used up before the input. */
-static size_t conn_parse(struct conn *c, struct slice input, bool *ret_more)
+/* Returns how many bytes were used, by `share` requests at most. */
+static size_t conn_parse(struct conn *c, struct slice input, int share, enum left *ret_left)
 {
 	size_t total = 0, used;
-	int left = CONN_REQUESTS_PER_TURN;
 
 	while (conn_may_parse(c) && total < input.len) {
 		struct slice rest = { input.data + total, input.len - total };
 
-		if (left-- == 0 || loop_spent(c->env->loop)) {
-			*ret_more = true;
+		if (share-- == 0 || loop_spent(c->env->loop)) {
+			*ret_left = share < 0 ? LEFT_BY_SHARE : LEFT_BY_TIME;
 			break;
 		}
 		switch (resp_read_request(&c->reader, rest, &used)) {
@@ -319,7 +354,7 @@ void conn_flush(struct conn *c)
 		conn_watch_output(c);
 	/* What was held back by unread output goes on. */
 	if (held && conn_may_parse(c))
-		conn_set_ready(c);
+		conn_set_ready(c, false);
 }
 
 /* Who was answered goes on while the others of this turn are served. The dead wait for its end. */
@@ -336,18 +371,18 @@ static void conn_flush_all(struct conn_env *env)
 	}
 }
 
-static void conn_consume(struct conn *c, struct slice input)
+static void conn_consume(struct conn *c, struct slice input, int share)
 {
-	bool more = false;
-	size_t used = conn_parse(c, input, &more);
+	enum left left = LEFT_NOTHING;
+	size_t used = conn_parse(c, input, share, &left);
 
 	conn_keep(c, input, c->closing || c->dead ? input.len : used);
 	if (c->half && c->waiting)
 		conn_tell_half(c); /* its answer makes the connection ready again */
-	if (more)
-		conn_set_ready(c);
+	if (left)
+		conn_set_ready(c, left == LEFT_BY_SHARE);
 	/* Not waiting and not held back by its output: all whole requests are answered. */
-	else if (c->eof && conn_may_parse(c) && !c->is_ready)
+	else if (c->eof && conn_may_parse(c) && !c->queue)
 		conn_close(c);
 	conn_hurry_lazy(c);
 	conn_rewatch(c);
@@ -358,12 +393,14 @@ void conn_continue(struct conn *c)
 {
 	if (c->dead || c->closing)
 		return;
-	conn_consume(c, bytes_view(&c->in));
+	conn_consume(c, bytes_view(&c->in), conn_is_greedy(c) ? 1 : CONN_REQUESTS_PER_TURN);
 }
 
+/* Who is in a queue, or belongs into the later one, is served when it comes to him. */
 static void conn_read(struct conn *c)
 {
 	ssize_t len = recv(c->fd, c->env->scratch, CONN_READ_BYTES, 0);
+	int share = c->queue || conn_is_greedy(c) ? 0 : CONN_REQUESTS_PER_TURN;
 
 	if (len < 0) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -374,9 +411,9 @@ static void conn_read(struct conn *c)
 		c->half = c->eof = true;
 	if (c->in.len > 0 || len == 0) {
 		bytes_append(&c->in, c->env->scratch, (size_t)len);
-		conn_consume(c, bytes_view(&c->in));
+		conn_consume(c, bytes_view(&c->in), share);
 	} else {
-		conn_consume(c, (struct slice){ c->env->scratch, (size_t)len });
+		conn_consume(c, (struct slice){ c->env->scratch, (size_t)len }, share);
 	}
 }
 

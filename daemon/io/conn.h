@@ -13,6 +13,11 @@
  * whatever of its input is unread. While too much output is unread nothing more is parsed: of one connection half its
  * limit, and of all that leave something unread together CONN_UNWRITTEN_MAX.
  *
+ * Turns: in each, a connection that is readable is served at once, with up to CONN_REQUESTS_PER_TURN requests, and what
+ * is over goes to a queue: `ready` when the turn's time was used up by others, `later` when it was this connection's
+ * share. Those whose requests take long (lists, patterns) are served from `later` only, one request each. A queue has
+ * as much time as what is readable: so who asks for little waits for one share of the others, however many they are.
+ *
  * Buffers are this connection's only while there is something in them: an idle one costs its struct.
  */
 #pragma once
@@ -45,6 +50,10 @@ struct conn_env {
 	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
 	struct bytes spare;                 /* empty: the output of who was answered last, for who is next */
 	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */
+	struct conn_ready later;            /* the same, after those */
+	struct conn *asker;                 /* of the latest request in this turn, and when it began */
+	int64_t asked_ns;
+	bool several;                       /* it was not the first */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write, or dead: to be settled */
 };
 
@@ -62,8 +71,10 @@ struct conn {
 	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
 	bool waiting, half, eof, closing, dead;
 	bool asking; /* the broker is being asked: its reply makes nobody ready */
-	bool is_ready, is_dirty;
+	bool is_dirty;
+	struct conn_ready *queue; /* that it is in, of `ready` and `later`; NULL: none */
 	TAILQ_ENTRY(conn) ready, dirty;
+	int64_t mean_ns;          /* that a request of it takes */
 };
 
 /* Takes over `fd`. */
@@ -76,5 +87,7 @@ void conn_push(struct conn *c, struct slice text);
 void conn_close(struct conn *c);
 /* Parses what is buffered, up to a turn's share. */
 void conn_continue(struct conn *c);
+/* Before anything of the turn is freed: its latest request is over. */
+void conn_end_turn(struct conn_env *env);
 /* Writes what is queued. */
 void conn_flush(struct conn *c);

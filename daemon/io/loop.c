@@ -15,8 +15,8 @@
 #include "io/watch.h"
 #include "io/zookeeper.h"
 
-/* For the requests of all clients in one turn. */
-#define TURN_NS (2 * CLOCK_NS_PER_MS)
+/* For the requests of what is readable in one turn, and of each queue of those who wait. */
+#define SHARE_NS (2 * CLOCK_NS_PER_MS)
 
 struct loop {
 	struct watch_base *base;
@@ -26,7 +26,7 @@ struct loop {
 	struct loop_adapters to;
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	int64_t now_ns;   /* of the latest event */
-	int64_t turn_ns;  /* of the first event of the turn; 0: none yet */
+	int64_t share_ns; /* of the first event of this share of the turn; 0: none yet */
 	uint64_t events; /* handled so far */
 	bool handling, hurry, stopped;
 	struct loop_end end;
@@ -91,12 +91,17 @@ int64_t loop_now(struct loop *l)
 
 bool loop_spent(const struct loop *l)
 {
-	return l->turn_ns && l->now_ns - l->turn_ns > TURN_NS;
+	return l->share_ns && l->now_ns - l->share_ns > SHARE_NS;
 }
 
 int64_t loop_seen(const struct loop *l)
 {
 	return l->now_ns;
+}
+
+void loop_share(struct loop *l)
+{
+	l->share_ns = 0;
 }
 
 void loop_hurry(struct loop *l)
@@ -187,8 +192,8 @@ void loop_event(struct loop *l, const struct event *event)
 	l->handling = true;
 	l->events++;
 	broker_handle(l->broker, loop_now(l), event, &l->effects);
-	if (!l->turn_ns)
-		l->turn_ns = l->now_ns;
+	if (!l->share_ns)
+		l->share_ns = l->now_ns;
 	loop_show(l);
 	/* The adapter has logged it. */
 	if (event->type == EVENT_ZK_TROUBLE)
@@ -233,9 +238,8 @@ struct loop_end loop_run(struct loop *l)
 		bool wait = !l->hurry;
 
 		l->hurry = false;
-		l->turn_ns = 0;
+		loop_share(l);
 		watch_base_turn(l->base, wait);
-		l->turn_ns = 0; /* who had to wait has a share of its own */
 		server_continue(l->to.server);
 		loop_settle(l);
 	}

@@ -49,7 +49,9 @@ int64_t loop_now(struct loop *l);
 void loop_event(struct loop *l, const struct event *event);
 /* The instant of the latest event, for what need not be exact. */
 int64_t loop_seen(const struct loop *l);
-/* This turn has taken its time: what is left waits for the next, so that nobody keeps ZooKeeper waiting. */
+/* From here on others have their time in this turn. */
+void loop_share(struct loop *l);
+/* It is over: what is left waits for the next turn, so that nobody keeps ZooKeeper waiting. */
 bool loop_spent(const struct loop *l);
 /* Something is left to do: the next turn does not wait. */
 void loop_hurry(struct loop *l);

@@ -145,6 +145,7 @@ struct server *server_new(struct loop *loop, int fd, const struct server_conf *c
 	s->env.output_bytes = conf->output_bytes;
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	TAILQ_INIT(&s->env.ready);
+	TAILQ_INIT(&s->env.later);
 	TAILQ_INIT(&s->env.dirty);
 	s->accepting = watch_new(loop_base(loop), server_accept, s);
 	s->pause = watch_new(loop_base(loop), server_resume, s);
@@ -186,19 +187,27 @@ void server_close(struct server *s, uint32_t number)
 	conn_close(server_conn(s, number));
 }
 
-/* Only those that are ready now: who gets ready meanwhile has the next turn. */
-void server_continue(struct server *s)
+/* Only those that are there now: who gets there meanwhile has the next turn. */
+static void server_serve(struct server *s, struct conn_ready *queue)
 {
-	struct conn *last = TAILQ_LAST(&s->env.ready, conn_ready), *c;
+	struct conn *last = TAILQ_LAST(queue, conn_ready), *c;
 
+	loop_share(s->loop);
 	while (last) {
-		c = TAILQ_FIRST(&s->env.ready);
-		TAILQ_REMOVE(&s->env.ready, c, ready);
-		c->is_ready = false;
+		c = TAILQ_FIRST(queue);
+		TAILQ_REMOVE(queue, c, ready);
+		c->queue = NULL;
 		conn_continue(c);
+		loop_now(s->loop); /* what this one took counts */
 		if (c == last || loop_spent(s->loop))
 			break;
 	}
+}
+
+void server_continue(struct server *s)
+{
+	server_serve(s, &s->env.ready);
+	server_serve(s, &s->env.later);
 }
 
 static void server_bury(struct server *s, struct conn *c)
@@ -228,8 +237,8 @@ void server_settle(struct server *s)
 {
 	struct conn *c;
 
+	conn_end_turn(&s->env);
 	server_look(s);
-
 	while ((c = TAILQ_FIRST(&s->env.dirty))) {
 		TAILQ_REMOVE(&s->env.dirty, c, dirty);
 		c->is_dirty = false;
@@ -237,6 +246,6 @@ void server_settle(struct server *s)
 		if (c->dead)
 			server_bury(s, c);
 	}
-	if (!TAILQ_EMPTY(&s->env.ready))
+	if (!TAILQ_EMPTY(&s->env.ready) || !TAILQ_EMPTY(&s->env.later))
 		loop_hurry(s->loop);
 }

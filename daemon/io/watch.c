@@ -18,6 +18,7 @@ struct watch_base {
 	int timer_fd;
 	struct event timer;
 	int64_t armed_ns; /* what timer_fd is set to; INT64_MAX: nothing */
+	int64_t now_ns;   /* those due by then are being called; 0: none are */
 };
 
 struct watch {
@@ -32,10 +33,15 @@ struct watch {
 
 /* ---- time ---- */
 
+/* One that is set in a callback, for an instant that has passed, has the next turn: descriptors come before it. */
+static void watch_due(struct watch *w, int64_t due_ns)
+{
+	heap_set(&w->base->timers, &w->timer, due_ns > w->base->now_ns ? due_ns : w->base->now_ns + 1);
+}
+
 static void watch_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct watch_base *base = arg;
-	int64_t now_ns = clock_now_ns();
 	struct timer *t;
 	uint64_t count;
 	ssize_t got = read(fd, &count, sizeof(count));
@@ -43,12 +49,14 @@ static void watch_timer(evutil_socket_t fd, short what, void *arg)
 	(void)got;
 	(void)what;
 	base->armed_ns = INT64_MAX;
-	while ((t = heap_first(&base->timers)) && t->due_ns <= now_ns) {
+	base->now_ns = clock_now_ns();
+	while ((t = heap_first(&base->timers)) && t->due_ns <= base->now_ns) {
 		struct watch *w = container_of(t, struct watch, timer);
 
 		watch_clear(w);
 		w->fired(w->arg, w->fd, WATCH_TIMEOUT);
 	}
+	base->now_ns = 0;
 }
 
 /* An earlier instant than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
@@ -189,7 +197,7 @@ void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 			abort();
 	}
 	if (timeout_ns != WATCH_NO_TIMEOUT)
-		heap_set(&w->base->timers, &w->timer, clock_now_ns() + timeout_ns);
+		watch_due(w, clock_now_ns() + timeout_ns);
 	w->set = true;
 	w->keep = flags & WATCH_KEEP;
 }
@@ -197,7 +205,7 @@ void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 void watch_set_by(struct watch *w, int64_t due_ns)
 {
 	watch_clear(w);
-	heap_set(&w->base->timers, &w->timer, due_ns);
+	watch_due(w, due_ns);
 	w->fd = -1;
 	w->set = true;
 	w->keep = false;

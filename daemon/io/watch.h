@@ -3,7 +3,8 @@
  * event` is another than the broker's: no other file includes its headers.
  *
  * A watch is set and cleared; one that fires is clear again unless WATCH_KEEP. It must be cleared before its
- * descriptor is closed. Running out of memory for one ends the process.
+ * descriptor is closed. One that is set from within a call for an instant that has passed has the next turn. Running
+ * out of memory for one ends the process.
  *
  * Time has a heap of its own and one timerfd, which is only ever set to an earlier instant: it goes on while the host
  * sleeps, as libevent's timers do not, and costs nothing while clients are busy. A timeout that libevent knows of is

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { HANDLES = 4, WORDS = 80, NAMES = 64 };
@@ -168,6 +169,21 @@ static void interrupt(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
+/* A child that does with its copy of the handle what it may: it closes it. */
+static void fork_and_close(struct lb *lb)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		lb_close(lb);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	puts(status == 0 ? "OK" : "the child failed");
+}
+
 static void carry_out(int argc, char **argv)
 {
 	struct lb **lb = &handles[argc > 1 ? atoi(argv[1]) : 0];
@@ -234,6 +250,8 @@ static void carry_out(int argc, char **argv)
 		printf("%d\n", lb_fd(*lb));
 	else if (strcmp(argv[0], "error") == 0)
 		puts(lb_error(*lb));
+	else if (strcmp(argv[0], "fork") == 0)
+		fork_and_close(*lb);
 	else if (strcmp(argv[0], "interrupt") == 0)
 		interrupt(), puts("OK");
 }

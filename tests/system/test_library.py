@@ -53,6 +53,7 @@ def test_no_daemon(programs, tmp_path):
     assert p.do("fd 0") == "-1"
     for line in ("lock 0 a", "try 0 a", "unlock 0 a", "valid 0 a", "event 0 0", "command 0 PING"):
         assert p.do(line) == answer
+        assert p.do("command 0").startswith("REFUSED ")
     assert p.do("close 0") == "OK"
     assert p.do("open 0 " + "x" * 200).startswith("CONNECTION ")
 
@@ -82,6 +83,49 @@ def test_signals_interrupt_nothing(broker, programs, clients):
     c.call("UNLOCK", "a")
     token_of(p.hear())
     assert p.do("unlock 0 a") == "OK 0"
+
+
+def test_signals_do_not_make_an_open_wait_for_ever(programs, tmp_path):
+    path = str(tmp_path / "s")
+    waiting = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        try:
+            while True:
+                waiting.append(socket.socket(socket.AF_UNIX))
+                waiting[-1].setblocking(False)
+                waiting[-1].connect(path)
+        except BlockingIOError:
+            pass
+        p = programs(path)
+        assert p.do("interrupt") == "OK"
+        assert p.do("open 0") == f"CONNECTION The lockbrokerd at {path} does not accept connections."
+        for s in waiting:
+            s.close()
+
+
+def test_who_waits_sleeps_once(standalone, programs, clients):
+    """A request that is read does not wake its sender: only the answer does."""
+    def slept():
+        with open(f"/proc/{p.process.pid}/status") as f:
+            return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M).group(1))
+
+    c = clients(standalone)
+    p = programs(standalone.socket)
+    p.do("open 0")
+    counts = []
+    for _ in range(15):
+        c.call("LOCK", "a")
+        before = slept()
+        p.tell("lock 0 a")
+        harness.wait_queued(standalone, "a", 1)
+        time.sleep(0.01)
+        counts.append(slept() - before)
+        c.call("UNLOCK", "a")
+        token_of(p.hear())
+        assert p.do("unlock 0 a") == "OK 0"
+    assert sorted(counts)[len(counts) // 2] == 1, counts
 
 
 def test_a_hung_daemon_does_not_hang_a_timed_call(standalone, programs):
@@ -135,6 +179,8 @@ def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
     answer = p.do("unlock 0 a")
     assert answer.startswith("CONNECTION ")
     assert p.do("event 0 0") == answer
+    assert p.do(f"lock 0 {'x' * 600}").startswith("BADNAME ")
+    assert p.do("lock 0 a") == answer, "not the sentence of another failure"
 
 
 def test_events(own_zk, daemons, programs):
@@ -239,6 +285,64 @@ def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, c
     assert c.call("LOCK", "a") > 0
 
 
+def test_a_child_that_closes_its_copy_changes_nothing(broker, programs, clients):
+    p, c = programs(broker.socket), clients(broker)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    token_of(p.do("lock 0 b"))
+    assert p.do("unlock 0 b") == "OK 0"  # its answer is still to come
+    assert p.do("fork 0") == "OK"
+    assert int(p.do("valid 0 a").split()[1]) > 0
+    assert c.call("LOCK", "a", "WAIT", 0) is None and c.call("LOCK", "b") > 0
+    assert p.do("unlock 0 a") == "OK 0" and p.do("fork 0") == "OK" and p.do("command 0 PING") == "'PONG'"
+    assert c.call("LOCK", "a") > 0
+
+
+def test_who_closes_before_his_unlock_is_read_has_unlocked(broker, programs, clients):
+    p, c = programs(broker.socket), clients(broker)
+    for end in "close 0", "fork 0":
+        p.do("open 0")
+        token_of(p.do("lock 0 a"))
+        token_of(p.do("lock 0 b"))
+        broker.signal(signal.SIGSTOP)
+        assert p.do("unlock 0 a") == "OK 0"
+        assert p.do(end) == "OK"
+        broker.signal(signal.SIGCONT)
+        assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
+        assert (c.call("LOCK", "b", "WAIT", 0) is None) == (end == "fork 0")
+        if end == "close 0":
+            assert c.call("UNLOCK", "b") == 0
+    assert p.do("close 0") == "OK"
+    assert c.call("LOCK", "b") > 0
+
+
+def test_an_unlock_that_the_daemon_did_not_live_to_read(broker, programs, clients):
+    p = programs(broker.socket)
+    p.do("open 0")
+    token_of(p.do("lock 0 a"))
+    broker.signal(signal.SIGSTOP)
+    assert p.do("unlock 0 a") == "OK 0"
+    broker.kill()
+    broker.start()
+    assert p.do("try 0 b").startswith("CONNECTION ")
+    assert p.do("open 1") == "OK 0"
+    token_of(p.do("timeout 1 a 20000"))
+    assert p.do("unlock 1 a") == "OK 0"
+
+
+def test_signals_and_unlocks_that_are_not_waited_for(broker, programs):
+    p = programs(broker.socket)
+    p.do("open 0")
+    p.do("open 1")
+    assert p.do("interrupt") == "OK"
+    for i in range(200):
+        token_of(p.do(f"lock {i % 2} a"))
+        assert p.do(f"unlock {i % 2} a") == "OK 0"
+    assert p.do("lock_all 0 2 a b").startswith("OK ")
+    assert p.do("unlock_all 0 2 a b") == "OK 0"
+    assert p.do("timeout 1 a 0").startswith("OK ")
+
+
 def lose_unseen(broker, zk, root, name):
     """An operator deletes the znode of a lock that is held; its holder has not read of it yet."""
     import kazoo.client
@@ -278,19 +382,23 @@ def test_an_unlock_that_fails_later_is_told_by_the_next_call(daemons, zk, root, 
     assert p.do("command 0 PING") == "'PONG'"
     assert p.do("unlock 0 b").startswith("LOST Unlocking a: ")
     assert c.call("LOCK", "b", "WAIT", "10000") > 0
-    # So do several at once: none is taken, none is kept.
-    for following in ("lock_all 0 2 b d wait 20000", "unlock_all 0 2 b d"):
-        c.call("RESET")
+    # So does who takes several at once, and takes none. Of those that are unlocked together it would say that they are
+    # held still: it is kept for later.
+    assert c.call("UNLOCK", "b") == 0
+    for last in "lock_all 0 2 b d wait 20000", "lock 0 e":
         p.do("event 0 0")
-        if following.startswith("unlock"):
-            p.do("lock_all 0 2 b d wait 20000")
+        if last == "lock 0 e":
+            assert p.do("lock_all 0 2 b d wait 20000").startswith("OK ")
         token_of(p.do("timeout 0 a 20000"))
         lose_unseen(d, zk, root, "a")
         assert p.do("unlock 0 a") == "OK 0"
-        assert p.do(following).startswith("LOST Unlocking a: ")
-        assert [token_of(p.do(f"valid 0 {name}")) for name in "bd"] == [0, 0]
-        c.call("HELLO", 3)
-        assert c.call("MLOCK", 2, "b", "d", "WAIT", "10000")
+        if last == "lock 0 e":
+            assert p.do("unlock_all 0 2 b d") == "OK 0"
+        assert p.do(last).startswith("LOST Unlocking a: ")
+        assert [token_of(p.do(f"valid 0 {name}")) for name in "bde"] == [0, 0, 0]
+        assert c.call("MLOCK", 3, "b", "d", "e", "WAIT", "10000")
+        assert c.call("MUNLOCK", 3, "b", "d", "e") == [0, 0, 0]
+    assert c.call("LOCK", "b") > 0
     # What fails by itself says that first, and the late failure stays for the next.
     assert re.fullmatch(r"LOST a \d+ 0 .*", p.do("event 0 0"))
     token_of(p.do("lock 0 a"))

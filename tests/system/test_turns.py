@@ -1,7 +1,13 @@
 """What the clients of one daemon owe each other: turns, answers that wait, descriptors that run out, and the end in the
 midst of it."""
 
+import os
+import resource
 import select
+import signal
+import time
+
+import pytest
 
 import harness
 
@@ -30,3 +36,144 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
     late.send_raw(harness.encode("UNLOCK", "a", "LAZY") + harness.encode("PING", "asked at once"))
     assert (c.reply(), c.reply()) == (0, "asked later")
     assert (late.reply(), late.reply()) == (0, "asked at once")
+
+
+END = "that was all"
+
+
+def ask_for_lists(client, count):
+    client.send_raw(harness.encode("LOCKS") * count + harness.encode("ECHO", END))
+
+
+def take_lists(client):
+    """Without looking into them."""
+    data = b""
+    while not data.endswith(END.encode() + b"\r\n"):
+        data = data[-len(END) - 2:] + client.socket.recv(1 << 20)
+
+
+def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
+    """A hundred clients ask for more lists than are made in a turn. They are known for it by then, and have one share of
+    each turn together."""
+    d = daemons(limits={"output_bytes": 8 << 20})
+    c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
+    for i in range(1000):
+        c.send("LOCK", f"{i:04}" + "x" * 30)
+    for i in range(1000):
+        assert isinstance(c.reply(), int)
+    for hog in hogs:
+        ask_for_lists(hog, 3)
+        take_lists(hog)
+    d.signal(signal.SIGSTOP)
+    for hog in hogs:
+        ask_for_lists(hog, 4)
+    c.send("PING")
+    began = time.monotonic()
+    d.signal(signal.SIGCONT)
+    assert c.reply() == "PONG"
+    answered = time.monotonic() - began
+    for hog in hogs:
+        take_lists(hog)
+    assert answered < (time.monotonic() - began) / 4
+
+
+def test_who_unlocks_lazily_and_hangs_up_has_unlocked(broker, clients):
+    last = clients(broker)
+    for how in "close", "shutdown", "both":
+        holder = clients(broker)
+        assert holder.call("LOCK", "a") > 0
+        last.send("LOCK", "a")
+        harness.wait_queued(broker, "a", 1)
+        holder.send("UNLOCK", "a", "LAZY")
+        if how != "close":
+            holder.socket.shutdown(1)
+        if how != "shutdown":
+            holder.close()
+        assert last.reply() > 0 and last.call("UNLOCK", "a") == 0
+        if how == "shutdown":
+            assert holder.reply() == 0 and holder.ended()
+
+
+def test_lazy_unlocks_of_a_client_that_never_reads_end_with_what_it_may_leave_unread(daemons, clients):
+    d = daemons(limits={"output_bytes": 65536})
+    c, deaf = clients(d), clients(d, 2)
+    request = harness.encode("UNLOCK", "a", "LAZY") * 1000
+    deaf.socket.setblocking(False)
+    sent = 0
+    while select.select([], [deaf.socket], [], 0.5)[1]:
+        sent += deaf.socket.send(request[sent % len(request):] + request)
+        assert sent < 100 << 20
+    assert c.call("LOCK", "a") > 0
+    deaf.socket.settimeout(harness.PATIENCE)
+    for _ in range(sent // (len(request) // 1000)):
+        assert deaf.reply().code == "NOTHELD"
+    assert c.call("UNLOCK", "a") == 0
+
+
+def set_most_files(daemon, most):
+    """A number from there on is not given out any more. None: as at first."""
+    pid, which = daemon.process.pid, resource.RLIMIT_NOFILE
+    hard = resource.prlimit(pid, which)[1]
+    resource.prlimit(pid, which, (hard if most is None else most, hard))
+
+
+def lowest_free(daemon):
+    """The number that the next file gets."""
+    is_open = {int(number) for number in os.listdir(f"/proc/{daemon.process.pid}/fd")}
+    return min(set(range(len(is_open) + 1)) - is_open)
+
+
+def is_alone(daemon, client, connections):
+    """Nobody else comes or goes, and the worker, which opens files, has ended."""
+    return (len(client.call("CLIENT", "LIST").splitlines()) == connections and
+            len(os.listdir(f"/proc/{daemon.process.pid}/task")) == 1)
+
+
+def cpu_seconds(daemon):
+    with open(f"/proc/{daemon.process.pid}/stat") as f:
+        return sum(map(int, f.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("end", ["raised", "closed", "stopped"])
+def test_without_descriptors_who_is_there_is_served_and_others_wait(broker, clients, end):
+    c, waiter, more = clients(broker), clients(broker), [clients(broker) for _ in range(3)]
+    assert c.call("LOCK", "a") > 0
+    waiter.send("LOCK", "a")
+    harness.wait_queued(broker, "a", 1)
+    harness.wait_until(lambda: is_alone(broker, c, 5), "the daemon to be idle")
+    set_most_files(broker, lowest_free(broker))
+    late = harness.Client(broker.socket, 2)
+    late.send("PING")
+    harness.wait_until(lambda: "clients cannot be accepted: Too many open files" in broker.log(), "the log")
+    before = cpu_seconds(broker)
+    assert late.quiet(0.5)
+    assert cpu_seconds(broker) - before < 0.2
+    assert c.call("UNLOCK", "a") == 0 and waiter.reply() > 0
+    if end == "raised":
+        set_most_files(broker, None)
+    elif end == "closed":
+        for each in more:
+            each.close()
+    else:
+        broker.signal(signal.SIGTERM)
+        waiter.close()
+        c.close()
+        assert broker.process.wait(harness.PATIENCE) == 0
+        assert late.ended()
+    if end != "stopped":
+        assert late.reply() == "PONG"
+    late.close()
+
+
+def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, daemons, clients):
+    zk = own_zk(tick_ms=harness.FAST_TICK_MS)
+    d = daemons(zk, **harness.FAST)
+    c = clients(d)
+    assert c.call("LOCK", "a") > 0
+    set_most_files(d, 3)  # also of what is closed meanwhile
+    zk.kill()
+    zk.start()
+    assert c.push()[0] == "jeopardy" and c.push()[0] == "lost"
+    assert c.call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
+    set_most_files(d, None)
+    harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "the session")
