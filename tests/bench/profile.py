@@ -333,14 +333,19 @@ def functions_table(profile, case, row):
 
 def split(profile, case, row):
     """Core microseconds of a pair: the service's own code with its libraries, its kernel, the load, the server, the
-    rest. All are the kernel's accounts, but for how the service's divide, which samples tell better than ticks."""
+    rest. All are the kernel's accounts, but for what part of all time is own code: samples tell that better than ticks."""
     def us(*metrics):
         return sum(profile.results.get("account", case, row, m) or 0 for m in metrics)
 
-    whole, kernel = (profile.results.get("parts", case, row, f"service: {part}") for part in ("all", "kernel"))
-    service = us("service_user_us", "service_system_us")
-    in_kernel = service * (kernel or 0) / whole if whole else us("service_system_us")
-    return {"own": service - in_kernel, "kernel": in_kernel, "load": us("load_user_us", "load_system_us"),
+    def part(*names):
+        return sum(profile.results.get("parts", case, row, name) or 0 for name in names)
+
+    service, own = us("service_user_us", "service_system_us"), us("service_user_us")
+    everything = part(*[f"{program}: all" for program in PROGRAMS], "others", "idle")
+    if everything:
+        whole = us("elapsed_us") * len(cpus_of(BY_CASE[case]))
+        own = (part("service: all") - part("service: kernel")) / everything * whole
+    return {"own": own, "kernel": service - own, "load": us("load_user_us", "load_system_us"),
             "server": 0 if BY_CASE[case].pinned else us("server_user_us", "server_system_us"),
             "rest": us("others_us", "idle_us")}
 
