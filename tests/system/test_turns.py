@@ -2,9 +2,11 @@
 midst of it."""
 
 import os
+import re
 import resource
 import select
 import signal
+import socket
 import time
 
 import pytest
@@ -177,3 +179,47 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
     assert c.call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
     set_most_files(d, None)
     harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "the session")
+
+
+def test_a_half_closed_client_in_a_queue_gets_all_it_asked_for(daemons, clients):
+    d = daemons(limits={"output_bytes": 1 << 20})
+    c, some = clients(d), [clients(d, 2) for _ in range(8)]
+    for i in range(500):
+        c.send("LOCK", f"{i:04}" + "x" * 100)
+    for i in range(500):
+        assert isinstance(c.reply(), int)
+    for each in some:
+        ask_for_lists(each, 40)
+        each.send("LOCK", "0000" + "x" * 100)
+        each.send("LOCK", "mine")
+        each.socket.shutdown(socket.SHUT_WR)
+    for each in some:
+        data = bytearray()
+        while more := each.socket.recv(1 << 20):
+            data += more
+        assert data.count(b"*500\r\n") == 40
+        assert re.search(END.encode() + rb"\r\n\$-1\r\n(:\d+|\$-1)\r\n$", data)
+
+
+def test_it_stops_in_the_midst_of_all_that(broker, clients):
+    """Queues of lists nobody reads, lazy answers, clients that hang up, half-closed ones and those who wait."""
+    holder = clients(broker)
+    for i in range(500):
+        holder.send("LOCK", f"{i:04}" + "x" * 100)
+    for i in range(500):
+        assert isinstance(holder.reply(), int)
+    deaf, lazy, half, gone, waiting = ([clients(broker, 2) for _ in range(20)] for _ in range(5))
+    broker.signal(signal.SIGSTOP)
+    for c in deaf:
+        c.send_raw(harness.encode("LOCKS") * 100)
+    for c in lazy:
+        c.send_raw(harness.encode("LOCK", "lazy", "SHARED") + harness.encode("UNLOCK", "lazy", "LAZY"))
+    for c in half + gone + waiting:
+        c.send_raw(harness.encode("LOCKS") + harness.encode("LOCK", "0000" + "x" * 100))
+    for c in half:
+        c.socket.shutdown(socket.SHUT_WR)
+    for c in gone:
+        c.close()
+    broker.signal(signal.SIGTERM)
+    broker.signal(signal.SIGCONT)
+    assert broker.process.wait(harness.PATIENCE) == 0
