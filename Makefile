@@ -46,11 +46,12 @@ CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c \
-	test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c test_core_flavour.c test_core_kind.c test_core_election.c \
-	test_core_observe.c test_core_semaphore.c test_core_limit.c test_core_gather.c test_core_permits.c \
-	test_core_circles.c test_core_query.c test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c \
-	test_core_session.c test_core_status.c test_core_leftover.c
+UNIT_CORE = test_core_lock.c test_core_mode.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c \
+	test_core_multi.c test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
+	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
+	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
+	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
+	test_core_status.c test_core_leftover.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c demand_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c

@@ -46,20 +46,20 @@ void holdings_map(struct holdings *h, struct slice path)
 static struct held *find(const struct holdings *h, struct slice name)
 {
 	for (size_t i = 0; i < h->count; i++)
-		if (slice_eq(slice_of(h->list[i].name), name))
+		if (slice_eq((struct slice){ h->list[i].name, h->list[i].name_len }, name))
 			return &h->list[i];
 	return NULL;
 }
 
-static struct held *grow(struct holdings *h)
+static void grow(struct holdings *h)
 {
-	if (h->count == h->cap) {
-		h->cap = h->cap ? h->cap * 2 : HELD_FIRST;
-		h->list = realloc(h->list, h->cap * sizeof(*h->list));
-		if (!h->list)
-			abort();
-	}
-	return &h->list[h->count++];
+	size_t cap = h->cap ? h->cap * 2 : HELD_FIRST;
+
+	h->list = realloc(h->list, cap * sizeof(*h->list));
+	if (!h->list)
+		abort();
+	memset(h->list + h->cap, 0, (cap - h->cap) * sizeof(*h->list));
+	h->cap = cap;
 }
 
 /* What is known of that lock; made if nothing is. */
@@ -69,20 +69,35 @@ static struct held *entry(struct holdings *h, struct slice name)
 
 	if (held)
 		return held;
-	held = grow(h);
-	*held = (struct held){ .token = -1 };
-	held->name = strndup(name.data, name.len);
-	if (!held->name)
-		abort();
+	if (h->count == h->cap)
+		grow(h);
+	held = &h->list[h->count++];
+	*held = (struct held){ .name = held->name, .name_room = held->name_room, .name_len = name.len, .token = -1 };
+	if (held->name_room <= name.len) {
+		held->name_room = name.len + 1;
+		held->name = realloc(held->name, held->name_room);
+		if (!held->name)
+			abort();
+	}
+	memcpy(held->name, name.data, name.len);
+	held->name[name.len] = '\0';
 	return held;
 }
 
 static void forget_if_idle(struct holdings *h, struct held *held)
 {
+	struct held idle = *held;
+
 	if (held->token >= 0 || held->waits)
 		return;
-	free(held->name);
 	*held = h->list[--h->count];
+	h->list[h->count] = idle;
+}
+
+static void forget_grant(struct holdings *h, struct held *held)
+{
+	held->token = -1;
+	forget_if_idle(h, held);
 }
 
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns)
@@ -149,10 +164,8 @@ void holdings_remove(struct holdings *h, struct slice name, int64_t token)
 {
 	struct held *held = find(h, name);
 
-	if (!held || (token >= 0 && held->token != token))
-		return;
-	held->token = -1;
-	forget_if_idle(h, held);
+	if (held && (token < 0 || held->token == token))
+		forget_grant(h, held);
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -160,29 +173,8 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns)
+static int64_t valid_ms(const struct holdings *h, const struct held *held, int64_t now_ns)
 {
-	struct held *held = find(h, name);
-
-	if (!held || holdings_valid_ms(h, held->name, now_ns) == 0)
-		return false;
-	holdings_left(h, name, held->depth - 1);
-	return true;
-}
-
-void holdings_left(struct holdings *h, struct slice name, int64_t depth)
-{
-	struct held *held = find(h, name);
-
-	if (held && depth > 0)
-		held->depth = depth;
-	else
-		holdings_remove(h, name, -1);
-}
-
-int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
-{
-	const struct held *held = find(h, slice_of(name));
 	struct session_view view;
 	int64_t until_ns;
 
@@ -196,9 +188,40 @@ int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t no
 	return until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS : 0;
 }
 
+int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
+{
+	return valid_ms(h, find(h, slice_of(name)), now_ns);
+}
+
+static void set_depth(struct holdings *h, struct held *held, int64_t depth)
+{
+	if (depth > 0)
+		held->depth = depth;
+	else
+		forget_grant(h, held);
+}
+
+bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns)
+{
+	struct held *held = find(h, name);
+
+	if (valid_ms(h, held, now_ns) == 0)
+		return false;
+	set_depth(h, held, held->depth - 1);
+	return true;
+}
+
+void holdings_left(struct holdings *h, struct slice name, int64_t depth)
+{
+	struct held *held = find(h, name);
+
+	if (held)
+		set_depth(h, held, depth);
+}
+
 void holdings_free(struct holdings *h)
 {
-	for (size_t i = 0; i < h->count; i++)
+	for (size_t i = 0; i < h->cap; i++)
 		free(h->list[i].name);
 	free(h->list);
 	if (h->page)

@@ -16,7 +16,8 @@
 #define HELD_FOREVER INT64_MAX
 
 struct held {
-	char *name;
+	char *name;       /* NUL-terminated, of name_len bytes; its memory is kept for the next one in this place */
+	size_t name_len, name_room;
 	int64_t token;    /* -1: not held, only waited for */
 	uint64_t epoch;   /* of the page when it was granted */
 	int64_t depth;    /* how often it was entered */

@@ -145,7 +145,10 @@ void request_options(struct request *r, const struct lb_options *options)
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
 			    const struct lb_options *options)
 {
-	*r = (struct request){ .words = { slice_of(command), slice_of(name) }, .count = 2 };
+	r->words[0] = slice_of(command);
+	r->words[1] = slice_of(name);
+	r->count = 2;
+	r->numbers = 0;
 	request_options(r, options);
 	if (r->words[1].len > NAME_BYTES_MAX)
 		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);

@@ -101,29 +101,29 @@ enum lb_result wire_send(struct lb *lb)
 	return LB_OK;
 }
 
-/* LB_NONE: `deadline` passed. */
+/*
+ * LB_NONE: `deadline` passed. Who sleeps in recv() on a Unix socket is woken when what it has sent is read, because
+ * there is room again, and once more by the answer; who sleeps in poll() only by the answer.
+ */
 static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 {
 	for (;;) {
 		enum lb_result r;
 		ssize_t n;
 
+		r = wait_for(lb, POLLIN, deadline);
+		if (r != LB_OK)
+			return r;
 		bytes_reserve(&lb->in, 4096);
-		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len,
-			 deadline == WIRE_FOREVER ? 0 : MSG_DONTWAIT);
+		n = recv(lb->fd, lb->in.data + lb->in.len, lb->in.cap - lb->in.len, MSG_DONTWAIT);
 		if (n > 0) {
 			lb->in.len += (size_t)n;
 			return LB_OK;
 		}
 		if (n == 0)
 			return wire_hang_up(lb, "the daemon ended it", 0);
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN)
+		if (errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "nothing can be received", errno);
-		r = wait_for(lb, POLLIN, deadline);
-		if (r != LB_OK)
-			return r;
 	}
 }
 
@@ -199,7 +199,7 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 		enum lb_result r;
 		size_t used;
 
-		switch (resp_read_reply(&lb->replies, bytes_view(&lb->in), &used)) {
+		switch (lb->in.len ? resp_read_reply(&lb->replies, bytes_view(&lb->in), &used) : RESP_MORE) {
 		case RESP_DONE:
 			*ret_push = lb->replies.values[0].type == RESP_PUSH;
 			if (*ret_push)

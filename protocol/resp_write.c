@@ -4,9 +4,11 @@
 
 #include "number.h"
 
+enum { LINE_BYTES_MAX = 1 + NUMBER_CHARS_MAX + 2 };
+
 static void line_int(struct bytes *out, char type, int64_t value)
 {
-	char line[1 + NUMBER_CHARS_MAX + 2], *end = line + sizeof(line), *at = number_write(value, end - 2);
+	char line[LINE_BYTES_MAX], *end = line + sizeof(line), *at = number_write(value, end - 2);
 
 	*--at = type;
 	end[-2] = '\r';
@@ -81,10 +83,40 @@ void resp_push(struct bytes *out, size_t items, int version)
 	line_int(out, version >= 3 ? '>' : '*', (int64_t)items);
 }
 
+/* A type, a number and the end of the line, to where there is room for LINE_BYTES_MAX; returns where it ends. */
+static char *put_line(char *at, char type, size_t value)
+{
+	*at++ = type;
+	if (value < 10) {
+		*at++ = (char)('0' + value);
+	} else {
+		char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits), *from = number_write((int64_t)value, end);
+
+		memcpy(at, from, (size_t)(end - from));
+		at += end - from;
+	}
+	*at++ = '\r';
+	*at++ = '\n';
+	return at;
+}
+
 void resp_request(struct bytes *out, size_t argc, const struct slice *argv)
 {
+	size_t room = LINE_BYTES_MAX;
+	char *at;
+
 	assert(argc > 0);
-	resp_array(out, argc);
 	for (size_t i = 0; i < argc; i++)
-		resp_bulk(out, argv[i]);
+		room += LINE_BYTES_MAX + argv[i].len + 2;
+	bytes_reserve(out, room);
+	at = put_line(out->data + out->len, '*', argc);
+	for (size_t i = 0; i < argc; i++) {
+		at = put_line(at, '$', argv[i].len);
+		if (argv[i].len > 0)
+			memcpy(at, argv[i].data, argv[i].len);
+		at += argv[i].len;
+		*at++ = '\r';
+		*at++ = '\n';
+	}
+	out->len = (size_t)(at - out->data);
 }

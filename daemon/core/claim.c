@@ -427,6 +427,11 @@ static void adopt_answered(struct claim *c, const struct event *event)
 	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	c->adopting = false;
+	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: asked for again, slowly */
+		c->lock->relist = true;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		return;
+	}
 	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id) {
 		claim_free(c);
 		return;

@@ -265,6 +265,10 @@ void demand_found(struct query *q)
 		fail(d, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked who holds it");
 		return;
 	}
+	if (q->refused) { /* who cannot be seen may be one that can be told, or asked */
+		fail(d, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who holds it");
+		return;
+	}
 	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
 	for (size_t i = 0; i < entitled; i++)
 		if (elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))

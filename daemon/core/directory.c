@@ -296,7 +296,7 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	case CLAIM_UNSURE:
 		if (!own)
 			claim_free(c);
-		else if (!c->adopting)
+		else if (!c->adopting && !c->lock->relist) /* which comes after the pause */
 			claim_adopt(c, *own);
 		break;
 	case CLAIM_WAITING:

@@ -369,7 +369,7 @@ static void get_answered(struct query *q, const struct event *event)
 	}
 	if (q->command == COMMAND_LEADER && child->gone)
 		list_again(q);
-	else if (q->command == COMMAND_LEADER && code != ZK_OK && code != ZK_UNKNOWN)
+	else if ((q->command == COMMAND_LEADER || is_demand(q)) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN)
 		q->refused = true;
 }
 

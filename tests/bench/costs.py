@@ -56,6 +56,15 @@ def usage(pids):
     return sums
 
 
+def rest(pids):
+    """Once nothing is left for them to do."""
+    def nothing():
+        before = usage(pids)["ran"]
+        time.sleep(0.02)
+        return usage(pids)["ran"] == before
+    harness.wait_until(nothing, "the service to have nothing to do")
+
+
 def idle_seconds(cpus):
     with open("/proc/stat") as f:
         lines = (line.split() for line in f)
@@ -155,6 +164,7 @@ def perf_overhead_s():
 
 
 LIBRARY = re.compile(r"(libc|libevent|libzookeeper)(?![a-z])")
+SYSTEM_CALL = re.compile(r"__(?:x64|arm64|se|do)_sys_(\w+)")
 WAKING = re.compile(r"wake|sock_def_readable|write_space")
 
 
@@ -167,9 +177,9 @@ def kernel_part(frames):
         return "goes to sleep, wakes up"
     if any(map(WAKING.search, names)):
         return "wakes others up"
-    call = next((found.group(1) for found in (re.match(r"__(?:x64|arm64|se|do)_sys_(\w+)", n) for n in names) if found), None)
-    if call:
-        return call
+    calls = [found.group(1) for found in map(SYSTEM_CALL.match, names) if found]
+    if calls:
+        return calls[-1]
     return "interrupts" if any("interrupt" in n or "sysvec" in n for n in names) else "entry and exit"
 
 
@@ -222,13 +232,19 @@ class Samples:
 
     def figures(self, pairs_s):
         """Microseconds by program and part, the same by program and symbol, and turns."""
-        parts, symbols = collections.Counter(), collections.Counter()
+        parts, symbols, total = collections.Counter(), collections.Counter(), 0
         for program, frames in self.each():
-            known = program not in ("idle", "others")
-            parts[f"{program}: {part_of(frames)}" if known else program] += 1
-            if known and frames:
+            total += 1
+            if program in ("idle", "others"):
+                parts[program] += 1
+                continue
+            part = part_of(frames)
+            parts.update([f"{program}: all", f"{program}: {part}"])
+            if part.startswith("kernel"):
+                parts[f"{program}: kernel"] += 1
+            if frames:
                 symbols[f"{program}: {symbol_name(*frames[0])}"] += 1
-        each_us = len(self.cpus) * 1e6 / pairs_s / sum(parts.values())
+        each_us = len(self.cpus) * 1e6 / pairs_s / total
         with open(self.counts) as f:
             turns = sum(map(int, re.findall(rf"^(\d+),[^,]*,{TURNS}", f.read(), re.M)))
         return ({key: n * each_us for key, n in parts.items()}, {key: n * each_us for key, n in symbols.items()},
@@ -254,12 +270,19 @@ def dump(directory, pid):
     return harness.wait_until(lambda: next(iter(set(glob.glob(f"{directory}/callgrind*")) - before), None), "callgrind")
 
 
+def function_name(place):
+    """Of file:function [object]: the function; where it has no name, its address and the object."""
+    place, _, path = place.partition(" [")
+    name = place.rpartition(":")[2]
+    return f"{int(name, 16):#x} ({os.path.basename(path).split('.so')[0]})" if name.startswith("0x") else name
+
+
 def instructions(path, inclusive):
     """All of them, and by function. The same function may stand there more than once: by how its file was named."""
     told = quiet(["callgrind_annotate", "--auto=no", "--threshold=100", f"--inclusive={'yes' if inclusive else 'no'}", path])
     total, found = 0, {}
     for count, place in re.findall(r"^ *([\d,]+) \([ \d.]+%\) +(.*)$", told, re.M):
-        count, name = int(count.replace(",", "")), re.sub(r"^\S*:| \[.*", "", place)
+        count, name = int(count.replace(",", "")), function_name(place)
         if place == "PROGRAM TOTALS":
             total = count
         else:

@@ -1,6 +1,7 @@
 #include "line.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,13 @@ int line_send(struct line *l, const void *data, size_t len)
 	return 0;
 }
 
-/* A request that is put together. */
+/* A request that is put together; `text` is not cleared first. */
 struct request {
 	size_t len;
 	char text[LINE_REQUEST_MAX];
 };
 
-static void put(struct request *r, const char *text, size_t len)
+static inline void put(struct request *r, const char *text, size_t len)
 {
 	if (len > sizeof(r->text) - r->len)
 		abort();
@@ -59,26 +60,29 @@ static void put(struct request *r, const char *text, size_t len)
 }
 
 /* A line of RESP that is a type and a number below 1,000. */
-static void put_number(struct request *r, char type, size_t number)
+static inline void put_number(struct request *r, char type, size_t number)
 {
-	char text[6] = { type };
-	size_t len = 1;
+	char *at = r->text + r->len;
 
+	if (sizeof(r->text) - r->len < 6)
+		abort();
+	*at++ = type;
 	if (number >= 100)
-		text[len++] = (char)('0' + number / 100 % 10);
+		*at++ = (char)('0' + number / 100 % 10);
 	if (number >= 10)
-		text[len++] = (char)('0' + number / 10 % 10);
-	text[len++] = (char)('0' + number % 10);
-	text[len++] = '\r';
-	text[len++] = '\n';
-	put(r, text, len);
+		*at++ = (char)('0' + number / 10 % 10);
+	*at++ = (char)('0' + number % 10);
+	*at++ = '\r';
+	*at++ = '\n';
+	r->len = (size_t)(at - r->text);
 }
 
 int line_texts(struct line *l, const char *text, ...)
 {
-	struct request r = { .len = 0 };
+	struct request r;
 	va_list more;
 
+	r.len = 0;
 	va_start(more, text);
 	for (; text; text = va_arg(more, const char *))
 		put(&r, text, strlen(text));
@@ -88,11 +92,12 @@ int line_texts(struct line *l, const char *text, ...)
 
 int line_words(struct line *l, const char *word, ...)
 {
-	struct request r = { .len = 0 };
 	const char *counted = word;
+	struct request r;
 	size_t count = 0;
 	va_list more;
 
+	r.len = 0;
 	va_start(more, word);
 	for (; counted; counted = va_arg(more, const char *))
 		count++;
@@ -110,8 +115,10 @@ int line_words(struct line *l, const char *word, ...)
 	return line_send(l, r.text, r.len);
 }
 
+/* Waits in poll(): in recv() it would be woken up also when the service reads what was sent. */
 static int fill(struct line *l)
 {
+	struct pollfd p = { .fd = l->fd, .events = POLLIN };
 	ssize_t n;
 
 	if (l->used > 0) {
@@ -120,6 +127,7 @@ static int fill(struct line *l)
 		l->used = 0;
 	}
 	do {
+		poll(&p, 1, -1);
 		n = recv(l->fd, l->in + l->len, sizeof(l->in) - l->len, 0);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)

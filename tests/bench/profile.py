@@ -22,13 +22,14 @@ LOADS = [Load("1 process, pinned", 1, "own", True), Load("8, one lock", 8, "one"
          Load("8, one lock, pinned", 8, "one", True), Load("32, one lock", 32, "one", False),
          Load("32, one lock, pinned", 32, "one", True), Load("32, own locks", 32, "own", False),
          Load("pipelined", 50, "pipelined", False), Load("pipelined, pinned", 50, "pipelined", True)]
+BY_CASE = {load.case: load for load in LOADS}
 QUICK = ("1 process, pinned", "32, one lock", "pipelined")
 COUNTED = ("1 process, pinned", "32, one lock, pinned", "pipelined, pinned")  # instruction by instruction
 
 REDIS = "Redis, SET"
 HEADS = {targets.NULL: "null", targets.SILENT: "null, silent", targets.PLAIN: "standalone", targets.ZOOKEEPER: "ZooKeeper",
          targets.LIBRARY: "library", REDIS: "Redis"}
-PROGRAMS = {"service": "service", "load": "load", "server": "ZooKeeper server"}
+PROGRAMS = ["service", "load", "server"]
 WARM_S = 0.15
 
 
@@ -147,6 +148,7 @@ def calls_of(profile, load, row):
         strace = costs.Strace(row.pids, profile.directory)
         try:
             pairs += sign * profile.put(load, row, seconds)["pairs_s"] * seconds
+            costs.rest(row.pids)
         finally:
             found = strace.finish()
         for name, count in found.items():
@@ -162,14 +164,6 @@ def pipelined_row(label, kind):
     return lambda service: Pipelined(label, kind, service)
 
 
-COUNTED_SERVICES = [
-    (services.Null, [lock_row(targets.NULL, "null")]),
-    (lambda under: services.Null(True, under), [lock_row(targets.SILENT, "null-silent")]),
-    (lambda under: services.Lockbroker(None, under), [
-        lock_row(targets.PLAIN, "lockbroker"), lock_row(targets.LIBRARY, "library"), pipelined_row(targets.PLAIN, "lock")]),
-    (services.Redis, [pipelined_row(REDIS, "set")])]
-
-
 def instructions(profile):
     """Of the service, counted one by one."""
     try:
@@ -177,13 +171,20 @@ def instructions(profile):
     except services.Missing as e:
         profile.leave_out("Instructions", e)
         return
-    for make, rows in COUNTED_SERVICES:
-        scenarios.attempt(profile, "callgrind", lambda: count_of(profile, make, rows))
+    for make, options, rows in (
+            (services.Null, {}, [lock_row(targets.NULL, "null")]),
+            (services.Null, {"silent": True}, [lock_row(targets.SILENT, "null-silent")]),
+            (services.Lockbroker, {}, [lock_row(targets.PLAIN, "lockbroker"), lock_row(targets.LIBRARY, "library"),
+                                       pipelined_row(targets.PLAIN, "lock")]),
+            (services.Lockbroker, {"zookeeper": profile.zookeeper, "root": "/bench-counted"},
+             [lock_row(targets.ZOOKEEPER, "lockbroker"), pipelined_row(targets.ZOOKEEPER, "lock")]),
+            (services.Redis, {}, [pipelined_row(REDIS, "set")])):
+        scenarios.attempt(profile, "callgrind", lambda: count_all(profile, make, options, rows))
 
 
-def count_of(profile, make, rows):
+def count_all(profile, make, options, rows):
     directory = harness.tempfile.mkdtemp(prefix="callgrind.", dir=profile.directory)
-    service = make(under=costs.callgrind(directory))
+    service = make(under=costs.callgrind(directory), **options)
     try:
         for row in (of(service) for of in rows):
             for load in profile.loads:
@@ -222,7 +223,7 @@ Profile.name, Profile.parts = "profile", PARTS
 def lines_of(profile, section):
     """(case, row) of what was measured, in the order of the loads."""
     found = dict.fromkeys((case, row) for s, case, row, _ in profile.results.figures if s == section)
-    return sorted(found, key=lambda f: [load.case for load in LOADS].index(f[0]))
+    return sorted(found, key=lambda found: list(BY_CASE).index(found[0]))
 
 
 def listing(profile, section, columns, wanted=lambda case: True):
@@ -256,14 +257,13 @@ def account_tables(profile):
     def to_base(case, row):
         return report.ratio(profile.results, "account", case, row, base_of(case, row))
 
-    def turn_us(case, row):
-        processes = next(load.processes for load in LOADS if load.case == case)
+    def mean_us(case, row):
         pairs_s = profile.results.get("account", case, row, "pairs_s")
-        return processes * 1e6 / pairs_s if pairs_s else None
+        return pairs_s and BY_CASE[case].processes * 1e6 / pairs_s
 
     def tail(case, row):
         p99 = profile.results.get("account", case, row, "p99_us")
-        return p99 and p99 / turn_us(case, row)
+        return p99 and p99 / mean_us(case, row)
 
     def server(case, row):
         found = [of(f"server_{word}_us")(case, row) for word in ("user", "system")]
@@ -272,38 +272,34 @@ def account_tables(profile):
     def tail_to_base(case, row):
         return report.ratio(profile.results, "account", case, row, base_of(case, row), "p99_us")
 
-    time = {"pairs/s": (0, of("pairs_s")), "± %": (0, spread), "of base": (2, to_base), "us a pair": (2, of("elapsed_us")),
+    times = {"pairs/s": (0, of("pairs_s")), "± %": (0, spread), "of base": (2, to_base), "us a pair": (2, of("elapsed_us")),
             "service: user": (2, of("service_user_us")), "system": (2, of("service_system_us")),
             "load: user": (2, of("load_user_us")), "system ": (2, of("load_system_us")), "server": (2, server),
             "others": (2, of("others_us")), "idle": (2, of("idle_us"))}
-    wait = {"runs %": (0, of("runs")), "queued %": (0, of("queued")), "sleeps %": (0, of("sleeps")),
+    waits = {"runs %": (0, of("runs")), "queued %": (0, of("queued")), "sleeps %": (0, of("sleeps")),
             "waits": (2, of("service_waits")), "preempted": (2, of("service_preempted")), "turns": (2, of("turns", "turns")),
             "load: waits": (2, of("load_waits")), "preempted ": (2, of("load_preempted")),
             "queued us": (1, of("load_queued_us"))}
-    tails = {"mean us": (0, turn_us), "median": (0, of("p50_us")), "99 %": (0, of("p99_us")), "99 % / mean": (2, tail),
+    tails = {"mean us": (0, mean_us), "median": (0, of("p50_us")), "99 %": (0, of("p99_us")), "99 % / mean": (2, tail),
              "99 % of base's": (2, tail_to_base)}
-    return [listing(profile, "account", columns) for columns in (time, wait)] + [
-        listing(profile, "account", tails, lambda case: turn_us(case, targets.NULL))]
+    return [listing(profile, "account", columns) for columns in (times, waits)] + [
+        listing(profile, "account", tails, lambda case: BY_CASE[case].names != "pipelined")]
 
 
 def parts_table(profile, case):
     """Each program's code by what it is, in the order of what it takes."""
-    keys = collections.Counter()
-    for (section, c, row, key), values in profile.results.figures.items():
-        if section == "parts" and c == case:
-            keys[key] = max(keys[key], values[0])
     order = [*PROGRAMS, "others", "idle"]
-    shown = sorted((k for k in keys if keys[k] >= 0.005), key=lambda k: (order.index(k.split(":")[0]), "kernel" in k, -keys[k]))
+    shown = sorted(most(profile, "parts", case, least=0.005), key=lambda k: (order.index(k.split(":")[0]), "kernel" in k))
     return matrix(profile, "parts", case, {k: k for k in shown}, 2, "core us a pair")
 
 
-def most(profile, section, case, number_of, prefix="", rows=None):
-    """The names with the largest figures, of any row."""
+def most(profile, section, case, count=None, prefix="", rows=None, least=0):
+    """The names with the largest figures, of any row, or of those."""
     found = collections.Counter()
     for (s, c, row, key), values in profile.results.figures.items():
-        if (s, c) == (section, case) and key.startswith(prefix) and (not rows or row in rows):
+        if (s, c) == (section, case) and key.startswith(prefix) and (not rows or row in rows) and values[0] >= least:
             found[key] = max(found[key], values[0])
-    return [key for key, _ in found.most_common(number_of)]
+    return [key for key, _ in found.most_common(count)]
 
 
 def symbol_tables(profile, case):
@@ -314,17 +310,14 @@ def symbol_tables(profile, case):
 
 
 def calls_table(profile, case):
-    names = [n for n in most(profile, "calls", case, 20) if any(
-        (profile.results.get("calls", case, row, n) or 0) >= 0.02 for row in HEADS)]
+    names = most(profile, "calls", case, least=0.03)
     return matrix(profile, "calls", case, {n: n for n in names}, 2, "system calls a pair")
 
 
 def functions_table(profile, case, row):
     """The functions that take most themselves, and those that do with what they call, side by side."""
-    columns = []
-    for section in ("self", "inclusive"):
-        columns.append([[n, number(profile.results.get(section, case, row, n))]
-                        for n in most(profile, section, case, 15, rows=[row])])
+    columns = [[(n, number(profile.results.get(section, case, row, n)))
+                for n in most(profile, section, case, 15, rows=[row])] for section in ("self", "inclusive")]
     return "\n".join(f"{a:<34}{n:>7}   {b:<34}{m:>9}" for (a, n), (b, m) in [
         ((HEADS[row], "itself"), ("", "and below")), *zip(*columns)])
 
@@ -332,18 +325,15 @@ def functions_table(profile, case, row):
 def split(profile, case, row):
     """Core microseconds of a pair: the service's own code with its libraries, its kernel, the load, the server, the
     rest. All are the kernel's accounts, but for how the service's divide, which samples tell better than ticks."""
-    def account(*metrics):
+    def us(*metrics):
         return sum(profile.results.get("account", case, row, m) or 0 for m in metrics)
 
-    user, system = (sum(profile.results.get(*key) for key in profile.results.figures if key[:3] == ("parts", case, row)
-                        and key[3].startswith("service: ") and key[3].startswith("service: kernel") == kernel)
-                    for kernel in (False, True))
-    if not user + system:
-        user, system = account("service_user_us"), account("service_system_us")
-    service = account("service_user_us", "service_system_us")
-    return {"own": service * user / (user + system), "kernel": service * system / (user + system),
-            "load": account("load_user_us", "load_system_us"), "server": account("server_user_us", "server_system_us"),
-            "rest": account("others_us", "idle_us")}
+    whole, kernel = (profile.results.get("parts", case, row, f"service: {part}") for part in ("all", "kernel"))
+    service = us("service_user_us", "service_system_us")
+    in_kernel = service * (kernel or 0) / whole if whole else us("service_system_us")
+    return {"own": service - in_kernel, "kernel": in_kernel, "load": us("load_user_us", "load_system_us"),
+            "server": 0 if BY_CASE[case].pinned else us("server_user_us", "server_system_us"),
+            "rest": us("others_us", "idle_us")}
 
 
 AIMS = {("1 process, pinned", targets.PLAIN): 0.9, ("1 process, pinned", targets.ZOOKEEPER): 0.9,
@@ -367,9 +357,9 @@ def limits_table(profile):
         ours, theirs = split(profile, case, row), split(profile, case, base)
         elapsed = profile.results.get("account", case, row, "elapsed_us")
         same, none = (now * elapsed / (elapsed - saved) for saved in (ours["own"] - theirs["own"], ours["own"]))
-        lines.append([case if case != last else "", HEADS[row], number(now, 2), *[
-            f"{ours[part] - theirs[part]:+.2f}" for part in ours], number(ours["own"], 2),
-            number(same, 2), number(none, 2), number(aim, 1), verdict(now, same, none, aim)])
+        more = [f"{ours[part] - theirs[part]:+.2f}" for part in ours]
+        lines.append([case if case != last else "", HEADS[row], number(now, 2), *more, number(ours["own"], 2),
+                      number(same, 2), number(none, 2), number(aim, 1), verdict(now, same, none, aim)])
         last = case
     return report.table(["", "", "of base", "more: own code", "kernel", "load", "server", "others, idle", "own code",
                          "with base's", "with none", "aim", "what keeps it"], lines, left=2)
@@ -392,8 +382,8 @@ def text(profile):
     for load in profile.loads:
         rows = [row for case, row in lines_of(profile, "self") if case == load.case]
         if rows:
-            tell(f"{load.case}: {TOLD['instructions']}", matrix(profile, "instructions", load.case, {"all": "all"}, 0, ""),
-                 *[functions_table(profile, load.case, row) for row in rows])
+            whole = matrix(profile, "instructions", load.case, {"all": "all"}, 0, "")
+            tell(f"{load.case}: {TOLD['instructions']}", whole, *[functions_table(profile, load.case, row) for row in rows])
     if "account" in sections:
         tell(TOLD["limits"], limits_table(profile))
     return "\n".join(parts + [f"Note: {n}" for n in r.notes] + [f"FAILED: {f}" for f in profile.failures])
@@ -402,15 +392,15 @@ def text(profile):
 TOLD = {
     "time": "Where the time of a pair goes, us of all cores together (/proc, medians); a pinned load has one core. Base: the\n"
             "null broker; of the library the silent one; pipelined, where a pair is two requests, Redis's SETs.",
-    "wait": "Who waits for whom: the service's time; its and the load's switches a pair, waiting (for nothing, too) and preempted;\n"
-            "turns of its loop a pair (epoll_wait, by perf); how long the load's processes wait for a core (/proc).",
-    "tails": "How long a process is at a pair, and waits in it: the mean is processes / rate (Little), whoever is slow, so that the\n"
-             "99th percentile is to the base's as the rates are, but for its shape.",
+    "wait": "Who waits for whom: the service's time; its and the load's switches a pair, waiting (for nothing, too) and\n"
+            "preempted; turns of its loop a pair (epoll_wait, by perf); how long the load waits for a core (/proc).",
+    "tails": "How long a process is at a pair, and waits in it: the mean is processes / rate (Little), whoever is slow, so\n"
+             "that the 99th percentile is to the base's as the rates are, but for its shape.",
     "parts": "what the cores do (perf, cpu-clock, 4,000 samples a second; the load is slower meanwhile)",
     "calls": "system calls of the service (strace, which slows it)",
     "instructions": "instructions of the service (callgrind)",
-    "limits": "What keeps a row from its aim: how many core us a pair takes more than base's, and how fast it would be with as\n"
-              "little own code (libraries included) as base has, and with none, if nothing else took longer then.",
+    "limits": "What keeps a row from its aim: how many core us a pair takes more than base's, and how fast it would be with\n"
+              "as little own code (libraries included) as base has, and with none, if nothing else took longer then.",
 }
 
 

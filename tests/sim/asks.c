@@ -617,7 +617,8 @@ static void audit_answered(struct caller *c, const struct ask *a, struct slice r
 		return;
 	if (!memmem(reply.data, reply.len, "\r\nexamples\r\n", 12))
 		ask_bad_reply(c, a, reply, "unexpected");
-	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17))
+	if (!memmem(reply.data, reply.len, "\r\nundeleted\r\n:0\r\n", 17) ||
+	    !memmem(reply.data, reply.len, "\r\nrefused\r\n:0\r\n", 15))
 		return;
 	check_audited(c, a);
 	/* Late enough to have seen the last orphan. */

@@ -309,7 +309,7 @@ void fakezk_heal(struct fakezk *z)
 	struct zconn *c;
 	int i;
 
-	z->refuses_until = 0;
+	z->refuses_until = z->refuses_reads_until = 0;
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
 		struct zserver *s = &z->server[i];
 

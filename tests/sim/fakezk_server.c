@@ -76,7 +76,9 @@ static void read_answer(struct zconn *c, struct message *m)
 
 	m->kind = PACKET_ANSWER;
 	m->code = n ? ZK_OK : ZK_NONODE;
-	if (n) {
+	if (n && z->refuses_reads_until > z->sched->now && rng_percent(&z->rng, 50))
+		m->code = ZK_REFUSED;
+	if (m->code == ZK_OK) {
 		m->stat = fakezk_stat(n, view);
 		if (m->watch)
 			watch_add(c, m->request == EFFECT_ZK_LIST ? WATCH_CHILDREN : WATCH_DATA, message_path(m));

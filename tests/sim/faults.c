@@ -288,7 +288,11 @@ static void fault(struct world *w, enum fault kind)
 		handshake_slow(w, any_handle(w), until);
 		break;
 	case FAULT_REFUSE:
-		w->zk.refuses_until = until;
+		/* Writes, reads or both: without a random number more, so that all else is what it was. */
+		if (until % 3 != 1)
+			w->zk.refuses_until = until;
+		if (until % 3 != 0)
+			w->zk.refuses_reads_until = until;
 		break;
 	case FAULT_EVICT:
 		evict(w, any_handle(w)->session);

@@ -133,6 +133,15 @@ static void foreign_listed(struct foreign *f, const struct event *e)
 	}
 }
 
+/* What was refused is asked for again, as long as it takes. */
+static void foreign_look(void *foreign, uint64_t life)
+{
+	struct foreign *f = foreign;
+
+	if (life == f->life && f->connected && (f->state == FOREIGN_LISTING || f->state == FOREIGN_WAITING))
+		foreign_list(f);
+}
+
 static void foreign_answered(struct foreign *f, const struct event *e)
 {
 	struct slice path = e->zk_answered.path;
@@ -140,6 +149,10 @@ static void foreign_answered(struct foreign *f, const struct event *e)
 
 	if (e->zk_answered.op != f->op || code == ZK_UNKNOWN)
 		return;
+	if (code == ZK_REFUSED && (f->state == FOREIGN_LISTING || f->state == FOREIGN_WAITING)) {
+		sched_at(&f->w->sched, f->w->sched.now + 200 * MS, foreign_look, f, ++f->life);
+		return;
+	}
 	switch ((enum foreign_state)f->state) {
 	case FOREIGN_MAKING:
 		foreign_join(f);

@@ -105,6 +105,29 @@ def test_signals_do_not_make_an_open_wait_for_ever(programs, tmp_path):
             s.close()
 
 
+def test_who_waits_sleeps_once(standalone, programs, clients):
+    """A request that is read does not wake its sender: only the answer does."""
+    def slept():
+        with open(f"/proc/{p.process.pid}/status") as f:
+            return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M).group(1))
+
+    c = clients(standalone)
+    p = programs(standalone.socket)
+    p.do("open 0")
+    counts = []
+    for _ in range(15):
+        c.call("LOCK", "a")
+        before = slept()
+        p.tell("lock 0 a")
+        harness.wait_queued(standalone, "a", 1)
+        time.sleep(0.01)
+        counts.append(slept() - before)
+        c.call("UNLOCK", "a")
+        token_of(p.hear())
+        assert p.do("unlock 0 a") == "OK 0"
+    assert sorted(counts)[len(counts) // 2] == 1, counts
+
+
 def test_a_hung_daemon_does_not_hang_a_timed_call(standalone, programs):
     p = programs(standalone.socket)
     p.do("open 0")

@@ -4,28 +4,11 @@
 
 #include "core_fixture.h"
 
-#define SESSION INT64_C(0x1000abcdef012345)
-
 static int setup(void **state)
 {
-	struct fixture *f = fixture_new(false);
-
-	fixture_start(f);
-	fixture_zk_connected(f, SESSION);
-	fixture_answer_session(f);
-	for (uint32_t conn = 0; conn < 2; conn++)
-		fixture_connect(f, conn);
-	*state = f;
-	return 0;
+	return fixture_setup(fixture_new(false), 2, state);
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
-static const char fits[] = "1\nkind=lock\nflavour=rw\n";
 static const char refused[] = "-UNAVAILABLE ZooKeeper refuses to list the lock's directory";
 
 /* Held, and near the end of its tokens; the next one is made, and the list that came with it refused. */
@@ -75,7 +58,7 @@ static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **
 	char name[128];
 
 	fixture_ask(f, 0, "LOCK a");
-	fixture_answer_get(f, 1, 0, fits);
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1, 5u);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_zk_connected(f, SESSION);
@@ -93,13 +76,64 @@ static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **
 	fixture_no_op(f);
 }
 
+/* It may be ours: who owns it is not known yet. */
+static void whose_a_found_znode_is_is_asked_until_it_is_told(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1, 5u);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_zk_connected(f, SESSION);
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer(f, ZK_REFUSED);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+	fixture_pass(f, 1000);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_no_op(f);
+}
+
+static const char elsewhere[] = "_c_00000000-0000-8000-8091-00000000b0b0-__WRIT__0000000003";
+
+/* Nobody's znode is deleted, and nobody is said to hold nothing, because nobody may look. */
+static void who_cannot_be_seen_is_not_taken_from(void **state)
+{
+	static const char *const commands[] = { "REVOKE a", "FORCEUNLOCK a" };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < 2; i++) {
+		fixture_ask(f, 0, commands[i]);
+		fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+		fixture_answer(f, ZK_REFUSED);
+		fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to show who holds it");
+		fixture_ask(f, 0, commands[i]);
+		fixture_answer_list(f, 1, 1, (const char *[]){ elsewhere });
+		fixture_op(f, EFFECT_ZK_GET, elsewhere);
+		fixture_answer(f, ZK_REFUSED);
+		fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to show who holds it");
+		fixture_no_op(f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(next_whose_list_was_refused_is_listed_again),
 		TEST(what_an_unknown_create_left_is_looked_for_until_a_list_tells),
-#undef TEST
+		TEST(whose_a_found_znode_is_is_asked_until_it_is_told),
+		TEST(who_cannot_be_seen_is_not_taken_from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
