@@ -181,6 +181,30 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
     harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "the session")
 
 
+def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
+    """All of a great many locks is more than an answer may be: that is known long before all are in order."""
+    d = daemons(limits={"locks": 60000, "grants_per_client": 60000, "grants_per_uid": 60000})
+    c = clients(d, 2)
+    for i in range(60000):
+        c.send_raw(harness.encode("LOCK", f"one/of/many/locks/{i * 7919 % 60000:05}"))
+        if i % 500 == 499:
+            for _ in range(500):
+                assert isinstance(c.reply(), int)
+
+    def least(*words):
+        times = []
+        for _ in range(5):
+            began = time.monotonic()
+            answer = c.call(*words)
+            times.append(time.monotonic() - began)
+        return answer, min(times)
+
+    nothing, looked = least("LOCKS", "nothing*")
+    refused, made = least("LOCKS")
+    assert nothing == [] and refused.code == "LIMIT"
+    assert made < 4 * looked
+
+
 def test_a_half_closed_client_in_a_queue_gets_all_it_asked_for(daemons, clients):
     d = daemons(limits={"output_bytes": 1 << 20})
     c, some = clients(d), [clients(d, 2) for _ in range(8)]
