@@ -37,8 +37,8 @@ CORE = effect.c broker.c user.c owner.c client.c command.c options.c redis.c inf
 	claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c query_permits.c person.c crowd.c knot.c announce.c leftover.c \
 	session.c trouble.c status.c quota.c audit.c letter.c mail.c revoke.c demand.c deadlock.c multi.c \
 	election.c observe.c semaphore.c spent.c permits.c
-IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_handshake.c zk_ops.c \
-	zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
+IO = watch.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
+	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
 	secret.c tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
@@ -58,8 +58,9 @@ UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c saved.c caller.c asks.c told.c checks.c entitled.c elections.c readers.c deadlocks.c several.c \
-	permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+SIM = sim.c world.c host.c saved.c caller.c asks.c answers.c told.c checks.c entitled.c elections.c readers.c deadlocks.c \
+	several.c permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.

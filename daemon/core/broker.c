@@ -48,15 +48,9 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 static void free_locks(struct broker *b)
 {
 	struct lock *lock;
-	struct claim *c;
 
 	while ((lock = TAILQ_FIRST(&b->locks_used))) {
-		while ((c = TAILQ_FIRST(&lock->leaving)))
-			claim_free(c);
-		while ((c = TAILQ_FIRST(&lock->permits)))
-			claim_free(c);
-		while (lock->claim)
-			claim_free(lock->claim);
+		claim_free_all(lock);
 		lock->operations = 0;
 		if (lock->semaphore)
 			semaphore_detach(lock);

@@ -165,6 +165,18 @@ void claim_free(struct claim *c)
 	lock_touch(lock);
 }
 
+void claim_free_all(struct lock *lock)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&lock->leaving)) || (c = TAILQ_FIRST(&lock->permits)))
+		claim_free(c);
+	if (lock->next)
+		claim_free(lock->next);
+	if (lock->claim)
+		claim_free(lock->claim);
+}
+
 void claim_send_delete(struct claim *c)
 {
 	assert(c->state == CLAIM_LEAVING);

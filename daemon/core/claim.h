@@ -83,6 +83,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode); /* its create sent;
 void claim_leave(struct claim *c);
 const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
 void claim_free(struct claim *c);                        /* its znode is gone, or goes with its session */
+void claim_free_all(struct lock *lock);                  /* the same, of all that the lock has */
 bool claim_stray(struct lock *lock, struct slice name);  /* nobody knew it: to be deleted. False: no name of ours */
 void claim_send_delete(struct claim *c);                 /* of a LEAVING one, if it can be sent and is not under way */
 void claim_suspended(struct claim *c);                   /* the connection is gone: what was under way is unknown */

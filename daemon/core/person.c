@@ -68,11 +68,9 @@ struct person person_elsewhere(const struct query *q, const struct query_child *
 	return p;
 }
 
-void person_write_holder(const struct person *p, struct client *to)
+/* What is told of whoever it is. */
+static void write_who(const struct person *p, struct bytes *out)
 {
-	struct bytes *out = client_out(to);
-
-	resp_map(out, 14, to->version);
 	info_text(out, SLICE("host"), p->host);
 	info_int(out, SLICE("client"), p->client);
 	info_text(out, SLICE("name"), p->name);
@@ -80,6 +78,14 @@ void person_write_holder(const struct person *p, struct client *to)
 	info_int(out, SLICE("uid"), p->uid);
 	info_text(out, SLICE("command"), p->command);
 	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
+}
+
+void person_write_holder(const struct person *p, struct client *to)
+{
+	struct bytes *out = client_out(to);
+
+	resp_map(out, 14, to->version);
+	write_who(p, out);
 	info_int(out, SLICE("depth"), p->depth);
 	info_int(out, SLICE("token"), p->token);
 	info_int(out, SLICE("held_ms"), p->for_ms);
@@ -98,13 +104,7 @@ void person_write_waiter(const struct person *p, size_t position, struct client 
 	struct bytes *out = client_out(to);
 
 	resp_map(out, p->count ? 11 : 10, to->version);
-	info_text(out, SLICE("host"), p->host);
-	info_int(out, SLICE("client"), p->client);
-	info_text(out, SLICE("name"), p->name);
-	info_int(out, SLICE("pid"), p->pid);
-	info_int(out, SLICE("uid"), p->uid);
-	info_text(out, SLICE("command"), p->command);
-	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
+	write_who(p, out);
 	info_int(out, SLICE("waited_ms"), p->for_ms);
 	info_int(out, SLICE("position"), (int64_t)position);
 	info_text(out, SLICE("znode"), p->znode);

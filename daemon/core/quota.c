@@ -112,17 +112,10 @@ void quota_recount(struct lock *lock)
 /* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
 static void give_up(struct lock *lock)
 {
-	struct claim *c;
-
 	request_fail_all(lock, ERROR_LIMIT, too_long);
 	observe_fail_all(lock, ERROR_LIMIT, too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
-	while ((c = TAILQ_FIRST(&lock->leaving)))
-		claim_free(c);
-	while ((c = TAILQ_FIRST(&lock->permits)))
-		claim_free(c);
-	while (lock->claim)
-		claim_free(lock->claim);
+	claim_free_all(lock);
 }
 
 static void put(struct bytes *out, const char *text, size_t number)

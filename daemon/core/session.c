@@ -263,17 +263,9 @@ static void disconnect(struct broker *b)
 static void forget_claims(struct broker *b)
 {
 	struct lock *lock;
-	struct claim *c;
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
-		while ((c = TAILQ_FIRST(&lock->leaving)))
-			claim_free(c);
-		while ((c = TAILQ_FIRST(&lock->permits)))
-			claim_free(c);
-		if (lock->next)
-			claim_free(lock->next);
-		if (lock->claim)
-			claim_free(lock->claim);
+		claim_free_all(lock);
 		lock_touch(lock);
 	}
 }

@@ -2,20 +2,18 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/watch.h"
+#include "io/zk_attempts.h"
+#include "io/zk_farewell.h"
 #include "io/zk_handshake.h"
 #include "io/zk_ops.h"
 #include "io/zk_paths.h"
@@ -24,30 +22,20 @@ enum {
 	PACKETS_PER_TURN = 64,
 	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
 	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
-	FAREWELL_MS = 1500,
-	BACKOFF_PART = 24, /* of T, while there is a session to lose */
 };
-
-#define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S) /* while there is none */
 
 struct zk_handle {
 	struct zk_handle_conf conf;
 	struct zk_handle_owner owner;
 	struct watch *watch;
 	zhandle_t *zh; /* NULL: idle */
-	char *servers;
-	size_t server_count;
-	char last_server[ZK_SERVER_NAME_MAX]; /* tried last; survives the library's handle */
+	struct zk_attempts attempts;
 	int fd;                            /* the library's socket; -1: it has none */
 	int64_t attempt_ns;                /* when it began to connect to that server */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
 	bool failed;             /* this attempt has; told */
 	bool answered, served;   /* on this connection: anything at all; what was not refused */
-	bool proven;             /* this session served at some time */
-	size_t failures;         /* attempts in a row that failed */
-	struct backoff backoff;
-	int64_t retry_ns;        /* no attempt before */
 	bool waited; /* for the rest of a reply to the handshake */
 	char refused[320]; /* a sentence: to be forgotten when the turn settles */
 	struct zk_ops ops;
@@ -95,15 +83,6 @@ static void handle_unwatch(void *arg, const char *path)
 	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
 }
 
-/* A pause after each round of all servers. */
-static void handle_back_off(struct zk_handle *h)
-{
-	int64_t max_ns = h->proven ? h->timeout_ms * CLOCK_NS_PER_MS / BACKOFF_PART : BACKOFF_MAX_NS;
-
-	if (++h->failures % h->server_count == 0)
-		h->retry_ns = clock_now_ns() + backoff_next_ns(&h->backoff, max_ns);
-}
-
 /* The present attempt leads nowhere. */
 static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
 {
@@ -112,8 +91,8 @@ static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const 
 	if (h->failed)
 		return;
 	h->failed = true;
-	handle_back_off(h);
-	snprintf(sentence, sizeof(sentence), "%s %s", h->last_server, text);
+	zk_attempts_failed(&h->attempts, h->timeout_ms);
+	snprintf(sentence, sizeof(sentence), "%s %s", h->attempts.server, text);
 	h->owner.trouble(h->owner.arg, kind, sentence);
 }
 
@@ -127,7 +106,7 @@ static void handle_judge(struct zk_handle *h)
 		return;
 	}
 	h->failed = true;
-	handle_back_off(h);
+	zk_attempts_failed(&h->attempts, h->timeout_ms);
 }
 
 static void handle_suspended(struct zk_handle *h)
@@ -150,12 +129,12 @@ static bool handle_believes(struct zk_handle *h, int state)
 		snprintf(h->refused, sizeof(h->refused),
 			 "%s gave a session timeout of %d ms (asked for %d, usable are %d to %d): its tickTime, "
 			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
-			 h->last_server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
+			 h->attempts.server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
 			 h->conf.timeout_max_ms);
 	else if (zoo_client_id(h->zh)->client_id == 0)
-		snprintf(h->refused, sizeof(h->refused), "%s gave no session", h->last_server);
+		snprintf(h->refused, sizeof(h->refused), "%s gave no session", h->attempts.server);
 	else if (state != ZOO_CONNECTED_STATE)
-		snprintf(h->refused, sizeof(h->refused), "%s is read-only", h->last_server);
+		snprintf(h->refused, sizeof(h->refused), "%s is read-only", h->attempts.server);
 	return h->refused[0] == '\0';
 }
 
@@ -174,7 +153,7 @@ static void handle_session(struct zk_handle *h, int state)
 		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
 		event.zk_connected.timeout_ns = h->timeout_ms * CLOCK_NS_PER_MS;
 		event.zk_connected.asked_ns = h->attempt_ns;
-		event.zk_connected.server = slice_of(h->last_server);
+		event.zk_connected.server = slice_of(h->attempts.server);
 		handle_tell(h, &event);
 	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
 		h->fd = -1;
@@ -238,7 +217,7 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 {
 	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_WARN);
 	errno = 0;
-	h->zh = zookeeper_init2(h->servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
+	h->zh = zookeeper_init2(h->attempts.servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
 				handle_log);
 	if (!h->zh)
 		return errno ? -errno : -EINVAL;
@@ -303,18 +282,6 @@ static void handle_reattach(struct zk_handle *h)
 	handle_tell(h, &event);
 }
 
-/* What the library does at the next interest() is to take the server after the current one. */
-static void handle_turn_back(struct zk_handle *h)
-{
-	size_t i;
-
-	for (i = 0; h->last_server[0] && i < h->server_count; i++) {
-		if (strcmp(zoo_get_current_server(h->zh), h->last_server) == 0)
-			return;
-		zoo_cycle_next_server(h->zh);
-	}
-}
-
 /* How long the present handshake may still take. */
 static int64_t handle_patience_ns(const struct zk_handle *h)
 {
@@ -339,8 +306,8 @@ static void handle_arm(struct zk_handle *h)
 
 	watch_clear(h->watch);
 	if (h->fd < 0)
-		handle_turn_back(h);
-	if (h->fd < 0 && !h->connected && (timeout_ns = h->retry_ns - clock_now_ns()) > 0) {
+		zk_attempts_turn(&h->attempts, h->zh);
+	if (h->fd < 0 && !h->connected && (timeout_ns = zk_attempts_pause_ns(&h->attempts)) > 0) {
 		watch_set(h->watch, -1, 0, timeout_ns);
 		return;
 	}
@@ -354,7 +321,7 @@ static void handle_arm(struct zk_handle *h)
 	/* The descriptor of a failed call is closed already. */
 	if (rc != ZOK) {
 		if (h->fd < 0)
-			snprintf(h->last_server, sizeof(h->last_server), "%s", zoo_get_current_server(h->zh));
+			zk_attempts_begin(&h->attempts, h->zh);
 		handle_missed(h);
 		h->fd = -1;
 		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
@@ -363,7 +330,7 @@ static void handle_arm(struct zk_handle *h)
 	if (h->fd < 0 && fd >= 0) {
 		h->attempt_ns = began_ns;
 		h->waited = false;
-		snprintf(h->last_server, sizeof(h->last_server), "%s", zoo_get_current_server(h->zh));
+		zk_attempts_begin(&h->attempts, h->zh);
 	}
 	h->fd = fd;
 	timeout_ns = tv.tv_sec * CLOCK_NS_PER_S + tv.tv_usec * INT64_C(1000);
@@ -442,9 +409,8 @@ static void handle_answered(void *arg, struct event *event)
 		zk_handle_drop(h);
 	h->answered = h->answered || event->zk_answered.code != ZK_UNKNOWN;
 	if (event->zk_answered.code < ZK_REFUSED) {
-		h->served = h->proven = true;
-		h->failures = 0;
-		backoff_reset(&h->backoff);
+		h->served = true;
+		zk_attempts_served(&h->attempts);
 	}
 	handle_tell(h, event);
 }
@@ -471,21 +437,8 @@ void zk_handle_free(struct zk_handle *h)
 	watch_free(h->watch);
 	zk_paths_deinit(&h->paths);
 	zk_ops_deinit(&h->ops);
-	free(h->servers);
+	zk_attempts_deinit(&h->attempts);
 	mem_free(h);
-}
-
-static void handle_note_servers(struct zk_handle *h, const char *servers)
-{
-	const char *p;
-
-	free(h->servers);
-	h->servers = strdup(servers);
-	if (!h->servers)
-		abort();
-	h->server_count = 1;
-	for (p = servers; *p; p++)
-		h->server_count += *p == ',';
 }
 
 int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_identity *identity)
@@ -494,8 +447,8 @@ int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_
 
 	static_assert(sizeof(id.passwd) == ZK_PASSWORD_BYTES, "an identity is the library's");
 	assert(!h->zh);
-	handle_note_servers(h, servers);
-	h->proven = false;
+	zk_attempts_servers(&h->attempts, servers);
+	h->attempts.proven = false;
 	if (!identity)
 		return handle_init(h, NULL);
 	id.client_id = identity->session;
@@ -557,7 +510,7 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 	if (!h->zh || h->dead || h->connected)
 		return;
 	handle_off_loop(h);
-	handle_note_servers(h, servers);
+	zk_attempts_servers(&h->attempts, servers);
 	rc = zoo_set_servers(h->zh, servers);
 	if (rc != ZOK)
 		log_warning("ZooKeeper client: the new addresses were not taken: %s", zerror(rc));
@@ -596,34 +549,12 @@ void zk_handle_detach(struct zk_handle *h)
 		;
 }
 
-/* Until the server has closed its side, or for as long as a farewell may take. */
-static bool await_end(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char rest[512];
-	ssize_t got = -1;
-
-	while (poll(&p, 1, FAREWELL_MS) == 1 && (got = read(fd, rest, sizeof(rest))) > 0)
-		;
-	return got == 0;
-}
-
-/*
- * The library closes the socket as soon as it has read anything. What it left unread would make the kernel reset the
- * connection, and the server forget the farewell: so the socket stays open until the server is done with it.
- */
 bool zk_handle_end(struct zk_handle *h)
 {
-	bool heard = false;
-	int fd = h->fd >= 0 ? fcntl(h->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	bool heard;
 
 	assert(h->detached);
-	if (h->zh)
-		zookeeper_close(h->zh);
-	if (fd >= 0) {
-		heard = await_end(fd);
-		close(fd);
-	}
+	heard = zk_farewell(h->zh, h->fd);
 	h->zh = NULL;
 	h->fd = -1;
 	return heard;

@@ -1,17 +1,15 @@
 /*
  * One handle of the ZooKeeper C client (single-threaded flavour) in the loop: what must be known about the library
- * to use it safely is known here and nowhere else.
+ * to use it safely is known here, and in the zk_*.h that this is made of, and nowhere else.
  *
  * - Its socket is taken off the loop before every call into the library, which may close it, and comes back from
  *   zookeeper_interest() when the turn settles.
  * - A call that sends may close the socket and say nothing; that is noticed when the turn settles, and the session
  *   is attached to a fresh handle, because the old one keeps half of what it could not send.
- * - After a failure the library passes over every second server; it is turned back to the one after the last.
  * - It believes any reply to its handshake, so the reply is judged before anybody is told.
  * - A handshake unanswered for T/6 is given up (the library would wait for 2/3 T).
- * - The library tries all servers again every T/60, all hosts in step, for ever. Here every round of failures waits
- *   longer, by chance: up to T/24 while there is a session to lose, else up to five seconds. A connection on which
- *   nothing was answered is a failure, too.
+ * - Which server it tries, and when, is not left to it (zk_attempts.h). A connection on which nothing was answered is
+ *   a failed attempt, too.
  *
  *     idle --connect--> connecting <--> connected        (suspended: back to connecting, same session)
  *                           \-----------/-> dead         (expired, or refused): until the next connect
@@ -26,8 +24,6 @@
 
 struct watch_base;
 struct zk_handle;
-
-enum { ZK_SERVER_NAME_MAX = 136 }; /* "address:port" and its end */
 
 /* Why a server is not used, and the next one is tried. */
 enum zk_handle_trouble {

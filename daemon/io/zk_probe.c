@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/watch.h"
-#include "io/zk_handle.h"
+#include "io/zk_attempts.h"
 
 enum {
 	SERVERS_MAX = 32, /* more are not asked */

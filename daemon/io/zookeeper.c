@@ -17,6 +17,7 @@
 #include "io/saved.h"
 #include "io/watch.h"
 #include "io/worker.h"
+#include "io/zk_attempts.h"
 #include "io/zk_handle.h"
 #include "io/zk_probe.h"
 

@@ -247,7 +247,7 @@ void caller_replied(struct caller *c, struct slice reply)
 	if (a.permits)
 		permits_answered(c, &a, reply);
 	else
-		ask_answered(c, &a, reply);
+		answer_taken(c, &a, reply);
 	if (c->queued || c->half_closed)
 		sched_at(&w->sched, w->sched.now, ask_next_due, c, c->life);
 }

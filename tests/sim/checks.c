@@ -32,7 +32,7 @@ bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !ask_unsure(g) && c->host->broker &&
+	return g->held && !g->lost && !holding_unsure(g) && c->host->broker &&
 		host_now(c->host) < broker_safe_until(c->host->broker);
 }
 
@@ -294,14 +294,14 @@ static void check_told(struct host *h)
 			const struct caller *c = &h->clients[i];
 			const struct holding *g = &c->holding[lock];
 
-			any = any || (g->held && !g->lost && !ask_unsure(g));
-			if (!ask_unsure(g) && check_grant_valid(c, lock) && !h->holds[c->conn])
+			any = any || (g->held && !g->lost && !holding_unsure(g));
+			if (!holding_unsure(g) && check_grant_valid(c, lock) && !h->holds[c->conn])
 				world_fail(h->w, lock, "host %d client %u: holds %s and is not in the table of holders",
 					   h->index, c->conn, h->w->lock_name[lock]);
 			if (g->held && g->lost && !g->pushed && c->protocol == 3 && c->state == CLIENT_ON)
 				world_fail(h->w, lock, "host %d client %u: the grant of %s is void and nothing was pushed",
 					   h->index, c->conn, h->w->lock_name[lock]);
-			if (g->held && !g->lost && !ask_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
+			if (g->held && !g->lost && !holding_unsure(g) && broker_deadline(h->broker) - h->offset > g->lease_until)
 				world_fail(h->w, lock, "host %d: the timer comes after the end of a lease", h->index);
 		}
 	}

@@ -41,7 +41,7 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 	const struct wait *wait = &other->wait[a->lock];
 	const struct ask *earlier = check_waiting_ask(other, a->lock);
 
-	if (g->held && !g->lost && conflicts(g->shared, a) && (!certain || !ask_unsure(g)))
+	if (g->held && !g->lost && conflicts(g->shared, a) && (!certain || !holding_unsure(g)))
 		return true;
 	if (!certain && several_asked(other, a->lock) && conflicts(other->current.shared, a))
 		return true;
@@ -286,7 +286,7 @@ void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice
 		const struct holding *g = &c->holding[i];
 
 		may_hold = may_hold || (g->held && !g->lost) || c->wait[i].on;
-		holds = holds || (g->held && !g->lost && !ask_unsure(g)) || (c->wait[i].on && !c->wait[i].blind);
+		holds = holds || (g->held && !g->lost && !holding_unsure(g)) || (c->wait[i].on && !c->wait[i].blind);
 	}
 	if (done ? holds : !may_hold || reply.len < 4 || memcmp(reply.data, "-ERR", 4) != 0)
 		world_fail(c->host->w, -1, "host %d client %u: OWNER is for who neither holds nor waits: %.*s", c->host->index,

@@ -178,7 +178,7 @@ void elections_answered(struct caller *c, const struct ask *a, struct slice repl
 		world_fail(c->host->w, a->lock, "host %d client %u: LEADER: %.*s", c->host->index, c->conn, (int)reply.len,
 			   reply.data);
 	if (a->command == COMMAND_LEADER && nobody && c->holding[a->lock].held && !c->holding[a->lock].lost &&
-	    !ask_unsure(&c->holding[a->lock]))
+	    !holding_unsure(&c->holding[a->lock]))
 		world_fail(c->host->w, a->lock, "host %d client %u: it leads, and LEADER knows nobody", c->host->index, c->conn);
 	if (a->command == COMMAND_OBSERVE && begins(reply, "+OK") && !o->on)
 		*o = (struct watching){ .on = true, .asked = true, .since = c->host->w->sched.now };
@@ -225,7 +225,7 @@ static int64_t local_leader(const struct host *h, int lock)
 
 		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return -1;
-		if (g->held && !g->lost && ask_unsure(g))
+		if (g->held && !g->lost && holding_unsure(g))
 			return -1;
 		if (g->held && !g->lost)
 			leader = g->token;

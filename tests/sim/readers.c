@@ -53,7 +53,7 @@ static struct held held_of(const struct host *h, int lock)
 		const struct holding *g = &h->clients[i].holding[lock];
 
 		held.latest = g->held && g->since > held.latest ? g->since : held.latest;
-		held.meddled = held.meddled || (g->held && ask_unsure(g));
+		held.meddled = held.meddled || (g->held && holding_unsure(g));
 		held.readers = held.readers || (g->held && !g->lost && g->shared);
 		held.writer = held.writer || (g->held && !g->lost && !g->shared);
 	}

@@ -101,7 +101,7 @@ static int named(struct caller *c, const struct ask *a, struct slice reply)
 		    memcmp(reply.data + reply.len - len - 2, w->lock_name[lock], len) == 0)
 			return lock;
 	}
-	ask_bad_reply(c, a, reply, "it names none of them");
+	answer_bad(c, a, reply, "it names none of them");
 	return -1;
 }
 
@@ -109,8 +109,8 @@ static void lost(struct caller *c, const struct ask *a, struct slice reply)
 {
 	struct holding *g = &c->holding[named(c, a, reply)];
 
-	if (!g->held || (!g->lost && !ask_unsure(g)))
-		ask_bad_reply(c, a, reply, "nothing was lost");
+	if (!g->held || (!g->lost && !holding_unsure(g)))
+		answer_bad(c, a, reply, "nothing was lost");
 	*g = (struct holding){ 0 };
 }
 
@@ -120,14 +120,14 @@ static void taken(struct caller *c, const struct ask *a, struct slice reply, int
 
 	if (g->held && !g->lost && token == g->token) {
 		if (g->shared && !a->shared)
-			ask_bad_reply(c, a, reply, "an upgrade");
-		ask_reentered(c, a);
+			answer_bad(c, a, reply, "an upgrade");
+		holding_reentered(c, a);
 		return;
 	}
 	if (g->held)
-		ask_bad_reply(c, a, reply, "granted before the loss was told, or another token than the grant's");
+		answer_bad(c, a, reply, "granted before the loss was told, or another token than the grant's");
 	check_late_grant(c, a, token);
-	*g = ask_granted(c, a, token);
+	*g = holding_granted(c, a, token);
 }
 
 static void released(struct caller *c, const struct ask *a, struct slice reply, int64_t depth)
@@ -135,7 +135,7 @@ static void released(struct caller *c, const struct ask *a, struct slice reply, 
 	struct holding *g = &c->holding[a->lock];
 
 	if (!g->held || g->lost || depth != g->depth - 1)
-		ask_bad_reply(c, a, reply, "it does not hold that");
+		answer_bad(c, a, reply, "it does not hold that");
 	g->depth--;
 	if (depth == 0)
 		*g = (struct holding){ 0 };
@@ -156,7 +156,7 @@ static void all(struct caller *c, const struct ask *a, struct slice reply)
 			continue;
 		at = memchr(at, ':', (size_t)(end - at));
 		if (!at)
-			ask_bad_reply(c, a, reply, "not one for each");
+			answer_bad(c, a, reply, "not one for each");
 		if (a->command == COMMAND_MLOCK)
 			taken(c, &one, reply, strtoll(++at, NULL, 10));
 		else
@@ -190,14 +190,14 @@ static bool is_upgrade(const struct caller *c, const struct ask *a)
 
 static void not_taken(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (ask_reply_begins(reply, "-DEADLOCK this client waits for "))
+	if (answer_begins(reply, "-DEADLOCK this client waits for "))
 		deadlock_answered(c, a, reply);
-	else if (ask_reply_begins(reply, "-DEADLOCK") ? !is_upgrade(c, a) :
-		 ask_reply_begins(reply, "-ERR") || is_queued(c, a) ? !ask_reply_begins(reply, "-ERR") || !is_queued(c, a) :
-		 !ask_reply_begins(reply, "*-1") && !ask_reply_begins(reply, "_") && !ask_reply_begins(reply, "-LIMIT") &&
-		 !ask_reply_begins(reply, "-UNAVAILABLE") && !ask_reply_begins(reply, "-DRAINING") &&
-		 !ask_reply_begins(reply, "-MISMATCH"))
-		ask_bad_reply(c, a, reply, "unexpected");
+	else if (answer_begins(reply, "-DEADLOCK") ? !is_upgrade(c, a) :
+		 answer_begins(reply, "-ERR") || is_queued(c, a) ? !answer_begins(reply, "-ERR") || !is_queued(c, a) :
+		 !answer_begins(reply, "*-1") && !answer_begins(reply, "_") && !answer_begins(reply, "-LIMIT") &&
+		 !answer_begins(reply, "-UNAVAILABLE") && !answer_begins(reply, "-DRAINING") &&
+		 !answer_begins(reply, "-MISMATCH"))
+		answer_bad(c, a, reply, "unexpected");
 }
 
 void several_answered(struct caller *c, const struct ask *a, struct slice reply)
@@ -206,18 +206,18 @@ void several_answered(struct caller *c, const struct ask *a, struct slice reply)
 
 	c->host->w->stats->several++;
 	several_forget(c, a);
-	if (ask_reply_begins(reply, "*") && !ask_reply_begins(reply, "*-1")) {
+	if (answer_begins(reply, "*") && !answer_begins(reply, "*-1")) {
 		if (a->command == COMMAND_MLOCK && is_queued(c, a))
-			ask_bad_reply(c, a, reply, "it has queued for one of them");
+			answer_bad(c, a, reply, "it has queued for one of them");
 		all(c, a, reply);
-	} else if (ask_reply_begins(reply, "-LOST")) {
+	} else if (answer_begins(reply, "-LOST")) {
 		lost(c, a, reply);
 	} else if (a->command == COMMAND_MLOCK) {
 		not_taken(c, a, reply);
 	} else {
-		lock = ask_reply_begins(reply, "-NOTHELD") ? named(c, a, reply) : -1;
+		lock = answer_begins(reply, "-NOTHELD") ? named(c, a, reply) : -1;
 		if (lock < 0 || c->holding[lock].held)
-			ask_bad_reply(c, a, reply, "it does hold it, or was not told of the loss");
+			answer_bad(c, a, reply, "it does hold it, or was not told of the loss");
 	}
 }
 

@@ -59,9 +59,9 @@ static void told_lost(struct caller *c, const struct told *t, bool pushed)
 	/* Who took it says so in the log, once all are told. */
 	if (c->host->w->forces[t->lock] && t->count == 4 && slice_eq(t->item[3], SLICE("forced")) && g->held)
 		g->lost = true;
-	if (!g->held || (!g->lost && !ask_unsure(g)) || token_of(c, t) != g->token)
+	if (!g->held || (!g->lost && !holding_unsure(g)) || token_of(c, t) != g->token)
 		bad_event(c, t, "nothing was lost");
-	if (t->count != 4 || (!ask_unsure(g) && slice_eq(t->item[3], SLICE("lease")) != g->by_lease))
+	if (t->count != 4 || (!holding_unsure(g) && slice_eq(t->item[3], SLICE("lease")) != g->by_lease))
 		bad_event(c, t, "for another reason");
 	c->host->w->stats->losses++;
 	c->host->w->stats->leases_ended += slice_eq(t->item[3], SLICE("lease"));
@@ -98,7 +98,7 @@ static void told_granted(struct caller *c, const struct told *t)
 	if (g->held) {
 		if (token != g->token || (g->lost && !was.blind))
 			bad_event(c, t, "another token than the grant's, or before its loss was told");
-		ask_reentered(c, &was.ask);
+		holding_reentered(c, &was.ask);
 		if (was.blind)
 			told_late(g);
 		return;
@@ -107,7 +107,7 @@ static void told_granted(struct caller *c, const struct told *t)
 		check_forget_last(c->host, t->lock);
 	else
 		check_grant(c, &was.ask, token);
-	*g = ask_granted(c, &was.ask, token);
+	*g = holding_granted(c, &was.ask, token);
 	if (was.blind)
 		told_late(g);
 }

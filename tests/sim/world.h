@@ -327,24 +327,26 @@ void caller_cut(struct caller *c);
 void caller_hang_up(struct caller *c);
 void caller_ask_next(struct caller *c);
 
-/* asks.c: what a client asks for, and what the answers mean */
+/* asks.c: what a client asks for */
 struct ask ask_choose(struct caller *c);
 /* Up to ASK_WORDS words; numbers are written to `buffer`, of ASK_BYTES. */
 size_t ask_words(const struct caller *c, const struct ask *a, struct slice *words, char *buffer);
-void ask_answered(struct caller *c, const struct ask *a, struct slice reply);
+struct slice ask_put_number(char **at, int64_t value);
 /* Whether what a LOCK or UNLOCK of it would be answered is known. */
 bool ask_may_touch(const struct caller *c, int lock);
 /* No deadlock may stay. */
 bool ask_is_watched(const struct host *h);
-bool ask_reply_begins(struct slice reply, const char *text);
-struct slice ask_put_number(char **at, int64_t value);
-void ask_bad_reply(struct caller *c, const struct ask *a, struct slice reply, const char *why);
-/* Whether the model knows for certain that the grant was not lost unseen. */
-bool ask_unsure(const struct holding *g);
+
+/* answers.c: what the answers mean for the model of what it holds */
+void answer_taken(struct caller *c, const struct ask *a, struct slice reply);
+bool answer_begins(struct slice reply, const char *text);
+void answer_bad(struct caller *c, const struct ask *a, struct slice reply, const char *why);
+/* Whether the model knows for certain that the grant was not lost unseen: it does not. */
+bool holding_unsure(const struct holding *g);
 /* What a grant made now is. */
-struct holding ask_granted(const struct caller *c, const struct ask *a, int64_t token);
+struct holding holding_granted(const struct caller *c, const struct ask *a, int64_t token);
 /* A level more. */
-void ask_reentered(struct caller *c, const struct ask *a);
+void holding_reentered(struct caller *c, const struct ask *a);
 
 /* elections.c */
 void elections_init(struct world *w);

@@ -6,6 +6,7 @@ import secrets
 import signal
 import sys
 
+import kazoo.client
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -120,6 +121,31 @@ def clients(daemons):
     yield connect
     for client in made:
         client.close()
+
+
+@pytest.fixture
+def kazoo_client():
+    """Connects kazoo to a server, to look at znodes and to change them; closed with the test."""
+    made = []
+
+    def connect(zk, **options):
+        made.append(kazoo.client.KazooClient(hosts=zk.address, **options))
+        made[-1].start(timeout=harness.PATIENCE)
+        return made[-1]
+
+    yield connect
+    for k in made:
+        k.stop()
+        k.close()
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """A file that zookeeper.auth_file may name."""
+    path = tmp_path / "secret"
+    path.write_text("broker:s3cret\n")
+    path.chmod(0o600)
+    return str(path)
 
 
 @pytest.fixture

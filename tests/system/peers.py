@@ -358,16 +358,6 @@ def curator_peer():
     peer.end()
 
 
-@pytest.fixture
-def kazoo_client(zk):
-    """For looking at znodes."""
-    k = kazoo.client.KazooClient(hosts=zk.address)
-    k.start(timeout=harness.PATIENCE)
-    yield k
-    k.stop()
-    k.close()
-
-
 class Place:
     """One lock, app/orders to us and <root>/locks/orders to them, and its contenders."""
 
@@ -408,7 +398,7 @@ class Place:
 
 @pytest.fixture
 def place(zk, root, daemons, kazoo_client, request):
-    p = Place(zk, root, daemons, lambda: request.getfixturevalue("curator_peer"), kazoo_client)
+    p = Place(zk, root, daemons, lambda: request.getfixturevalue("curator_peer"), kazoo_client(zk))
     yield p
     for lock in p.made:
         lock.close()

@@ -4,7 +4,6 @@ import subprocess
 import threading
 import time
 
-import kazoo.client
 import pytest
 
 import harness
@@ -14,12 +13,8 @@ COUNTS = ("directories", "contenders", "ours", "strays", "undeleted", "odd_child
 
 
 @pytest.fixture
-def k(zk):
-    client = kazoo.client.KazooClient(hosts=zk.address)
-    client.start(timeout=harness.PATIENCE)
-    yield client
-    client.stop()
-    client.close()
+def k(zk, kazoo_client):
+    return kazoo_client(zk)
 
 
 def run(daemon, *argv):

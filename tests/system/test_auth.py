@@ -3,35 +3,11 @@
 import os
 import subprocess
 
-import kazoo.client
 import kazoo.exceptions
 import kazoo.security
 import pytest
 
 import harness
-
-
-@pytest.fixture
-def secret(tmp_path):
-    path = tmp_path / "secret"
-    path.write_text("broker:s3cret\n")
-    path.chmod(0o600)
-    return str(path)
-
-
-@pytest.fixture
-def kazoo_client(zk):
-    made = []
-
-    def make(**options):
-        made.append(kazoo.client.KazooClient(hosts=zk.address, **options))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield make
-    for k in made:
-        k.stop()
-        k.close()
 
 
 def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, secret):
@@ -46,10 +22,10 @@ def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, secr
 def test_nobody_else_reads_or_deletes(daemons, zk, root, clients, secret, kazoo_client):
     d = daemons(zk, root=root, zookeeper__auth_file=secret)
     clients(d).call("LOCK", "a")
-    stranger = kazoo_client()
+    stranger = kazoo_client(zk)
     with pytest.raises(kazoo.exceptions.NoAuthError):
         stranger.get_children(f"{root}/a")
-    friend = kazoo_client(auth_data=[("digest", "broker:s3cret")])
+    friend = kazoo_client(zk, auth_data=[("digest", "broker:s3cret")])
     (znode,) = friend.get_children(f"{root}/a")
     with pytest.raises(kazoo.exceptions.NoAuthError):
         stranger.delete(f"{root}/a/{znode}")
@@ -62,7 +38,7 @@ def test_mail_is_for_hosts_of_the_secret_only(daemons, zk, root, clients, secret
     assert b.call("REVOKE", "a", "please") == 1 and a.push() == ["revoke", "a", token, "please"]
     assert b.call("FORCEUNLOCK", "a") == 1 and a.push() == ["lost", "a", token, "forced"]
     with pytest.raises(kazoo.exceptions.NoAuthError):
-        kazoo_client().create(f"{root}/.mail/alpha/x", b"x")
+        kazoo_client(zk).create(f"{root}/.mail/alpha/x", b"x")
 
 
 def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, clients, secret):
@@ -100,7 +76,7 @@ def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, s
 
 def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, clients, secret, kazoo_client):
     """As a chroot: of all above it the daemon may only know that it is there."""
-    owner = kazoo_client(auth_data=[("digest", "admin:other"), ("digest", "broker:s3cret")])
+    owner = kazoo_client(zk, auth_data=[("digest", "admin:other"), ("digest", "broker:s3cret")])
     admin = kazoo.security.make_digest_acl("admin", "other", all=True)
     broker = kazoo.security.make_digest_acl("broker", "s3cret", all=True)
     owner.create(root, b"", acl=[admin])

@@ -1,11 +1,9 @@
 """Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE on one host and on several, through the library and the command."""
 
-import json
 import os
 import signal
 import time
 
-import kazoo.client
 import redis
 
 import harness
@@ -241,7 +239,7 @@ def test_a_restarted_server_tells_observers_nothing_twice(own_zk, daemons, clien
     assert after > token and next_leader(o) == (after, d.host, "b")
 
 
-def test_nothing_is_left_of_an_election(broker, clients, request):
+def test_nothing_is_left_of_an_election(broker, clients, request, kazoo_client):
     a, b = clients(broker), clients(broker)
     a.call("CAMPAIGN", "e", "DATA", "a")
     b.call("OBSERVE", "e")
@@ -250,12 +248,9 @@ def test_nothing_is_left_of_an_election(broker, clients, request):
     harness.wait_until(lambda: not a.call("LOCKS"), "the election to be forgotten")
     if not broker.standalone:
         zk = request.getfixturevalue("zk")
-        k = kazoo.client.KazooClient(hosts=zk.address)
-        k.start(timeout=harness.PATIENCE)
+        k = kazoo_client(zk)
         path = broker.options["zookeeper.root"] + "/e"
         assert k.get_children(path) == [] and b"kind=election" in k.get(path)[0]
-        k.stop()
-        k.close()
 
 
 # ---- the command ----

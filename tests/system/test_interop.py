@@ -1,11 +1,10 @@
 """Locks shared with other people's programs: Curator and kazoo, as Debian has them, on one path with lockbrokerd. Each
 flavour keeps out, and is kept out by, those it is named after; what does not fit together is shown as well."""
 
-import kazoo.client
 import pytest
 
 import harness
-from peers import Place, Race, curator_peer, kazoo_client, place  # noqa: F401 (fixtures)
+from peers import Place, Race, curator_peer, place  # noqa: F401 (fixtures)
 
 ROUNDS = 1000  # of each side
 
@@ -214,11 +213,10 @@ def test_a_child_without_a_number_is_reported_and_in_nobodys_way(place, flavour)
     harness.wait_until(lambda: reports(d) == 1, "the report")
 
 
-def test_a_directory_of_flavour_kazoo_stays_because_kazoo_looks_for_it_only_once(own_zk, daemons):
+def test_a_directory_of_flavour_kazoo_stays_because_kazoo_looks_for_it_only_once(own_zk, daemons, kazoo_client):
     """The next one is deleted as soon as it is empty, as ZooKeeper does after a minute: that one was."""
     zk = own_zk(jvm=["-Dznode.container.checkIntervalMs=100"])
-    k = kazoo.client.KazooClient(hosts=zk.address)
-    k.start(timeout=harness.PATIENCE)
+    k = kazoo_client(zk)
     p = Place(zk, "/t", daemons, None, k)
     daemon = p.daemon("kazoo", locks__linger_ms=0)
     ours, theirs = p.ours(daemon), p.theirs("kazoo-lock")

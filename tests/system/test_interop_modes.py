@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from peers import (CuratorLock, CuratorPeer, CuratorSemaphore, KazooLock, OurLock, Race, Tokens,  # noqa: F401 (fixtures)
-                   curator_peer, kazoo_client, place)
+                   curator_peer, place)
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
 

@@ -4,7 +4,6 @@ less often and never in step, and is forgotten as soon as something better answe
 import shutil
 import time
 
-import kazoo.client
 import kazoo.security
 import pytest
 
@@ -49,14 +48,6 @@ def lonely(daemons):
         return d
 
     return make
-
-
-@pytest.fixture
-def secret(tmp_path):
-    path = tmp_path / "secret"
-    path.write_text("broker:s3cret\n")
-    path.chmod(0o600)
-    return str(path)
 
 
 def gaps(liar):
@@ -157,10 +148,9 @@ def test_another_timeout_than_asked_for_is_told_once(daemons, zk, root):
 # ---- authentication ----
 
 
-def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, secret):
+def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, secret, kazoo_client):
     zk = own_zk(tick_ms=FAST_TICK_MS)
-    k = kazoo.client.KazooClient(hosts=zk.address, auth_data=[("digest", "other:one")])
-    k.start(timeout=harness.PATIENCE)
+    k = kazoo_client(zk, auth_data=[("digest", "other:one")])
     k.create("/t", acl=[kazoo.security.make_digest_acl("other", "one", all=True)])
     k.create("/t/.hosts", acl=[kazoo.security.make_digest_acl("other", "one", all=True)])
     d = lonely(zk, zookeeper__auth_file=secret, **FAST)
@@ -171,8 +161,6 @@ def test_an_acl_that_refuses_is_a_trouble_until_it_is_changed(own_zk, lonely, se
         k.set_acls(path, kazoo.security.OPEN_ACL_UNSAFE)
     harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
     harness.wait_until(lambda: d.info()["trouble"] == "", "the trouble to be over")
-    k.stop()
-    k.close()
 
 
 def assert_slow(d, says, errors):

@@ -9,7 +9,6 @@ import sys
 import time
 import zlib
 
-import kazoo.client
 import kazoo.exceptions
 import pytest
 
@@ -23,21 +22,6 @@ import network  # noqa: E402
 
 WRAP_NEAR = (1 << 31) - 1 - (1 << 20)  # the first number at which a directory counts as worn
 CONTAINER = -(1 << 63)                 # what the server writes as the owner of a container
-
-
-@pytest.fixture
-def kazoo_client():
-    made = []
-
-    def connect(zk):
-        made.append(kazoo.client.KazooClient(hosts=zk.address))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield connect
-    for k in made:
-        k.stop()
-        k.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 
-import kazoo.client
 import pytest
 
 import harness
@@ -12,21 +11,6 @@ import test_cli
 from test_redis_clients import redis_cli
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
-
-
-@pytest.fixture
-def kazoo_client():
-    made = []
-
-    def connect(zk):
-        made.append(kazoo.client.KazooClient(hosts=zk.address))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield connect
-    for k in made:
-        k.stop()
-        k.close()
 
 
 class Curator:

@@ -7,9 +7,6 @@ import subprocess
 import sys
 import time
 
-import kazoo.client
-import pytest
-
 import harness
 from harness import FAST, FAST_TICK_MS
 
@@ -96,21 +93,6 @@ def test_sigterm_and_loss_are_heeded_in_both_modes(daemons):
 # ---- ZooKeeper ----
 
 
-@pytest.fixture
-def kazoo_client():
-    made = []
-
-    def connect(zk):
-        made.append(kazoo.client.KazooClient(hosts=zk.address))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield connect
-    for k in made:
-        k.stop()
-        k.close()
-
-
 def test_tries_leave_no_znode(daemons, zk, root, clients, kazoo_client):
     """Pitfall 15: many at once, of a lock that another host holds; and of clients that go before the answer."""
     alpha, beta = daemons(zk, root), daemons(zk, root)
@@ -129,7 +111,8 @@ def test_tries_leave_no_znode(daemons, zk, root, clients, kazoo_client):
 
 
 def test_a_release_wakes_one_host(own_zk, daemons, clients):
-    """Pitfall 22: of five that wait, four hear and ask nothing when the lock goes to the first."""
+    """Pitfall 22: of five that wait, four do not hear of it when the lock goes to the first. Only the one behind that is
+    told, a moment later, that its holder has written who it is."""
     zk = own_zk()
     hosts = [daemons(zk, zookeeper__session_timeout_ms=40000, locks__linger_ms=0) for _ in range(6)]
     queue = [clients(h) for h in hosts]
@@ -147,7 +130,8 @@ def test_a_release_wakes_one_host(own_zk, daemons, clients):
     assert isinstance(queue[1].reply(), int)
     time.sleep(0.5)
     after = reads()
-    assert [b - a for a, b in zip(before[2:], after[2:])] == [0] * 4
+    woken = [b - a for a, b in zip(before[2:], after[2:])]
+    assert woken[0] <= 1 and woken[1:] == [0] * 3
     assert 1 <= after[1] - before[1] <= 4
     for c in queue[1:]:
         c.close()

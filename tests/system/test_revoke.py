@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 
-import kazoo.client
 import pytest
 
 import harness
@@ -16,12 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
 
 
 @pytest.fixture
-def kz(zk):
-    client = kazoo.client.KazooClient(hosts=zk.address)
-    client.start()
-    yield client
-    client.stop()
-    client.close()
+def kz(zk, kazoo_client):
+    return kazoo_client(zk)
 
 
 def test_the_holder_is_asked_on_whichever_host(two_hosts, clients):

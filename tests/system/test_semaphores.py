@@ -5,7 +5,6 @@ import os
 import signal
 import time
 
-import kazoo.client
 import pytest
 
 import harness
@@ -16,12 +15,8 @@ SOON = 20000  # milliseconds: a wait that is expected to end well before
 
 
 @pytest.fixture
-def look(zk):
-    client = kazoo.client.KazooClient(hosts=zk.address)
-    client.start(timeout=harness.PATIENCE)
-    yield client
-    client.stop()
-    client.close()
+def look(zk, kazoo_client):
+    return kazoo_client(zk)
 
 
 def leases(look, root):

@@ -6,26 +6,10 @@ import re
 import signal
 import time
 
-import kazoo.client
 import pytest
 
 import harness
 from harness import FAST, FAST_TICK_MS
-
-
-@pytest.fixture
-def kazoo_client():
-    made = []
-
-    def connect(zk):
-        made.append(kazoo.client.KazooClient(hosts=zk.address))
-        made[-1].start(timeout=harness.PATIENCE)
-        return made[-1]
-
-    yield connect
-    for k in made:
-        k.stop()
-        k.close()
 
 
 def use_once(client, k, root):
