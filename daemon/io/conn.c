@@ -241,7 +241,7 @@ static void conn_refuse_long(struct conn *c)
 	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
 		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
 		  CONN_UNPARSED_MAX >> 20);
-	conn_refuse(c, ERROR_LIMIT, SLICE("too much that cannot be served yet was sent by all clients: no long requests now"));
+	conn_refuse(c, ERROR_LIMIT, SLICE("clients have sent too much that cannot be served yet: no long requests now"));
 }
 
 /* The latest request took until `now_ns`. */
