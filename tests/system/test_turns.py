@@ -141,35 +141,44 @@ def cpu_seconds(daemon):
         return sum(map(int, f.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("end", ["raised", "closed", "stopped"])
-def test_without_descriptors_who_is_there_is_served_and_others_wait(broker, clients, end):
-    c, waiter, more = clients(broker), clients(broker), [clients(broker) for _ in range(3)]
+def without_descriptors(broker, clients, most):
+    """Those who are there are served. Returns one of them, and one who came late and waits."""
+    c, waiter = clients(broker), clients(broker)
     assert c.call("LOCK", "a") > 0
     waiter.send("LOCK", "a")
     harness.wait_queued(broker, "a", 1)
-    harness.wait_until(lambda: is_alone(broker, c, 5), "the daemon to be idle")
-    set_most_files(broker, lowest_free(broker))
-    late = harness.Client(broker.socket, 2)
+    set_most_files(broker, most(c))
+    late = clients(broker, 2)
     late.send("PING")
     harness.wait_until(lambda: "clients cannot be accepted: Too many open files" in broker.log(), "the log")
     before = cpu_seconds(broker)
     assert late.quiet(0.5)
     assert cpu_seconds(broker) - before < 0.2
     assert c.call("UNLOCK", "a") == 0 and waiter.reply() > 0
+    return waiter, late
+
+
+@pytest.mark.parametrize("end", ["raised", "stopped"])
+def test_without_descriptors_who_is_there_is_served_and_others_wait(broker, clients, end):
+    waiter, late = without_descriptors(broker, clients, lambda c: 3)  # also of what is closed meanwhile
     if end == "raised":
         set_most_files(broker, None)
-    elif end == "closed":
-        for each in more:
-            each.close()
+        assert late.reply() == "PONG"
     else:
         broker.signal(signal.SIGTERM)
         waiter.close()
-        c.close()
         assert broker.process.wait(harness.PATIENCE) == 0
         assert late.ended()
-    if end != "stopped":
-        assert late.reply() == "PONG"
-    late.close()
+
+
+def test_a_descriptor_that_one_leaves_is_for_who_waits(standalone, clients):
+    def as_many_as_now(client):
+        harness.wait_until(lambda: is_alone(standalone, client, 2), "the daemon to be idle")
+        return lowest_free(standalone)
+
+    waiter, late = without_descriptors(standalone, clients, as_many_as_now)
+    waiter.close()
+    assert late.reply() == "PONG"
 
 
 def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, daemons, clients):
