@@ -236,6 +236,8 @@ void claim_leave(struct claim *c)
 		claim_free(c);
 		return;
 	}
+	if (c->state == CLAIM_HELD)
+		lock->directory.crowded = c->rivals;
 	spent_release(lock);
 	detach(c);
 	c->state = CLAIM_LEAVING;

@@ -4,7 +4,7 @@
  *   state    | means                                         | event -> next state
  *   (NONE)   | no struct                                     | wanted -> JOINING
  *   JOINING  | create and list sent in one breath            | create answered -> WAITING; NONODE: make the directory,
- *            |                                               |   both again; connection lost -> UNSURE
+ *            |                                               |   both again; refused -> NONE; connection lost -> UNSURE
  *   WAITING  | the znode stands, a list says who is before   | list: nobody conflicting -> HELD; list: znode gone -> NONE
  *            |   (`listed`: it did, on this connection)      |   (join again); predecessor DELETED or NONODE: list again
  *   HELD     | entitled: grants are made on it               | list: znode gone -> NONE, its grants are lost
@@ -93,7 +93,7 @@ void claim_watch_pred(struct claim *c);
 void claim_forget_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
-/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
+/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name);      /* asks what a create of unknown outcome left under it */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING, its create of unknown outcome: it left this */

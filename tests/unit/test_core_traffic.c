@@ -317,6 +317,57 @@ static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
 	fixture_no_op(f);
 }
 
+/* Where somebody waited behind the last claim: 0 holds the next one, as the list showed that came without a watch. */
+static void contended_again(struct fixture *f, char name[128], size_t count, const char *const *others)
+{
+	const char *children[4] = { name };
+
+	a_hand_off_between_hosts_is_one_event_one_list_and_one_delete((void **)&f);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_made(f, 10, 90, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
+	fixture_op(f, EFFECT_ZK_GET, foreign_high);
+	fixture_answer_get(f, 90, 9, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);
+	expect_list(f, false);
+	for (size_t i = 0; i < count; i++)
+		children[i + 1] = others[i];
+	fixture_answer_list(f, 1, count + 1, children);
+	fixture_expect(f, 0, ":92160");
+}
+
+/* A watch would be one event more in every hand-off, and tell what the list has told. */
+static void among_many_a_hand_off_sets_no_watch(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	contended_again(f, name, 1,
+			(const char *[]){ "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000011" });
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* Nobody is left: whoever comes is to be heard of. */
+static void the_last_of_many_watches_who_comes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	contended_again(f, name, 0, NULL);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
 static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void **state)
 {
 	struct fixture *f = *state;
@@ -352,6 +403,8 @@ int main(void)
 		TEST(nobody_takes_over_past_who_stands_between),
 		TEST_IN(what_waits_behind_our_own_is_listed_with_its_delete, claim_setup_strict),
 		TEST_IN(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, claim_setup_linger),
+		TEST_IN(among_many_a_hand_off_sets_no_watch, claim_setup_linger),
+		TEST_IN(the_last_of_many_watches_who_comes, claim_setup_linger),
 		TEST_IN(who_comes_while_it_is_held_is_not_kept_waiting, claim_setup_linger),
 		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second),
 	};
