@@ -276,7 +276,6 @@ void claim_suspended(struct claim *c)
 {
 	c->listed = c->adopting = c->rivals = c->own_watch = false;
 	c->leave_op = 0;
-	c->withheld = false;
 	claim_forget_pred(c);
 	c->detail_client = 0;
 }
@@ -472,6 +471,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
+		c->spent = false;
 		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}

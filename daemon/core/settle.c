@@ -457,7 +457,7 @@ static void ask_again(struct lock *lock)
 {
 	struct claim *c;
 
-	if (!nobody_waits(lock))
+	if (!lock->claim || somebody_waits(lock))
 		spent_release(lock);
 	if (lock->later)
 		return;
