@@ -60,18 +60,18 @@ struct claim {
 	uint8_t join_tries;
 	uint32_t seq, followed;
 	int64_t czxid;
-	int64_t listed_ns;             /* WAITING: when that was asked last */
-	struct bytes pred;             /* WAITING and listed: the predecessor's name */
-	size_t path_bytes;             /* charged against the session */
+	int64_t listed_ns; /* WAITING: when that was asked last */
+	struct bytes pred; /* WAITING and listed: the predecessor's name */
+	size_t path_bytes; /* charged against the session */
 	/* HELD: what was granted on it. */
-	int64_t held_ns;               /* since when */
-	bool granted, follows;         /* or, of an election, proclaimed; it took over (spent.h) from number `followed` */
-	enum mode granted_mode;        /* of the last grant, whatever a downgrade made of it: its token fences that, too */
-	int64_t granted_ns;            /* when the first of the present grants was made */
-	int32_t handoffs;              /* n of the token */
-	int64_t contended;             /* hand-offs made while somebody waited, or might */
-	int64_t contended_ns;          /* since when */
-	int64_t idle_ns;               /* without grant since then */
+	int64_t held_ns;        /* since when */
+	bool granted, follows;  /* or, of an election, proclaimed; it took over (spent.h) from number `followed` */
+	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences that, too */
+	int64_t granted_ns;     /* when the first of the present grants was made */
+	int32_t handoffs;       /* n of the token */
+	int64_t contended;      /* hand-offs made while somebody waited, or might */
+	int64_t contended_ns;   /* since when */
+	int64_t idle_ns;        /* without grant since then */
 	/* Of the grant that its data tell of (detail.h), and when that was written; 0: none on this connection. */
 	uint64_t detail_client;
 	int64_t detail_token, detail_ns;

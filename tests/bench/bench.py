@@ -33,6 +33,7 @@ class Bench:
         self.results = report.Results()
         self.services, self.rows, self.failures, self.versions = [], [], [], []
         self.redis = None
+        self.beside, self.others = vars(options).get("beside"), []
         self.began = time.monotonic()
 
     def progress(self, what):
@@ -89,9 +90,19 @@ class Bench:
                                      (f"{targets.LIBRARY}, ZooKeeper", "library", self.broker)):
             self.rows.append(Row(label, peer, [service.target], service.pids))
 
+    def start_another(self, build):
+        """The daemon of another build, in turn with ours."""
+        for label, zookeeper in ((targets.PLAIN, None), (targets.ZOOKEEPER, self.zookeeper)):
+            service = self.serve(services.Lockbroker, zookeeper, build=build, root="/bench-another")
+            self.others.append((f"{label}: {build}", service))
+            self.rows.append(Row(self.others[-1][0], "lockbroker", [service.target], service.pids))
+
     def start(self):
         self.start_ours()
         self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
+        if self.beside:
+            self.start_another(self.beside)
+            return
         self.redis = self.peers(services.Redis, (targets.REDIS, "redis"), ("Redis, BLPOP", "blpop"))
         self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
         self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
@@ -161,7 +172,9 @@ SHOWN = {
                  "zookeeper_cpu_us_per_pair": ("a pair", 1), "cpu_us": ("the service's", 1), "pairs_s": ("pairs/s", 0)},
     "hosts": {"pairs_s": ("pairs/s", 0), "hand_offs_s": ("hand-offs/s", 0), "hand_off_us": ("us each", 0),
               "share_least": ("least share", 2), "share_most": ("most", 2), "p50_us": ("us: median", 0),
-              "p99_us": ("99 %", 0), "longest_us": ("longest", 0)},
+              "p99_us": ("99 %", 0), "longest_us": ("longest", 0), "server_us": ("core us a pair: server", 0),
+              "service_us": ("daemons", 0), "load_us": ("load", 0), "idle_us": ("idle", 0),
+              "service_waits": ("daemons' wake-ups", 1), "load_waits": ("the load's", 1)},
     "pipelined": {"requests_s": ("requests/s", 0)},
     "held": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_lock": ("bytes a lock", 0)},
     "idle": {"pairs_s": ("pairs/s", 0), "p50_us": ("us: median", 1), "bytes_per_client": ("bytes a client", 0),
@@ -211,6 +224,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of each load (0.7)")
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
+    parser.add_argument("--beside", metavar="BUILD", help="that build's daemon in turn with ours, and no other service")
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
     return conduct(Bench, parser.parse_args(), write)

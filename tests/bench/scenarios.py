@@ -1,9 +1,11 @@
 """What is measured, scenario by scenario. Each takes the bench (its services, its rows, its results) and adds figures."""
 
+import os
 import resource
 import statistics
 import time
 
+import costs
 import measure
 import services
 from measure import Row
@@ -77,16 +79,17 @@ def cold(bench):
 def requests(bench):
     """What a pair costs ZooKeeper: packets, transactions, syncs of its log, CPU."""
     zookeeper = bench.zookeeper
-    cases = [("warm", "lockbroker", "lockbroker", bench.broker, ()),
-             ("cold", "lockbroker", "lockbroker", bench.eager, ("--pause", str(PAUSE_US))),
-             ("new name", "lockbroker", "lockbroker", bench.eager, ("--pause", str(PAUSE_US), "--names", "new")),
-             ("recipe", "ZooKeeper recipe in C", "recipe", zookeeper, ()),
-             ("idle", "lockbroker", "null", bench.null, ("--pause", str(PAUSE_US)))]
-    for case, label, peer, service, more in cases:
+    cases = [("warm", "lockbroker", "lockbroker", bench.broker, 1, ()),
+             ("warm, 8 on one", "lockbroker", "lockbroker", bench.broker, 8, ("--names", "one")),
+             ("cold", "lockbroker", "lockbroker", bench.eager, 1, ("--pause", str(PAUSE_US))),
+             ("new name", "lockbroker", "lockbroker", bench.eager, 1, ("--pause", str(PAUSE_US), "--names", "new")),
+             ("recipe", "ZooKeeper recipe in C", "recipe", zookeeper, 1, ()),
+             ("idle", "lockbroker", "null", bench.null, 1, ("--pause", str(PAUSE_US)))]
+    for case, label, peer, service, processes, more in cases:
         row = Row(label, peer, [service.target], service.pids)
         seconds = bench.long_seconds / 2
         before, zxid, cpu = zookeeper.counters(), zookeeper.zxid(), measure.cpu_seconds(zookeeper.pids)
-        figures = attempt(bench, f"requests, {case}", lambda: row.measure(1, "own", seconds, warm=0, more=more))
+        figures = attempt(bench, f"requests, {case}", lambda: row.measure(processes, "own", seconds, warm=0, more=more))
         time.sleep(0.2)  # what the last unlock left to be done
         after = zookeeper.counters()
         if not figures:
@@ -104,29 +107,50 @@ def requests(bench):
 
 def hosts(bench):
     """Daemons that contend for one lock, with as many local waiters behind each; beside it the recipe, a session for
-    each host."""
+    each host. With one behind each also on one core, the server too: there nothing is done at the same time."""
     for count in (2, 4, 8):
         direct = Row("ZooKeeper recipe in C", "recipe", [bench.zookeeper.target], bench.zookeeper.pids)
-        add(bench, "hosts", f"{count} x 1", direct.label, attempt(bench, "hosts, recipe", lambda: direct.measure(
-            count, "one", bench.long_seconds / 2)))
         daemons = []
         try:
             for _ in range(count):
                 daemons.append(services.Lockbroker(bench.zookeeper, root=f"/bench-hosts{count}"))
             row = Row("lockbroker", "lockbroker", [d.target for d in daemons], [p for d in daemons for p in d.pids])
-            for local in (1, 8):
-                add_shares(bench, f"{count} x {local}", row, attempt(bench, f"hosts, {count}", lambda: row.measure(
-                    count * local, "one", bench.long_seconds)))
+            for pinned in (False, True) if count == 4 else (False,):
+                case = f"{count} x 1" + (", one core" if pinned else "")
+                with measure.beside(bench.zookeeper.pids, pinned):
+                    add_shares(bench, case, direct, cross(bench, direct, {}, count, bench.long_seconds / 2, pinned))
+                with measure.beside(bench.zookeeper.pids, pinned):
+                    add_shares(bench, case, row, cross(bench, row, {"service": row.pids}, count, bench.long_seconds, pinned))
+            add_shares(bench, f"{count} x 8", row, attempt(bench, f"hosts, {count}", lambda: row.measure(
+                count * 8, "one", bench.long_seconds)))
         finally:
             for daemon in daemons:
                 bench.complain(daemon.end())
+
+
+def cross(bench, row, programs, count, seconds, pinned):
+    """Every hand-off crosses hosts: who uses the cores meanwhile."""
+    cpus = measure.cpus_to_pin() if pinned else os.sched_getaffinity(0)
+    programs = programs | {"server": bench.zookeeper.pids}
+
+    def look():
+        window = costs.Window(programs, cpus, seconds / 2)
+        figures = row.measure(count, "one", seconds, pinned=pinned, during=window)
+        return figures | window.figures(figures["pairs_s"])
+
+    figures = attempt(bench, f"hosts, {count}, {row.label}", look)
+    if figures:
+        for program in (*programs, "load"):
+            figures[f"{program}_us"] = figures[f"{program}_user_us"] + figures[f"{program}_system_us"]
+    return figures
 
 
 def add_shares(bench, case, row, figures):
     if not figures:
         return
     fair = figures["pairs"] / len(figures["by_target"])
-    figures |= {"share_least": min(figures["by_target"]) / fair, "share_most": max(figures["by_target"]) / fair}
+    if len(figures["by_target"]) > 1:
+        figures |= {"share_least": min(figures["by_target"]) / fair, "share_most": max(figures["by_target"]) / fair}
     add(bench, "hosts", case, row.label, figures)
 
 
@@ -135,7 +159,8 @@ def add_shares(bench, case, row, figures):
 def pipelined(bench):
     """Redis-benchmark's shape, -P 16 -c 50: requests per second, a LOCK and its UNLOCK being two."""
     cases = [("lockbroker, standalone", bench.standalone, ("ping", "lock")),
-             ("lockbroker, ZooKeeper", bench.broker, ("ping", "lock"))]
+             ("lockbroker, ZooKeeper", bench.broker, ("ping", "lock")),
+             *[(label, service, ("lock",)) for label, service in bench.others]]
     if bench.redis:
         cases.append(("Redis", bench.redis, ("ping", "set")))
     for _ in range(bench.rounds):

@@ -153,14 +153,16 @@ class Zookeeper(harness.Zookeeper):
 
 
 class Lockbroker(harness.Daemon):
-    def __init__(self, zookeeper=None, under=(), **conf):
+    def __init__(self, zookeeper=None, under=(), build=None, **conf):
         self.under = list(under)
+        self.build = build
         limits = {"clients": 12000, "clients_per_uid": 12000, "requests_per_lock": 20000, "grants_per_client": 20000}
         super().__init__(zookeeper, limits=limits, **({"root": "/bench"} | conf))
         self.target = self.socket
 
     def command(self):
-        return [*self.under, *super().command()]
+        program, *words = super().command()
+        return [*self.under, os.path.join(self.build, "lockbrokerd") if self.build else program, *words]
 
     @property
     def pids(self):

@@ -342,8 +342,7 @@ static void among_many_a_hand_off_sets_no_watch(void **state)
 	struct fixture *f = *state;
 	char name[128];
 
-	contended_again(f, name, 1,
-			(const char *[]){ "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000011" });
+	contended_again(f, name, 1, (const char *[]){ "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000011" });
 	fixture_no_op(f);
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_op(f, EFFECT_ZK_DELETE, name);
