@@ -30,6 +30,7 @@ class Bench:
         self.long_seconds = 1 if options.quick else 10
         self.rounds = options.rounds or (1 if options.quick else 3)
         self.disk = options.disk
+        self.under = options.under.split()
         self.results = report.Results()
         self.services, self.rows, self.failures, self.versions = [], [], [], []
         self.redis = None
@@ -77,11 +78,11 @@ class Bench:
 
     def start_ours(self):
         """Null brokers, the server and the daemons: a row for each of their peers."""
-        self.null = self.serve(services.Null)
-        silent = self.serve(services.Null, silent=True)
+        self.null = self.serve(services.Null, under=self.under)
+        silent = self.serve(services.Null, silent=True, under=self.under)
         self.zookeeper = self.serve(services.Zookeeper, self.disk)
-        self.standalone = self.serve(services.Lockbroker)
-        self.broker = self.serve(services.Lockbroker, self.zookeeper)
+        self.standalone = self.serve(services.Lockbroker, under=self.under)
+        self.broker = self.serve(services.Lockbroker, self.zookeeper, under=self.under)
         for label, peer, service in ((targets.NULL, "null", self.null), (targets.SILENT, "null-silent", silent),
                                      (targets.PLAIN, "lockbroker", self.standalone),
                                      (targets.ZOOKEEPER, "lockbroker", self.broker),
@@ -91,7 +92,7 @@ class Bench:
 
     def start(self):
         self.start_ours()
-        self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
+        self.eager = self.serve(services.Lockbroker, self.zookeeper, under=self.under, root="/bench-cold", locks__linger_ms=0)
         self.redis = self.peers(services.Redis, (targets.REDIS, "redis"), ("Redis, BLPOP", "blpop"))
         self.peers(services.Memcached, ("memcached, add, polled", "memcached"))
         self.peers(services.Postgres, ("PostgreSQL, advisory lock", "postgres"))
@@ -116,7 +117,8 @@ class Bench:
                 ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions,
                            f"Python {platform.python_version()}"]),
                 f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "
-                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"]
+                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"
+                + (f"; daemons and null brokers under {' '.join(self.under)}" if self.under else "")]
 
     def run(self, only):
         self.load = os.getloadavg()[0]
@@ -211,6 +213,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of each load (0.7)")
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
+    parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
     return conduct(Bench, parser.parse_args(), write)
