@@ -95,7 +95,8 @@ static inline char *put_line(char *at, char type, size_t value)
 			*at++ = (char)('0' + value / 10);
 		*at++ = (char)('0' + value % 10);
 	} else {
-		char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits), *from = number_write((int64_t)value, end);
+		char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits),
+					       *from = number_write((int64_t)value, end);
 
 		memcpy(at, from, (size_t)(end - from));
 		at += end - from;

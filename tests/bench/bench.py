@@ -30,6 +30,7 @@ class Bench:
         self.long_seconds = 1 if options.quick else 10
         self.rounds = options.rounds or (1 if options.quick else 3)
         self.disk = options.disk
+        self.under = options.under.split()
         self.results = report.Results()
         self.services, self.rows, self.failures, self.versions = [], [], [], []
         self.redis = None
@@ -78,11 +79,11 @@ class Bench:
 
     def start_ours(self):
         """Null brokers, the server and the daemons: a row for each of their peers."""
-        self.null = self.serve(services.Null)
-        silent = self.serve(services.Null, silent=True)
+        self.null = self.serve(services.Null, under=self.under)
+        silent = self.serve(services.Null, silent=True, under=self.under)
         self.zookeeper = self.serve(services.Zookeeper, self.disk)
-        self.standalone = self.serve(services.Lockbroker)
-        self.broker = self.serve(services.Lockbroker, self.zookeeper)
+        self.standalone = self.serve(services.Lockbroker, under=self.under)
+        self.broker = self.serve(services.Lockbroker, self.zookeeper, under=self.under)
         for label, peer, service in ((targets.NULL, "null", self.null), (targets.SILENT, "null-silent", silent),
                                      (targets.PLAIN, "lockbroker", self.standalone),
                                      (targets.ZOOKEEPER, "lockbroker", self.broker),
@@ -99,7 +100,7 @@ class Bench:
 
     def start(self):
         self.start_ours()
-        self.eager = self.serve(services.Lockbroker, self.zookeeper, root="/bench-cold", locks__linger_ms=0)
+        self.eager = self.serve(services.Lockbroker, self.zookeeper, under=self.under, root="/bench-cold", locks__linger_ms=0)
         if self.beside:
             self.start_another(self.beside)
             return
@@ -127,7 +128,8 @@ class Bench:
                 ", ".join([services.first_line(harness.program("lockbrokerd"), "--version"), *self.versions,
                            f"Python {platform.python_version()}"]),
                 f"{time.strftime('%Y-%m-%d %H:%M')}, {self.rounds} rounds of {self.seconds} s, pinned to CPU "
-                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"]
+                f"{min(measure.cpus_to_pin())}; ZooKeeper's log {self.disk or 'in memory'}, synced"
+                + (f"; daemons and null brokers under {' '.join(self.under)}" if self.under else "")]
 
     def run(self, only):
         self.load = os.getloadavg()[0]
@@ -225,6 +227,7 @@ def main():
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
     parser.add_argument("--beside", metavar="BUILD", help="that build's daemon in turn with ours, and no other service")
+    parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
     parser.add_argument("--only", action="append", choices=[s.__name__ for s in scenarios.ALL], help="those scenarios")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
     return conduct(Bench, parser.parse_args(), write)

@@ -435,6 +435,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="of each load (0.4)")
     parser.add_argument("--rounds", type=int, help="whose medians are shown (3)")
     parser.add_argument("--disk", metavar="DIR", help="where ZooKeeper keeps its log, instead of in memory")
+    parser.add_argument("--under", metavar="WORDS", default="", help="what starts daemons and null brokers: 'chrt -b 0'")
     parser.add_argument("--only", action="append", choices=[p.__name__ for p in PARTS], help="those parts")
     parser.add_argument("--results", metavar="DIR", help="where they are written, instead of BUILD/bench")
     return bench.conduct(Profile, parser.parse_args(), write)

@@ -417,7 +417,8 @@ static void requests_of_any_length_are_read_as_written(void **state)
 		words[count - 1] = (struct slice){ text, lengths[count - 1] };
 		begin = out.len;
 		resp_request(&out, count, words);
-		assert_int_equal(resp_read_request(&r, (struct slice){ out.data + begin, out.len - begin }, &used), RESP_DONE);
+		assert_int_equal(resp_read_request(&r, (struct slice){ out.data + begin, out.len - begin }, &used),
+				 RESP_DONE);
 		assert_int_equal(used, out.len - begin);
 		assert_int_equal(r.argc, count);
 		for (size_t i = 0; i < count; i++)
@@ -598,13 +599,13 @@ static void lines_of_numbers_are_strict(void **state)
 		enum number_result result;
 		int64_t value;
 	} lines[] = {
-		{ "0\r\n", NUMBER_DONE, 0 },     { "7\r\n", NUMBER_DONE, 7 },       { "10\r\n", NUMBER_DONE, 10 },
-		{ "99\r\n", NUMBER_DONE, 99 },   { "100\r\n", NUMBER_DONE, 100 },   { "-1\r\n", NUMBER_DONE, -1 },
-		{ "-12\r\n", NUMBER_DONE, -12 }, { "00\r\n", NUMBER_BROKEN, 0 },    { "07\r\n", NUMBER_BROKEN, 0 },
-		{ "-0\r\n", NUMBER_BROKEN, 0 },  { "1\n\r\n", NUMBER_BROKEN, 0 },   { "1\rx\n", NUMBER_BROKEN, 0 },
-		{ "12\rx", NUMBER_BROKEN, 0 },   { "1x\r\n", NUMBER_BROKEN, 0 },    { "x\r\n", NUMBER_BROKEN, 0 },
-		{ "\r\n", NUMBER_BROKEN, 0 },    { "+1\r\n", NUMBER_BROKEN, 0 },    { " 1\r\n", NUMBER_BROKEN, 0 },
-		{ "1", NUMBER_MORE, 0 },         { "12\r", NUMBER_MORE, 0 },         { "", NUMBER_MORE, 0 },
+		{ "0\r\n", NUMBER_DONE, 0 },     { "7\r\n", NUMBER_DONE, 7 },     { "10\r\n", NUMBER_DONE, 10 },
+		{ "99\r\n", NUMBER_DONE, 99 },   { "100\r\n", NUMBER_DONE, 100 }, { "-1\r\n", NUMBER_DONE, -1 },
+		{ "-12\r\n", NUMBER_DONE, -12 }, { "00\r\n", NUMBER_BROKEN, 0 },  { "07\r\n", NUMBER_BROKEN, 0 },
+		{ "-0\r\n", NUMBER_BROKEN, 0 },  { "1\n\r\n", NUMBER_BROKEN, 0 }, { "1\rx\n", NUMBER_BROKEN, 0 },
+		{ "12\rx", NUMBER_BROKEN, 0 },   { "1x\r\n", NUMBER_BROKEN, 0 },  { "x\r\n", NUMBER_BROKEN, 0 },
+		{ "\r\n", NUMBER_BROKEN, 0 },    { "+1\r\n", NUMBER_BROKEN, 0 },  { " 1\r\n", NUMBER_BROKEN, 0 },
+		{ "1", NUMBER_MORE, 0 },         { "12\r", NUMBER_MORE, 0 },      { "", NUMBER_MORE, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
