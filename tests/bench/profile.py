@@ -142,6 +142,7 @@ def calls(profile):
     """System calls of the service, by name."""
     try:
         services.found("strace")
+        costs.Strace(profile.null.pids, profile.directory).finish()  # is it allowed?
     except services.Missing as e:
         profile.leave_out("System calls", e)
         return
@@ -193,7 +194,11 @@ def instructions(profile):
 
 def count_all(profile, make, options, rows):
     directory = harness.tempfile.mkdtemp(prefix="callgrind.", dir=profile.directory)
-    service = make(under=costs.callgrind(directory), **options)
+    try:
+        service = make(under=costs.callgrind(directory), **options)
+    except services.Missing as e:
+        profile.leave_out(f"Instructions of {make.__name__}", e)
+        return
     try:
         for row in (of(service) for of in rows):
             for load in profile.loads:
