@@ -10,8 +10,10 @@
 
 static const int64_t NS_PER_MS = 1000000;
 
-/* Some tens of milliseconds: nobody else is served meanwhile. */
-enum { MATCH_STEPS_MAX = 10000000 };
+enum {
+	MATCH_STEPS_MAX = 10000000, /* some tens of milliseconds: nobody else is served meanwhile */
+	LOCK_BYTES_MIN = 90,        /* that LOCKS tells of one */
+};
 
 /* ---- INFO ---- */
 
@@ -234,10 +236,12 @@ static int by_name(const void *a, const void *b)
 void info_locks(struct client *c, const struct slice *pattern)
 {
 	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphores.count + 1) * sizeof(*shown)), *lock;
-	size_t begin = client_reply_begin(c), count = 0, work = 0;
+	size_t begin = client_reply_begin(c), count = 0, work = 0, bytes_max = c->broker->conf->limits.output_bytes;
+	/* More than can be told is not looked for, not put in order, and not written to its end. */
+	size_t most = bytes_max / LOCK_BYTES_MIN;
 
 	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {
-		if (work > MATCH_STEPS_MAX)
+		if (work > MATCH_STEPS_MAX || count > most)
 			break;
 		/* A semaphore is shown once. */
 		if (lock->semaphore && lock->semaphore->leases != lock)
@@ -250,9 +254,10 @@ void info_locks(struct client *c, const struct slice *pattern)
 		client_reply_error(c, ERROR_LIMIT, "that pattern is too much work for so many locks");
 		return;
 	}
-	qsort(shown, count, sizeof(*shown), by_name);
+	if (count <= most)
+		qsort(shown, count, sizeof(*shown), by_name);
 	resp_array(client_out(c), count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && client_out(c)->len - begin <= bytes_max; i++)
 		write_lock(c, shown[i]);
 	client_reply_end(c, begin);
 	mem_free(shown);
@@ -300,7 +305,8 @@ void info_clients(struct client *c)
 	size_t begin = client_reply_begin(c);
 
 	TAILQ_FOREACH(other, &c->broker->clients, link)
-		write_client(&text, other);
+		if (text.len <= c->broker->conf->limits.output_bytes)
+			write_client(&text, other);
 	resp_bulk(client_out(c), bytes_view(&text));
 	client_reply_end(c, begin);
 	bytes_free(&text);

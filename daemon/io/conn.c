@@ -58,6 +58,20 @@ static bool conn_may_parse(const struct conn *c)
 	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
 }
 
+/* How much of its input may be kept that cannot be parsed yet. */
+static size_t conn_input_max(const struct conn *c)
+{
+	size_t max = c->env->request_bytes;
+
+	return c->env->unparsed > CONN_UNPARSED_MAX && max > CONN_UNPARSED_SMALL ? CONN_UNPARSED_SMALL : max;
+}
+
+static void conn_count_input(struct conn *c)
+{
+	c->env->unparsed += c->in.len - c->unparsed;
+	c->unparsed = c->in.len;
+}
+
 static void conn_queue(struct conn *c, struct slice text)
 {
 	if (!c->out.data) {
@@ -89,7 +103,7 @@ static enum conn_watch conn_wants(const struct conn *c)
 {
 	if (c->dead || c->closing)
 		return CONN_WATCH_NONE;
-	if (conn_may_parse(c) && !c->eof && c->in.len <= c->env->request_bytes)
+	if (conn_may_parse(c) && !c->eof && c->in.len <= conn_input_max(c))
 		return CONN_WATCH_READ;
 	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
 }
@@ -147,6 +161,7 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&c->env->dirty, c, dirty);
 	resp_reader_deinit(&c->reader);
 	bytes_free(&c->in);
+	conn_count_input(c);
 	conn_drop_output(c);
 	close(c->fd);
 	mem_free(c);
@@ -198,17 +213,35 @@ void conn_close(struct conn *c)
 	conn_set_dirty(c);
 }
 
+static void conn_refuse(struct conn *c, enum error_code code, struct slice sentence)
+{
+	struct bytes text = { 0 };
+
+	resp_error(&text, code, sentence);
+	conn_queue(c, bytes_view(&text));
+	bytes_free(&text);
+	conn_close(c);
+}
+
 static void conn_broken(struct conn *c)
 {
-	struct bytes sentence = { 0 }, text = { 0 };
+	struct bytes sentence = { 0 };
 
 	bytes_text(&sentence, "Protocol error: ");
 	bytes_text(&sentence, c->reader.error);
-	resp_error(&text, ERROR_ERR, bytes_view(&sentence));
-	conn_queue(c, bytes_view(&text));
+	conn_refuse(c, ERROR_ERR, bytes_view(&sentence));
 	bytes_free(&sentence);
-	bytes_free(&text);
-	conn_close(c);
+}
+
+/* What is left of its input is a request that is not whole, and more of that than may be kept now. */
+static void conn_refuse_long(struct conn *c)
+{
+	if (!conn_may_parse(c) || c->queue || c->eof || c->in.len <= conn_input_max(c))
+		return;
+	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
+		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
+		  CONN_UNPARSED_MAX >> 20);
+	conn_refuse(c, ERROR_LIMIT, SLICE("clients have sent too much that cannot be served yet: no long requests now"));
 }
 
 /* The latest request took until `now_ns`. */
@@ -293,6 +326,7 @@ static void conn_keep(struct conn *c, struct slice input, size_t used)
 	else if (c->in.len == 0 && left > 0)
 		bytes_append(&c->in, input.data + used, left);
 	c->in.len = left;
+	conn_count_input(c);
 	if (left > 0)
 		return;
 	bytes_free(&c->in);
@@ -384,6 +418,7 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 	/* Not waiting and not held back by its output: all whole requests are answered. */
 	else if (c->eof && conn_may_parse(c) && !c->queue)
 		conn_close(c);
+	conn_refuse_long(c);
 	conn_hurry_lazy(c);
 	conn_rewatch(c);
 	conn_flush_all(c->env);
@@ -399,7 +434,8 @@ void conn_continue(struct conn *c)
 /* Who is in a queue, or belongs into the later one, is served when it comes to him. */
 static void conn_read(struct conn *c)
 {
-	ssize_t len = recv(c->fd, c->env->scratch, CONN_READ_BYTES, 0);
+	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
+	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
 	int share = c->queue || conn_is_greedy(c) ? 0 : CONN_REQUESTS_PER_TURN;
 
 	if (len < 0) {
@@ -446,6 +482,7 @@ static void conn_input(void *arg, int fd, unsigned int what)
 	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ) {
 		conn_read(c);
 	} else {
+		conn_refuse_long(c);
 		conn_hurry_lazy(c);
 		conn_watch(c, conn_wants(c));
 	}

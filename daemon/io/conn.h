@@ -11,7 +11,9 @@
  *
  * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once,
  * whatever of its input is unread. While too much output is unread nothing more is parsed: of one connection half its
- * limit, and of all that leave something unread together CONN_UNWRITTEN_MAX.
+ * limit, and of all that leave something unread together CONN_UNWRITTEN_MAX. While all together have more that cannot
+ * be parsed yet than CONN_UNPARSED_MAX, one by one has no more than CONN_UNPARSED_SMALL: what is behind a request that
+ * waits stays in the socket, and a longer request that is not whole yet is refused.
  *
  * Turns: in each, a connection that is readable is served at once, with up to CONN_REQUESTS_PER_TURN requests, and what
  * is over goes to a queue: `ready` when the turn's time was used up by others, `later` when it was this connection's
@@ -39,14 +41,16 @@ enum {
 	CONN_LAZY_MAX = 256,
 	CONN_SPARE_MAX = 4096,
 	CONN_UNWRITTEN_MAX = 64 << 20,
+	CONN_UNPARSED_MAX = 64 << 20,
+	CONN_UNPARSED_SMALL = 8192,
 };
 
 /* What the connections of a server share. */
 struct conn_env {
 	struct loop *loop;
 	size_t request_bytes, request_args, output_bytes;
-	size_t unwritten; /* bytes of all connections */
-	struct log_rate rate_overflow;
+	size_t unwritten, unparsed; /* bytes of all connections */
+	struct log_rate rate_overflow, rate_unparsed;
 	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
 	struct bytes spare;                 /* empty: the output of who was answered last, for who is next */
 	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */
@@ -67,6 +71,7 @@ struct conn {
 	enum conn_watch watch; /* what `input` waits for */
 	struct resp_reader reader;
 	struct bytes in, out;
+	size_t unparsed; /* bytes of `in` */
 	size_t written; /* bytes of `out` */
 	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
 	bool waiting, half, eof, closing, dead;

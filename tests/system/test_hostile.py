@@ -157,6 +157,44 @@ def test_thousands_of_idle_connections(daemons):
     harness.wait_until(lambda: descriptors(d) <= before, "the descriptors to be closed")
 
 
+HALF_A_REQUEST = b"*2\r\n$4\r\nECHO\r\n$65000\r\n" + b"x" * 60000
+BEHIND_ONE_THAT_WAITS = b"LOCK a SHARED\r\n" + b"PING\r\n" * 10000
+
+
+@pytest.mark.parametrize("sent", [HALF_A_REQUEST, BEHIND_ONE_THAT_WAITS], ids=["halves", "behind"])
+def test_requests_that_cannot_be_served_yet_take_bounded_memory(standalone, clients, sent):
+    """What is behind a request that waits stays in the socket, and who has half a long one has to come again."""
+    c = clients(standalone)
+    assert c.call("LOCK", "a") > 0
+    before = resident_kb(standalone)
+    many = [clients(standalone, 2) for _ in range(3000)]
+    for each in many:
+        each.socket.setblocking(False)
+        each.socket.send(sent)
+    assert c.call("PING") == "PONG"
+    assert resident_kb(standalone) - before < 120 * 1024
+    if sent == HALF_A_REQUEST:
+        last = many[-1]
+        last.socket.settimeout(harness.PATIENCE)
+        assert last.reply().code == "LIMIT" and last.ended()
+        late = clients(standalone)
+        assert late.call("ECHO", "x" * 8000) == "x" * 8000
+        # Those that are there go on as soon as there is room.
+        for each in many[:-1]:
+            each.close()
+    else:
+        assert c.call("UNLOCK", "a") == 0
+        for each in many:
+            each.socket.settimeout(harness.PATIENCE)
+            assert isinstance(each.reply(), int) and each.reply() == "PONG"
+            each.close()
+    other = clients(standalone)
+    other.send_raw(HALF_A_REQUEST)
+    assert other.quiet()
+    other.send_raw(b"x" * 5000 + b"\r\n")
+    assert other.reply() == "x" * 65000
+
+
 # ---- limits: at each and one past it ----
 
 

@@ -2,9 +2,11 @@
 midst of it."""
 
 import os
+import re
 import resource
 import select
 import signal
+import socket
 import time
 
 import pytest
@@ -97,16 +99,21 @@ def test_who_unlocks_lazily_and_hangs_up_has_unlocked(broker, clients):
 def test_lazy_unlocks_of_a_client_that_never_reads_end_with_what_it_may_leave_unread(daemons, clients):
     d = daemons(limits={"output_bytes": 65536})
     c, deaf = clients(d), clients(d, 2)
-    request = harness.encode("UNLOCK", "a", "LAZY") * 1000
+    request = harness.encode("UNLOCK", "a", "LAZY")
     deaf.socket.setblocking(False)
     sent = 0
     while select.select([], [deaf.socket], [], 0.5)[1]:
-        sent += deaf.socket.send(request[sent % len(request):] + request)
+        sent += deaf.socket.send(request[sent % len(request):] + request * 1000)
         assert sent < 100 << 20
     assert c.call("LOCK", "a") > 0
     deaf.socket.settimeout(harness.PATIENCE)
-    for _ in range(sent // (len(request) // 1000)):
+    whole, part = divmod(sent, len(request))
+    for i in range(whole):
+        if i == whole - 10:  # the last answers may wait for one that may not
+            deaf.send_raw((request[part:] if part else b"") + harness.encode("PING"))
         assert deaf.reply().code == "NOTHELD"
+    assert not part or deaf.reply().code == "NOTHELD"
+    assert deaf.reply() == "PONG"
     assert c.call("UNLOCK", "a") == 0
 
 
@@ -134,35 +141,44 @@ def cpu_seconds(daemon):
         return sum(map(int, f.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("end", ["raised", "closed", "stopped"])
-def test_without_descriptors_who_is_there_is_served_and_others_wait(broker, clients, end):
-    c, waiter, more = clients(broker), clients(broker), [clients(broker) for _ in range(3)]
+def without_descriptors(broker, clients, most):
+    """Those who are there are served. Returns one of them, and one who came late and waits."""
+    c, waiter = clients(broker), clients(broker)
     assert c.call("LOCK", "a") > 0
     waiter.send("LOCK", "a")
     harness.wait_queued(broker, "a", 1)
-    harness.wait_until(lambda: is_alone(broker, c, 5), "the daemon to be idle")
-    set_most_files(broker, lowest_free(broker))
-    late = harness.Client(broker.socket, 2)
+    set_most_files(broker, most(c))
+    late = clients(broker, 2)
     late.send("PING")
     harness.wait_until(lambda: "clients cannot be accepted: Too many open files" in broker.log(), "the log")
     before = cpu_seconds(broker)
     assert late.quiet(0.5)
     assert cpu_seconds(broker) - before < 0.2
     assert c.call("UNLOCK", "a") == 0 and waiter.reply() > 0
+    return waiter, late
+
+
+@pytest.mark.parametrize("end", ["raised", "stopped"])
+def test_without_descriptors_who_is_there_is_served_and_others_wait(broker, clients, end):
+    waiter, late = without_descriptors(broker, clients, lambda c: 3)  # also of what is closed meanwhile
     if end == "raised":
         set_most_files(broker, None)
-    elif end == "closed":
-        for each in more:
-            each.close()
+        assert late.reply() == "PONG"
     else:
         broker.signal(signal.SIGTERM)
         waiter.close()
-        c.close()
         assert broker.process.wait(harness.PATIENCE) == 0
         assert late.ended()
-    if end != "stopped":
-        assert late.reply() == "PONG"
-    late.close()
+
+
+def test_a_descriptor_that_one_leaves_is_for_who_waits(standalone, clients):
+    def as_many_as_now(client):
+        harness.wait_until(lambda: is_alone(standalone, client, 2), "the daemon to be idle")
+        return lowest_free(standalone)
+
+    waiter, late = without_descriptors(standalone, clients, as_many_as_now)
+    waiter.close()
+    assert late.reply() == "PONG"
 
 
 def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, daemons, clients):
@@ -177,3 +193,74 @@ def test_without_descriptors_a_lost_connection_to_zookeeper_comes_back(own_zk, d
     assert c.call("LOCK", "b", "WAIT", 100).code == "UNAVAILABLE"
     set_most_files(d, None)
     harness.wait_until(lambda: isinstance(c.call("LOCK", "b", "WAIT", 1000), int), "the session")
+
+
+def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
+    """All of a great many locks is more than an answer may be: that is known long before all are in order."""
+    d = daemons(limits={"locks": 60000, "grants_per_client": 60000, "grants_per_uid": 60000})
+    c = clients(d, 2)
+    for i in range(60000):
+        c.send_raw(harness.encode("LOCK", f"one/of/many/locks/{i * 7919 % 60000:05}"))
+        if i % 500 == 499:
+            for _ in range(500):
+                assert isinstance(c.reply(), int)
+
+    def least(*words):
+        """Until the answer begins, which is made before that."""
+        times = []
+        for _ in range(5):
+            began = time.monotonic()
+            c.send(*words)
+            assert select.select([c.socket], [], [], harness.PATIENCE)[0]
+            times.append(time.monotonic() - began)
+            answer = c.reply()
+        return answer, min(times)
+
+    a_thousand, told = least("LOCKS", "one/of/many/locks/01???")
+    refused, made = least("LOCKS")
+    assert len(a_thousand) == 1000 and refused.code == "LIMIT"
+    assert made < 2 * told
+
+
+def test_a_half_closed_client_in_a_queue_gets_all_it_asked_for(daemons, clients):
+    d = daemons(limits={"output_bytes": 1 << 20})
+    c, some = clients(d), [clients(d, 2) for _ in range(8)]
+    for i in range(500):
+        c.send("LOCK", f"{i:04}" + "x" * 100)
+    for i in range(500):
+        assert isinstance(c.reply(), int)
+    for each in some:
+        ask_for_lists(each, 40)
+        each.send("LOCK", "0000" + "x" * 100)
+        each.send("LOCK", "mine")
+        each.socket.shutdown(socket.SHUT_WR)
+    for each in some:
+        data = bytearray()
+        while more := each.socket.recv(1 << 20):
+            data += more
+        assert data.count(b"*500\r\n") == 40
+        assert re.search(END.encode() + rb"\r\n\$-1\r\n(:\d+|\$-1)\r\n$", data)
+
+
+def test_it_stops_in_the_midst_of_all_that(broker, clients):
+    """Queues of lists nobody reads, lazy answers, clients that hang up, half-closed ones and those who wait."""
+    holder = clients(broker)
+    for i in range(500):
+        holder.send("LOCK", f"{i:04}" + "x" * 100)
+    for i in range(500):
+        assert isinstance(holder.reply(), int)
+    deaf, lazy, half, gone, waiting = ([clients(broker, 2) for _ in range(20)] for _ in range(5))
+    broker.signal(signal.SIGSTOP)
+    for c in deaf:
+        c.send_raw(harness.encode("LOCKS") * 100)
+    for c in lazy:
+        c.send_raw(harness.encode("LOCK", "lazy", "SHARED") + harness.encode("UNLOCK", "lazy", "LAZY"))
+    for c in half + gone + waiting:
+        c.send_raw(harness.encode("LOCKS") + harness.encode("LOCK", "0000" + "x" * 100))
+    for c in half:
+        c.socket.shutdown(socket.SHUT_WR)
+    for c in gone:
+        c.close()
+    broker.signal(signal.SIGTERM)
+    broker.signal(signal.SIGCONT)
+    assert broker.process.wait(harness.PATIENCE) == 0
