@@ -262,16 +262,20 @@ def symbol_name(symbol, path):
 
 # ---- callgrind ----
 
-def callgrind(directory):
-    """The words to run a service under."""
-    return ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={directory}/callgrind"]
+def callgrind(directory, name="one"):
+    """The words to run a program under."""
+    return ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={directory}/callgrind.{name}"]
+
+
+def dumps(directory):
+    return glob.glob(f"{directory}/callgrind.*")
 
 
 def dump(directory, pid):
     """Writes what was counted since the last time, and begins anew; the file's name."""
-    before = set(glob.glob(f"{directory}/callgrind*"))
+    before = set(dumps(directory))
     quiet(["callgrind_control", "--dump", str(pid)])
-    return harness.wait_until(lambda: next(iter(set(glob.glob(f"{directory}/callgrind*")) - before), None), "callgrind")
+    return harness.wait_until(lambda: next(iter(set(dumps(directory)) - before), None), "callgrind")
 
 
 def function_name(place):

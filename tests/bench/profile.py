@@ -221,6 +221,31 @@ def count(profile, load, row, directory):
         scenarios.add(profile, section, load.case, row.label, {n: i / pairs for n, i in found.items() if i < 0.98 * total})
 
 
+def load_instructions(profile):
+    """Of the load, in all of its process: by the difference of a long load and a short one."""
+    try:
+        services.found("valgrind")
+    except services.Missing as e:
+        profile.leave_out("Instructions of the load", e)
+        return
+    load = BY_CASE[COUNTED[0]]
+    for row in profile.rows:
+        scenarios.add(profile, "load instructions", load.case, row.label, scenarios.attempt(
+            profile, f"callgrind of the load, {row.label}", lambda: {"all": count_load(profile, load, row)}))
+
+
+def count_load(profile, load, row):
+    pairs, counted = 0, 0
+    for sign, seconds in ((-1, profile.seconds / 2), (1, profile.seconds * 2)):
+        directory = harness.tempfile.mkdtemp(prefix="callgrind.", dir=profile.directory)
+        with measure.beside(row.pids, load.pinned):
+            figures = measure.run([*costs.callgrind(directory, "%p"), *row.argv(load.processes, load.names, seconds, 0, [])],
+                                  load.pinned)
+        pairs += sign * figures["pairs"]
+        counted += sign * sum(costs.instructions(path, False)[0] for path in costs.dumps(directory))
+    return counted / pairs
+
+
 def warm_up(profile):
     """Whatever the first of a name costs, in all of them; and a ZooKeeper server is steady after some load."""
     for _ in range(1 if profile.quick else 3):
@@ -228,7 +253,7 @@ def warm_up(profile):
             scenarios.attempt(profile, row.label, lambda: profile.put(load, row, 0.05))
 
 
-PARTS = [warm_up, account, samples, calls, instructions]
+PARTS = [warm_up, account, samples, calls, instructions, load_instructions]
 Profile.name, Profile.parts = "profile", PARTS
 
 
@@ -403,6 +428,8 @@ def text(profile):
         if rows:
             whole = matrix(profile, "instructions", load.case, {"all": "all"}, 0, "")
             tell(f"{load.case}: {TOLD['instructions']}", whole, *[functions_table(profile, load.case, row) for row in rows])
+    for case in dict.fromkeys(case for case, _ in lines_of(profile, "load instructions")):
+        tell(f"{case}: {TOLD['load instructions']}", matrix(profile, "load instructions", case, {"all": "all"}, 0, ""))
     if "account" in sections:
         tell(TOLD["limits"], limits_table(profile))
     return "\n".join(parts + [f"Note: {n}" for n in r.notes] + [f"FAILED: {f}" for f in profile.failures])
@@ -418,6 +445,7 @@ TOLD = {
     "parts": "what the cores do (perf, cpu-clock, 4,000 samples a second; the load is slower meanwhile)",
     "calls": "system calls of the service (strace, which slows it)",
     "instructions": "instructions of the service (callgrind)",
+    "load instructions": "instructions of the load (callgrind)",
     "limits": "What keeps a row from its aim: how many core us a pair takes more than base's, and how fast it would be with\n"
               "as little own code (libraries included) as base has, and with none, if nothing else took longer then.",
 }
