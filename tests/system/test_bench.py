@@ -87,7 +87,7 @@ def null_row(null):
 def test_all_time_of_the_cores_is_somebodys(null):
     cpus = os.sched_getaffinity(0)
     window = costs.Window({"service": null.pids}, cpus, 0.3)
-    pairs_s = null_row(null).measure(2, "one", 0.3, warm=0.2, during=window)["pairs_s"]
+    pairs_s = null_row(null).measure(2, "one", 1, warm=0.5, during=window)["pairs_s"]
     found = window.figures(pairs_s)
     parts = [found[f"{program}_{way}_us"] for program in ("service", "load") for way in ("user", "system")]
     assert all(part >= 0 for part in parts) and sum(parts) > 0
@@ -153,7 +153,7 @@ def test_a_profile_says_what_keeps_each_row_from_its_aim_and_what_it_could_not_a
         (tmp_path / tool).write_text(f"#!/bin/sh\necho '{tool}: not allowed' >&2\nexit 1\n")
         (tmp_path / tool).chmod(0o755)
     done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(harness.SOURCE, "tests", "bench", "profile.py"),
-                           "--quick", "--build", harness.build_dir(), "--seconds", "0.1", "--results", str(tmp_path),
+                           "--quick", "--build", harness.build_dir(), "--seconds", "0.3", "--results", str(tmp_path),
                            *[w for part in ("account", "samples", "calls") for w in ("--only", part)]],
                           env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
                           timeout=harness.PATIENCE * 6)
