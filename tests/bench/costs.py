@@ -29,12 +29,22 @@ def quiet(argv, **options):
     return done.stdout
 
 
+class TooSlow(measure.Failed):
+    """A load that did not get far enough to tell anything."""
+
+
 # ---- what the kernel counts ----
 
 def workers(load):
     """The processes that a load has forked; itself, where it does without."""
     with open(f"/proc/{load}/task/{load}/children") as f:
         return [int(pid) for pid in f.read().split()] or [load]
+
+
+def must_run(load):
+    """Still: what was seen is of a load at work."""
+    if os.waitid(os.P_PID, load, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        raise TooSlow("the load has ended before it was looked at")
 
 
 def usage(pids):
@@ -91,6 +101,7 @@ class Window:
             if self.looks:
                 time.sleep(self.seconds)
             self.looks.append((time.monotonic(), idle_seconds(self.cpus), {p: usage(programs[p]) for p in programs}))
+        must_run(load)
 
     def figures(self, pairs_s):
         """Once the load has ended."""
@@ -100,7 +111,10 @@ class Window:
         found = {"elapsed_us": 1e6 / pairs_s, "idle_us": (idle_end - idle) * 1e6 / pairs}
         rest = cores * took - (idle_end - idle)
         for program, now in last.items():
-            grown = {what: now[what] - first[program][what] for what in now}
+            grown = collections.Counter(now)
+            grown.subtract(first[program])
+            if grown["ran"] < 0:
+                raise TooSlow("some of its processes had ended when they were looked at")
             if program != "server" or cores > 1:  # which is not pinned with the others
                 rest -= grown["ran"]
             user, system = grown["user"], grown["system"]
@@ -197,10 +211,6 @@ def part_of(frames):
     return "other libraries" if ".so" in name else "own code"
 
 
-class TooSlow(measure.Failed):
-    """The load has ended before perf: what it saw is not all of the load."""
-
-
 class Samples:
     """Where the cores are, FREQUENCY times a second, and then, for a third of that time, how often the service looks for
     events."""
@@ -223,8 +233,7 @@ class Samples:
                "sleep", str(self.seconds)])
         quiet(["perf", "stat", "-x", ",", "-e", TURNS, "-p", ",".join(map(str, self.pids["service"])), "-o", self.counts,
                "sleep", str(self.seconds / 3)])
-        if os.waitid(os.P_PID, load, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            raise TooSlow("perf was slower than the load")
+        must_run(load)
 
     def each(self):
         """Of each sample: its program, and its frames, innermost first, as (symbol, object)."""
@@ -262,16 +271,20 @@ def symbol_name(symbol, path):
 
 # ---- callgrind ----
 
-def callgrind(directory):
-    """The words to run a service under."""
-    return ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={directory}/callgrind"]
+def callgrind(directory, name="one"):
+    """The words to run a program under."""
+    return ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={directory}/callgrind.{name}"]
+
+
+def dumps(directory):
+    return glob.glob(f"{directory}/callgrind.*")
 
 
 def dump(directory, pid):
     """Writes what was counted since the last time, and begins anew; the file's name."""
-    before = set(glob.glob(f"{directory}/callgrind*"))
+    before = set(dumps(directory))
     quiet(["callgrind_control", "--dump", str(pid)])
-    return harness.wait_until(lambda: next(iter(set(glob.glob(f"{directory}/callgrind*")) - before), None), "callgrind")
+    return harness.wait_until(lambda: next(iter(set(dumps(directory)) - before), None), "callgrind")
 
 
 def function_name(place):

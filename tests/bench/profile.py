@@ -77,7 +77,10 @@ class Profile(bench.Bench):
                 yield load, row
 
     def put(self, load, row, seconds, warm=0, during=None):
-        return row.measure(load.processes, load.names, seconds, warm=warm, pinned=load.pinned, during=during)
+        figures = row.measure(load.processes, load.names, seconds, warm=warm, pinned=load.pinned, during=during)
+        if not figures["pairs_s"]:
+            raise costs.TooSlow("not a pair in its time")
+        return figures
 
     def programs(self, row):
         return {"service": row.pids} | ({"server": self.zookeeper.pids} if row.label == targets.ZOOKEEPER else {})
@@ -99,6 +102,16 @@ def cpus_of(load):
 
 # ---- what is measured ----
 
+def tried(profile, what, action):
+    """Its result, or None. Nothing fails by being slow."""
+    def patiently():
+        try:
+            return action()
+        except costs.TooSlow as e:
+            return profile.leave_out(what, e)
+    return scenarios.attempt(profile, what, patiently)
+
+
 def account(profile):
     """What the kernel counts of each program: all rows in turn, round by round."""
     for i in range(profile.rounds):
@@ -107,7 +120,7 @@ def account(profile):
                 window = costs.Window(profile.programs(row), cpus_of(load), profile.seconds)
                 figures = profile.put(load, row, profile.seconds, WARM_S, window)
                 return figures | window.figures(figures["pairs_s"])
-            scenarios.add(profile, "account", load.case, row.label, scenarios.attempt(
+            scenarios.add(profile, "account", load.case, row.label, tried(
                 profile, f"{row.label}, {load.case}", look))
         profile.progress(f"round {i + 1} of {profile.rounds}")
 
@@ -120,7 +133,7 @@ def samples(profile):
         profile.leave_out("What the cores do, and turns of the loop", e)
         return
     for load, row in profile.each():
-        found = scenarios.attempt(profile, f"samples, {row.label}, {load.case}",
+        found = tried(profile, f"samples, {row.label}, {load.case}",
                                   lambda: samples_of(profile, load, row, overhead_s))
         for section, figures in zip(("parts", "symbols", "turns"), found or ()):
             scenarios.add(profile, section, load.case, row.label, figures)
@@ -142,11 +155,12 @@ def calls(profile):
     """System calls of the service, by name."""
     try:
         services.found("strace")
+        costs.Strace(profile.null.pids, profile.directory).finish()  # is it allowed?
     except services.Missing as e:
         profile.leave_out("System calls", e)
         return
     for load, row in profile.each():
-        scenarios.add(profile, "calls", load.case, row.label, scenarios.attempt(
+        scenarios.add(profile, "calls", load.case, row.label, tried(
             profile, f"strace, {row.label}, {load.case}", lambda: calls_of(profile, load, row)))
 
 
@@ -162,6 +176,8 @@ def calls_of(profile, load, row):
             found = strace.finish()
         for name, count in found.items():
             counts[name] += sign * count
+    if pairs <= 0:
+        raise costs.TooSlow("no more pairs in a longer time")
     return {name: count / pairs for name, count in counts.items()}
 
 
@@ -188,12 +204,16 @@ def instructions(profile):
             (services.Lockbroker, {"zookeeper": profile.zookeeper, "root": "/bench-counted"},
              [lock_row(targets.ZOOKEEPER, "lockbroker"), pipelined_row(targets.ZOOKEEPER, "lock")]),
             (services.Redis, {}, [pipelined_row(REDIS, "set")])):
-        scenarios.attempt(profile, "callgrind", lambda: count_all(profile, make, options, rows))
+        tried(profile, "callgrind", lambda: count_all(profile, make, options, rows))
 
 
 def count_all(profile, make, options, rows):
     directory = harness.tempfile.mkdtemp(prefix="callgrind.", dir=profile.directory)
-    service = make(under=costs.callgrind(directory), **options)
+    try:
+        service = make(under=costs.callgrind(directory), **options)
+    except services.Missing as e:
+        profile.leave_out(f"Instructions of {make.__name__}", e)
+        return
     try:
         for row in (of(service) for of in rows):
             for load in profile.loads:
@@ -216,14 +236,41 @@ def count(profile, load, row, directory):
         scenarios.add(profile, section, load.case, row.label, {n: i / pairs for n, i in found.items() if i < 0.98 * total})
 
 
+def load_instructions(profile):
+    """Of the load, in all of its process: by the difference of a long load and a short one."""
+    try:
+        services.found("valgrind")
+    except services.Missing as e:
+        profile.leave_out("Instructions of the load", e)
+        return
+    load = BY_CASE[COUNTED[0]]
+    for row in profile.rows:
+        scenarios.add(profile, "load instructions", load.case, row.label, tried(
+            profile, f"callgrind of the load, {row.label}", lambda: {"all": count_load(profile, load, row)}))
+
+
+def count_load(profile, load, row):
+    pairs, counted = 0, 0
+    for sign, seconds in ((-1, profile.seconds / 2), (1, profile.seconds * 2)):
+        directory = harness.tempfile.mkdtemp(prefix="callgrind.", dir=profile.directory)
+        with measure.beside(row.pids, load.pinned):
+            figures = measure.run([*costs.callgrind(directory, "%p"), *row.argv(load.processes, load.names, seconds, 0, [])],
+                                  load.pinned)
+        pairs += sign * figures["pairs"]
+        counted += sign * sum(costs.instructions(path, False)[0] for path in costs.dumps(directory))
+    if pairs <= 0:
+        raise costs.TooSlow("no more pairs in a longer time")
+    return counted / pairs
+
+
 def warm_up(profile):
     """Whatever the first of a name costs, in all of them; and a ZooKeeper server is steady after some load."""
     for _ in range(1 if profile.quick else 3):
         for load, row in profile.each():
-            scenarios.attempt(profile, row.label, lambda: profile.put(load, row, 0.05))
+            tried(profile, f"warming up, {row.label}", lambda: profile.put(load, row, 0.05))
 
 
-PARTS = [warm_up, account, samples, calls, instructions]
+PARTS = [warm_up, account, samples, calls, instructions, load_instructions]
 Profile.name, Profile.parts = "profile", PARTS
 
 
@@ -398,6 +445,8 @@ def text(profile):
         if rows:
             whole = matrix(profile, "instructions", load.case, {"all": "all"}, 0, "")
             tell(f"{load.case}: {TOLD['instructions']}", whole, *[functions_table(profile, load.case, row) for row in rows])
+    for case in dict.fromkeys(case for case, _ in lines_of(profile, "load instructions")):
+        tell(f"{case}: {TOLD['load instructions']}", matrix(profile, "load instructions", case, {"all": "all"}, 0, ""))
     if "account" in sections:
         tell(TOLD["limits"], limits_table(profile))
     return "\n".join(parts + [f"Note: {n}" for n in r.notes] + [f"FAILED: {f}" for f in profile.failures])
@@ -413,6 +462,7 @@ TOLD = {
     "parts": "what the cores do (perf, cpu-clock, 4,000 samples a second; the load is slower meanwhile)",
     "calls": "system calls of the service (strace, which slows it)",
     "instructions": "instructions of the service (callgrind)",
+    "load instructions": "instructions of the load (callgrind)",
     "limits": "What keeps a row from its aim: how many core us a pair takes more than base's, and how fast it would be with\n"
               "as little own code (libraries included) as base has, and with none, if nothing else took longer then.",
 }

@@ -87,7 +87,7 @@ def null_row(null):
 def test_all_time_of_the_cores_is_somebodys(null):
     cpus = os.sched_getaffinity(0)
     window = costs.Window({"service": null.pids}, cpus, 0.3)
-    pairs_s = null_row(null).measure(2, "one", 0.3, warm=0.2, during=window)["pairs_s"]
+    pairs_s = null_row(null).measure(2, "one", 1, warm=0.5, during=window)["pairs_s"]
     found = window.figures(pairs_s)
     parts = [found[f"{program}_{way}_us"] for program in ("service", "load") for way in ("user", "system")]
     assert all(part >= 0 for part in parts) and sum(parts) > 0
@@ -148,13 +148,21 @@ def test_samples_are_told_by_whose_code_they_are():
     assert part(("[unknown]", "/usr/lib/libevent_core-2.1.so.7.0.1")) == "libevent"
 
 
-def test_a_profile_says_what_keeps_each_row_from_its_aim(tmp_path):
-    done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(harness.SOURCE, "tests", "bench", "profile.py"), "--quick",
-                           "--build", harness.build_dir(), "--seconds", "0.1", "--only", "account", "--results",
-                           str(tmp_path)], capture_output=True, text=True, timeout=harness.PATIENCE * 6)
+def test_a_profile_says_what_keeps_each_row_from_its_aim_and_what_it_could_not_ask(tmp_path):
+    for tool in ("perf", "strace"):
+        (tmp_path / tool).write_text(f"#!/bin/sh\necho '{tool}: not allowed' >&2\nexit 1\n")
+        (tmp_path / tool).chmod(0o755)
+    done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(harness.SOURCE, "tests", "bench", "profile.py"),
+                           "--quick", "--build", harness.build_dir(), "--seconds", "0.3", "--results", str(tmp_path),
+                           *[w for part in ("account", "samples", "calls") for w in ("--only", part)]],
+                          env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
+                          timeout=harness.PATIENCE * 6)
     assert done.returncode == 0, done.stderr
     told = (tmp_path / "profile.txt").read_text()
     assert told in done.stdout and "FAILED" not in told
     limits = told[told.index("What keeps a row from its aim"):]
     for row in ("standalone", "ZooKeeper", "library"):
         assert row in limits
+    for what, tool in (("What the cores do", "perf"), ("System calls", "strace")):
+        assert any(line.startswith(f"Note: {what}") and f"left out, {tool}: {tool}: not allowed" in line
+                   for line in told.splitlines())
