@@ -83,12 +83,17 @@ void resp_push(struct bytes *out, size_t items, int version)
 	line_int(out, version >= 3 ? '>' : '*', (int64_t)items);
 }
 
-/* A type, a number and the end of the line, to where there is room for LINE_BYTES_MAX; returns where it ends. */
-static char *put_line(char *at, char type, size_t value)
+/*
+ * A type, a number and the end of the line, to where there is room for LINE_BYTES_MAX; returns where it ends. Few words
+ * are longer than 99 bytes.
+ */
+static inline char *put_line(char *at, char type, size_t value)
 {
 	*at++ = type;
-	if (value < 10) {
-		*at++ = (char)('0' + value);
+	if (value < 100) {
+		if (value >= 10)
+			*at++ = (char)('0' + value / 10);
+		*at++ = (char)('0' + value % 10);
 	} else {
 		char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits), *from = number_write((int64_t)value, end);
 

@@ -236,6 +236,8 @@ void claim_leave(struct claim *c)
 		claim_free(c);
 		return;
 	}
+	if (c->state == CLAIM_HELD)
+		lock->directory.crowded = c->rivals;
 	spent_release(lock);
 	detach(c);
 	c->state = CLAIM_LEAVING;
@@ -274,7 +276,6 @@ void claim_suspended(struct claim *c)
 {
 	c->listed = c->adopting = c->rivals = c->own_watch = false;
 	c->leave_op = 0;
-	c->withheld = false;
 	claim_forget_pred(c);
 	c->detail_client = 0;
 }
@@ -470,6 +471,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
+		c->spent = false;
 		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		break;
 	}

@@ -4,7 +4,7 @@
  *   state    | means                                         | event -> next state
  *   (NONE)   | no struct                                     | wanted -> JOINING
  *   JOINING  | create and list sent in one breath            | create answered -> WAITING; NONODE: make the directory,
- *            |                                               |   both again; connection lost -> UNSURE
+ *            |                                               |   both again; refused -> NONE; connection lost -> UNSURE
  *   WAITING  | the znode stands, a list says who is before   | list: nobody conflicting -> HELD; list: znode gone -> NONE
  *            |   (`listed`: it did, on this connection)      |   (join again); predecessor DELETED or NONODE: list again
  *   HELD     | entitled: grants are made on it               | list: znode gone -> NONE, its grants are lost
@@ -49,7 +49,7 @@ struct claim {
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;                   /* length of the name without the number */
 	bool named, stray;             /* the number is known; LEAVING: a list showed it, and no claim knew it */
-	bool spent, withheld;          /* LEAVING: see spent.h */
+	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See spent.h */
 	bool listed;                   /* WAITING: seen taken on this connection */
 	bool readers_ahead;            /* WAITING and listed: by readers only */
 	bool adopting;                 /* UNSURE: found, its owner is being asked for */
@@ -58,14 +58,14 @@ struct claim {
 	bool pred_watch;               /* WAITING: the predecessor is watched; on this connection */
 	bool other_kind;               /* ... and its host takes the name for one of another kind */
 	uint8_t join_tries;
-	uint32_t seq;
+	uint32_t seq, followed;
 	int64_t czxid;
 	int64_t listed_ns;             /* WAITING: when that was asked last */
 	struct bytes pred;             /* WAITING and listed: the predecessor's name */
 	size_t path_bytes;             /* charged against the session */
 	/* HELD: what was granted on it. */
 	int64_t held_ns;               /* since when */
-	bool granted;                  /* or, of an election, proclaimed */
+	bool granted, follows;         /* or, of an election, proclaimed; it took over (spent.h) from number `followed` */
 	enum mode granted_mode;        /* of the last grant, whatever a downgrade made of it: its token fences that, too */
 	int64_t granted_ns;            /* when the first of the present grants was made */
 	int32_t handoffs;              /* n of the token */
@@ -93,7 +93,7 @@ void claim_watch_pred(struct claim *c);
 void claim_forget_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
-/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT and LEAVE. `c` is NULL when the claim is gone. */
+/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name);      /* asks what a create of unknown outcome left under it */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING, its create of unknown outcome: it left this */

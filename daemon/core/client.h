@@ -1,9 +1,6 @@
 /*
- * A client: one connection to the socket, the owner of what it holds. Its end releases everything.
- *
- * Events (granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved) are pushes for a RESP3 client;
- * for others they wait until EVENTS asks. jeopardy and safe coalesce to the latest, and so does leader of one election;
- * the others tell what happened, each once and in order.
+ * A client: one connection to the socket, the owner of what it holds. Its end releases everything. What it is told
+ * without having asked are events (client_event.h).
  */
 #pragma once
 
@@ -63,8 +60,6 @@ void client_half_closed(struct client *c);
 void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
-void client_grants_changed(struct client *c);
 void client_release_all(struct client *c); /* the connection stays */
 struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
@@ -74,27 +69,11 @@ struct bytes *client_out(struct client *c);
 /* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
 size_t client_reply_begin(struct client *c);
 void client_reply_end(struct client *c, size_t begin);
+void client_push_end(struct client *c, size_t begin); /* what was written is a push instead */
 void client_reply_integer(struct client *c, int64_t value);
 void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);
 void client_reply_error(struct client *c, enum error_code code, const char *sentence);
-void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
-void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
-void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENTS, as o->event, or told */
-void client_drop_event(struct client *c, struct client_event *e);
-void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
-void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
-void client_forget_revoke(struct client *c, const struct grant *g);
-bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
-bool client_seems_deaf(const struct client *c); /* as many revocations were pushed since it last asked something */
-void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
-void client_tell_timeout(struct client *c, struct slice name);
-void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);
-void client_lost_told(struct client *c, struct grant *g); /* in a reply: forgets it and frees it */
-/* EVENTS: answers now or waits, wait_ns < 0: for ever; then ends with nil. */
-void client_events(struct client *c, int64_t wait_ns);
-void client_events_end(struct client *c);
-void client_speak(struct client *c, int version); /* what waited for EVENTS is pushed from RESP3 on */
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
 bool client_may_observe(const struct client *c, const char **why);

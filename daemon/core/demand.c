@@ -142,6 +142,13 @@ static void add_target(struct demand *d, const struct query *q, size_t child)
 	t->child = child;
 }
 
+/* Of the same host: what it holds may rest on this one, and goes with it when the host is silent. */
+static void add_follower(struct demand *d, const struct query *q, const struct query_child *child)
+{
+	if (d->count == 1 && d->targets[0].host.len && child->owner && child->owner == d->targets[0].session)
+		add_path(&d->targets[0], q, child);
+}
+
 static void write_letter(const struct demand *d, const struct query_child *child, struct bytes *data)
 {
 	struct revoker by = revoke_by(d->client);
@@ -273,6 +280,8 @@ void demand_found(struct query *q)
 	for (size_t i = 0; i < entitled; i++)
 		if (elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
 			add_target(d, q, i);
+	for (size_t i = entitled; i < q->count; i++)
+		add_follower(d, q, &q->children[i]);
 	if (!letter_room(b, kind, d->count)) {
 		b->stats.limits_total++;
 		fail(d, ERROR_LIMIT, "as many letters to other hosts as may are under way; try again in a few seconds");

@@ -14,8 +14,9 @@
  *   DONE       | its holders are counted                     |                       |
  *
  * A znode is deleted only when its daemon cannot act any more, or has not said that it did: a letter that was deleted
- * unread is acted upon by nobody. The daemon that owns the znode notices by its watch. Holders of other software have
- * no mailbox: they cannot be asked, and FORCEUNLOCK deletes their znode at once. A connection lost ends the demand.
+ * unread is acted upon by nobody. With it goes the one right behind it of the same host, which may have taken over from it
+ * (spent.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
+ * be asked, and FORCEUNLOCK deletes their znode at once. A connection lost ends the demand.
  */
 #pragma once
 

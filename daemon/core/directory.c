@@ -105,9 +105,14 @@ void directory_list_anew(struct lock *lock)
 
 void directory_pred_gone(struct claim *c)
 {
+	const struct directory *d = &c->lock->directory;
+
 	claim_forget_pred(c);
-	/* Its turn has most likely come: whether somebody waits behind it is soon to be known. */
-	directory_list(c->lock, c == c->lock->claim && !directory_watches(&c->lock->directory));
+	/*
+	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
+	 * a watch would only tell of those who come next, and be an event more in every hand-off.
+	 */
+	directory_list(c->lock, c == c->lock->claim && !d->crowded && !directory_watches(d));
 }
 
 void directory_recover(struct lock *lock)
@@ -433,6 +438,7 @@ static void examine_rivals(struct lock *lock, uint64_t number, bool somebody)
 		d->watch = DIRECTORY_WATCH_ARMED;
 		d->watch_op = 0;
 		d->quiet = !somebody;
+		d->crowded = d->crowded && somebody;
 	}
 	if (!c || c->state != CLAIM_HELD)
 		return;

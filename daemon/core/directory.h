@@ -42,6 +42,7 @@ struct directory {
 	enum directory_state state;
 	enum directory_watch watch;
 	bool quiet;        /* ARMED: no contender of another session conflicts with our claim */
+	bool crowded;      /* somebody waited behind our last held claim: most likely so he will behind the next */
 	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
 	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
 	bool odd_reported; /* a child of no known kind was reported */

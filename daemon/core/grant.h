@@ -4,7 +4,7 @@
  *
  *   state  | means                             | left by
  *   held   | no lease, or its end is to come   | UNLOCK, RESET, client gone -> freed; lease ran out, session lost,
- *          |                                   |   znode deleted -> lost
+ *          |                                   |   znode deleted, taken by force, its path too long (quota.h) -> lost
  *   lost   | void; another may hold the lock   | told in a reply or a read event, RESET, client gone -> freed
  *
  * The lease is the instant at which the broker takes the lock back by itself. A re-entry never shortens it: the later

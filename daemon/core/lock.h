@@ -18,7 +18,7 @@
  *      (spent.h)
  *
  * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted; but a
- * spent one does not count any more when its delete is sent before the create of another.
+ * spent one does not count any more when its delete is sent before the create of another, until that is refused.
  */
 #pragma once
 

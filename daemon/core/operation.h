@@ -23,7 +23,7 @@ enum operation_kind {
 	OPERATION_DIR_MAKE, /* create a lock's directory */
 	OPERATION_DIR_GET,  /* get its data: kind and flavour */
 	OPERATION_JOIN,     /* create a claim's znode */
-	OPERATION_DIR_END,  /* delete it: its numbers ran out and it is empty */
+	OPERATION_DIR_END,  /* delete a lock's directory: its numbers ran out and it is empty */
 	OPERATION_LIST,     /* list a lock's directory */
 	OPERATION_WATCH_PRED, /* get-and-watch the predecessor a claim waits for */
 	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
@@ -59,8 +59,8 @@ struct operation {
 	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
-	uint64_t query;    /* QUERY_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone by now;
-			    * MAIL_*: of the list */
+	uint64_t query;    /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
+			    * by now; MAIL_*: of the list */
 	uint64_t part;     /* DEMAND_DELETE: which of its targets */
 	int64_t sent_ns;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */

@@ -65,6 +65,16 @@ size_t query_entitled(const struct query *q)
 	return count || !q->count ? count : 1;
 }
 
+/* Who is to let go; and behind one that holds it alone perhaps what has taken over from it (spent.h). */
+static size_t demanded(const struct query *q)
+{
+	size_t entitled = query_entitled(q);
+	bool alone = q->part == QUERY_LOCK && q->command == COMMAND_FORCEUNLOCK && entitled == 1 &&
+		     q->children[0].mode == MODE_EXCLUSIVE;
+
+	return alone && q->count > 1 ? 2 : entitled;
+}
+
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
 {
 	struct operation_request r = { .op = { .kind = kind, .query = q->number } };
@@ -193,7 +203,7 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? query_entitled(q) : q->count;
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? demanded(q) : q->count;
 	q->crowded = q->part == QUERY_LEASES ? q->permits && q->count > (size_t)q->permits : q->crowded;
 	while (q->count > keep || q->count > most)
 		bytes_free(&q->children[--q->count].name);
@@ -350,6 +360,12 @@ static void list_again(struct query *q)
 	q->state = QUERY_ASKED;
 }
 
+/* Without its data there is no answer. */
+static bool matters(const struct query *q, const struct query_child *child)
+{
+	return q->command == COMMAND_LEADER || (is_demand(q) && child < q->children + query_entitled(q));
+}
+
 static void get_answered(struct query *q, const struct event *event)
 {
 	struct query_child *child = &q->children[q->answered++];
@@ -369,7 +385,7 @@ static void get_answered(struct query *q, const struct event *event)
 	}
 	if (q->command == COMMAND_LEADER && child->gone)
 		list_again(q);
-	else if ((q->command == COMMAND_LEADER || is_demand(q)) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN)
+	else if (matters(q, child) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN)
 		q->refused = true;
 }
 

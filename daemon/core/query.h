@@ -53,7 +53,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* broker->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY, LEADER or HOSTS; REVOKE or FORCEUNLOCK: for a demand */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a demand */
 	enum flavour flavour;
 	struct bytes name, path;
 	enum query_part part; /* LOCK: it is no semaphore, as far as is known */
@@ -84,5 +84,5 @@ struct semaphore *query_semaphore(const struct query *q);
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
-/* Answers of QUERY_LIST and QUERY_GET. */
+/* Answers of QUERY_LIST, QUERY_GET, LIMIT_GET and LIMIT_SET. */
 void query_answered(struct broker *b, const struct operation *op, const struct event *event);

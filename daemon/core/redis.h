@@ -1,5 +1,5 @@
 /*
- * What Redis clients say at connect and besides: HELLO, PING, SELECT, INFO, CLIENT, COMMAND, RESET, QUIT. And what
+ * What Redis clients say at connect and besides: HELLO, PING, ECHO, SELECT, INFO, CLIENT, COMMAND, RESET, QUIT. And what
  * both kinds of commands share.
  */
 #pragma once

@@ -395,7 +395,7 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 {
 	if (c->rivals)
 		return c->held_ns + WATCH_AFTER_NS;
-	if (!lock->grant_count || c->contended || c->handoffs)
+	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.crowded)
 		return lock->broker->now_ns;
 	return c->granted_ns + WATCH_AFTER_NS;
 }
@@ -457,7 +457,7 @@ static void ask_again(struct lock *lock)
 {
 	struct claim *c;
 
-	if (!nobody_waits(lock))
+	if (!lock->claim || somebody_waits(lock))
 		spent_release(lock);
 	if (lock->later)
 		return;

@@ -1,6 +1,7 @@
 #include "core/spent.h"
 
 #include "core/lock.h"
+#include "core/state.h"
 
 void spent_follow(struct lock *lock)
 {
@@ -10,6 +11,8 @@ void spent_follow(struct lock *lock)
 	lock->next = NULL;
 	c->state = CLAIM_LEAVING;
 	c->spent = c->withheld = true;
+	lock->claim->follows = true;
+	lock->claim->followed = c->seq;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
 	claim_held(lock->claim);
 }
@@ -38,10 +41,12 @@ size_t spent_count(const struct lock *lock)
 
 bool spent_keeps_out(const struct lock *lock, struct slice name)
 {
-	const struct claim *c;
+	const struct claim *c = lock->claim;
+	struct contender seen;
 
-	TAILQ_FOREACH(c, &lock->leaving, link)
-		if (c->withheld && slice_eq(name, slice_of(c->name)))
-			return true;
-	return lock->claim && slice_eq(name, slice_of(lock->claim->name));
+	if (!c || !contender_of_session(name, lock->flavour, lock->broker->session.id))
+		return false;
+	/* Numbers are not used twice while one of ours stands. */
+	return slice_eq(name, slice_of(c->name)) ||
+	       (c->follows && contender_parse(name, lock->flavour, &seen) && seen.seq == c->followed);
 }

@@ -6,10 +6,13 @@
  *   HELD     | grants are made on it                       | no tokens left, nobody else waits, a list showed next right
  *            |                                             |   behind it -> withheld; next is HELD
  *   withheld | LEAVING, and stands: its delete waits for   | the next but one joins, so that delete, create and list go in
- *            |   company                                   |   one breath; somebody comes; anything else of the lock goes
- *            |                                             |   back; connection lost -> on its way
- *   (on its  | LEAVING as any other                        | answered -> gone
+ *            |   company                                   |   one breath; a list shows that somebody waits; what followed
+ *            |                                             |   it goes back, or is gone -> on its way
+ *   (on its  | LEAVING as any other                        | answered -> gone; refused: it counts to the two again
  *   way)     |                                             |
+ *
+ * That something has changed is no reason to let go of it, and a lost connection is none: perhaps what followed it is
+ * what was deleted, by hand, and others are to be kept out until its holders are told.
  */
 #pragma once
 
@@ -26,5 +29,8 @@ void spent_follow(struct lock *lock);
 void spent_release(struct lock *lock);
 /* So many are not there any more when what is sent now arrives, or after spent_release(). */
 size_t spent_count(const struct lock *lock);
-/* The znode of that name is what this host's grants rest on: the held one, or what it follows. */
+/*
+ * The znode of that name is what this host's grants rest on: the held one, or what that has followed. Others may have
+ * seen it just before it went.
+ */
 bool spent_keeps_out(const struct lock *lock, struct slice name);

@@ -32,7 +32,7 @@
 	X(relisted_total, "directories listed again after a connection had ended") \
 	X(audits_total, "sweeps of all directories, by AUDIT") \
 	X(audit_directories_total, "directories looked at by them") \
-	X(deadlocks_total, "LOCKs refused because they would have closed a cycle of waits") \
+	X(deadlocks_total, "LOCKs and ACQUIREs refused because they would have closed a cycle of waits") \
 	X(deadlock_cuts_total, "searches for such a cycle given up: too many waits") \
 	X(multi_again_total, "MLOCKs that lost something on the way and began again") \
 	X(limits_total, "requests refused by a limit") \

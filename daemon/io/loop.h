@@ -19,6 +19,7 @@
 
 struct loop;
 struct notify;
+struct page;
 struct saved;
 struct server;
 struct successor;

@@ -197,6 +197,10 @@ def part_of(frames):
     return "other libraries" if ".so" in name else "own code"
 
 
+class TooSlow(measure.Failed):
+    """The load has ended before perf: what it saw is not all of the load."""
+
+
 class Samples:
     """Where the cores are, FREQUENCY times a second, and then, for a third of that time, how often the service looks for
     events."""
@@ -220,7 +224,7 @@ class Samples:
         quiet(["perf", "stat", "-x", ",", "-e", TURNS, "-p", ",".join(map(str, self.pids["service"])), "-o", self.counts,
                "sleep", str(self.seconds / 3)])
         if os.waitid(os.P_PID, load, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            raise measure.Failed("perf was slower than the load")
+            raise TooSlow("perf was slower than the load")
 
     def each(self):
         """Of each sample: its program, and its frames, innermost first, as (symbol, object)."""

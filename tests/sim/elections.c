@@ -186,6 +186,14 @@ void elections_answered(struct caller *c, const struct ask *a, struct slice repl
 		*o = (struct watching){ 0 };
 }
 
+static bool was_overwritten(const struct world *w, int64_t token)
+{
+	for (size_t i = 0; i < OVERWRITTEN_MAX; i++)
+		if (w->overwritten[i] == token >> 10)
+			return true;
+	return false;
+}
+
 void elections_told(struct caller *c, int lock, int64_t token, struct slice host, struct slice data)
 {
 	struct watching *o = &c->watching[lock];
@@ -199,7 +207,7 @@ void elections_told(struct caller *c, int lock, int64_t token, struct slice host
 		world_fail(w, lock, "host %d client %u: told twice that %" PRId64 " leads %s", c->host->index, c->conn, token,
 			   w->lock_name[lock]);
 	/* An operator who overwrites a leader's data makes it nobody, until it says so again. */
-	if (token && (token < o->highest || (token == o->highest && !w->overwritten[lock])))
+	if (token && (token < o->highest || (token == o->highest && !was_overwritten(w, token))))
 		world_fail(w, lock, "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64, c->host->index, c->conn,
 			   token, w->lock_name[lock], o->highest);
 	len = (size_t)snprintf(name, sizeof(name), "%.*sc", (int)host.len, host.data);

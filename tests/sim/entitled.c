@@ -51,6 +51,16 @@ static bool is_used_up(const struct world *w, int64_t czxid)
 	return false;
 }
 
+bool entitled_followed(const struct world *w, const struct znode *dir)
+{
+	const struct znode *n;
+
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && is_used_up(w, n->czxid) && TAILQ_NEXT(n, sibling))
+			return true;
+	return false;
+}
+
 /* ---- who stands before ---- */
 
 bool check_is_reader(const struct znode *n)
@@ -61,17 +71,6 @@ bool check_is_reader(const struct znode *n)
 static bool is_ahead(const struct znode *o, const struct znode *n)
 {
 	return o->view[FAKEZK_TRUTH].exists && o->czxid < n->czxid && !(check_is_reader(o) && check_is_reader(n));
-}
-
-/* The one of its host that it has followed without a gap still stands. */
-static bool has_followed(const struct world *w, const struct znode *n)
-{
-	const struct znode *o;
-
-	TAILQ_FOREACH(o, &n->parent->children, sibling)
-		if (is_ahead(o, n) && o->session == n->session && is_used_up(w, o->czxid))
-			return true;
-	return false;
 }
 
 const struct znode *check_ahead_of(const struct world *w, const struct znode *n)
@@ -103,7 +102,7 @@ void check_entitled(struct caller *c, const struct ask *a, int64_t token)
 	if (check_ahead_of(w, mine))
 		world_fail(w, a->lock, "host %d client %u: granted on %s, and before it stands %s", c->host->index,
 			   c->conn, mine->path, check_ahead_of(w, mine)->path);
-	w->stats->followed += (token & 1023) == 0 && has_followed(w, mine);
+	w->stats->followed += (token & 1023) == 0 && entitled_followed(w, dir);
 }
 
 /* ---- what operators delete ---- */

@@ -132,6 +132,7 @@ struct fakezk {
 	int64_t delay_max;            /* of a packet on a connection */
 	int64_t lag_max;              /* of a commit on its way to a server */
 	int64_t refuses_until, refuses_reads_until; /* many writes, or reads, are refused until then, as by an access list */
+	int64_t refused_at;           /* a write, last */
 	int leader;                   /* -1: an election is going on */
 	int64_t epoch, counter;
 	struct txn *log;

@@ -121,6 +121,8 @@ static void leader_write(struct fakezk *z, struct zserver *from, struct message 
 		t.code = ZK_UNKNOWN;
 	else if (z->refuses_until > z->sched->now && m->request != EFFECT_ZK_DROP && rng_percent(&z->rng, 50))
 		t.code = ZK_REFUSED;
+	if (t.code == ZK_REFUSED)
+		z->refused_at = z->sched->now;
 	if (t.code != ZK_OK) {
 		t.type = TXN_ERROR;
 		t.zxid = z->epoch << 32 | ++z->counter;

@@ -231,6 +231,15 @@ static void reset(struct world *w, struct zhandle *h)
 		fakezk_conn_close(h->conn, rng_percent(&w->rng, 50));
 }
 
+/* Writes, reads or both: without a random number more, so that all else is what it was. */
+static void refuse(struct world *w, int64_t until)
+{
+	if (until % 3 != 1)
+		w->zk.refuses_until = until;
+	if (until % 3 != 0)
+		w->zk.refuses_reads_until = until;
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	static const char *const names[] = {
@@ -288,11 +297,7 @@ static void fault(struct world *w, enum fault kind)
 		handshake_slow(w, any_handle(w), until);
 		break;
 	case FAULT_REFUSE:
-		/* Writes, reads or both: without a random number more, so that all else is what it was. */
-		if (until % 3 != 1)
-			w->zk.refuses_until = until;
-		if (until % 3 != 0)
-			w->zk.refuses_reads_until = until;
+		refuse(w, until);
 		break;
 	case FAULT_EVICT:
 		evict(w, any_handle(w)->session);

@@ -327,10 +327,13 @@ static void operator_acts(void *world, uint64_t argument)
 		TAILQ_FOREACH(child, &n->children, sibling)
 			if (child->view[FAKEZK_TRUTH].exists && rng_below(&w->rng, (uint32_t)++count) == 0)
 				chosen = child;
-	if (!chosen || w->meddled_count == MEDDLED_MAX || (w->tokens_of[lock].last & 1023) < w->operator_from)
+	if (!chosen || w->meddled_count == MEDDLED_MAX)
+		return;
+	if ((w->tokens_of[lock].last & 1023) < w->operator_from && !entitled_followed(w, n))
 		return;
 	w->stats->operations++;
-	w->overwritten[lock] = w->overwritten[lock] || (type == EFFECT_ZK_SET && chosen != n);
+	if (type == EFFECT_ZK_SET && chosen != n)
+		w->overwritten[w->overwritten_count++ % OVERWRITTEN_MAX] = chosen->czxid;
 	fakezk_operate(&w->zk, type, (struct slice){ chosen->path, chosen->len },
 		       chosen == n ? SLICE("") : SLICE("meddled"));
 }

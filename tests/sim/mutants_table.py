@@ -117,8 +117,8 @@ MUTANTS = [
         (SESSION, "\tannounce_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (CLAIM,
-         "\tc->leave_op = 0;\n\tc->withheld = false;",
-         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tc->withheld = false;")], 300),
+         "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
+         "\tc->leave_op = 0;\n\tc->handoffs = 0;\n\tclaim_forget_pred(c);")], 300),
     ("the token forgets the hand-offs", [
         (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
@@ -144,10 +144,30 @@ MUTANTS = [
         (SPENT, "\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\tc->lock->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        (SETTLE, "\tif (!nobody_waits(lock))\n\t\tspent_release(lock);\n", ""),
+        (SETTLE, "\tif (!lock->claim || somebody_waits(lock))\n\t\tspent_release(lock);\n", ""),
         (CLAIM, "\tspent_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
         (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
+    ("takes over although it was not right behind", [
+        (SETTLE, " || claim_before(next) != c)", ")"),
+        (SETTLE, "!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 3000, "spent, operator"),
+    ("a claim is followed while somebody holds it", [
+        (SETTLE, "c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
+         "c->state != CLAIM_HELD || c->handoffs < CLAIM_HANDOFFS_MAX)")], 300, "spent, operator"),
+    ("a claim is followed before its tokens are used up", [
+        (SETTLE, "lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
+         "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
+    ("the spent one goes when the next but one has come", [
+        (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour"),
+        (CLAIM, "\tdirectory_check(lock);\n\tsend_join(c);\n\treturn c;",
+         "\tdirectory_check(lock);\n\tsend_join(c);\n\tspent_release(lock);\n\treturn c;")], 1000, "spent, operator"),
+    ("lingers although a list has shown who waits", [
+        (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
+    ("who may not be seen is nobody that could be asked", [
+        (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
+    ("a list sent before the delete tells what stands behind our own", [
+        (CLAIM, "\tif (c->lock->directory.list_op > deleted)", "\tif (c->lock->directory.list_op)"),
+        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
@@ -183,7 +203,7 @@ MUTANTS = [
          "\tcase ZK_OK:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
          "\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
     ("a delete of unknown outcome is not sent again", [
-        (CLAIM, "\tc->leave_op = 0;\n\tc->withheld = false;", "\tc->withheld = false;"),
+        (CLAIM, "\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
         (CLAIM,
          "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
          "\tswitch (event->zk_answered.code) {")], 300),

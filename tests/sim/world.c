@@ -34,6 +34,10 @@ static const struct mix mixes[] = {
 	{ .name = "spent", .share = 0, .steps = 20000, .fault_every_ms = 10000, .hold_us = 100, .think_ms = 1,
 	  .fault_weight = { 4, 1 }, .operator_every_ms = 4000, .foreign_every_ms = 2500,
 	  .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90 },
+	/* The same, with all that can come between. */
+	{ .name = "spent, operator", .share = 0, .steps = 40000, .fault_every_ms = 8000, .hold_us = 100, .think_ms = 1,
+	  .fault_weight = { 6, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2 }, .operator_every_ms = 400, .operator_from = 450,
+	  .foreign_every_ms = 1500, .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90, .warm = true },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
 	{ .name = "crossing", .share = 5, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS, .long_hold_percent = 5,
@@ -176,6 +180,16 @@ static struct broker_limits limits_choose(struct world *w)
 	return l;
 }
 
+static void warm(struct world *w, struct broker_conf *conf)
+{
+	if (conf->linger_ns == 0)
+		conf->linger_ns = 100 * MS;
+	if (rng_percent(&w->rng, 50))
+		return;
+	conf->handoff_max = 1000000;
+	conf->handoff_ns = 1000000 * SECOND;
+}
+
 static void host_init(struct world *w, struct host *h, int index)
 {
 	static const int64_t handoffs[] = { 0, 1, 3, 64 }, lingers[] = { 0, 100 * MS, 2 * SECOND, 30 * SECOND };
@@ -195,6 +209,8 @@ static void host_init(struct world *w, struct host *h, int index)
 		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,
 		.stop_timeout_ns = 2 * SECOND, .limits = limits_choose(w),
 	};
+	if (w->mix->warm)
+		warm(w, &h->conf);
 	h->zk = zhandle_new(&w->zk, w->timeout, host_zk_notified, h, &h->stopped_until);
 	h->client_count = (int)rng_between(&w->rng, 1, CLIENTS_MAX);
 	for (i = 0; i < h->client_count; i++)

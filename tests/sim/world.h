@@ -19,6 +19,7 @@ enum {
 	FOREIGN_MAX = 3,
 	MEDDLED_MAX = 256,
 	USED_MAX = 4,
+	OVERWRITTEN_MAX = 64,
 	BELIEFS_MAX = 128,
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
@@ -46,7 +47,8 @@ struct mix {
 	int64_t fault_every_ms;         /* mean; 0: none */
 	uint32_t fault_weight[FAULT_COUNT];
 	int64_t operator_every_ms, foreign_every_ms, orphan_every_ms; /* mean; 0: none */
-	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or more */
+	int64_t operator_from;          /* acts only after so many hand-offs on one znode, or where one without tokens stands */
+	bool warm;                      /* claims are kept for a while, and half of the hosts never give one back for others */
 	uint32_t long_hold_percent;
 	int64_t hold_us;                /* at most, if not long; 0: the usual */
 	int64_t think_ms;               /* mean between two acts of a client */
@@ -254,7 +256,8 @@ struct world {
 	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
 	int64_t permits_most;    /* ... and the largest that an operator may have set */
 	bool limits_asked;       /* one has tried */
-	bool overwritten[LOCKS_MAX]; /* an operator has, the data of a znode of that lock */
+	int64_t overwritten[OVERWRITTEN_MAX]; /* znodes whose data an operator has, the latest */
+	size_t overwritten_count;
 	bool limit_overwritten;  /* an operator has: for a while nobody knows it */
 	uint64_t permit_forces;  /* times FORCEUNLOCK of it was asked for */
 	bool plain;              /* no leases, no queued waits */
@@ -393,6 +396,8 @@ const struct ask *check_waiting_ask(const struct caller *c, int lock);
 void entitled_granted(struct host *h, int lock, int64_t token);
 /* The znode under the grant, in the truth; fails if it does not entitle to one. */
 void check_entitled(struct caller *c, const struct ask *a, int64_t token);
+/* A znode that was followed without a gap stands in that directory. */
+bool entitled_followed(const struct world *w, const struct znode *dir);
 /* An operator deletes it. */
 void entitled_meddle(struct world *w, const struct znode *n);
 /* Grants on its znode are the exception: an operator has deleted it. */

@@ -4,6 +4,8 @@
 
 #include "demand_fixture.h"
 
+static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
+
 static int setup(void **state)
 {
 	return demand_setup(state);
@@ -93,6 +95,54 @@ static void two_seconds(struct fixture *f)
 	fixture_no_op(f);
 	fixture_pass(f, 600);
 	fixture_answer_beats(f);
+}
+
+/* Its grant rests on the second, which took over from the first; of other software they may be two strangers'. */
+static void what_took_over_on_a_host_that_is_silent_is_deleted_too(void **state)
+{
+	static const char second[] = "_c_00000000-0000-8000-8091-00000000b0b1-__WRIT__0000000004";
+	const char *const *hosts = (const char *const[]){ "1\nhost=beta\n", "10.0.0.1" };
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		fixture_ask(f, 0, "FORCEUNLOCK a");
+		fixture_answer_list(f, 1, 3, (const char *[]){ elsewhere, behind, second });
+		fixture_op(f, EFFECT_ZK_GET, elsewhere);
+		fixture_answer_get(f, 70, BETA, hosts[i]);
+		fixture_op(f, EFFECT_ZK_GET, second);
+		fixture_answer_get(f, 71, BETA, hosts[i]);
+		if (i == 0) {
+			fixture_answer(f, ZK_OK);
+			two_seconds(f);
+			fixture_answer(f, ZK_OK);
+		}
+		fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+		fixture_answer(f, ZK_OK);
+		if (i == 0) {
+			fixture_op(f, EFFECT_ZK_DELETE, second);
+			fixture_answer(f, ZK_OK);
+		}
+		fixture_expect(f, 0, ":1");
+		fixture_no_op(f);
+	}
+}
+
+static void a_waiter_of_another_host_keeps_its_place(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "FORCEUNLOCK a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ elsewhere, behind });
+	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
+	fixture_op(f, EFFECT_ZK_GET, behind);
+	fixture_answer(f, ZK_REFUSED); /* and who it is does not matter */
+	fixture_answer(f, ZK_OK);
+	two_seconds(f);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, elsewhere);
+	fixture_answer(f, ZK_OK);
+	fixture_expect(f, 0, ":1");
+	fixture_no_op(f);
 }
 
 static void the_znode_of_a_host_that_is_silent_is_deleted(void **state)
@@ -220,6 +270,8 @@ int main(void)
 		TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone),
 		TEST(the_host_that_holds_it_answers),
 		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
+		TEST(what_took_over_on_a_host_that_is_silent_is_deleted_too),
+		TEST(a_waiter_of_another_host_keeps_its_place),
 		TEST(a_host_that_has_read_the_letter_gets_more_time),
 		TEST(a_host_with_a_new_session_has_nothing_to_say),
 		TEST(the_znode_of_other_software_is_deleted_at_once),

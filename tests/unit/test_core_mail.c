@@ -7,6 +7,8 @@
 
 static const char younger[] = "0000000100001-2000abcdef012345-00000000000000ab";
 
+static const char behind[] = "_c_00000000-0000-8000-8091-00000000b0b0-__WRIT__0000000200";
+
 static int setup(void **state)
 {
 	return demand_setup(state);
@@ -100,12 +102,9 @@ static void a_lock_is_taken_for_another_host(void **state)
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 a :78848 $6 forced");
 }
 
-/* What others see of it is the znode that it took over from: the same lock. */
-static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
+/* Held by 0 on `next`, which has taken over from `name` without a gap. */
+static void take_over(struct fixture *f, char name[128], char next[128])
 {
-	struct fixture *f = *state;
-	char name[128], next[128];
-
 	fixture_held(f, name);
 	for (int i = 0; i < 1024; i++) {
 		fixture_ask(f, !(i & 1), "LOCK a");
@@ -114,11 +113,39 @@ static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
 			fixture_answer_list(f, 1, 1, (const char *[]){ name });
 		if (i != 767)
 			continue;
-		fixture_answer_made(f, 9, 99, next, sizeof(next));
+		fixture_answer_made(f, 9, 99, next, 128);
 		fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
 	}
 	fixture_no_op(f);
 	bytes_clear(&f->replies[0]);
+}
+
+/* What others see of it is the znode that it took over from: the same lock. */
+static void a_lock_is_taken_by_the_znode_that_keeps_others_out(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	take_over(f, name, next);
+	letter_arrives(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
+	fixture_answer(f, ZK_OK);
+	fixture_say(f, 0, "VALID a", ":0");
+}
+
+/* Whoever wants it comes, which is what lets that znode go; what he has seen is still what is meant. */
+static void a_lock_is_taken_by_the_znode_that_kept_others_out(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	take_over(f, name, next);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_pass(f, 1000);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, next, behind });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_session(f);
 	letter_arrives(f, letter, force_letter(name, "1000abcdef012345"), ZK_OK);
 	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_CREATE, "")->data, "holders=1\n"));
 	fixture_answer(f, ZK_OK);
@@ -229,6 +256,7 @@ int main(void)
 		TEST(letters_that_mean_nothing_here_are_dropped),
 		TEST(a_lock_is_taken_for_another_host),
 		TEST(a_lock_is_taken_by_the_znode_that_keeps_others_out),
+		TEST(a_lock_is_taken_by_the_znode_that_kept_others_out),
 		TEST(what_is_not_held_here_is_not_taken),
 		TEST(many_letters_are_read_a_few_at_a_time_the_oldest_first),
 		TEST(the_box_is_made_when_it_is_missing),

@@ -59,7 +59,8 @@ static void what_an_unknown_create_left_is_looked_for_until_a_list_tells(void **
 
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1, 5u);
+	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1,
+		 5u);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_zk_connected(f, SESSION);
 	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
@@ -84,7 +85,8 @@ static void whose_a_found_znode_is_is_asked_until_it_is_told(void **state)
 
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1, 5u);
+	snprintf(name, sizeof(name), "%s%010u", strrchr(fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__")->path, '/') + 1,
+		 5u);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_zk_connected(f, SESSION);
 	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");

@@ -4,6 +4,9 @@
 
 #include "claim_fixture.h"
 
+/* Behind all that the tests make. */
+static const char foreign_last[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
+
 static int setup(void **state)
 {
 	return fixture_setup(fixture_new(false), 4, state);
@@ -135,7 +138,16 @@ static void a_spent_znode_goes_when_somebody_comes(void **state)
 
 	spent(f, name, next);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_pass(f, 999);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 3, (const char *[]){ foreign_last, next, name });
 	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_GET, next);
+	fixture_answer_get(f, 99, SESSION, "");
+	fixture_op(f, EFFECT_ZK_SET, next);
 	fixture_answer(f, ZK_OK);
 	fixture_no_op(f);
 	fixture_say(f, 0, "UNLOCK a", ":0");
@@ -144,7 +156,7 @@ static void a_spent_znode_goes_when_somebody_comes(void **state)
 	fixture_no_op(f);
 }
 
-static void a_spent_znode_goes_after_a_reconnection(void **state)
+static void a_spent_znode_stays_over_a_reconnection(void **state)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
@@ -152,28 +164,77 @@ static void a_spent_znode_goes_after_a_reconnection(void **state)
 	spent(f, name, next);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_reconnected(f);
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
 	expect_list(f, false);
-	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
 	fixture_no_op(f);
 	fixture_say(f, 0, "VALID a", ":8000");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
 }
 
-/* It was entitled by what stood before it, and now by itself: once that is gone, a loss. */
-static void who_took_over_is_lost_when_its_znode_is(void **state)
+/* Somebody deleted what took over while it waited, or since: others are kept out until its holder is told. */
+static void who_took_over_is_told_of_its_loss_before_others_are_let_in(void **state)
 {
 	struct fixture *f = *state;
 	char name[128], next[128];
 
 	spent(f, name, next);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
 	fixture_pass(f, 1000);
 	expect_list(f, true);
-	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_last });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
 	fixture_say(f, 0, "VALID a", ":0");
+	fixture_no_op(f);
+}
+
+static void who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	spent(f, name, next);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
+	expect_list(f, false);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_last });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_say(f, 0, "VALID a", ":0");
+	fixture_no_op(f);
+}
+
+/* Its delete is tried again every second: while it is on its way once more nothing takes its place. */
+static void a_spent_znode_that_may_not_be_deleted_counts(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128], third[128];
+	uint32_t holder;
+
+	spent(f, name, next);
+	holder = hand_off(f, 0, 0, 768);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_answer_made(f, 100, 100, third, sizeof(third));
+	fixture_answer_list(f, 1, 3, (const char *[]){ third, name, next });
+	holder = hand_off(f, holder, 768, 1024);
+	fixture_pass(f, 1000);
+	while (f->ops[f->first_op % FIXTURE_OPS].effect.type == EFFECT_ZK_SET)
+		fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	holder = hand_off(f, holder, 0, 768);
+	assert_int_equal(f->end_op - f->first_op, 1);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
 }
 
 static void nobody_takes_over_past_who_stands_between(void **state)
@@ -256,6 +317,57 @@ static void who_comes_while_it_is_held_is_not_kept_waiting(void **state)
 	fixture_no_op(f);
 }
 
+/* Where somebody waited behind the last claim: 0 holds the next one, as the list showed that came without a watch. */
+static void contended_again(struct fixture *f, char name[128], size_t count, const char *const *others)
+{
+	const char *children[4] = { name };
+
+	a_hand_off_between_hosts_is_one_event_one_list_and_one_delete((void **)&f);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_made(f, 10, 90, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, foreign_high });
+	fixture_op(f, EFFECT_ZK_GET, foreign_high);
+	fixture_answer_get(f, 90, 9, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, foreign_high);
+	expect_list(f, false);
+	for (size_t i = 0; i < count; i++)
+		children[i + 1] = others[i];
+	fixture_answer_list(f, 1, count + 1, children);
+	fixture_expect(f, 0, ":92160");
+}
+
+/* A watch would be one event more in every hand-off, and tell what the list has told. */
+static void among_many_a_hand_off_sets_no_watch(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	contended_again(f, name, 1,
+			(const char *[]){ "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000011" });
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* Nobody is left: whoever comes is to be heard of. */
+static void the_last_of_many_watches_who_comes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	contended_again(f, name, 0, NULL);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
 static void what_is_kept_although_somebody_waits_is_watched_after_a_second(void **state)
 {
 	struct fixture *f = *state;
@@ -284,11 +396,15 @@ int main(void)
 		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap),
 		TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger),
 		TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger),
-		TEST(a_spent_znode_goes_after_a_reconnection),
-		TEST_IN(who_took_over_is_lost_when_its_znode_is, claim_setup_linger),
+		TEST(a_spent_znode_stays_over_a_reconnection),
+		TEST_IN(who_took_over_is_told_of_its_loss_before_others_are_let_in, claim_setup_linger),
+		TEST(who_took_over_is_told_of_its_loss_before_others_are_let_in_after_a_reconnection),
+		TEST(a_spent_znode_that_may_not_be_deleted_counts),
 		TEST(nobody_takes_over_past_who_stands_between),
 		TEST_IN(what_waits_behind_our_own_is_listed_with_its_delete, claim_setup_strict),
 		TEST_IN(a_hand_off_between_hosts_is_one_event_one_list_and_one_delete, claim_setup_linger),
+		TEST_IN(among_many_a_hand_off_sets_no_watch, claim_setup_linger),
+		TEST_IN(the_last_of_many_watches_who_comes, claim_setup_linger),
 		TEST_IN(who_comes_while_it_is_held_is_not_kept_waiting, claim_setup_linger),
 		TEST(what_is_kept_although_somebody_waits_is_watched_after_a_second),
 	};

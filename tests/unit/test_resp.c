@@ -401,6 +401,33 @@ static void requests_survive_a_round_trip(void **state)
 	bytes_free(&out);
 }
 
+/* Lengths of one, two, and more digits, one after the other in the same memory. */
+static void requests_of_any_length_are_read_as_written(void **state)
+{
+	static const size_t lengths[] = { 0, 9, 10, 99, 100, 999, 1000, 12345 };
+	enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+	struct slice words[LENGTHS];
+	char *text = calloc(1, 12345);
+	struct bytes out = { 0 };
+	struct resp_reader r;
+	size_t used, begin;
+
+	resp_reader_init(&r, ARGS_MAX, 65536);
+	for (size_t count = 1; count <= LENGTHS; count++) {
+		words[count - 1] = (struct slice){ text, lengths[count - 1] };
+		begin = out.len;
+		resp_request(&out, count, words);
+		assert_int_equal(resp_read_request(&r, (struct slice){ out.data + begin, out.len - begin }, &used), RESP_DONE);
+		assert_int_equal(used, out.len - begin);
+		assert_int_equal(r.argc, count);
+		for (size_t i = 0; i < count; i++)
+			assert_true(slice_eq(r.argv[i], words[i]));
+	}
+	resp_reader_deinit(&r);
+	bytes_free(&out);
+	free(text);
+}
+
 /* ---- replies ---- */
 
 static void replies_of_resp2(void **state)
@@ -643,6 +670,7 @@ int main(void)
 		cmocka_unit_test(an_announced_count_allocates_nothing),
 		cmocka_unit_test(junk_is_read_the_same_however_it_is_cut),
 		cmocka_unit_test(requests_survive_a_round_trip),
+		cmocka_unit_test(requests_of_any_length_are_read_as_written),
 		cmocka_unit_test(replies_of_resp2),
 		cmocka_unit_test(replies_of_resp3),
 		cmocka_unit_test(half_replies_wait),
