@@ -15,8 +15,8 @@
 
 /* A peer that takes nothing for so long is not waited for while its connection closes. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
-/* Whose requests take longer, in the mean of the latest few, asks for much. */
-#define CONN_GREEDY_NS (50 * INT64_C(1000))
+/* Whose requests take longer, in the mean of the latest few, asks for much: a list, not a lock on a slow machine. */
+#define CONN_GREEDY_NS (200 * INT64_C(1000))
 
 enum { CONN_MEAN_PART = 4 };
 
@@ -247,10 +247,16 @@ static void conn_refuse_long(struct conn *c)
 /* The latest request took until `now_ns`. */
 static void conn_charge(struct conn_env *env, int64_t now_ns)
 {
+	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART;
 	struct conn *c = env->asker;
+	int64_t took_ns = now_ns - env->asked_ns;
 
-	if (c)
-		c->mean_ns += (now_ns - env->asked_ns - c->mean_ns) / CONN_MEAN_PART;
+	if (!c)
+		return;
+	/* One that was long alone makes nobody greedy: the daemon may have had to wait for its core. */
+	if (took_ns > most_ns)
+		took_ns = most_ns;
+	c->mean_ns += (took_ns - c->mean_ns) / CONN_MEAN_PART;
 }
 
 /* Of one request alone nobody waits to know what it took. */

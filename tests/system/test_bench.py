@@ -18,8 +18,16 @@ import services  # noqa: E402
 
 
 def load(peer, target, processes, names, *more):
+    """Once more when nothing was counted: on a busy machine a fifth of a second is soon over."""
+    status, figures = load_once(peer, target, processes, names, "0.2", *more)
+    if status == 0 and not figures["pairs"]:
+        status, figures = load_once(peer, target, processes, names, "3", *more)
+    return status, figures
+
+
+def load_once(peer, target, processes, names, seconds, *more):
     done = subprocess.run([harness.program("tests/bench-load"), "--peer", peer, "--target", target, "--processes",
-                           str(processes), "--names", names, "--seconds", "0.2", *more], capture_output=True, text=True,
+                           str(processes), "--names", names, "--seconds", seconds, *more], capture_output=True, text=True,
                           timeout=harness.PATIENCE * 3)
     return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 

@@ -59,12 +59,12 @@ def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, c
     each turn together."""
     d = daemons(limits={"output_bytes": 8 << 20})
     c, hogs = clients(d), [clients(d, 2) for _ in range(100)]
-    for i in range(1000):
+    for i in range(2000):
         c.send("LOCK", f"{i:04}" + "x" * 30)
-    for i in range(1000):
+    for i in range(2000):
         assert isinstance(c.reply(), int)
     for hog in hogs:
-        ask_for_lists(hog, 3)
+        ask_for_lists(hog, 8)
         take_lists(hog)
     d.signal(signal.SIGSTOP)
     for hog in hogs:
