@@ -106,8 +106,6 @@ static void settle_locks(struct broker *b)
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->dirty))) {
-		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
-		lock->dirty = false;
 		lock_settle(lock);
 		quota_recount(lock);
 		lock_rest(lock);

@@ -102,7 +102,7 @@ void lock_free(struct lock *lock)
 	assert(!lock_in_use(lock));
 	heap_unset(&b->timers, &lock->timer);
 	if (lock->dirty)
-		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
+		lock_untouch(lock);
 	broker_not_later(lock);
 	unlink_lock(lock);
 	if (b->named == lock)
@@ -211,6 +211,12 @@ void lock_touch(struct lock *lock)
 		return;
 	lock->dirty = true;
 	TAILQ_INSERT_TAIL(&lock->broker->dirty, lock, dirty_link);
+}
+
+void lock_untouch(struct lock *lock)
+{
+	lock->dirty = false;
+	TAILQ_REMOVE(&lock->broker->dirty, lock, dirty_link);
 }
 
 void lock_pause(struct lock *lock, int64_t pause_ns)

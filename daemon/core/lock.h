@@ -86,6 +86,8 @@ bool lock_has_room(struct broker *b);
 bool lock_in_use(const struct lock *lock);
 /* To be settled before the event ends. */
 void lock_touch(struct lock *lock);
+void lock_untouch(struct lock *lock);
+/* Of a touched one. */
 void lock_settle(struct lock *lock);
 /* What became of its claims is not known, or is known again. */
 void lock_remember(struct lock *lock, bool remembered);

@@ -38,6 +38,10 @@ OBSERVE = "daemon/core/observe.c"
 MUTANTS = [
     ("watches are counted before they are set", [
         (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("who is behind a wait that ran out is not looked at again", [
+        (SETTLE, "lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
+    ("what joined and is held at once is not looked at again", [
+        (SETTLE, "give_back(lock) || join(lock));", "give_back(lock) || (join(lock) && false));")], 100, "standalone"),
     ("a lock that a watch event changed is not settled", [
         (DIRECTORY, "\tobserve_watched(lock, &child);\n\tlock_touch(lock);", "\tobserve_watched(lock, &child);"),
         (OBSERVE, "\t\to->state = OBSERVE_IDLE;\n\tlock_touch(lock);", "\t\to->state = OBSERVE_IDLE;")], 1000),
