@@ -71,8 +71,10 @@ struct lock {
 	bool remembered;                /* it has claims from before the connection: not listed on this one yet */
 };
 
-/* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
-struct lock *lock_find(struct broker *b, struct slice name, bool make);
+/* The lock of that name; NULL: this host knows none. */
+struct lock *lock_find(struct broker *b, struct slice name);
+/* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
+struct lock *lock_make(struct broker *b, struct slice name);
 struct lock *lock_find_path(struct broker *b, struct slice path);
 /* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
 bool lock_may_be(const struct lock *lock, enum kind kind);

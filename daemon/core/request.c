@@ -74,9 +74,9 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
 	if (!client_may_ask(client, &why))
 		return refuse_limit(b, ret, why);
-	if (semaphore_find(b, name, false))
+	if (semaphore_find(b, name))
 		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-	lock = lock_find(b, name, true);
+	lock = lock_make(b, name);
 	if (!lock)
 		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= b->conf->limits.requests_per_lock)
