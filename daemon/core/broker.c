@@ -502,7 +502,7 @@ void broker_check(const struct broker *b)
 		}
 		assert(n_counted == c->counted);
 		TAILQ_FOREACH(r, &c->requests, client_link) {
-			assert(r->client == c && r->queued == (r != c->request));
+			assert(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
 			n_requests++;
 		}
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);

@@ -38,7 +38,8 @@ struct client {
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	struct multi *multi;      /* the MLOCK that waits */
-	struct request *request;  /* its present one, or the LOCK that waits; one of: */
+	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
+	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
 	struct request_list requests;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
