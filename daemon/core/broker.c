@@ -114,9 +114,10 @@ static void settle_locks(struct broker *b)
 
 void broker_settle(struct broker *b)
 {
-	do
+	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->multis)) {
 		settle_locks(b);
-	while (multi_continue(b));
+		multi_continue(b);
+	}
 }
 
 void broker_later(struct lock *lock, bool recover)
@@ -394,8 +395,10 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
-	query_continue(b);
-	audit_continue(b);
+	if (!TAILQ_EMPTY(&b->queries))
+		query_continue(b);
+	if (b->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->audit.queued))
+		audit_continue(b);
 	/* What one lets go of may be one event too many for the next. */
 	do {
 		close_clients(b);

@@ -270,12 +270,12 @@ void multi_hurry(struct multi *m)
 	m->until_ns = m->client->broker->now_ns;
 }
 
-bool multi_continue(struct broker *b)
+void multi_continue(struct broker *b)
 {
 	struct multi *m = TAILQ_FIRST(&b->multis);
 
 	if (!m)
-		return false;
+		return;
 	if (m->state == MULTI_AGAIN) {
 		b->stats.multi_again_total++;
 		let_go(m);
@@ -284,7 +284,6 @@ bool multi_continue(struct broker *b)
 		m->at++;
 		step(m);
 	}
-	return true;
 }
 
 /* ---- letting go ---- */

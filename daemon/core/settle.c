@@ -439,7 +439,8 @@ static void watch(struct lock *lock)
 		watch_waiting(lock, c);
 	else if (c->state == CLAIM_HELD)
 		watch_held(lock, c);
-	detail_write(lock);
+	if (c->rivals)
+		detail_write(lock);
 }
 
 static void proclaim(struct lock *lock)
@@ -447,8 +448,9 @@ static void proclaim(struct lock *lock)
 	struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->claim;
 
-	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) ||
-	    !may_proclaim(lock, c))
+	if (!election_proclaims(lock) || !c || c->state != CLAIM_HELD || lock->grant_count)
+		return;
+	if (!session_grants(lock->broker) || !may_proclaim(lock, c))
 		return;
 	if (!election_began(head, c))
 		election_send(head, c, take_token(lock, c, head->mode, false));
@@ -492,7 +494,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && watch_due_ns(lock, c) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
-	if (may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
+	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 

@@ -391,7 +391,7 @@ MUTANTS = [
     ("a try is refused for a cycle", [
         (REQUEST, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
     ("detection that is turned off goes on", [
-        (DEADLOCK, "!b->conf->deadlock_detection || ", "")], 1000),
+        (DEADLOCK, "!c->broker->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
         (DEADLOCK, "TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
         (DEADLOCK, "expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),
