@@ -84,12 +84,10 @@ void lock_become(struct lock *lock, enum kind kind);
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
 /* One more may be known, if need be in the place of one that is only remembered. */
 bool lock_has_room(struct broker *b);
-/* Something needs the struct. */
-bool lock_in_use(const struct lock *lock);
-/* To be settled before the event ends. */
+bool lock_in_use(const struct lock *lock); /* something needs the struct */
+/* To be settled before the event ends; it is touched no more when it was. */
 void lock_touch(struct lock *lock);
 void lock_untouch(struct lock *lock);
-/* Of a touched one. */
 void lock_settle(struct lock *lock);
 /* What became of its claims is not known, or is known again. */
 void lock_remember(struct lock *lock, bool remembered);

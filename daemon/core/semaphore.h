@@ -65,8 +65,7 @@ struct semaphore {
 	struct bytes path;
 };
 
-/* NULL: there is none here. */
-struct semaphore *semaphore_find(struct broker *b, struct slice name);
+struct semaphore *semaphore_find(struct broker *b, struct slice name); /* NULL: there is none here */
 /* The same, made if need be; NULL: a limit forbids it. */
 struct semaphore *semaphore_make(struct broker *b, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
