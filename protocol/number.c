@@ -54,42 +54,23 @@ bool number_parse(struct slice text, int64_t *value)
 	return true;
 }
 
-/* A whole line of one digit or two, as the counts and lengths of most requests are. False: it is not, or is not seen. */
-static bool short_line(struct slice input, size_t *at, int64_t *value)
+enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value)
 {
-	const char *text = input.data + *at;
-	size_t len = 1;
-
-	if (input.len - *at < 4 || !is_digit(text[0]))
-		return false;
-	if (is_digit(text[1]) && text[0] != '0')
-		len = 2;
-	if (text[len] != '\r' || text[len + 1] != '\n')
-		return false;
-	*value = len == 1 ? text[0] - '0' : (text[0] - '0') * 10 + (text[1] - '0');
-	*at += len + 2;
-	return true;
-}
-
-enum number_result number_line(struct slice input, size_t *at, int64_t *value)
-{
-	bool negative = *at < input.len && input.data[*at] == '-';
+	bool negative = at < input.len && input.data[at] == '-';
 	enum number_result result;
 	int64_t parsed;
-	size_t end;
+	size_t i;
 
-	if (short_line(input, at, value))
-		return NUMBER_DONE;
-	result = digits(input, *at + negative, negative, &parsed, &end);
+	result = digits(input, at + negative, negative, &parsed, &i);
 	if (result != NUMBER_DONE)
 		return result;
-	if (input.data[end] != '\r')
+	if (input.data[i] != '\r')
 		return NUMBER_BROKEN;
-	if (input.len - end < 2)
+	if (input.len - i < 2)
 		return NUMBER_MORE;
-	if (input.data[end + 1] != '\n')
+	if (input.data[i + 1] != '\n')
 		return NUMBER_BROKEN;
 	*value = parsed;
-	*at = end + 2;
+	*end = i + 2;
 	return NUMBER_DONE;
 }
