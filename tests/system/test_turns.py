@@ -39,6 +39,22 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
     assert (late.reply(), late.reply()) == (0, "asked at once")
 
 
+def test_who_was_not_listened_to_is_heard_when_the_others_are_gone_before_its_answer_is_written(daemons, clients):
+    """In one turn: who leaves much unread goes, who has a lazy answer to come asks, and only then both are settled."""
+    d = daemons(limits={"output_bytes": 256 << 20})
+    c, other, hog = clients(d), clients(d), clients(d, 2)
+    for each in c, other:
+        assert isinstance(each.call("LOCK", "a", "SHARED"), int)
+    c.send("UNLOCK", "a", "LAZY")
+    harness.wait_until(lambda: len(other.call("HOLDERS", "a")) == 1, "the unlock")
+    leave_unread(hog)
+    d.signal(signal.SIGSTOP)
+    hog.close()
+    c.send("PING", "asked")
+    d.signal(signal.SIGCONT)
+    assert (c.reply(), c.reply()) == (0, "asked")
+
+
 END = "that was all"
 
 
