@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-PATIENCE = 30  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
+PATIENCE = 60  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
 
 # T = 3 s on a server with a tick of 0.5 s: jeopardy 1 s and loss 2 s after the last proof, proofs 0.5 s apart.
 FAST_TICK_MS = 500
@@ -277,6 +277,11 @@ class Daemon:
     def info(self, *sections):
         with self.client(2) as c:
             return parse_info(c.call("INFO", *sections))
+
+    def sleeps(self):
+        """Not even waiting for a core: what it could do now is done."""
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] == "S"
 
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT)

@@ -49,7 +49,7 @@ def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, da
 
 
 def slowly(connection):
-    time.sleep(1.5)
+    time.sleep(4)
     connection.close()
 
 

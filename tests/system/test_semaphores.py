@@ -288,8 +288,8 @@ def test_thousands_of_permits(two_hosts, clients):
     a, b, c = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[0])
     assert a.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1200, "WAIT", SOON) == 1200
     assert b.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1500, "WAIT", SOON) == 1500
-    # On a slow machine it takes longer to find out than UNAVAILABLE is waited for.
-    harness.wait_until(lambda: c.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 2000, "WAIT", 100) is None, "the refusal")
+    # On a slow machine it takes longer to find out: UNAVAILABLE is the answer until then.
+    assert None in (c.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 2000, "WAIT", ms) for ms in (100, 5000, 20000))
     assert c.call("FORCEUNLOCK", "s") == 2
     assert a.call("RELEASE", "s").code == "LOST"
     assert b.call("RELEASE", "s").code == "LOST"
