@@ -278,10 +278,10 @@ class Daemon:
         with self.client(2) as c:
             return parse_info(c.call("INFO", *sections))
 
-    def sleeps(self):
-        """Not even waiting for a core: what it could do now is done."""
+    def state(self):
+        """As ps has it: S sleeps and does not even wait for a core, so what it could do is done; R, T."""
         with open(f"/proc/{self.process.pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0] == "S"
+            return f.read().rpartition(")")[2].split()[0]
 
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT)

@@ -125,7 +125,7 @@ def test_exec_failures(standalone, tmp_path):
     plain.write_text("no program")
     done = run(standalone, "lock", "a", "--", str(plain))
     assert done.returncode == 126 and str(plain) in done.stderr
-    done = run(standalone, "lock", "a", "--", "no-such-command")
+    done = run(standalone, "lock", "a", "--", "no-such-command", env=os.environ | {"PATH": str(tmp_path)})
     assert done.returncode == 127 and "no-such-command" in done.stderr
     assert run(standalone, "lock", "-n", "a", "--", "true").returncode == 0
 

@@ -124,9 +124,9 @@ def test_socket_mode_from_the_first_instant(daemons):
 
 
 def test_socket_group(daemons):
-    name = "daemon"
-    d = daemons(daemon__socket_group=name)
-    assert os.stat(d.socket).st_gid == grp.getgrnam(name).gr_gid
+    group = grp.getgrnam("daemon") if os.getuid() == 0 else grp.getgrgid(os.getgid())
+    d = daemons(daemon__socket_group=group.gr_name)
+    assert os.stat(d.socket).st_gid == group.gr_gid
 
 
 def test_an_unknown_group_is_an_error(tmp_path):
