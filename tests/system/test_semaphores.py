@@ -285,7 +285,8 @@ def test_the_permits_of_a_silent_host_are_taken(two_hosts, clients, look, root):
 
 
 def test_thousands_of_permits(daemons, zk, root, clients):
-    one, two = (daemons(zk, root, limits={"session_path_bytes": 450000}) for _ in "12")
+    one, two = (daemons(zk, root, limits={"session_path_bytes": 450000}, zookeeper__session_timeout_ms=40000)
+                for _ in "12")
     a, b, c = clients(one), clients(two), clients(one)
     assert a.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1200, "WAIT", SOON) == 1200
     assert b.call("ACQUIRE", "s", "LIMIT", 4000, "COUNT", 1500, "WAIT", SOON) == 1500
