@@ -144,7 +144,7 @@ def test_system_calls_are_those_of_the_service_while_it_is_watched(null, tmp_pat
     except services.Missing as e:
         pytest.skip(str(e))
     assert null_row(null).measure(1, "own", 0.1)["pairs"] > 0, "it goes on afterwards"
-    assert counts["accept4"] == 1
+    assert counts["accept4"] in (1, 2)  # on a busy machine it is only now that it finds who asked whether it serves
     for name in ("recvfrom", "sendto", "epoll_wait"):
         assert 2 * pairs <= counts[name] <= 2 * pairs + 10
 
