@@ -45,13 +45,7 @@ int line_send(struct line *l, const void *data, size_t len)
 	return 0;
 }
 
-/* A request that is put together; `text` is not cleared first. */
-struct request {
-	size_t len;
-	char text[LINE_REQUEST_MAX];
-};
-
-static inline void put(struct request *r, const char *text, size_t len)
+static inline void put(struct line_request *r, const char *text, size_t len)
 {
 	if (len > sizeof(r->text) - r->len)
 		abort();
@@ -60,7 +54,7 @@ static inline void put(struct request *r, const char *text, size_t len)
 }
 
 /* A line of RESP that is a type and a number below 1,000. */
-static inline void put_number(struct request *r, char type, size_t number)
+static inline void put_number(struct line_request *r, char type, size_t number)
 {
 	char *at = r->text + r->len;
 
@@ -79,7 +73,7 @@ static inline void put_number(struct request *r, char type, size_t number)
 
 int line_texts(struct line *l, const char *text, ...)
 {
-	struct request r;
+	struct line_request r;
 	va_list more;
 
 	r.len = 0;
@@ -90,29 +84,49 @@ int line_texts(struct line *l, const char *text, ...)
 	return line_send(l, r.text, r.len);
 }
 
-int line_words(struct line *l, const char *word, ...)
+static void put_words(struct line_request *r, const char *word, va_list more)
 {
-	const char *counted = word;
-	struct request r;
-	size_t count = 0;
-	va_list more;
+	const char *counted;
+	size_t count = 1;
+	va_list again;
 
-	r.len = 0;
-	va_start(more, word);
-	for (; counted; counted = va_arg(more, const char *))
+	va_copy(again, more);
+	for (counted = va_arg(again, const char *); counted; counted = va_arg(again, const char *))
 		count++;
-	va_end(more);
-	put_number(&r, '*', count);
-	va_start(more, word);
+	va_end(again);
+	r->len = 0;
+	put_number(r, '*', count);
 	for (; word; word = va_arg(more, const char *)) {
 		size_t len = strlen(word);
 
-		put_number(&r, '$', len);
-		put(&r, word, len);
-		put(&r, "\r\n", 2);
+		put_number(r, '$', len);
+		put(r, word, len);
+		put(r, "\r\n", 2);
 	}
+}
+
+int line_words(struct line *l, const char *word, ...)
+{
+	struct line_request r;
+	va_list more;
+
+	va_start(more, word);
+	put_words(&r, word, more);
 	va_end(more);
 	return line_send(l, r.text, r.len);
+}
+
+int line_same_words(struct line *l, struct line_request *r, uint32_t number, const char *word, ...)
+{
+	va_list more;
+
+	if (r->len == 0 || r->number != number) {
+		va_start(more, word);
+		put_words(r, word, more);
+		va_end(more);
+		r->number = number;
+	}
+	return line_send(l, r->text, r->len);
 }
 
 /* Waits in poll(): in recv() it would be woken up also when the service reads what was sent. */

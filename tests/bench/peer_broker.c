@@ -67,9 +67,16 @@ const struct peer peer_null_silent = {
 
 /* ---- lockbrokerd, by requests that are waited for one after the other ---- */
 
-static int request(struct line *l, const char *command, const struct lock_name *name)
+struct session {
+	struct line line;
+	struct line_request lock, unlock;
+};
+
+static void *broker_open(const char *target)
 {
-	return line_words(l, command, name->text, NULL);
+	struct session *s = calloc(1, sizeof(*s));
+
+	return s && line_connect(&s->line, target) == 0 ? s : NULL;
 }
 
 static int answer(struct line *l)
@@ -84,22 +91,30 @@ static int answer(struct line *l)
 
 static int broker_ask(void *session, const struct lock_name *name)
 {
-	return request(session, "LOCK", name);
+	struct session *s = session;
+
+	return line_same_words(&s->line, &s->lock, name->number, "LOCK", name->text, NULL);
 }
 
 static int broker_granted(void *session, const struct lock_name *name)
 {
-	return answer(session);
+	struct session *s = session;
+
+	return answer(&s->line);
 }
 
 static int broker_unlock(void *session, const struct lock_name *name)
 {
-	return request(session, "UNLOCK", name) ? -1 : answer(session);
+	struct session *s = session;
+
+	if (line_same_words(&s->line, &s->unlock, name->number, "UNLOCK", name->text, NULL))
+		return -1;
+	return answer(&s->line);
 }
 
 const struct peer peer_lockbroker = {
 	.word = "lockbroker",
-	.open = open_line,
+	.open = broker_open,
 	.ask = broker_ask,
 	.granted = broker_granted,
 	.unlock = broker_unlock,

@@ -32,6 +32,7 @@ static const char script[] =
 
 struct redis {
 	struct line line;
+	struct line_request lock, unlock;
 	char sha[41];
 	char owner[24];
 };
@@ -70,7 +71,8 @@ static int redis_lock(void *session, const struct lock_name *name)
 	const char *line;
 
 	for (;;) {
-		if (line_words(&r->line, "SET", name->text, r->owner, "NX", "PX", EXPIRES_S "000", NULL))
+		if (line_same_words(&r->line, &r->lock, name->number, "SET", name->text, r->owner, "NX", "PX",
+				    EXPIRES_S "000", NULL))
 			return -1;
 		line = line_read(&r->line);
 		if (line && strcmp(line, "+OK") == 0)
@@ -86,7 +88,7 @@ static int redis_unlock(void *session, const struct lock_name *name)
 	struct redis *r = session;
 	const char *line;
 
-	if (line_words(&r->line, "EVALSHA", r->sha, "1", name->text, r->owner, NULL))
+	if (line_same_words(&r->line, &r->unlock, name->number, "EVALSHA", r->sha, "1", name->text, r->owner, NULL))
 		return -1;
 	line = line_read(&r->line);
 	return line && strcmp(line, ":1") == 0 ? 0 : unexpected("Redis", line);
@@ -112,32 +114,43 @@ static int blpop_prepare(const char *target, const struct lock_name *names, int 
 	return l ? 0 : -1;
 }
 
+static void *blpop_open(const char *target)
+{
+	struct redis *r = calloc(1, sizeof(*r));
+
+	return r && line_connect(&r->line, target) == 0 ? r : NULL;
+}
+
 static int blpop_ask(void *session, const struct lock_name *name)
 {
-	return line_words(session, "BLPOP", name->text, "0", NULL);
+	struct redis *r = session;
+
+	return line_same_words(&r->line, &r->lock, name->number, "BLPOP", name->text, "0", NULL);
 }
 
 static int blpop_granted(void *session, const struct lock_name *name)
 {
-	const char *line = first_line(session, 4);
+	struct redis *r = session;
+	const char *line = first_line(&r->line, 4);
 
 	return line && strcmp(line, "*2") == 0 ? 0 : unexpected("Redis", line);
 }
 
 static int blpop_unlock(void *session, const struct lock_name *name)
 {
+	struct redis *r = session;
 	const char *line;
 
-	if (line_words(session, "RPUSH", name->text, "x", NULL))
+	if (line_same_words(&r->line, &r->unlock, name->number, "RPUSH", name->text, "x", NULL))
 		return -1;
-	line = line_read(session);
+	line = line_read(&r->line);
 	return line && *line == ':' ? 0 : unexpected("Redis", line);
 }
 
 const struct peer peer_blpop = {
 	.word = "blpop",
 	.prepare = blpop_prepare,
-	.open = open_line,
+	.open = blpop_open,
 	.ask = blpop_ask,
 	.granted = blpop_granted,
 	.unlock = blpop_unlock,
