@@ -146,7 +146,7 @@ def test_killed_while_nothing_is_held_costs_nobody_a_moment(daemons, zk, root, c
     assert isinstance(token, int) and time.monotonic() - began < AT_ONCE
     wait_announced(alpha)
     assert left not in zk.sessions()
-    assert alpha.info()["leftover_sessions"] == "0"
+    harness.wait_until(lambda: alpha.info()["leftover_sessions"] == "0", "its end to be known")
     assert "is over" in alpha.log()
 
 
