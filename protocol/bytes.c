@@ -48,9 +48,3 @@ void bytes_clear(struct bytes *b)
 {
 	b->len = 0;
 }
-
-void bytes_free(struct bytes *b)
-{
-	free(b->data);
-	*b = (struct bytes){ 0 };
-}

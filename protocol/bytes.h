@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "slice.h"
 
@@ -22,8 +23,14 @@ void bytes_int(struct bytes *b, int64_t value);
 void bytes_hex(struct bytes *b, uint64_t value, int digits);
 /* Forgets the content and keeps the memory. */
 void bytes_clear(struct bytes *b);
-/* Frees; the struct is empty and valid again. */
-void bytes_free(struct bytes *b);
+
+/* Frees, if there is anything; the struct is empty and valid again. */
+static inline void bytes_free(struct bytes *b)
+{
+	if (b->data)
+		free(b->data);
+	*b = (struct bytes){ 0 };
+}
 
 static inline void bytes_reserve(struct bytes *b, size_t more)
 {

@@ -53,7 +53,8 @@ enum command {
 };
 
 struct command_spec {
-	const char *word;
+	const char *word;       /* upper-case letters */
+	size_t len;             /* of that */
 	int args_min, args_max; /* counting the command's own word; max -1 = no bound */
 	const char *flags;      /* separated by spaces */
 	const char *summary;

@@ -27,16 +27,20 @@ static enum number_result digits(struct slice text, size_t at, bool negative, in
 	return i > at ? NUMBER_DONE : NUMBER_BROKEN;
 }
 
+/* Two digits a step: most numbers that are written are tokens, of 15. */
 char *number_write(int64_t value, char *end)
 {
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
 	/* The magnitude of INT64_MIN fits in an unsigned only. */
 	uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	char *at = end;
 
-	do {
-		*--at = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
+	for (; rest >= 10; rest /= 100)
+		at = memcpy(at - 2, pairs + rest % 100 * 2, 2);
+	if (rest > 0 || at == end)
+		*--at = (char)('0' + rest);
 	if (value < 0)
 		*--at = '-';
 	return at;
@@ -54,42 +58,23 @@ bool number_parse(struct slice text, int64_t *value)
 	return true;
 }
 
-/* A whole line of one digit or two, as the counts and lengths of most requests are. False: it is not, or is not seen. */
-static bool short_line(struct slice input, size_t *at, int64_t *value)
+enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value)
 {
-	const char *text = input.data + *at;
-	size_t len = 1;
-
-	if (input.len - *at < 4 || !is_digit(text[0]))
-		return false;
-	if (is_digit(text[1]) && text[0] != '0')
-		len = 2;
-	if (text[len] != '\r' || text[len + 1] != '\n')
-		return false;
-	*value = len == 1 ? text[0] - '0' : (text[0] - '0') * 10 + (text[1] - '0');
-	*at += len + 2;
-	return true;
-}
-
-enum number_result number_line(struct slice input, size_t *at, int64_t *value)
-{
-	bool negative = *at < input.len && input.data[*at] == '-';
+	bool negative = at < input.len && input.data[at] == '-';
 	enum number_result result;
 	int64_t parsed;
-	size_t end;
+	size_t i;
 
-	if (short_line(input, at, value))
-		return NUMBER_DONE;
-	result = digits(input, *at + negative, negative, &parsed, &end);
+	result = digits(input, at + negative, negative, &parsed, &i);
 	if (result != NUMBER_DONE)
 		return result;
-	if (input.data[end] != '\r')
+	if (input.data[i] != '\r')
 		return NUMBER_BROKEN;
-	if (input.len - end < 2)
+	if (input.len - i < 2)
 		return NUMBER_MORE;
-	if (input.data[end + 1] != '\n')
+	if (input.data[i + 1] != '\n')
 		return NUMBER_BROKEN;
 	*value = parsed;
-	*at = end + 2;
+	*end = i + 2;
 	return NUMBER_DONE;
 }

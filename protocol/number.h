@@ -17,8 +17,33 @@ char *number_write(int64_t value, char *end);
 
 /* The whole of `text` is one number. *value is untouched when not. */
 bool number_parse(struct slice text, int64_t *value);
+
+/* What number_line() does, for numbers of any length. */
+enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value);
+
 /*
- * A number and CR LF at input[*at]; *at is moved behind them when they are whole. What cannot become a number any
- * more is broken at once, so that a line without end is never waited for.
+ * A number and CR LF at input[at]; when they are whole, *end is behind them. What cannot become a number any more is
+ * broken at once, so that a line without end is never waited for. *end and *value are untouched when not NUMBER_DONE.
+ * The counts and lengths of most messages are one digit or two.
  */
-enum number_result number_line(struct slice input, size_t *at, int64_t *value);
+static inline enum number_result number_line(struct slice input, size_t at, size_t *end, int64_t *value)
+{
+	const char *text = input.data + at;
+
+	if (input.len - at >= 4) {
+		unsigned int first = (unsigned char)text[0] - (unsigned int)'0';
+		unsigned int second = (unsigned char)text[1] - (unsigned int)'0';
+
+		if (first <= 9 && memcmp(text + 1, "\r\n", 2) == 0) {
+			*end = at + 3;
+			*value = first;
+			return NUMBER_DONE;
+		}
+		if (first >= 1 && first <= 9 && second <= 9 && memcmp(text + 2, "\r\n", 2) == 0) {
+			*end = at + 4;
+			*value = first * 10 + second;
+			return NUMBER_DONE;
+		}
+	}
+	return number_long_line(input, at, end, value);
+}

@@ -29,12 +29,14 @@ struct resp_reader {
 	size_t argc;
 	struct slice *argv;
 	const char *error;    /* after RESP_BROKEN: a sentence, lives as long as the reader */
-	/* Private. Of the words found so far: starts[] in the input, which may move between calls, and argv[].len. */
+	/* Private. */
 	enum { RESP_AT_START, RESP_IN_WORDS, RESP_IN_LINE, RESP_AT_END } state;
 	size_t at;            /* all before it is understood */
-	size_t args_left;     /* words announced and not yet here */
+	int64_t args_left;    /* words announced and not yet here */
 	int64_t bulk;         /* length of the word at `at`; -1: its header is not here yet */
-	size_t *starts, argv_cap;
+	size_t argv_cap;
+	/* Where in the input the first words of a request that came in parts are: it may move between calls. */
+	size_t *starts, starts_cap, started;
 	struct bytes scratch; /* words without their quotes; a sentence that is not static */
 };
 

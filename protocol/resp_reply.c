@@ -132,10 +132,10 @@ static enum resp_result read_container(struct resp_replies *r, char type, int64_
 static enum resp_result read_number(struct resp_replies *r, struct slice input, char type)
 {
 	bool bulk = type == '$' || type == '=' || type == '!';
-	size_t at = r->at + 1;
 	int64_t number;
+	size_t at;
 
-	switch (number_line(input, &at, &number)) {
+	switch (number_line(input, r->at + 1, &at, &number)) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:

@@ -12,7 +12,7 @@ enum {
 
 void resp_reader_init(struct resp_reader *r, size_t args_max, size_t request_bytes_max)
 {
-	assert(args_max > 0 && request_bytes_max > 0);
+	assert(args_max > 0 && args_max <= INT64_MAX && request_bytes_max > 0 && request_bytes_max <= INT64_MAX / 2);
 	*r = (struct resp_reader){ .args_max = args_max, .request_bytes_max = request_bytes_max };
 }
 
@@ -55,24 +55,41 @@ static void words_grow(struct resp_reader *r)
 	size_t cap = r->argv_cap ? r->argv_cap * 2 : WORDS_FIRST;
 
 	r->argv = realloc(r->argv, cap * sizeof(*r->argv));
-	r->starts = realloc(r->starts, cap * sizeof(*r->starts));
-	if (!r->argv || !r->starts)
+	if (!r->argv)
 		abort();
 	r->argv_cap = cap;
 }
 
 /* ---- arrays of bulk strings ---- */
 
+/* The request is not whole: the input may have moved when the rest is here. */
+static enum resp_result words_wait(struct resp_reader *r, struct slice input)
+{
+	if (r->starts_cap < r->argc) {
+		r->starts = realloc(r->starts, r->argv_cap * sizeof(*r->starts));
+		if (!r->starts)
+			abort();
+		r->starts_cap = r->argv_cap;
+	}
+	for (; r->started < r->argc; r->started++)
+		r->starts[r->started] = (size_t)(r->argv[r->started].data - input.data);
+	return RESP_MORE;
+}
+
+static void words_resume(struct resp_reader *r, struct slice input)
+{
+	for (size_t i = 0; i < r->started; i++)
+		r->argv[i].data = input.data + r->starts[i];
+	r->started = 0;
+}
+
 static enum resp_result read_bulk_header(struct resp_reader *r, struct slice input)
 {
-	size_t at = r->at + 1;
-	int64_t length;
-
 	if (r->at == input.len)
 		return RESP_MORE;
 	if (input.data[r->at] != '$')
 		return unexpected(r, "'$'", (unsigned char)input.data[r->at]);
-	switch (number_line(input, &at, &length)) {
+	switch (number_line(input, r->at + 1, &r->at, &r->bulk)) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:
@@ -80,10 +97,9 @@ static enum resp_result read_bulk_header(struct resp_reader *r, struct slice inp
 	case NUMBER_DONE:
 		break;
 	}
-	if (length < 0 || at + 2 > r->request_bytes_max || (uint64_t)length > r->request_bytes_max - at - 2)
+	/* One that is negative is too long as well. */
+	if ((uint64_t)r->bulk > r->request_bytes_max || r->at + (size_t)r->bulk + 2 > r->request_bytes_max)
 		return broken(r, "invalid bulk length");
-	r->at = at;
-	r->bulk = length;
 	return RESP_DONE;
 }
 
@@ -96,31 +112,27 @@ static enum resp_result read_words(struct resp_reader *r, struct slice input)
 			enum resp_result result = read_bulk_header(r, input);
 
 			if (result != RESP_DONE)
-				return result;
+				return result == RESP_MORE ? words_wait(r, input) : result;
 		}
 		length = (size_t)r->bulk;
 		if (input.len - r->at < length + 2)
-			return RESP_MORE;
-		if (input.data[r->at + length] != '\r' || input.data[r->at + length + 1] != '\n')
+			return words_wait(r, input);
+		if (memcmp(input.data + r->at + length, "\r\n", 2) != 0)
 			return broken(r, "a bulk string is longer than announced");
 		if (r->argc == r->argv_cap)
 			words_grow(r);
-		r->starts[r->argc] = r->at;
-		r->argv[r->argc++].len = length;
+		r->argv[r->argc++] = (struct slice){ input.data + r->at, length };
 		r->at += length + 2;
 		r->bulk = -1;
 	}
-	for (size_t i = 0; i < r->argc; i++)
-		r->argv[i].data = input.data + r->starts[i];
+	if (r->started)
+		words_resume(r, input);
 	return RESP_DONE;
 }
 
 static enum resp_result read_count(struct resp_reader *r, struct slice input)
 {
-	size_t at = 1;
-	int64_t count;
-
-	switch (number_line(input, &at, &count)) {
+	switch (number_line(input, 1, &r->at, &r->args_left)) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:
@@ -129,10 +141,8 @@ static enum resp_result read_count(struct resp_reader *r, struct slice input)
 		break;
 	}
 	/* As Redis does: an empty array, and the null one, is a request to be skipped. */
-	if (count < -1 || (count > 0 && (uint64_t)count > r->args_max))
+	if (r->args_left < -1 || r->args_left > (int64_t)r->args_max)
 		return broken(r, "invalid multibulk length");
-	r->at = at;
-	r->args_left = count > 0 ? (size_t)count : 0;
 	r->bulk = -1;
 	r->state = RESP_IN_WORDS;
 	return RESP_DONE;

@@ -6,14 +6,32 @@
 
 enum { LINE_BYTES_MAX = 1 + NUMBER_CHARS_MAX + 2 };
 
+/*
+ * A type, a number and the end of the line, to where there is room for LINE_BYTES_MAX; returns where it ends. Few words
+ * are longer than 99 bytes.
+ */
+static inline char *put_line(char *at, char type, int64_t value)
+{
+	*at++ = type;
+	if (value >= 0 && value < 100) {
+		if (value >= 10)
+			*at++ = (char)('0' + value / 10);
+		*at++ = (char)('0' + value % 10);
+	} else {
+		char *end = at + NUMBER_CHARS_MAX, *from = number_write(value, end);
+
+		memmove(at, from, (size_t)(end - from));
+		at += end - from;
+	}
+	*at++ = '\r';
+	*at++ = '\n';
+	return at;
+}
+
 static void line_int(struct bytes *out, char type, int64_t value)
 {
-	char line[LINE_BYTES_MAX], *end = line + sizeof(line), *at = number_write(value, end - 2);
-
-	*--at = type;
-	end[-2] = '\r';
-	end[-1] = '\n';
-	bytes_append(out, at, (size_t)(end - at));
+	bytes_reserve(out, LINE_BYTES_MAX);
+	out->len = (size_t)(put_line(out->data + out->len, type, value) - out->data);
 }
 
 /* Appends `text` as part of a line: what would end the line becomes a space. */
@@ -83,29 +101,6 @@ void resp_push(struct bytes *out, size_t items, int version)
 	line_int(out, version >= 3 ? '>' : '*', (int64_t)items);
 }
 
-/*
- * A type, a number and the end of the line, to where there is room for LINE_BYTES_MAX; returns where it ends. Few words
- * are longer than 99 bytes.
- */
-static inline char *put_line(char *at, char type, size_t value)
-{
-	*at++ = type;
-	if (value < 100) {
-		if (value >= 10)
-			*at++ = (char)('0' + value / 10);
-		*at++ = (char)('0' + value % 10);
-	} else {
-		char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits),
-					       *from = number_write((int64_t)value, end);
-
-		memcpy(at, from, (size_t)(end - from));
-		at += end - from;
-	}
-	*at++ = '\r';
-	*at++ = '\n';
-	return at;
-}
-
 void resp_request(struct bytes *out, size_t argc, const struct slice *argv)
 {
 	size_t room = LINE_BYTES_MAX;
@@ -115,9 +110,9 @@ void resp_request(struct bytes *out, size_t argc, const struct slice *argv)
 	for (size_t i = 0; i < argc; i++)
 		room += LINE_BYTES_MAX + argv[i].len + 2;
 	bytes_reserve(out, room);
-	at = put_line(out->data + out->len, '*', argc);
+	at = put_line(out->data + out->len, '*', (int64_t)argc);
 	for (size_t i = 0; i < argc; i++) {
-		at = put_line(at, '$', argv[i].len);
+		at = put_line(at, '$', (int64_t)argv[i].len);
 		if (argv[i].len > 0)
 			memcpy(at, argv[i].data, argv[i].len);
 		at += argv[i].len;

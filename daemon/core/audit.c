@@ -178,9 +178,9 @@ static struct lock *find_lock(struct broker *b, struct slice znode, struct slice
 	if (lock && lock->semaphore)
 		return lock;
 	if (lock)
-		lock = lock_find(b, bytes_view(&lock->name), true);
+		lock = lock_make(b, bytes_view(&lock->name));
 	else if (lock_name(b, znode, &name))
-		lock = lock_find(b, bytes_view(&name), true);
+		lock = lock_make(b, bytes_view(&name));
 	bytes_free(&name);
 	return lock && slice_eq(bytes_view(&lock->directory.path), path) ? lock : NULL;
 }

@@ -106,8 +106,6 @@ static void settle_locks(struct broker *b)
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->dirty))) {
-		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
-		lock->dirty = false;
 		lock_settle(lock);
 		quota_recount(lock);
 		lock_rest(lock);
@@ -116,9 +114,10 @@ static void settle_locks(struct broker *b)
 
 void broker_settle(struct broker *b)
 {
-	do
+	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->multis)) {
 		settle_locks(b);
-	while (multi_continue(b));
+		multi_continue(b);
+	}
 }
 
 void broker_later(struct lock *lock, bool recover)
@@ -396,8 +395,10 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	send_later(b);
-	query_continue(b);
-	audit_continue(b);
+	if (!TAILQ_EMPTY(&b->queries))
+		query_continue(b);
+	if (b->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->audit.queued))
+		audit_continue(b);
 	/* What one lets go of may be one event too many for the next. */
 	do {
 		close_clients(b);
@@ -504,7 +505,7 @@ void broker_check(const struct broker *b)
 		}
 		assert(n_counted == c->counted);
 		TAILQ_FOREACH(r, &c->requests, client_link) {
-			assert(r->client == c && r->queued == (r != c->request));
+			assert(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
 			n_requests++;
 		}
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);

@@ -38,7 +38,8 @@ struct client {
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	struct multi *multi;      /* the MLOCK that waits */
-	struct request *request;  /* its present one, or the LOCK that waits; one of: */
+	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
+	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
 	struct request_list requests;
 	struct query *query;      /* what ZooKeeper is asked for it */
 	struct demand *demand;    /* what other hosts are asked for it */
@@ -49,7 +50,7 @@ struct client {
 	struct client_event_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	size_t revoke_pushes;     /* since it last asked something: whether it has read them is not known here */
-	bool told_jeopardy, is_holder; /* as it was told; as the adapter was */
+	bool told_jeopardy, is_holder; /* as it was told, who holds something; as the adapter was */
 	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
 	struct timer events_timer;
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */

@@ -154,23 +154,27 @@ static void drop_session_event(struct client *c)
 		event_free(c, find_event(c, CLIENT_EVENT_SESSION, NULL));
 }
 
-static void tell_holder(struct client *c)
+/* No more to the adapter of who is gone; standalone nobody asks who holds something. */
+static void tell_holder(const struct client *c)
 {
-	bool holds = holds_something(c);
 	struct effect *e;
 
-	if (c->is_holder == holds || c->broker->conns[c->conn] != c)
+	if (c->broker->conf->standalone || c->broker->conns[c->conn] != c)
 		return;
-	c->is_holder = holds;
 	e = effects_add(c->broker->out, EFFECT_HOLDER);
 	e->conn = c->conn;
-	e->holds = holds;
+	e->holds = c->is_holder;
 }
 
 void client_grants_changed(struct client *c)
 {
+	bool holds = holds_something(c);
+
+	if (c->is_holder == holds)
+		return;
+	c->is_holder = holds;
 	tell_holder(c);
-	if (holds_something(c))
+	if (holds)
 		return;
 	c->told_jeopardy = false;
 	drop_session_event(c);

@@ -31,6 +31,13 @@ bool command_valid_name(struct client *c, struct slice name)
 	return true;
 }
 
+/* The lock of that name, NULL when this host knows none; false when it is no name, and that was answered. */
+static bool find_lock(struct client *c, struct slice name, struct lock **ret)
+{
+	*ret = lock_find(c->broker, name);
+	return *ret || command_valid_name(c, name); /* no lock was made of any other */
+}
+
 /* ---- locks ---- */
 
 enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
@@ -79,7 +86,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 /* False when that was answered: the name is in use as another kind, here. `lock` is the one of that name, or NULL. */
 static bool of_kind(struct client *c, struct slice name, const struct lock *lock, enum kind kind)
 {
-	if (semaphore_find(c->broker, name, false)) {
+	if (semaphore_find(c->broker, name)) {
 		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
 		return false;
 	}
@@ -98,9 +105,8 @@ static void do_lock(const struct request_words *w, enum command command)
 	struct lock *lock;
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
+	if (!find_lock(c, w->argv[1], &lock) || !options_parse(w, command, 2, OPTIONS_LOCK, &o))
 		return;
-	lock = lock_find(c->broker, w->argv[1], false);
 	if (!of_kind(c, w->argv[1], lock, KIND_LOCK))
 		return;
 	terms.mode = o.given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
@@ -118,7 +124,7 @@ static void do_lock(const struct request_words *w, enum command command)
 
 static struct request *waits_for(struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name, false);
+	const struct lock *lock = lock_find(c->broker, name);
 
 	return lock ? request_find(lock, c) : NULL;
 }
@@ -141,7 +147,7 @@ static void do_cancel(const struct request_words *w)
 /* Of a lock, or of permits. */
 static struct grant *find_grant(struct client *c, struct slice name)
 {
-	struct lock *lock = lock_find(c->broker, name, false);
+	struct lock *lock = lock_find(c->broker, name);
 	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
 	return g ? g : permits_find(c, name);
@@ -161,29 +167,35 @@ static struct grant *valid_grant(struct client *c, struct grant *g, int64_t toke
 	return NULL;
 }
 
-/* The valid grant that UNLOCK or RENEW names, of a lock of that kind; NULL when there is none, and that was answered. */
-static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
-				 const char *undone)
+/* The valid grant of a lock of that kind that UNLOCK names; NULL when there is none, and that was answered. */
+static struct grant *grant_of(const struct request_words *w, const struct lock *lock, enum kind kind, int64_t token,
+			      const char *else_told, const char *undone)
 {
 	struct client *c = w->client;
-	const struct lock *lock = lock_find(c->broker, w->argv[1], false);
 	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
 	return of_kind(c, w->argv[1], lock, kind) ? valid_grant(c, g, token, else_told, undone) : NULL;
+}
+
+static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
+				 const char *undone)
+{
+	return grant_of(w, lock_find(w->client->broker, w->argv[1]), kind, token, else_told, undone);
 }
 
 static void do_unlock(const struct request_words *w)
 {
 	struct client *c = w->client;
 	struct options o;
+	struct lock *lock;
 	struct grant *g;
 	int64_t depth;
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN | OPTION_LAZY, &o))
+	if (!find_lock(c, w->argv[1], &lock) || !options_parse(w, COMMAND_UNLOCK, 2, OPTION_TOKEN | OPTION_LAZY, &o))
 		return;
 	c->lazy = o.given & OPTION_LAZY;
-	g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was released",
-			"that token is another grant's; nothing was released");
+	g = grant_of(w, lock, KIND_LOCK, o.token, "the grant was lost before it was released",
+		     "that token is another grant's; nothing was released");
 	if (!g)
 		return;
 	depth = --g->depth;
@@ -205,7 +217,7 @@ static void do_renew(const struct request_words *w)
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
-	if (semaphore_find(c->broker, w->argv[1], false))
+	if (semaphore_find(c->broker, w->argv[1]))
 		g = valid_grant(c, permits_find(c, w->argv[1]), o.token, "the permits were lost before they were renewed",
 				"permits have no token; nothing was renewed");
 	else
@@ -307,7 +319,7 @@ static void do_events(const struct request_words *w)
 /* False when that was answered: the name is that of a lock or a semaphore. */
 static bool may_elect(struct client *c, struct slice name)
 {
-	return of_kind(c, name, lock_find(c->broker, name, false), KIND_ELECTION);
+	return of_kind(c, name, lock_find(c->broker, name), KIND_ELECTION);
 }
 
 static void do_campaign(const struct request_words *w)
@@ -383,7 +395,7 @@ static void observe(struct client *c, struct slice name)
 		limit(c, why);
 		return;
 	}
-	lock = lock_find(b, name, true);
+	lock = lock_make(b, name);
 	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
 	} else if ((why = quota_refuses_observer(lock))) {
@@ -397,7 +409,7 @@ static void observe(struct client *c, struct slice name)
 
 static struct observer *find_observer(const struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name, false);
+	const struct lock *lock = lock_find(c->broker, name);
 
 	return lock ? observe_find(lock, c) : NULL;
 }

@@ -230,16 +230,12 @@ static bool find_any(struct search *s, const struct lock *lock, const struct req
 	return find(s, lock, terms->mode);
 }
 
-bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
+static bool search(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
 	struct broker *b = c->broker;
 	struct search s;
 	bool found;
 
-	if (!b->conf->deadlock_detection || nobody_before(lock))
-		return false;
-	if (!c->owner && c->grant_count == c->lost_count && !c->request_count)
-		return false;
 	s.client = c;
 	s.cut = s.permits = false;
 	found = find_any(&s, lock, terms);
@@ -250,4 +246,13 @@ bool deadlock_closes(struct client *c, const struct lock *lock, const struct req
 		b->stats.deadlock_cuts_total++;
 	}
 	return found;
+}
+
+bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
+{
+	if (!c->broker->conf->deadlock_detection || nobody_before(lock))
+		return false;
+	if (!c->owner && c->grant_count == c->lost_count && !c->request_count)
+		return false;
+	return search(c, lock, terms, sentence);
 }

@@ -1,5 +1,7 @@
 #include "core/detail.h"
 
+#include <assert.h>
+
 #include "core/record.h"
 #include "core/state.h"
 
@@ -35,7 +37,8 @@ int64_t detail_due_ns(const struct lock *lock)
 	const struct claim *c = lock->claim;
 	int64_t due_ns;
 
-	if (!g || lock->kind == KIND_ELECTION || c->state != CLAIM_HELD || !c->rivals ||
+	assert(c->state == CLAIM_HELD && c->rivals);
+	if (!g || lock->kind == KIND_ELECTION ||
 	    (c->detail_client == g->client->id && c->detail_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;
@@ -80,22 +83,23 @@ void detail_leader(const struct request *r, int64_t token, struct bytes *data)
 	record_slice(data, "data", bytes_view(&r->data));
 }
 
-void detail_write(struct lock *lock)
+static void write_first(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	struct detail d = { g->client, g->mode, g->token, (int64_t)lock->grant_count, g->granted_ns };
 	struct claim *c = lock->claim;
-	const struct grant *g;
-	struct detail d;
 	struct bytes data = { 0 };
 
-	if (detail_due_ns(lock) > b->now_ns)
-		return;
-	g = TAILQ_FIRST(&lock->grants);
 	c->detail_client = g->client->id;
 	c->detail_token = g->token;
-	c->detail_ns = b->now_ns;
-	d = (struct detail){ g->client, g->mode, g->token, (int64_t)lock->grant_count, g->granted_ns };
+	c->detail_ns = lock->broker->now_ns;
 	write_detail(lock, &d, &data);
 	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
 	bytes_free(&data);
+}
+
+void detail_write(struct lock *lock)
+{
+	if (detail_due_ns(lock) <= lock->broker->now_ns)
+		write_first(lock);
 }

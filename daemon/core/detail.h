@@ -29,13 +29,13 @@ struct request;
 void detail_begin(const struct lock *lock, struct bytes *data);
 /* A contender with such data takes the name for one of that kind, or is no host's. */
 bool detail_fits(enum kind kind, struct slice data);
-/* Writes what is due about the lock's first grant. Only while connected. */
+/* Writes what is due about the lock's first grant. Its claim has rivals. Only while connected. */
 void detail_write(struct lock *lock);
 /* The data that tell of permits. */
 void detail_permits(const struct grant *g, struct bytes *data);
 /* The data of who is proclaimed with that token. */
 void detail_leader(const struct request *r, int64_t token, struct bytes *data);
-/* When that is due; INT64_MAX: not at all, as things are. */
+/* When that is due, of such a one; INT64_MAX: not at all, as things are. */
 int64_t detail_due_ns(const struct lock *lock);
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
 int64_t detail_wall_ms(const struct broker *b, int64_t at_ns);

@@ -21,7 +21,7 @@ enum effect_type {
 	EFFECT_ZK_DELETE, /* any version */
 	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
-	EFFECT_HOLDER,    /* `conn` has a valid grant from now on, or (not `holds`) none any more; before it is told */
+	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before it is told */
 	EFFECT_LEFTOVER_END, /* end `session`, which an earlier daemon left, then say EVENT_LEFTOVER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/semaphore.h"
 #include "core/state.h"
+#include "protocol/name.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
 
@@ -59,6 +60,7 @@ static struct lock *lock_new_named(struct broker *b, struct slice name)
 {
 	struct lock *lock = lock_new(b, name);
 
+	assert(name_valid(name) && flavour_has_place(b->conf, name));
 	lock->flavour = flavour_place(b->conf, name, &lock->directory.path);
 	map_add(&b->names, &lock->name_node, map_hash(&b->names, name.data, name.len));
 	add_path(lock);
@@ -102,7 +104,7 @@ void lock_free(struct lock *lock)
 	assert(!lock_in_use(lock));
 	heap_unset(&b->timers, &lock->timer);
 	if (lock->dirty)
-		TAILQ_REMOVE(&b->dirty, lock, dirty_link);
+		lock_untouch(lock);
 	broker_not_later(lock);
 	unlink_lock(lock);
 	if (b->named == lock)
@@ -131,26 +133,29 @@ bool lock_has_room(struct broker *b)
 	return b->names.count + b->semaphores.count < b->conf->limits.locks || evict(b);
 }
 
-struct lock *lock_find(struct broker *b, struct slice name, bool make)
+/* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
+struct lock *lock_find(struct broker *b, struct slice name)
 {
-	struct lock *lock = b->named;
+	if (!b->named || !slice_eq(bytes_view(&b->named->name), name))
+		b->named = find(&b->names, name, false);
+	return b->named;
+}
 
-	/* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
-	if (!lock || !slice_eq(bytes_view(&lock->name), name))
-		lock = find(&b->names, name, false);
-	if (!lock && make) {
+struct lock *lock_make(struct broker *b, struct slice name)
+{
+	struct lock *lock = lock_find(b, name);
+
+	if (!lock) {
 		if (!lock_has_room(b))
 			return NULL;
-		lock = lock_new_named(b, name);
+		lock = b->named = lock_new_named(b, name);
 	}
-	if (lock && make && lock->idle) {
+	if (lock->idle) {
 		unlink_lock(lock);
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&b->locks_used, lock, link);
 	}
-	if (lock && make)
-		lock_touch(lock);
-	b->named = lock;
+	lock_touch(lock);
 	return lock;
 }
 
@@ -211,6 +216,12 @@ void lock_touch(struct lock *lock)
 		return;
 	lock->dirty = true;
 	TAILQ_INSERT_TAIL(&lock->broker->dirty, lock, dirty_link);
+}
+
+void lock_untouch(struct lock *lock)
+{
+	lock->dirty = false;
+	TAILQ_REMOVE(&lock->broker->dirty, lock, dirty_link);
 }
 
 void lock_pause(struct lock *lock, int64_t pause_ns)

@@ -71,8 +71,10 @@ struct lock {
 	bool remembered;                /* it has claims from before the connection: not listed on this one yet */
 };
 
-/* The lock of that name; NULL when there is none and `make` is false, or a limit forbids one more. */
-struct lock *lock_find(struct broker *b, struct slice name, bool make);
+/* The lock of that name; NULL: this host knows none. */
+struct lock *lock_find(struct broker *b, struct slice name);
+/* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
+struct lock *lock_make(struct broker *b, struct slice name);
 struct lock *lock_find_path(struct broker *b, struct slice path);
 /* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
 bool lock_may_be(const struct lock *lock, enum kind kind);
@@ -82,10 +84,10 @@ void lock_become(struct lock *lock, enum kind kind);
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
 /* One more may be known, if need be in the place of one that is only remembered. */
 bool lock_has_room(struct broker *b);
-/* Something needs the struct. */
-bool lock_in_use(const struct lock *lock);
-/* To be settled before the event ends. */
+bool lock_in_use(const struct lock *lock); /* something needs the struct */
+/* To be settled before the event ends; it is touched no more when it was. */
 void lock_touch(struct lock *lock);
+void lock_untouch(struct lock *lock);
 void lock_settle(struct lock *lock);
 /* What became of its claims is not known, or is known again. */
 void lock_remember(struct lock *lock, bool remembered);

@@ -85,7 +85,7 @@ static void set_state(struct multi *m, enum multi_state state)
 
 static struct grant *grant_of(const struct client *c, struct slice name)
 {
-	struct lock *lock = lock_find(c->broker, name, false);
+	struct lock *lock = lock_find(c->broker, name);
 
 	return lock ? grant_find(lock, c) : NULL;
 }
@@ -187,10 +187,10 @@ static bool look(struct multi *m)
 		m->parts[i].held = grant_of(c, bytes_view(&m->parts[i].name)) != NULL;
 	for (size_t i = 0; i < m->count; i++) {
 		struct slice name = bytes_view(&m->parts[i].name);
-		struct lock *lock = lock_find(c->broker, name, false);
+		struct lock *lock = lock_find(c->broker, name);
 		struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-		if (semaphore_find(c->broker, name, false) || (lock && !lock_may_be(lock, KIND_LOCK))) {
+		if (semaphore_find(c->broker, name) || (lock && !lock_may_be(lock, KIND_LOCK))) {
 			no = refusal_of(ERROR_MISMATCH, "that name is of another kind: ", name, "");
 			refuse(m, &no);
 			return false;
@@ -270,12 +270,12 @@ void multi_hurry(struct multi *m)
 	m->until_ns = m->client->broker->now_ns;
 }
 
-bool multi_continue(struct broker *b)
+void multi_continue(struct broker *b)
 {
 	struct multi *m = TAILQ_FIRST(&b->multis);
 
 	if (!m)
-		return false;
+		return;
 	if (m->state == MULTI_AGAIN) {
 		b->stats.multi_again_total++;
 		let_go(m);
@@ -284,7 +284,6 @@ bool multi_continue(struct broker *b)
 		m->at++;
 		step(m);
 	}
-	return true;
 }
 
 /* ---- letting go ---- */

@@ -61,7 +61,7 @@ void multi_failed(struct multi *m, enum error_code code, const char *sentence);
 bool multi_lost(struct multi *m, const struct grant *g);
 /* It waits no longer than now. */
 void multi_hurry(struct multi *m);
-/* Goes on with those that can. True: there was one. */
-bool multi_continue(struct broker *b);
+/* Goes on with the first of those that can. */
+void multi_continue(struct broker *b);
 /* Without an answer; what was taken is its client's affair. */
 void multi_free(struct multi *m);

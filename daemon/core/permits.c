@@ -28,7 +28,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		refuse(c, why);
 		return;
 	}
-	s = semaphore_find(b, name, true);
+	s = semaphore_make(b, name);
 	if (!s)
 		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
 	else if (s->mutex->request_count >= b->conf->limits.requests_per_lock)
@@ -41,7 +41,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 
 struct grant *permits_find(struct client *c, struct slice name)
 {
-	struct semaphore *s = semaphore_find(c->broker, name, false);
+	struct semaphore *s = semaphore_find(c->broker, name);
 
 	return s ? grant_find(s->leases, c) : NULL;
 }
@@ -57,7 +57,7 @@ static void reply_lost(struct client *c, struct grant *g, const char *else_told)
 
 static bool is_lock_here(const struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name, false);
+	const struct lock *lock = lock_find(c->broker, name);
 
 	return lock && !lock->idle;
 }
@@ -65,7 +65,7 @@ static bool is_lock_here(const struct client *c, struct slice name)
 /* Than was agreed on, for certain: it is refused for that. */
 static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
 {
-	const struct semaphore *s = semaphore_find(c->broker, name, false);
+	const struct semaphore *s = semaphore_find(c->broker, name);
 
 	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->broker->conf->standalone);
 }
@@ -148,7 +148,7 @@ static void reply_limit(struct client *c, int64_t limit)
 
 static void limit_here(struct client *c, struct slice name, int64_t wanted)
 {
-	struct semaphore *s = semaphore_find(c->broker, name, false);
+	struct semaphore *s = semaphore_find(c->broker, name);
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;

@@ -93,7 +93,7 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 
 struct semaphore *query_semaphore(const struct query *q)
 {
-	return semaphore_find(q->client->broker, bytes_view(&q->name), false);
+	return semaphore_find(q->client->broker, bytes_view(&q->name));
 }
 
 /* Who holds exclusively here needs no question about others, unless they wait. */
@@ -105,7 +105,7 @@ static bool known_here(const struct query *q)
 		return false;
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
 		return false;
-	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
+	lock = lock_find(q->client->broker, bytes_view(&q->name));
 	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
 }
 

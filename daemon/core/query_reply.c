@@ -316,7 +316,7 @@ void query_reply(struct query *q)
 		query_permits_reply(q);
 		return;
 	}
-	lock = lock_find(q->client->broker, bytes_view(&q->name), false);
+	lock = lock_find(q->client->broker, bytes_view(&q->name));
 	if (q->command == COMMAND_LEADER) {
 		reply_leader(q, lock);
 		return;

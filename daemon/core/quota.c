@@ -83,6 +83,8 @@ size_t quota_watches(const struct lock *lock)
 	size_t bytes = 0;
 	const struct claim *c;
 
+	if (lock->broker->conf->standalone)
+		return 0;
 	if (lock->observation.count)
 		bytes += observed_watches(lock);
 	else if (directory_watches(&lock->directory))

@@ -24,19 +24,21 @@ static void count(struct request *r, size_t one)
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
 {
 	struct broker *b = lock->broker;
-	struct request *r = mem_new(sizeof(*r));
+	struct request *r = terms->queued ? mem_new(sizeof(*r)) : &client->blocking;
 
 	assert(terms->queued || !client->request);
-	r->client = client;
-	r->lock = lock;
-	r->mode = terms->mode;
-	r->queued = terms->queued;
-	r->asked_ns = b->now_ns;
-	r->lease_ns = terms->lease_ns;
+	*r = (struct request){
+		.client = client,
+		.lock = lock,
+		.mode = terms->mode,
+		.queued = terms->queued,
+		.asked_ns = b->now_ns,
+		.lease_ns = terms->lease_ns,
+		.limit = terms->limit,
+		.count = terms->count,
+		.timer.kind = TIMER_REQUEST,
+	};
 	bytes_slice(&r->data, terms->data);
-	r->limit = terms->limit;
-	r->count = terms->count;
-	r->timer.kind = TIMER_REQUEST;
 	if (r->queued)
 		b->stats.enqueued_total++;
 	else
@@ -74,9 +76,9 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
 	if (!client_may_ask(client, &why))
 		return refuse_limit(b, ret, why);
-	if (semaphore_find(b, name, false))
+	if (semaphore_find(b, name))
 		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-	lock = lock_find(b, name, true);
+	lock = lock_make(b, name);
 	if (!lock)
 		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= b->conf->limits.requests_per_lock)
@@ -131,10 +133,11 @@ void request_end(struct request *r)
 	if (r->expired)
 		lock->expired_count--;
 	heap_unset(&lock->broker->timers, &r->timer);
-	if (!r->queued)
-		r->client->request = NULL;
 	bytes_free(&r->data);
-	mem_free(r);
+	if (r->queued)
+		mem_free(r);
+	else
+		r->client->request = NULL;
 	lock_touch(lock);
 }
 

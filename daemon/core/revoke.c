@@ -17,9 +17,9 @@ bool revoke_reason_valid(struct slice reason)
 
 struct lock *revoke_subject(struct broker *b, struct slice name)
 {
-	struct semaphore *s = semaphore_find(b, name, false);
+	struct semaphore *s = semaphore_find(b, name);
 
-	return s ? s->leases : lock_find(b, name, false);
+	return s ? s->leases : lock_find(b, name);
 }
 
 struct revoker revoke_by(const struct client *c)

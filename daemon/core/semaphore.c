@@ -56,20 +56,30 @@ static struct semaphore *find_at(struct broker *b, struct slice path)
 	return lock ? lock->semaphore : NULL;
 }
 
-struct semaphore *semaphore_find(struct broker *b, struct slice name, bool make)
+static struct semaphore *find(struct broker *b, struct slice name)
 {
-	struct map_node *node = NULL;
+	struct map_node *node = map_first(&b->semaphores, map_hash(&b->semaphores, name.data, name.len));
 
-	/* Every request for a lock asks, and most hosts have none. */
-	if (b->semaphores.count)
-		node = map_first(&b->semaphores, map_hash(&b->semaphores, name.data, name.len));
 	for (; node; node = map_next(node)) {
 		struct semaphore *s = container_of(node, struct semaphore, node);
 
 		if (slice_eq(bytes_view(&s->mutex->name), name))
 			return s;
 	}
-	return make && lock_has_room(b) ? semaphore_new(b, name) : NULL;
+	return NULL;
+}
+
+/* Every request for a lock asks, and most hosts have none. */
+struct semaphore *semaphore_find(struct broker *b, struct slice name)
+{
+	return b->semaphores.count ? find(b, name) : NULL;
+}
+
+struct semaphore *semaphore_make(struct broker *b, struct slice name)
+{
+	struct semaphore *s = semaphore_find(b, name);
+
+	return s || !lock_has_room(b) ? s : semaphore_new(b, name);
 }
 
 static void semaphore_free(struct semaphore *s)

@@ -65,8 +65,9 @@ struct semaphore {
 	struct bytes path;
 };
 
-/* NULL when there is none here and `make` is false, or a limit forbids it. */
-struct semaphore *semaphore_find(struct broker *b, struct slice name, bool make);
+struct semaphore *semaphore_find(struct broker *b, struct slice name); /* NULL: there is none here */
+/* The same, made if need be; NULL: a limit forbids it. */
+struct semaphore *semaphore_make(struct broker *b, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);

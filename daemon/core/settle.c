@@ -178,14 +178,14 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 	return behind || conflicts_with_grants(lock, mode) || somebody_waits(lock) || c->handoffs >= CLAIM_HANDOFFS_MAX;
 }
 
-static void end_expired(struct lock *lock)
+/* True when one ended. */
+static bool end_expired(struct lock *lock)
 {
 	struct broker *b = lock->broker;
 	bool may_be_known = b->session.connected || b->conf->standalone, behind_writer = false;
+	size_t before = lock->expired_count;
 	struct request *r, *after;
 
-	if (!lock->expired_count)
-		return;
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
 		bool taken = is_taken(lock, r->mode, behind_writer);
 
@@ -199,6 +199,7 @@ static void end_expired(struct lock *lock)
 			request_fail(r, ERROR_UNAVAILABLE,
 				     "not connected to ZooKeeper: nobody knows whether the lock is taken");
 	}
+	return lock->expired_count != before;
 }
 
 static bool may_join(const struct lock *lock)
@@ -366,7 +367,8 @@ static bool renews_early(const struct lock *lock, const struct claim *c)
 	       may_succeed(lock, c->mode);
 }
 
-static void join(struct lock *lock)
+/* True when what joined is held at once: standalone. */
+static bool join(struct lock *lock)
 {
 	struct claim *c = lock->claim;
 	struct request *head = TAILQ_FIRST(&lock->requests);
@@ -374,7 +376,7 @@ static void join(struct lock *lock)
 	if (!head) {
 		if (c && renews_early(lock, c))
 			queue_next(lock, c->mode);
-		return;
+		return false;
 	}
 	if (lock->directory.suspect && may_send(lock))
 		directory_check(lock);
@@ -382,9 +384,11 @@ static void join(struct lock *lock)
 		directory_renew(lock);
 	if (!c) {
 		join_first(lock, head->mode);
-	} else if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode)) {
-		queue_next(lock, head->mode);
+		return lock->claim && lock->claim->state == CLAIM_HELD;
 	}
+	if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode))
+		queue_next(lock, head->mode);
+	return false;
 }
 
 /*
@@ -435,7 +439,8 @@ static void watch(struct lock *lock)
 		watch_waiting(lock, c);
 	else if (c->state == CLAIM_HELD)
 		watch_held(lock, c);
-	detail_write(lock);
+	if (c->rivals)
+		detail_write(lock);
 }
 
 static void proclaim(struct lock *lock)
@@ -443,8 +448,9 @@ static void proclaim(struct lock *lock)
 	struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->claim;
 
-	if (!c || c->state != CLAIM_HELD || lock->grant_count || !session_grants(lock->broker) ||
-	    !may_proclaim(lock, c))
+	if (!election_proclaims(lock) || !c || c->state != CLAIM_HELD || lock->grant_count)
+		return;
+	if (!session_grants(lock->broker) || !may_proclaim(lock, c))
 		return;
 	if (!election_began(head, c))
 		election_send(head, c, take_token(lock, c, head->mode, false));
@@ -488,7 +494,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && watch_due_ns(lock, c) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
-	if (may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
+	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
@@ -501,25 +507,30 @@ static void refuse_other_kind(struct lock *lock)
 		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a lock of another kind");
 }
 
+/*
+ * Once more would change nothing, whatever this has: a step is gone back to when a later one has changed what it looks
+ * at. Of what join() sends it only asks, and a *next* that give_back() let go is nobody's business but join()'s.
+ */
 static void settle(struct lock *lock)
 {
-	refuse_other_kind(lock);
 	do {
+		refuse_other_kind(lock);
 		succeed(lock);
-		serve(lock);
-		end_expired(lock);
-	} while (give_back(lock));
-	join(lock);
-	serve(lock); /* standalone: what joined is held */
-	end_expired(lock);
+		do
+			serve(lock);
+		while (lock->expired_count && end_expired(lock));
+	} while (give_back(lock) || join(lock));
 }
 
 void lock_settle(struct lock *lock)
 {
-	if (lock->flavour == FLAVOUR_LEASES)
+	if (lock->flavour == FLAVOUR_LEASES) {
+		lock_untouch(lock); /* one pass: what touches it meanwhile asks for another */
 		semaphore_settle(lock->semaphore);
-	else
+	} else {
 		settle(lock);
+		lock_untouch(lock); /* what touched it meanwhile is settled */
+	}
 	if (may_send(lock) && lock->broker->session.proving) {
 		ask_again(lock);
 		proclaim(lock);

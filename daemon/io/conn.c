@@ -18,7 +18,7 @@
 /* Whose requests take longer, in the mean of the latest few, asks for much: a list, not a lock on a slow machine. */
 #define CONN_GREEDY_NS (200 * INT64_C(1000))
 
-enum { CONN_MEAN_PART = 4 };
+enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
 
 /* Why a turn left something of what may be parsed. */
 enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
@@ -86,11 +86,12 @@ static void conn_drop_output(struct conn *c)
 {
 	c->env->unwritten -= conn_unwritten(c);
 	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
-		bytes_clear(&c->out);
 		c->env->spare = c->out;
+		c->env->spare.len = 0;
 		c->out = (struct bytes){ 0 };
+	} else {
+		bytes_free(&c->out);
 	}
-	bytes_free(&c->out);
 	c->written = 0;
 	c->pushed = 0;
 }
@@ -147,7 +148,9 @@ static void conn_rewatch(struct conn *c)
 /* An answer that may wait for the next one must not keep that from being asked for. */
 static void conn_hurry_lazy(struct conn *c)
 {
-	if (!c->waiting && conn_unwritten(c) > 0 && !conn_may_parse(c) && !watch_is_set(c->output))
+	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
+		return;
+	if (!conn_may_parse(c) && !watch_is_set(c->output))
 		conn_set_dirty(c);
 }
 
@@ -236,7 +239,7 @@ static void conn_broken(struct conn *c)
 /* What is left of its input is a request that is not whole, and more of that than may be kept now. */
 static void conn_refuse_long(struct conn *c)
 {
-	if (!conn_may_parse(c) || c->queue || c->eof || c->in.len <= conn_input_max(c))
+	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->queue || c->eof)
 		return;
 	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
 		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
@@ -244,15 +247,13 @@ static void conn_refuse_long(struct conn *c)
 	conn_refuse(c, ERROR_LIMIT, SLICE("clients have sent too much that cannot be served yet: no long requests now"));
 }
 
-/* The latest request took until `now_ns`. */
+/* The latest request, of `env->asker`, took until `now_ns`. */
 static void conn_charge(struct conn_env *env, int64_t now_ns)
 {
 	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART;
 	struct conn *c = env->asker;
 	int64_t took_ns = now_ns - env->asked_ns;
 
-	if (!c)
-		return;
 	/* One that was long alone makes nobody greedy: the daemon may have had to wait for its core. */
 	if (took_ns > most_ns)
 		took_ns = most_ns;
@@ -271,20 +272,25 @@ void conn_end_turn(struct conn_env *env)
 static void conn_ask(struct conn *c)
 {
 	struct conn_env *env = c->env;
-	const struct event event = {
-		.type = EVENT_CLIENT_ASKED,
-		.conn = c->number,
-		.asked = { .argc = c->reader.argc, .argv = c->reader.argv },
-	};
+	struct event event;
+	int64_t now_ns;
 
+	/* What is longer in other events is left alone. */
+	event.type = EVENT_CLIENT_ASKED;
+	event.conn = c->number;
+	event.asked.argc = c->reader.argc;
+	event.asked.argv = c->reader.argv;
 	c->waiting = c->asking = true;
 	loop_event(env->loop, &event);
 	c->asking = false;
 	/* The clock was read for the event: to know what each takes costs nothing. */
-	conn_charge(env, loop_seen(env->loop));
-	env->several = env->asker;
+	now_ns = loop_seen(env->loop);
+	if (env->asker) {
+		conn_charge(env, now_ns);
+		env->several = true;
+	}
 	env->asker = c;
-	env->asked_ns = loop_seen(env->loop);
+	env->asked_ns = now_ns;
 }
 
 /* Returns how many bytes were used, by `share` requests at most. */
@@ -292,7 +298,7 @@ static size_t conn_parse(struct conn *c, struct slice input, int share, enum lef
 {
 	size_t total = 0, used;
 
-	while (conn_may_parse(c) && total < input.len) {
+	while (total < input.len && conn_may_parse(c)) {
 		struct slice rest = { input.data + total, input.len - total };
 
 		if (share-- == 0 || loop_spent(c->env->loop)) {
@@ -323,44 +329,36 @@ static void conn_tell_half(struct conn *c)
 }
 
 /* Keeps what is left of `input`, which is c->in or was just read. */
-static void conn_keep(struct conn *c, struct slice input, size_t used)
+static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 {
 	size_t left = input.len - used;
 
-	if (c->in.len > 0 && used > 0)
-		memmove(c->in.data, c->in.data + used, left);
-	else if (c->in.len == 0 && left > 0)
+	if (c->in.len == 0)
 		bytes_append(&c->in, input.data + used, left);
+	else if (used > 0)
+		memmove(c->in.data, c->in.data + used, left);
 	c->in.len = left;
 	conn_count_input(c);
-	if (left > 0)
-		return;
-	bytes_free(&c->in);
-	/* An idle connection does not keep the words of a large request. */
-	if (c->reader.argv_cap > 16) {
+}
+
+/* All of its input was used. An idle connection does not keep the words of a large request. */
+static void conn_keep_nothing(struct conn *c)
+{
+	if (c->in.len > 0) {
+		bytes_free(&c->in);
+		conn_count_input(c);
+	}
+	if (c->reader.argv_cap > CONN_WORDS_KEPT) {
 		resp_reader_deinit(&c->reader);
 		resp_reader_init(&c->reader, c->env->request_args, c->env->request_bytes);
 	}
 }
 
-static void conn_written(struct conn *c)
-{
-	conn_drop_output(c);
-	if (c->closing) {
-		conn_die(c);
-		return;
-	}
-	conn_rewatch(c);
-}
-
 /* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
-static void conn_sent(struct conn *c, size_t sent)
+static void conn_sent_part(struct conn *c)
 {
-	size_t left;
+	size_t left = conn_unwritten(c);
 
-	c->written += sent;
-	c->env->unwritten -= sent;
-	left = conn_unwritten(c);
 	if (c->pushed > left)
 		c->pushed = left;
 	if (c->written < left)
@@ -370,28 +368,37 @@ static void conn_sent(struct conn *c, size_t sent)
 	c->written = 0;
 }
 
+/* Sends what it can of what is unwritten. */
+static void conn_send(struct conn *c)
+{
+	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+
+	if (sent >= 0) {
+		c->written += (size_t)sent;
+		c->env->unwritten -= (size_t)sent;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+	}
+}
+
 void conn_flush(struct conn *c)
 {
 	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
-	ssize_t sent;
 
+	if (!c->dead && conn_unwritten(c) > 0)
+		conn_send(c);
 	if (c->dead)
 		return;
-	if (conn_unwritten(c) == 0) {
-		conn_written(c);
-		return;
-	}
-	sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
-	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-		conn_die(c);
-		return;
-	}
-	if (sent > 0)
-		conn_sent(c, (size_t)sent);
-	if (conn_unwritten(c) == 0)
-		conn_written(c);
-	else
+	if (conn_unwritten(c) > 0) {
+		conn_sent_part(c);
 		conn_watch_output(c);
+	} else {
+		conn_drop_output(c);
+		if (c->closing)
+			conn_die(c);
+		else if (held || c->watch != CONN_WATCH_READ)
+			conn_rewatch(c);
+	}
 	/* What was held back by unread output goes on. */
 	if (held && conn_may_parse(c))
 		conn_set_ready(c, false);
@@ -416,7 +423,10 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 	enum left left = LEFT_NOTHING;
 	size_t used = conn_parse(c, input, share, &left);
 
-	conn_keep(c, input, c->closing || c->dead ? input.len : used);
+	if (used == input.len || c->closing || c->dead)
+		conn_keep_nothing(c);
+	else
+		conn_keep_rest(c, input, used);
 	if (c->half && c->waiting)
 		conn_tell_half(c); /* its answer makes the connection ready again */
 	if (left)
@@ -426,8 +436,8 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 		conn_close(c);
 	conn_refuse_long(c);
 	conn_hurry_lazy(c);
-	conn_rewatch(c);
 	conn_flush_all(c->env);
+	conn_rewatch(c);
 }
 
 void conn_continue(struct conn *c)
@@ -467,16 +477,12 @@ static bool conn_hung_up(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-static void conn_input(void *arg, int fd, unsigned int what)
+/* More than input that may be read. Returns whether that is there as well. */
+static bool conn_changed(struct conn *c, unsigned int what)
 {
-	struct conn *c = arg;
-
-	(void)fd;
-	if ((what & WATCH_HANGUP) || conn_wants(c) != CONN_WATCH_READ) {
-		if (conn_hung_up(c)) {
-			conn_die(c);
-			return;
-		}
+	if (conn_hung_up(c)) {
+		conn_die(c);
+		return false;
 	}
 	if (what & WATCH_HANGUP) {
 		c->half = true;
@@ -484,14 +490,22 @@ static void conn_input(void *arg, int fd, unsigned int what)
 			conn_tell_half(c);
 	}
 	if (c->dead || c->closing)
-		return;
-	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ) {
+		return false;
+	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ)
+		return true;
+	conn_refuse_long(c);
+	conn_hurry_lazy(c);
+	conn_watch(c, conn_wants(c));
+	return false;
+}
+
+static void conn_input(void *arg, int fd, unsigned int what)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	if ((what == WATCH_READ && conn_wants(c) == CONN_WATCH_READ) || conn_changed(c, what))
 		conn_read(c);
-	} else {
-		conn_refuse_long(c);
-		conn_hurry_lazy(c);
-		conn_watch(c, conn_wants(c));
-	}
 }
 
 static void conn_output(void *arg, int fd, unsigned int what)

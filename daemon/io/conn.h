@@ -74,9 +74,9 @@ struct conn {
 	size_t unparsed; /* bytes of `in` */
 	size_t written; /* bytes of `out` */
 	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
-	bool waiting, half, eof, closing, dead;
-	bool asking; /* the broker is being asked: its reply makes nobody ready */
-	bool is_dirty;
+	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
+	bool asking : 1; /* the broker is being asked: its reply makes nobody ready */
+	bool is_dirty : 1;
 	struct conn_ready *queue; /* that it is in, of `ready` and `later`; NULL: none */
 	TAILQ_ENTRY(conn) ready, dirty;
 	int64_t mean_ns;          /* that a request of it takes */

@@ -28,6 +28,7 @@ struct loop {
 	int64_t now_ns;   /* of the latest event */
 	int64_t share_ns; /* of the first event of this share of the turn; 0: none yet */
 	uint64_t events; /* handled so far */
+	struct session_view session; /* after the latest of them */
 	bool handling, hurry, stopped;
 	struct loop_end end;
 };
@@ -177,11 +178,9 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
  */
 static void loop_show(struct loop *l)
 {
-	struct session_view view;
-
-	broker_session(l->broker, &view);
-	page_update(l->to.page, &view);
-	saved_safe_until(l->to.saved, view.safe_until_ns);
+	broker_session(l->broker, &l->session);
+	page_update(l->to.page, &l->session);
+	saved_safe_until(l->to.saved, l->session.safe_until_ns);
 }
 
 void loop_event(struct loop *l, const struct event *event)

@@ -190,24 +190,25 @@ void server_close(struct server *s, uint32_t number)
 /* Only those that are there now: who gets there meanwhile has the next turn. */
 static void server_serve(struct server *s, struct conn_ready *queue)
 {
-	struct conn *last = TAILQ_LAST(queue, conn_ready), *c;
+	const struct conn *last = TAILQ_LAST(queue, conn_ready);
+	struct conn *c;
 
 	loop_share(s->loop);
-	while (last) {
+	do {
 		c = TAILQ_FIRST(queue);
 		TAILQ_REMOVE(queue, c, ready);
 		c->queue = NULL;
 		conn_continue(c);
 		loop_now(s->loop); /* what this one took counts */
-		if (c == last || loop_spent(s->loop))
-			break;
-	}
+	} while (c != last && !loop_spent(s->loop));
 }
 
 void server_continue(struct server *s)
 {
-	server_serve(s, &s->env.ready);
-	server_serve(s, &s->env.later);
+	if (!TAILQ_EMPTY(&s->env.ready))
+		server_serve(s, &s->env.ready);
+	if (!TAILQ_EMPTY(&s->env.later))
+		server_serve(s, &s->env.later);
 }
 
 static void server_bury(struct server *s, struct conn *c)

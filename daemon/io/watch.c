@@ -12,6 +12,13 @@
 #include "base/heap.h"
 #include "base/mem.h"
 
+static_assert(WATCH_TIMEOUT == EV_TIMEOUT && WATCH_READ == EV_READ && WATCH_WRITE == EV_WRITE &&
+		      WATCH_KEEP == EV_PERSIST && WATCH_EDGE == EV_ET && WATCH_HANGUP == EV_CLOSED,
+	      "the numbers are libevent's");
+
+/* What is told of a descriptor, and what may be asked. */
+enum { WATCH_TOLD = WATCH_READ | WATCH_WRITE | WATCH_HANGUP };
+
 struct watch_base {
 	struct event_base *events;
 	struct heap timers;
@@ -59,21 +66,18 @@ static void watch_timer(evutil_socket_t fd, short what, void *arg)
 	base->now_ns = 0;
 }
 
-/* An earlier instant than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
-static void watch_arm(struct watch_base *base)
+/* Seldom: apart from watch_base_turn(), which has no frame for it. */
+static __attribute__((noinline)) void watch_arm(struct watch_base *base, int64_t due_ns)
 {
-	const struct timer *first = heap_first(&base->timers);
 	struct itimerspec at = { 0 };
 	int rc;
 
-	if (!first || first->due_ns >= base->armed_ns)
-		return;
 	/* Zero would disarm it. */
-	at.it_value.tv_sec = (time_t)(first->due_ns > 0 ? first->due_ns / CLOCK_NS_PER_S : 0);
-	at.it_value.tv_nsec = (long)(first->due_ns > 0 ? first->due_ns % CLOCK_NS_PER_S : 1);
+	at.it_value.tv_sec = (time_t)(due_ns > 0 ? due_ns / CLOCK_NS_PER_S : 0);
+	at.it_value.tv_nsec = (long)(due_ns > 0 ? due_ns % CLOCK_NS_PER_S : 1);
 	rc = timerfd_settime(base->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	assert(rc == 0);
-	base->armed_ns = first->due_ns;
+	base->armed_ns = due_ns;
 }
 
 /* ---- the base ---- */
@@ -127,9 +131,12 @@ void watch_base_free(struct watch_base *base)
 
 void watch_base_turn(struct watch_base *base, bool wait)
 {
+	const struct timer *first = heap_first(&base->timers);
 	int rc;
 
-	watch_arm(base);
+	/* An earlier instant than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
+	if (first && first->due_ns < base->armed_ns)
+		watch_arm(base, first->due_ns);
 	rc = event_base_loop(base->events, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));
 	assert(rc >= 0);
 }
@@ -139,19 +146,12 @@ void watch_base_turn(struct watch_base *base, bool wait)
 static void watch_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct watch *w = arg;
-	unsigned int told = 0;
 
 	if (!w->keep) {
 		w->set = false;
 		heap_unset(&w->base->timers, &w->timer);
 	}
-	if (what & EV_READ)
-		told |= WATCH_READ;
-	if (what & EV_WRITE)
-		told |= WATCH_WRITE;
-	if (what & EV_CLOSED)
-		told |= WATCH_HANGUP;
-	w->fired(w->arg, fd, told);
+	w->fired(w->arg, fd, (unsigned int)what & WATCH_TOLD);
 }
 
 struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg)
@@ -175,23 +175,12 @@ void watch_free(struct watch *w)
 
 void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 {
-	int what = 0, rc;
-
 	assert(!(flags & WATCH_KEEP) || timeout_ns == WATCH_NO_TIMEOUT);
 	watch_clear(w);
-	if (flags & WATCH_READ)
-		what |= EV_READ;
-	if (flags & WATCH_WRITE)
-		what |= EV_WRITE;
-	if (flags & WATCH_HANGUP)
-		what |= EV_CLOSED;
-	if (flags & WATCH_EDGE)
-		what |= EV_ET;
-	if (flags & WATCH_KEEP)
-		what |= EV_PERSIST;
-	w->fd = what ? fd : -1;
-	if (what) {
-		rc = event_assign(&w->event, w->base->events, fd, (short)what, watch_event, w);
+	w->fd = flags ? fd : -1;
+	if (flags) {
+		int rc = event_assign(&w->event, w->base->events, fd, (short)flags, watch_event, w);
+
 		assert(rc == 0);
 		if (event_add(&w->event, NULL) < 0)
 			abort();

@@ -15,13 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The numbers are libevent's: nothing has to be translated. */
 enum {
-	WATCH_READ = 1,
-	WATCH_WRITE = 2,
-	WATCH_HANGUP = 4,   /* the peer will send no more (or is gone) */
-	WATCH_EDGE = 8,     /* told when it changes, not for as long as it is so */
+	WATCH_TIMEOUT = 1, /* only told: the time has passed */
+	WATCH_READ = 2,
+	WATCH_WRITE = 4,
 	WATCH_KEEP = 16,    /* stays set when it fires */
-	WATCH_TIMEOUT = 32, /* only told: the time has passed */
+	WATCH_EDGE = 32,    /* told when it changes, not for as long as it is so */
+	WATCH_HANGUP = 128, /* the peer will send no more (or is gone) */
 };
 
 #define WATCH_NO_TIMEOUT INT64_C(-1)

@@ -40,7 +40,7 @@ static bool is_proven(const struct any_host *h)
 
 static const struct lock *lock_of(const struct any_host *h, int name)
 {
-	return h->broker ? lock_find(h->broker, slice_of(any_names[name]), false) : NULL;
+	return h->broker ? lock_find(h->broker, slice_of(any_names[name])) : NULL;
 }
 
 /* ---- requests and replies ---- */

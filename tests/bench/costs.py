@@ -23,7 +23,10 @@ TURNS = "syscalls:sys_enter_epoll_wait"
 
 def quiet(argv, **options):
     """What a tool printed, or why there is nothing to print."""
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=measure.LOAD_PATIENCE, **options)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=measure.LOAD_PATIENCE, **options)
+    except (OSError, subprocess.TimeoutExpired) as e:
+        raise services.Missing(str(e)) from None
     if done.returncode:
         raise services.Missing(f"{argv[0]}: {' '.join((done.stderr or done.stdout).split())[-200:]}")
     return done.stdout

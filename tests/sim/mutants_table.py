@@ -38,6 +38,10 @@ OBSERVE = "daemon/core/observe.c"
 MUTANTS = [
     ("watches are counted before they are set", [
         (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
+    ("who is behind a wait that ran out is not looked at again", [
+        (SETTLE, "lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
+    ("what joined and is held at once is not looked at again", [
+        (SETTLE, "give_back(lock) || join(lock));", "give_back(lock) || (join(lock) && false));")], 100, "standalone"),
     ("a lock that a watch event changed is not settled", [
         (DIRECTORY, "\tobserve_watched(lock, &child);\n\tlock_touch(lock);", "\tobserve_watched(lock, &child);"),
         (OBSERVE, "\t\to->state = OBSERVE_IDLE;\n\tlock_touch(lock);", "\t\to->state = OBSERVE_IDLE;")], 1000),
@@ -323,8 +327,7 @@ MUTANTS = [
          "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
          "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
     ("the end of a request is not looked at", [
-        (REQUEST, "\tbytes_free(&r->data);\n\tmem_free(r);\n\tlock_touch(lock);\n",
-         "\tbytes_free(&r->data);\n\tmem_free(r);\n")], 1000),
+        (REQUEST, "\t\tr->client->request = NULL;\n\tlock_touch(lock);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
         (REQUEST, "\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
     ("a queued wait that was granted is not told", [
@@ -388,7 +391,7 @@ MUTANTS = [
     ("a try is refused for a cycle", [
         (REQUEST, "!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
     ("detection that is turned off goes on", [
-        (DEADLOCK, "!b->conf->deadlock_detection || ", "")], 1000),
+        (DEADLOCK, "!c->broker->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
         (DEADLOCK, "TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
         (DEADLOCK, "expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),

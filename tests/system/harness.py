@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-PATIENCE = 30  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
+PATIENCE = 60  # seconds: longer than anything takes on a busy machine, short enough to end a hung test
 
 # T = 3 s on a server with a tick of 0.5 s: jeopardy 1 s and loss 2 s after the last proof, proofs 0.5 s apart.
 FAST_TICK_MS = 500
@@ -72,15 +72,25 @@ def fast_tmp(prefix):
     return tempfile.mkdtemp(prefix=prefix, dir=os.environ.get("LOCKBROKER_RUN", shared_memory))
 
 
-SWEEP = 'cat >/dev/null; for i in 1 2 3 4 5; do rm -rf "$0" 2>/dev/null && exit; sleep 1; done'
+# What a command under a lock has started dies with nobody, and may have been stopped.
+SWEEP = """
+cat >/dev/null
+for i in 1 2 3 4 5; do
+	found=$(grep -lszxF "LOCKBROKER_RUN=$0" /proc/[0-9]*/environ | tr -cd '0-9\\n')
+	kill -9 $found 2>/dev/null
+	rm -rf "$0" 2>/dev/null && [ -z "$found" ] && exit
+	sleep 1
+done
+"""
 
 
 def begin_run():
-    """All directories of this process and those it starts go with it, even if it is killed: a process that reads from
-    a pipe learns of that. Keep what is returned until then."""
-    os.environ["LOCKBROKER_RUN"] = fast_tmp("lockbroker-run.")
-    return subprocess.Popen(["sh", "-c", SWEEP, os.environ["LOCKBROKER_RUN"]], stdin=subprocess.PIPE,
-                            start_new_session=True)
+    """All directories of this process, and all processes that it starts, go with it, even if it is killed: a process
+    that reads from a pipe learns of that. Keep what is returned until then."""
+    directory = fast_tmp("lockbroker-run.")
+    process = subprocess.Popen(["sh", "-c", SWEEP, directory], stdin=subprocess.PIPE, start_new_session=True)
+    os.environ["LOCKBROKER_RUN"] = directory
+    return process
 
 
 def spawn(argv, **options):
@@ -277,6 +287,11 @@ class Daemon:
     def info(self, *sections):
         with self.client(2) as c:
             return parse_info(c.call("INFO", *sections))
+
+    def state(self):
+        """As ps has it: S sleeps and does not even wait for a core, so what it could do is done; R, T."""
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
 
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT)

@@ -19,12 +19,17 @@ import report  # noqa: E402
 import services  # noqa: E402
 
 
-def load(peer, target, processes, names, *more):
-    """Once more when nothing was counted: on a busy machine a fifth of a second is soon over."""
-    status, figures = load_once(peer, target, processes, names, "0.2", *more)
-    if status == 0 and not figures["pairs"]:
-        status, figures = load_once(peer, target, processes, names, "3", *more)
+def load(peer, target, processes, names, *more, enough=lambda figures: figures["pairs"] > 0):
+    """For longer when that shows too little: on a busy machine a fifth of a second is soon over."""
+    for seconds in ("0.2", "3", "15"):
+        status, figures = load_once(peer, target, processes, names, seconds, *more)
+        if not isinstance(figures, dict) or enough(figures):
+            break
     return status, figures
+
+
+def handed_on(figures):
+    return figures["hand_offs"] > 0
 
 
 def load_once(peer, target, processes, names, seconds, *more):
@@ -44,7 +49,8 @@ def null():
 @pytest.mark.parametrize("peer", ["lockbroker", "library"])
 def test_the_broker_under_load(broker, peer):
     for processes, names in ((1, "own"), (4, "own"), (4, "one"), (2, "new")):
-        status, figures = load(peer, broker.socket, processes, names)
+        status, figures = load(peer, broker.socket, processes, names,
+                               **({"enough": handed_on} if names == "one" else {}))
         assert status == 0 and figures["pairs"] > 0 and figures["overlaps"] == 0
         assert 0 < figures["p50_us"] <= figures["p99_us"] <= figures["p999_us"] <= figures["longest_us"] * 1.02
         assert (figures["hand_offs"] > 0) == (names == "one")
@@ -52,7 +58,8 @@ def test_the_broker_under_load(broker, peer):
 
 
 def test_a_lock_that_is_held_for_a_while_is_held_by_one(two_hosts):
-    status, figures = load("library", two_hosts[0].socket, 6, "one", "--target", two_hosts[1].socket, "--hold", "2000")
+    status, figures = load("library", two_hosts[0].socket, 6, "one", "--target", two_hosts[1].socket, "--hold", "2000",
+                           enough=lambda figures: figures["pairs"] > 1)
     assert status == 0 and figures["overlaps"] == 0 and figures["pairs"] > 1
 
 
@@ -63,13 +70,13 @@ def test_shares_of_hosts_are_told_apart(two_hosts):
 
 def test_the_null_broker_is_a_lock_in_the_order_of_asking(null):
     for more in ([], ["--order"]):
-        status, figures = load("null", null.target, 8, "one", *more)
+        status, figures = load("null", null.target, 8, "one", *more, enough=handed_on)
         assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
     assert figures["overtaken"] <= 8
 
 
 def test_what_is_no_lock_is_found_out(zk):
-    status, figures = load("create", zk.address, 4, "one", "--hold", "5000")
+    status, figures = load("create", zk.address, 4, "one", "--hold", "5000", enough=lambda figures: figures["overlaps"])
     assert status == 1 and figures["overlaps"] > 0
 
 
@@ -108,11 +115,29 @@ def null_row(null):
     return measure.Row("null broker", "null", [null.target], null.pids)
 
 
+def when_it_is_fast_enough(measure_for):
+    """What measure_for(seconds) returns: a load may end, on a busy machine, before it was looked at."""
+    for seconds in (1, 5):
+        try:
+            return measure_for(seconds)
+        except costs.TooSlow:
+            pass
+    return measure_for(20)
+
+
 def test_all_time_of_the_cores_is_somebodys(null):
     cpus = os.sched_getaffinity(0)
-    window = costs.Window({"service": null.pids}, cpus, 0.3)
-    pairs_s = null_row(null).measure(2, "one", 1, warm=0.5, during=window)["pairs_s"]
-    found = window.figures(pairs_s)
+    if not costs.usage(null.pids):
+        pytest.skip("this kernel does not count for how long a process ran, and waited")
+
+    def look(seconds):
+        window = costs.Window({"service": null.pids}, cpus, seconds * 0.3)
+        pairs_s = null_row(null).measure(2, "one", seconds, warm=0.5, during=window)["pairs_s"]
+        if not pairs_s:
+            raise costs.TooSlow("not a pair in its time")
+        return window.figures(pairs_s), pairs_s
+
+    found, pairs_s = when_it_is_fast_enough(look)
     parts = [found[f"{program}_{way}_us"] for program in ("service", "load") for way in ("user", "system")]
     assert all(part >= 0 for part in parts) and sum(parts) > 0
     assert sum([*parts, found["others_us"], found["idle_us"]]) == pytest.approx(len(cpus) * 1e6 / pairs_s)
@@ -121,15 +146,21 @@ def test_all_time_of_the_cores_is_somebodys(null):
 
 
 def test_system_calls_are_those_of_the_service_while_it_is_watched(null, tmp_path):
+    def count(seconds):
+        strace = costs.Strace(null.pids, str(tmp_path))
+        pairs = null_row(null).measure(1, "own", seconds / 3, warm=0)["pairs"]
+        counts = strace.finish()
+        if not pairs:
+            raise costs.TooSlow("not a pair in its time")
+        return pairs, counts
+
     try:
         services.found("strace")
-        strace = costs.Strace(null.pids, str(tmp_path))
+        pairs, counts = when_it_is_fast_enough(count)
     except services.Missing as e:
         pytest.skip(str(e))
-    pairs = null_row(null).measure(1, "own", 0.3, warm=0)["pairs"]
-    counts = strace.finish()
     assert null_row(null).measure(1, "own", 0.1)["pairs"] > 0, "it goes on afterwards"
-    assert counts["accept4"] == 1
+    assert counts["accept4"] in (1, 2)  # on a busy machine it is only now that it finds who asked whether it serves
     for name in ("recvfrom", "sendto", "epoll_wait"):
         assert 2 * pairs <= counts[name] <= 2 * pairs + 10
 
@@ -140,17 +171,25 @@ def test_instructions_are_those_of_the_load(tmp_path):
         null = services.Null(under=costs.callgrind(str(tmp_path)))
     except services.Missing as e:
         pytest.skip(str(e))  # a sanitized program does not start under it
-    try:
+
+    def count(seconds):
         null_row(null).measure(1, "own", 0.2)
         costs.dump(str(tmp_path), null.pids[0])
-        pairs = null_row(null).measure(1, "own", 0.3, warm=0)["pairs"]
+        pairs = null_row(null).measure(1, "own", seconds / 3, warm=0)["pairs"]
         path = costs.dump(str(tmp_path), null.pids[0])
+        if not pairs:
+            raise costs.TooSlow("not a pair in its time")
+        return pairs, costs.instructions(path, inclusive=False), costs.instructions(path, inclusive=True)
+
+    try:
+        pairs, (total, own), (_, inclusive) = when_it_is_fast_enough(count)
+    except services.Missing as e:
+        pytest.skip(str(e))  # callgrind_control or callgrind_annotate
     finally:
         null.end()
-    total, own = costs.instructions(path, inclusive=False)
     assert 300 * pairs < total < 5000 * pairs + 1000000
     assert 10 * pairs < own["ready"] < total
-    assert costs.instructions(path, inclusive=True)[1]["ready"] >= own["ready"]
+    assert inclusive["ready"] >= own["ready"]
 
 
 def test_samples_are_told_by_whose_code_they_are():

@@ -401,9 +401,10 @@ def test_a_session_that_a_third_party_ended_keeps_the_places_of_waiters(site, tr
     last = site.hold(beta, "elsewhere", "b")
     order = ["first", "second", "third", "fourth"]
     site.ask_for(alpha, "waiter of a", "a")
+    asked = {}
     for who in order:
+        asked[who] = now()
         site.ask_for(alpha, who, "b", *(["WAIT", 3000] if who == "second" else []))
-    asked = now()
     site.wait_behind(alpha, "b")
     session = alpha.session()
     ensemble.end_session(trio.leader().port, session)
@@ -415,7 +416,7 @@ def test_a_session_that_a_third_party_ended_keeps_the_places_of_waiters(site, tr
     assert witness.ask("holder", "VALID", "a") == 0
     # Its time went on counting: from when it asked, not from the new session.
     assert witness.reply("second") is None
-    assert 2.9 <= witness.replies("second")[0].at - asked
+    assert 2.9 <= witness.replies("second")[0].at - asked["second"]
     site.wait_behind(alpha, "b")
     assert not any(witness.replies(who) for who in order if who != "second")
     witness.ask("elsewhere", "UNLOCK", "b")

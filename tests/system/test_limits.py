@@ -99,14 +99,14 @@ def wait_recovered(daemon):
         info = daemon.info("session", "zookeeper")
         return info["connected"] == "1" and info["session_state"] == "safe" and info["operations"] == "0"
 
-    harness.wait_until(done, "the session to be well", 60)
+    harness.wait_until(done, "the session to be well", 120)
 
 
 def test_a_full_session_survives_a_restart_and_its_end_is_survived_by_the_server(own_zk, daemons, clients):
     """Pitfalls 21, 23: all that limits.session_path_bytes allows, with short names (the most znodes and watches), on a
     server as it comes. Its end is one transaction of the size of the limit, which the server must read again."""
     zk = own_zk()
-    d = daemons(zk)
+    d = daemons(zk, zookeeper__session_timeout_ms=40000)
     held = fill(d, clients, 5)
     count = sum(map(len, held.values()))
     assert count > 12000
@@ -165,7 +165,7 @@ def test_a_smaller_packet_limit_of_the_servers_wants_a_smaller_limit_of_ours(own
     """The default fits the default of ZooKeeper, jute.maxbuffer = 1 MB. With nine tenths of a smaller one nothing ever
     gets too large either."""
     zk = own_zk(jvm=["-Djute.maxbuffer=20000"])
-    d = daemons(zk, limits={"session_path_bytes": 18000})
+    d = daemons(zk, limits={"session_path_bytes": 18000}, zookeeper__session_timeout_ms=40000)
     held = fill(d, clients, 5)
     zk.kill()
     zk.start()

@@ -1,7 +1,6 @@
 """Redis's own clients: redis-cli by hand, redis-py, redis-benchmark, and plain lines as nc sends them."""
 
 import re
-import shutil
 import socket
 import subprocess
 
@@ -9,10 +8,12 @@ import pytest
 import redis
 
 import harness
+from tools import need
 
 
 def redis_cli(daemon, *words, options=(), stdin=None):
     """What redis-cli prints when it is not on a terminal."""
+    need("redis-cli", "--version")
     done = subprocess.run(["redis-cli", "-s", daemon.socket, *options, *map(str, words)], input=stdin,
                           stdin=None if stdin is not None else subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=harness.PATIENCE)
@@ -178,6 +179,7 @@ def test_hello(standalone):
 
 
 def test_redis_benchmark(standalone):
+    need("redis-benchmark", "--version")
     done = subprocess.run(["redis-benchmark", "-s", standalone.socket, "-t", "ping", "-n", "20000", "-c", "50",
                            "-P", "8", "--csv"], capture_output=True, text=True, timeout=harness.PATIENCE)
     assert done.returncode == 0, done.stderr
@@ -213,8 +215,9 @@ def test_inline_lines(broker):
     assert exchange(broker, b"QUIT\r\nPING\r\n") == b"+OK\r\n"
 
 
-@pytest.mark.skipif(not shutil.which("nc"), reason="no nc here; test_inline_lines does the same by hand")
 def test_nc(broker):
+    """Of the kinds of nc, OpenBSD's; test_inline_lines does the same by hand."""
+    need("sh", "-c", "nc -h 2>&1 | grep -q OpenBSD")
     done = subprocess.run(["nc", "-N", "-U", broker.socket], input=b"PING\r\n", capture_output=True,
                           timeout=harness.PATIENCE)
     assert done.stdout == b"+PONG\r\n"

@@ -17,7 +17,8 @@ from harness import FAST, FAST_TICK_MS
 # T = 8 s: safe for 5.3 s after the last proof, expired by the server not before 8.
 SLOW = {"zookeeper__session_timeout_ms": 12000, "locks__grant_min_ms": 300}
 SLOW_TICK_MS = 1000
-AT_ONCE = 4  # seconds, on a busy machine; the timeout of the sessions that are waited for in such a test is 15
+LONG = {"zookeeper__session_timeout_ms": 40000}  # nobody waits for its end
+AT_ONCE = 10  # seconds, on a busy machine; the timeout of the sessions that are waited for in such a test is 15
 
 HOLD = """
 import sys
@@ -167,22 +168,21 @@ def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, p
     alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
     processes(HOLD, alpha.socket, "a")
     (b,) = others_wait(beta, clients, "a")
-    safe_ms = int(alpha.info()["safe_for_ms"])
-    killed = time.monotonic()
+    asked = time.monotonic()
+    safe_ms, killed = int(alpha.info()["safe_for_ms"]), time.monotonic()
     alpha.kill()
     alpha.start()
     info = alpha.info()
     assert info["leftover_sessions"] == "1" and 0 < int(info["leftover_wait_ms"]) <= 8100
     assert isinstance(clients(alpha).call("LOCK", "other"), int), "it serves meanwhile"
-    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
-    assert isinstance(b.reply(), int)
+    assert isinstance(b.reply(), int) and time.monotonic() - asked >= safe_ms / 1000
     assert time.monotonic() - killed < 11.5, "the server alone would have taken longer"
     harness.wait_until(lambda: alpha.info()["leftover_sessions"] == "0", "its end to be known")
     assert alpha.info()["leftover_wait_ms"] == "0"
 
 
 def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, processes):
-    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    alpha, beta = (daemons(zk, root, host=host, **LONG) for host in ("alpha", "beta"))
     holders = [processes(HOLD, alpha.socket, name) for name in ("a", "b")]
     (b,) = others_wait(beta, clients, "a")
     alpha.kill()
@@ -199,7 +199,7 @@ def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, pro
 
 def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients):
     """The command has ended; what it started in the background holds the lock on."""
-    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
+    alpha, beta = (daemons(zk, root, host=host, **LONG) for host in ("alpha", "beta"))
     done = subprocess.run([harness.program("lockbroker"), "-S", alpha.socket, "lock", "a", "--", "sh", "-c",
                            "sleep 30 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True,
                           check=True)
@@ -267,6 +267,7 @@ def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
     alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
     processes(HOLD, alpha.socket, "a")
     (b,) = others_wait(beta, clients, "a")
+    asked = time.monotonic()
     safe_ms, killed = int(alpha.info()["safe_for_ms"]), time.monotonic()
     alpha.kill()
     alpha.start()
@@ -274,8 +275,7 @@ def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
     alpha.kill()
     alpha.start()
     harness.wait_until(lambda: second not in zk.sessions(), "the second session to be ended", AT_ONCE)
-    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - killed))
-    assert isinstance(b.reply(), int)
+    assert isinstance(b.reply(), int) and time.monotonic() - asked >= safe_ms / 1000
     assert time.monotonic() - killed < 11.5
     harness.wait_until(lambda: len(zk.sessions()) == 2, "one session of each host")
 
@@ -284,11 +284,16 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
     alpha, beta = daemons(zk, root, host="alpha", limits={"clients": 60}), daemons(zk, root, host="beta")
     for _ in range(4):
         load = processes(LOAD, alpha.socket, 50)
-        time.sleep(0.7)
+        held = []
+        while not held:  # there are moments in which nobody holds any
+            alpha.signal(signal.SIGCONT)
+            time.sleep(0.7)
+            alpha.signal(signal.SIGSTOP)
+            harness.wait_until(lambda: alpha.state() == "T", "the daemon to stand still")
+            held = Saved(alpha).holders()
         began = time.monotonic()
         alpha.kill()
-        held = Saved(alpha).holders()
-        assert held and {pid for pid, _ in held} == {load.pid}
+        assert {pid for pid, _ in held} == {load.pid}
         kill(load)
         alpha.start()
         with beta.client() as b, alpha.client() as a:

@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from harness import FAST_TICK_MS
+from tools import need
 
 # What Debian's zookeeper.jar does not name among what it needs, and Netty does.
 NETTY = "/usr/share/java/netty-codec.jar"
@@ -33,6 +34,8 @@ def run(*argv):
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
     """zookeeper-ca.pem and host.pem for the hosts; server.p12 and trust.p12 for the server."""
+    need("openssl", "version")
+    need("stunnel4", "-version")
     d = tmp_path_factory.mktemp("keys")
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     authority = ["-CA", f"{d}/zookeeper-ca.pem", "-CAkey", f"{d}/ca.key"]

@@ -1,6 +1,7 @@
 """What the clients of one daemon owe each other: turns, answers that wait, descriptors that run out, and the end in the
 midst of it."""
 
+import contextlib
 import os
 import re
 import resource
@@ -13,13 +14,14 @@ import pytest
 import harness
 
 
-def leave_unread(client):
+def leave_unread(daemon, client):
     """Asks for long answers until nothing more is taken."""
     request = harness.encode("ECHO", "x" * 60000)
     client.socket.setblocking(False)
     sent = 0
-    while select.select([], [client.socket], [], 0.5)[1]:
-        sent += client.socket.send(request[sent % len(request):] + request)
+    while select.select([], [client.socket], [], 0.5)[1] or daemon.state() != "S":
+        with contextlib.suppress(BlockingIOError):
+            sent += client.socket.send(request[sent % len(request):] + request)
         assert sent < 100 << 20
 
 
@@ -32,11 +34,27 @@ def test_an_answer_that_may_wait_for_the_next_does_not_keep_that_from_being_aske
         assert isinstance(each.call("LOCK", "a", "SHARED"), int)
     c.send("UNLOCK", "a", "LAZY")
     harness.wait_until(lambda: len(late.call("HOLDERS", "a")) == 1, "the unlock")
-    leave_unread(hog)
+    leave_unread(d, hog)
     c.send("PING", "asked later")
     late.send_raw(harness.encode("UNLOCK", "a", "LAZY") + harness.encode("PING", "asked at once"))
     assert (c.reply(), c.reply()) == (0, "asked later")
     assert (late.reply(), late.reply()) == (0, "asked at once")
+
+
+def test_who_was_not_listened_to_is_heard_when_the_others_are_gone_before_its_answer_is_written(daemons, clients):
+    """In one turn: who leaves much unread goes, who has a lazy answer to come asks, and only then both are settled."""
+    d = daemons(limits={"output_bytes": 256 << 20})
+    c, other, hog = clients(d), clients(d), clients(d, 2)
+    for each in c, other:
+        assert isinstance(each.call("LOCK", "a", "SHARED"), int)
+    c.send("UNLOCK", "a", "LAZY")
+    harness.wait_until(lambda: len(other.call("HOLDERS", "a")) == 1, "the unlock")
+    leave_unread(hog)
+    d.signal(signal.SIGSTOP)
+    hog.close()
+    c.send("PING", "asked")
+    d.signal(signal.SIGCONT)
+    assert (c.reply(), c.reply()) == (0, "asked")
 
 
 END = "that was all"
@@ -101,8 +119,9 @@ def test_lazy_unlocks_of_a_client_that_never_reads_end_with_what_it_may_leave_un
     request = harness.encode("UNLOCK", "a", "LAZY")
     deaf.socket.setblocking(False)
     sent = 0
-    while select.select([], [deaf.socket], [], 0.5)[1]:
-        sent += deaf.socket.send(request[sent % len(request):] + request * 1000)
+    while select.select([], [deaf.socket], [], 0.5)[1] or d.state() != "S":
+        with contextlib.suppress(BlockingIOError):
+            sent += deaf.socket.send(request[sent % len(request):] + request * 1000)
         assert sent < 100 << 20
     assert c.call("LOCK", "a") > 0
     deaf.socket.settimeout(harness.PATIENCE)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS_MAX = 110  # on a machine that does much else; half of it otherwise
+SECONDS_MAX = 300  # on a machine that does much else; a sixth of it otherwise
 
 
 @pytest.mark.torture

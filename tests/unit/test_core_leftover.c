@@ -233,15 +233,18 @@ static void who_was_announced_goes_on_whoever_has_its_name(void **state)
 
 static void the_table_names_who_holds_something_valid(void **state)
 {
-	struct fixture *f = fixture_new(true);
+	struct fixture *f = fixture_new(false);
+	char name[128];
 
 	(void)state;
 	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
 	fixture_connect(f, 0);
 	fixture_connect(f, 1);
-	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_session(f);
+	fixture_lock_held(f, 0, "a", 5, 77, name, sizeof(name));
 	assert_true(f->holds[0]);
-	fixture_ask(f, 0, "LOCK b");
+	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
 	fixture_ask(f, 0, "LOCK a");
 	fixture_ask(f, 1, "LOCK a");
 	assert_false(f->holds[1]);
@@ -250,11 +253,26 @@ static void the_table_names_who_holds_something_valid(void **state)
 	assert_true(f->holds[0] && f->holds[1]);
 	fixture_ask(f, 0, "RESET");
 	assert_false(f->holds[0]);
-	fixture_ask(f, 0, "LOCK b");
-	fixture_simple(f, EVENT_CLIENT_GONE, 0); /* nothing is said of a connection that is gone */
+	fixture_ask(f, 0, "LOCK a");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1); /* nothing is said of a connection that is gone */
+	fixture_connect(f, 1);
+	fixture_ask(f, 1, "LOCK a");
+	assert_true(f->holds[0] && !f->holds[1]);
+	fixture_ask(f, 0, "UNLOCK a");
+	assert_true(!f->holds[0] && f->holds[1]);
+	fixture_free(f);
+}
+
+/* Nobody reads it there: an adapter that is told anyway fails every test. */
+static void standalone_there_is_no_table(void **state)
+{
+	struct fixture *f = fixture_new(true);
+
+	(void)state;
+	fixture_start(f);
 	fixture_connect(f, 0);
-	fixture_ask(f, 0, "LOCK b");
-	assert_true(f->holds[0] && f->holds[1]);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	assert_false(f->holds[0]);
 	fixture_free(f);
 }
 
@@ -290,6 +308,7 @@ int main(void)
 		cmocka_unit_test(what_an_earlier_daemon_left_is_no_rival),
 		cmocka_unit_test(who_was_announced_goes_on_whoever_has_its_name),
 		cmocka_unit_test(the_table_names_who_holds_something_valid),
+		cmocka_unit_test(standalone_there_is_no_table),
 		cmocka_unit_test(a_loss_takes_its_holder_off_the_table),
 	};
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
@@ -429,6 +430,56 @@ static void requests_of_any_length_are_read_as_written(void **state)
 	free(text);
 }
 
+static void read_long_requests(struct slice stream, size_t first, size_t step, struct bytes *seen)
+{
+	struct resp_reader r;
+
+	resp_reader_init(&r, 100, 4096);
+	stream_through(request_one, &r, stream, first, step, seen);
+	resp_reader_deinit(&r);
+}
+
+/* More than the reader first has room for, in the same reader one after the other: in each the words stay in place. */
+static void requests_of_many_words_may_come_in_parts(void **state)
+{
+	static const size_t counts[] = { 50, 3, 27, 1, 17 };
+	struct bytes stream = { 0 }, expected = { 0 };
+
+	for (size_t at = 0; at < sizeof(counts) / sizeof(*counts); at++) {
+		size_t words = counts[at];
+
+		bytes_char(&stream, '*');
+		bytes_int(&stream, (int64_t)words);
+		bytes_text(&stream, "\r\n");
+		for (size_t i = 0; i < words; i++) {
+			resp_bulk(&stream, (struct slice){ "abcdefghijklmnopqrstuvwxyz", (i + words) % 13 });
+			bytes_append(&expected, "abcdefghijklmnopqrstuvwxyz", (i + words) % 13);
+			bytes_char(&expected, i + 1 < words ? '|' : ';');
+		}
+		bytes_text(&stream, "GET inline\r\n");
+		bytes_text(&expected, "GET|inline;");
+	}
+	bytes_char(&expected, '\0');
+	expect_always(read_long_requests, bytes_view(&stream), expected.data);
+	bytes_free(&stream);
+	bytes_free(&expected);
+}
+
+/* Whole requests, as nearly all are, need no memory but for their words. */
+static void only_a_request_in_parts_needs_its_places(void **state)
+{
+	struct resp_reader r;
+	size_t used;
+
+	resp_reader_init(&r, ARGS_MAX, REQUEST_MAX);
+	assert_int_equal(resp_read_request(&r, SLICE("*2\r\n$3\r\nGET\r\n$1\r\na\r\n"), &used), RESP_DONE);
+	assert_int_equal(resp_read_request(&r, SLICE("*2\r\n"), &used), RESP_MORE);
+	assert_null(r.starts);
+	assert_int_equal(resp_read_request(&r, SLICE("*2\r\n$3\r\nGET\r\n"), &used), RESP_MORE);
+	assert_non_null(r.starts);
+	resp_reader_deinit(&r);
+}
+
 /* ---- replies ---- */
 
 static void replies_of_resp2(void **state)
@@ -606,6 +657,14 @@ static void lines_of_numbers_are_strict(void **state)
 		{ "12\rx", NUMBER_BROKEN, 0 },   { "1x\r\n", NUMBER_BROKEN, 0 },  { "x\r\n", NUMBER_BROKEN, 0 },
 		{ "\r\n", NUMBER_BROKEN, 0 },    { "+1\r\n", NUMBER_BROKEN, 0 },  { " 1\r\n", NUMBER_BROKEN, 0 },
 		{ "1", NUMBER_MORE, 0 },         { "12\r", NUMBER_MORE, 0 },      { "", NUMBER_MORE, 0 },
+		{ "1\r", NUMBER_MORE, 0 },       { "12", NUMBER_MORE, 0 },        { "123\r", NUMBER_MORE, 0 },
+		{ "1:\r\n", NUMBER_BROKEN, 0 },  { "1/\r\n", NUMBER_BROKEN, 0 }, { ":1\r\n", NUMBER_BROKEN, 0 },
+		{ "9223372036854775807\r\n", NUMBER_DONE, INT64_MAX },
+		{ "-9223372036854775808\r\n", NUMBER_DONE, INT64_MIN },
+		{ "9223372036854775808\r\n", NUMBER_BROKEN, 0 },
+		{ "-9223372036854775809\r\n", NUMBER_BROKEN, 0 },
+		{ "1000000000000000000\r\n", NUMBER_DONE, 1000000000000000000 },
+		{ "10000000000000000000\r\n", NUMBER_BROKEN, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
@@ -614,20 +673,42 @@ static void lines_of_numbers_are_strict(void **state)
 		for (size_t j = 0; j < sizeof(behind) / sizeof(*behind); j++) {
 			struct bytes text = { 0 };
 			int64_t value = 1234;
-			size_t at = 1;
+			size_t end = 5678;
 
 			if (lines[i].result == NUMBER_MORE && j > 0)
 				break;
 			bytes_char(&text, '*');
 			bytes_text(&text, lines[i].line);
 			bytes_text(&text, behind[j]);
-			assert_int_equal(number_line(bytes_view(&text), &at, &value), lines[i].result);
+			assert_int_equal(number_line(bytes_view(&text), 1, &end, &value), lines[i].result);
 			if (lines[i].result == NUMBER_DONE)
-				assert_true(value == lines[i].value && at == 1 + strlen(lines[i].line));
+				assert_true(value == lines[i].value && end == 1 + strlen(lines[i].line));
 			else
-				assert_true(value == 1234 && at == 1);
+				assert_true(value == 1234 && end == 5678);
 			bytes_free(&text);
 		}
+	}
+}
+
+/* Around each power of ten, of two, and at random, of any length. */
+static void numbers_are_written_as_printf_does(void **state)
+{
+	uint64_t seed = 1, power = 1;
+
+	for (int i = 0; i < 20000; i++) {
+		char text[NUMBER_CHARS_MAX], expected[32], *end = text + sizeof(text), *at;
+		int64_t value;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		if (i % 5 == 0)
+			power = power > UINT64_MAX / 10 ? 1 : power * 10;
+		value = i < 200 ? (int64_t)(power + (uint64_t)(i % 5) - 2) : (int64_t)(seed >> i % 64);
+		if (i % 2)
+			value = (int64_t)(0 - (uint64_t)value);
+		at = number_write(value, end);
+		snprintf(expected, sizeof(expected), "%lld", (long long)value);
+		assert_int_equal(end - at, strlen(expected));
+		assert_memory_equal(at, expected, end - at);
 	}
 }
 
@@ -672,6 +753,8 @@ int main(void)
 		cmocka_unit_test(junk_is_read_the_same_however_it_is_cut),
 		cmocka_unit_test(requests_survive_a_round_trip),
 		cmocka_unit_test(requests_of_any_length_are_read_as_written),
+		cmocka_unit_test(requests_of_many_words_may_come_in_parts),
+		cmocka_unit_test(only_a_request_in_parts_needs_its_places),
 		cmocka_unit_test(replies_of_resp2),
 		cmocka_unit_test(replies_of_resp3),
 		cmocka_unit_test(half_replies_wait),
@@ -681,6 +764,7 @@ int main(void)
 		cmocka_unit_test(an_error_is_one_line),
 		cmocka_unit_test(numbers_are_strict),
 		cmocka_unit_test(lines_of_numbers_are_strict),
+		cmocka_unit_test(numbers_are_written_as_printf_does),
 		cmocka_unit_test(bytes_grow_and_spell_numbers),
 	};
 

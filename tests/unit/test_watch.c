@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -161,6 +162,72 @@ static void what_is_cleared_meanwhile_is_not_told(void **state)
 	close(fds[1]);
 }
 
+/* As a connection is: one waits for input, the other for room to write. */
+static void two_watch_one_descriptor(void **state)
+{
+	struct probe in = { 0 }, out = { 0 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	in.watch = watch_new(base, fired, &in);
+	out.watch = watch_new(base, fired, &out);
+	watch_set(in.watch, fds[0], WATCH_READ | WATCH_HANGUP | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	watch_set(out.watch, fds[0], WATCH_WRITE, WATCH_NO_TIMEOUT);
+	watch_base_turn(base, true);
+	assert_int_equal(in.count, 0);
+	assert_int_equal(out.count, 1);
+	assert_int_equal(out.what, WATCH_WRITE);
+	assert_false(watch_is_set(out.watch));
+	watch_set(out.watch, fds[0], WATCH_WRITE, WATCH_NO_TIMEOUT);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	assert_int_equal(shutdown(fds[1], SHUT_WR), 0);
+	watch_base_turn(base, true);
+	assert_int_equal(in.count, 1);
+	assert_int_equal(in.what, WATCH_READ | WATCH_HANGUP);
+	assert_int_equal(out.count, 2);
+	watch_base_turn(base, true);
+	assert_int_equal(in.count, 2);
+	assert_int_equal(out.count, 2);
+	/* Both are ready, and whoever is first ends the other. */
+	watch_set(out.watch, fds[0], WATCH_WRITE, WATCH_NO_TIMEOUT);
+	in.free_it = &out.watch;
+	out.free_it = &in.watch;
+	watch_base_turn(base, true);
+	assert_int_equal(in.count + out.count, 5);
+	watch_free(in.watch);
+	watch_free(out.watch);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* What is so already when it is set is told once, whatever was told before. */
+static void an_edge_is_told_once_for_each_time_it_is_set(void **state)
+{
+	const unsigned int flags = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP;
+	struct probe p = { 0 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	p.watch = watch_new(base, fired, &p);
+	for (int times = 1; times <= 3; times++) {
+		watch_set(p.watch, fds[0], flags, WATCH_NO_TIMEOUT);
+		watch_base_turn(base, false);
+		watch_base_turn(base, false);
+		assert_int_equal(p.count, times);
+		assert_int_equal(p.what, WATCH_READ);
+	}
+	close(fds[1]);
+	watch_base_turn(base, false);
+	watch_base_turn(base, false);
+	assert_int_equal(p.count, 4);
+	assert_true(p.what & WATCH_HANGUP);
+	watch_free(p.watch);
+	close(fds[0]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -171,6 +238,8 @@ int main(void)
 		TEST(an_instant_is_not_met_early_and_an_earlier_one_counts),
 		TEST(a_descriptor_or_its_time_whichever_is_first_and_only_once),
 		TEST(what_is_cleared_meanwhile_is_not_told),
+		TEST(two_watch_one_descriptor),
+		TEST(an_edge_is_told_once_for_each_time_it_is_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
