@@ -64,7 +64,7 @@ SIM = sim.c world.c host.c saved.c caller.c asks.c answers.c told.c checks.c ent
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
-BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_zookeeper.c
+BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.

@@ -42,6 +42,7 @@ struct effect {
 	enum zk_create create; /* ZK_CREATE */
 	bool exact;         /* ZK_SET: only if it is of `version` */
 	int32_t version;
+	bool more;          /* ZK_*: another one of these effects follows; they may go out together */
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: not as asked, but because starting again would not help */

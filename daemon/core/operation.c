@@ -43,6 +43,22 @@ static bool is_write(enum effect_type type)
 	return type == EFFECT_ZK_CREATE || type == EFFECT_ZK_SET || type == EFFECT_ZK_DELETE;
 }
 
+static bool asks_zookeeper(enum effect_type type)
+{
+	return is_write(type) || type == EFFECT_ZK_LIST || type == EFFECT_ZK_GET;
+}
+
+/* What went before it to ZooKeeper, if anything did, is not the last. */
+static void tell_more(struct effects *out)
+{
+	for (size_t i = out->count; i-- > 0;) {
+		if (!asks_zookeeper(out->list[i].type))
+			continue;
+		out->list[i].more = true;
+		return;
+	}
+}
+
 static void emit(struct broker *b, enum effect_type type, const struct operation_request *request, uint64_t number)
 {
 	struct effects *out = b->out;
@@ -55,6 +71,7 @@ static void emit(struct broker *b, enum effect_type type, const struct operation
 	begin = effects_begin(out);
 	bytes_slice(&out->arena, request->data);
 	data = effects_end(out, begin);
+	tell_more(out);
 	e = effects_add(out, type);
 	e->op = number;
 	e->create = request->create;

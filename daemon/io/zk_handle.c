@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ struct zk_handle {
 	int64_t attempt_ns;                /* when it began to connect to that server */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
+	bool corked;                       /* what is sent waits for what follows it */
 	bool failed;             /* this attempt has; told */
 	bool answered, served;   /* on this connection: anything at all; what was not refused */
 	bool waited; /* for the rest of a reply to the handshake */
@@ -147,7 +150,7 @@ static void handle_session(struct zk_handle *h, int state)
 		if (!handle_believes(h, state))
 			return;
 		h->connected = true;
-		h->answered = h->served = false;
+		h->answered = h->served = h->corked = false;
 		h->timeout_ms = zoo_recv_timeout(h->zh);
 		event.type = EVENT_ZK_CONNECTED;
 		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
@@ -478,6 +481,21 @@ bool zk_handle_connected(const struct zk_handle *h)
 	return h->connected;
 }
 
+/*
+ * The library sends the length of a request, then the request, and each would go out, and wake the server up, by
+ * itself; so would each of several. It costs no time: the kernel sends what is there when the cork is drawn. Not where
+ * the library has closed the socket without a word, as above.
+ */
+static void handle_cork(struct zk_handle *h, bool cork)
+{
+	int value = cork;
+
+	if (h->corked == cork || h->fd < 0 || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+		return;
+	h->corked = cork;
+	setsockopt(h->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
 enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data)
 {
 	enum zk_code code;
@@ -485,6 +503,7 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
 		return ZK_UNKNOWN;
 	handle_off_loop(h);
+	handle_cork(h, true);
 	code = zk_ops_send(&h->ops, effect, path, data,
 			   &(struct zk_ops_client){
 				   .zh = h->zh,
@@ -492,6 +511,8 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 				   .acl = h->conf.secret ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE,
 				   .context = h,
 			   });
+	if (!effect->more)
+		handle_cork(h, false);
 	/* Nothing on this connection would make it known. */
 	if (code == ZK_UNKNOWN)
 		zk_handle_drop(h);

@@ -4,6 +4,7 @@
  *
  * - Its socket is taken off the loop before every call into the library, which may close it, and comes back from
  *   zookeeper_interest() when the turn settles.
+ * - What is asked in one event goes out together, each request and its length too: a segment, not two for each.
  * - A call that sends may close the socket and say nothing; that is noticed when the turn settles, and the session
  *   is attached to a fresh handle, because the old one keeps half of what it could not send.
  * - It believes any reply to its handshake, so the reply is judged before anybody is told.

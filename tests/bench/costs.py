@@ -38,10 +38,16 @@ class TooSlow(measure.Failed):
 
 # ---- what the kernel counts ----
 
+def forked(pid):
+    """Its children, and theirs."""
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        children = [int(child) for child in f.read().split()]
+    return children + [p for child in children for p in forked(child)]
+
+
 def workers(load):
     """The processes that a load has forked; itself, where it does without."""
-    with open(f"/proc/{load}/task/{load}/children") as f:
-        return [int(pid) for pid in f.read().split()] or [load]
+    return forked(load) or [load]
 
 
 def must_run(load):

@@ -30,11 +30,11 @@ def pin(pids, cpus):
 
 
 @contextlib.contextmanager
-def beside(pids, pinned):
-    """Meanwhile, the service is on the core of a pinned load."""
+def beside(pids, pinned, cpus=None):
+    """Meanwhile, the service is on the core of a pinned load, or on those."""
     everywhere = os.sched_getaffinity(0)
     if pinned:
-        pin(pids, cpus_to_pin())
+        pin(pids, cpus or cpus_to_pin())
     try:
         yield
     finally:

@@ -27,8 +27,10 @@ QUICK = ("1 process, pinned", "32, one lock", "pipelined")
 COUNTED = ("1 process, pinned", "32, one lock, pinned", "pipelined, pinned")  # instruction by instruction
 
 REDIS = "Redis, SET"
+CONFINED = f"{targets.ZOOKEEPER}, its server on one core"
 HEADS = {targets.NULL: "null", targets.SILENT: "null, silent", targets.PLAIN: "standalone", targets.ZOOKEEPER: "ZooKeeper",
-         targets.LIBRARY: "library", REDIS: "Redis"}
+         targets.LIBRARY: "library", REDIS: "Redis", CONFINED: "its server on one core"}
+TOKENS = 1024  # grants on a znode, before the next one takes over
 PROGRAMS = ["service", "load", "server"]
 WARM_S = 0.15
 
@@ -47,6 +49,18 @@ class Pipelined(Row):
     def measure(self, processes, names, seconds, warm=0, pinned=False, during=None):
         with measure.beside(self.pids, pinned):
             return {"pairs_s": measure.pipeline(self.targets[0], self.peer, seconds + warm, pinned, during) / 2}
+
+
+class Confined(Row):
+    """The daemon under bench-load, while the ZooKeeper server's threads share one core; all else goes where it likes."""
+
+    def __init__(self, service, server):
+        super().__init__(CONFINED, "lockbroker", [service.target], service.pids)
+        self.server = server
+
+    def measure(self, *args, **options):
+        with measure.beside(self.server, True, {min(os.sched_getaffinity(0))}):
+            return super().measure(*args, **options)
 
 
 class Profile(bench.Bench):
@@ -76,6 +90,10 @@ class Profile(bench.Bench):
             for row in self.pipelined if load.names == "pipelined" else self.rows:
                 yield load, row
 
+    def confined(self):
+        row = Confined(self.broker, self.zookeeper.pids)
+        return [(load, row) for load in self.loads if load.names == "one" and not load.pinned]
+
     def put(self, load, row, seconds, warm=0, during=None):
         figures = row.measure(load.processes, load.names, seconds, warm=warm, pinned=load.pinned, during=during)
         if not figures["pairs_s"]:
@@ -83,7 +101,7 @@ class Profile(bench.Bench):
         return figures
 
     def programs(self, row):
-        return {"service": row.pids} | ({"server": self.zookeeper.pids} if row.label == targets.ZOOKEEPER else {})
+        return {"service": row.pids} | ({"server": self.zookeeper.pids} if row.label in (targets.ZOOKEEPER, CONFINED) else {})
 
     def facts(self):
         for tool in ("perf", "strace", "valgrind"):
@@ -115,7 +133,7 @@ def tried(profile, what, action):
 def account(profile):
     """What the kernel counts of each program: all rows in turn, round by round."""
     for i in range(profile.rounds):
-        for load, row in profile.each():
+        for load, row in [*profile.each(), *profile.confined()]:
             def look():
                 window = costs.Window(profile.programs(row), cpus_of(load), profile.seconds)
                 figures = profile.put(load, row, profile.seconds, WARM_S, window)
@@ -282,11 +300,11 @@ def lines_of(profile, section):
     return sorted(found, key=lambda found: list(BY_CASE).index(found[0]))
 
 
-def listing(profile, section, columns, wanted=lambda case: True):
+def listing(profile, section, columns, wanted=lambda case: True, rows=HEADS):
     """A line for each case and row; columns: head -> digits, and what is shown, of (case, row)."""
     lines, last = [], None
     for case, row in lines_of(profile, section):
-        if not wanted(case):
+        if not wanted(case) or row not in rows:
             continue
         lines.append([case if case != last else "", HEADS[row], *[
             number(value(case, row), digits) for digits, value in columns.values()]])
@@ -340,6 +358,32 @@ def account_tables(profile):
              "99 % of base's": (2, tail_to_base)}
     return [listing(profile, "account", columns) for columns in (times, waits)] + [
         listing(profile, "account", tails, lambda case: BY_CASE[case].names != "pipelined")]
+
+
+def changes_table(profile):
+    """What the change of znode costs who hands a lock on: by the server's time, and by what is left when it has less of
+    the cores. Standalone has none."""
+    def of(metric, times=1):
+        def value(case, row):
+            found = profile.results.get("account", case, row, metric)
+            return found and found * times
+        return value
+
+    def sums(case, row):
+        found = [of(f"server_{word}_us", TOKENS)(case, row) for word in ("user", "system")]
+        return sum(found) if None not in found else None
+
+    def to_null(metric):
+        return lambda case, row: report.ratio(profile.results, "account", case, row, targets.NULL, metric)
+
+    def rate(case, row):
+        found = of("pairs_s")(case, row)
+        return found and found / TOKENS if row in (targets.ZOOKEEPER, CONFINED) else None
+
+    columns = {"of null": (2, to_null("pairs_s")), "99 %: us": (0, of("p99_us")), "of null's": (2, to_null("p99_us")),
+               "changes/s": (0, rate), "server: us a change": (0, sums), "wake-ups": (0, of("server_waits", TOKENS))}
+    rows = (targets.NULL, targets.PLAIN, targets.ZOOKEEPER, CONFINED)
+    return listing(profile, "account", columns, lambda case: BY_CASE[case].names == "one" and not BY_CASE[case].pinned, rows)
 
 
 def parts_table(profile, case):
@@ -435,6 +479,7 @@ def text(profile):
     if "account" in sections:
         for title, table in zip(("time", "wait", "tails"), account_tables(profile)):
             tell(TOLD[title], table)
+        tell(TOLD["changes"], changes_table(profile))
     for load in profile.loads:
         if any((s, c) == ("parts", load.case) for s, c, _, _ in r.figures):
             tell(f"{load.case}: {TOLD['parts']}", parts_table(profile, load.case), *symbol_tables(profile, load.case))
@@ -459,6 +504,8 @@ TOLD = {
             "preempted; turns of its loop a pair (epoll_wait, by perf); how long the load waits for a core (/proc).",
     "tails": "How long a process is at a pair, and waits in it: the mean is processes / rate (Little), whoever is slow, so\n"
              "that the 99th percentile is to the base's as the rates are, but for its shape.",
+    "changes": "One lock, where the kernel puts processes: what the change of znode, once in 1,024 grants, takes of the ZooKeeper\n"
+               "server (/proc), and what is left of that where its threads have one of the cores and no other.",
     "parts": "what the cores do (perf, cpu-clock, 4,000 samples a second; the load is slower meanwhile)",
     "calls": "system calls of the service (strace, which slows it)",
     "instructions": "instructions of the service (callgrind)",

@@ -8,6 +8,7 @@ import time
 import costs
 import measure
 import services
+import targets
 from measure import Row
 from services import harness
 
@@ -107,9 +108,11 @@ def requests(bench):
 
 def hosts(bench):
     """Daemons that contend for one lock, with as many local waiters behind each; beside it the recipe, a session for
-    each host. With one behind each also on one core, the server too: there nothing is done at the same time."""
+    each host, as it is and behind a socket. With one behind each also on one core, the server too: there nothing is done
+    at the same time."""
+    recipes = [Row(label, peer, [bench.zookeeper.target], bench.zookeeper.pids)
+               for label, peer in ((targets.RECIPE, "recipe"), (targets.RELAY, "relay"))]
     for count in (2, 4, 8):
-        direct = Row("ZooKeeper recipe in C", "recipe", [bench.zookeeper.target], bench.zookeeper.pids)
         daemons = []
         try:
             for _ in range(count):
@@ -117,10 +120,11 @@ def hosts(bench):
             row = Row("lockbroker", "lockbroker", [d.target for d in daemons], [p for d in daemons for p in d.pids])
             for pinned in (False, True) if count == 4 else (False,):
                 case = f"{count} x 1" + (", one core" if pinned else "")
-                with measure.beside(bench.zookeeper.pids, pinned):
-                    add_shares(bench, case, direct, cross(bench, direct, {}, count, bench.long_seconds / 2, pinned))
-                with measure.beside(bench.zookeeper.pids, pinned):
-                    add_shares(bench, case, row, cross(bench, row, {"service": row.pids}, count, bench.long_seconds, pinned))
+                for _ in range(bench.rounds):  # in turn: what is compared differs by less than the machine's mood
+                    for each, programs in (*((recipe, {}) for recipe in recipes), (row, {"service": row.pids})):
+                        with measure.beside(bench.zookeeper.pids, pinned):
+                            add_shares(bench, case, each, cross(bench, each, programs, count,
+                                                                bench.long_seconds / 2 / bench.rounds, pinned))
             add_shares(bench, f"{count} x 8", row, attempt(bench, f"hosts, {count}", lambda: row.measure(
                 count * 8, "one", bench.long_seconds)))
         finally:

@@ -5,6 +5,7 @@ from report import number
 NULL, SILENT, LIBRARY = "null broker", "null broker, unlock not answered", "lockbroker, by its library"
 REDIS = "Redis, SET NX, polled"
 PLAIN, ZOOKEEPER, RECIPE = "lockbroker, standalone", "lockbroker, ZooKeeper", "ZooKeeper recipe in C"
+RELAY = "the recipe behind a socket"
 ONE_LOCK = ("8, one lock", "32, one lock", "128, one lock")
 
 

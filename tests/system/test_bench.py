@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -76,6 +78,20 @@ def test_the_null_broker_is_a_lock_in_the_order_of_asking(null):
 def test_what_is_no_lock_is_found_out(zk):
     status, figures = load("create", zk.address, 4, "one", "--hold", "5000", enough=lambda figures: figures["overlaps"])
     assert status == 1 and figures["overlaps"] > 0
+
+
+@pytest.mark.parametrize("peer", ["recipe", "relay"])
+def test_the_recipe_is_a_lock_as_it_is_and_behind_a_socket(zk, peer):
+    status, figures = load(peer, zk.address, 4, "one", "--hold", "2000")
+    assert status == 0 and figures["overlaps"] == 0 and figures["hand_offs"] > 0
+
+
+def test_the_processes_of_a_load_are_those_that_they_have_forked_too(zk):
+    seen = []
+    row = measure.Row("", "relay", [zk.address])
+    row.measure(2, "one", 0.5, during=lambda load: (time.sleep(0.3), seen.extend(costs.workers(load))))
+    assert len(set(seen)) == 4
+    harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in seen), "them to end with the load")
 
 
 def test_a_service_that_is_not_there_fails_the_load(tmp_path):
@@ -207,6 +223,9 @@ def test_a_profile_says_what_keeps_each_row_from_its_aim_and_what_it_could_not_a
     assert done.returncode == 0, done.stderr
     told = (tmp_path / "profile.txt").read_text()
     assert told in done.stdout and "FAILED" not in told
+    changes = told[told.index("One lock, where the kernel puts processes"):told.index("What keeps a row from its aim")]
+    for row in ("lockbroker, ZooKeeper", "lockbroker, ZooKeeper, its server on one core"):  # too slow on a busy machine
+        assert re.search(rf" {row.split(', ')[-1]} +[-\d.]+ +\d", changes) or f"Note: {row}, 32, one lock: left out" in told
     limits = told[told.index("What keeps a row from its aim"):]
     for row in ("standalone", "ZooKeeper", "library"):
         assert row in limits

@@ -4,10 +4,13 @@ goes away."""
 import os
 import re
 import signal
+import socket
+import struct
 import time
 
 import pytest
 
+import fakezk
 import harness
 from harness import FAST, FAST_TICK_MS
 
@@ -519,6 +522,36 @@ def test_the_server_of_another_user_is_not_needed_for_local_answers(own_zk, daem
     assert b.call("LOCK", "a", "WAIT", 0) is None
     assert b.call("LOCK", "a", "WAIT", 50) is None
     zk.signal(signal.SIGCONT)
+
+
+class Counting(fakezk.Proxy):
+    """Tells how many segments with data have come from the daemon."""
+
+    def __init__(self, zk):
+        super().__init__(zk.port, lambda connection: connection.recv(1))
+        self.tick_ms = zk.tick_ms
+
+    def segments(self):
+        """tcpi_data_segs_in of struct tcp_info"""
+        return sum(struct.unpack_from("=I", c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 152)[0]
+                   for c in self.open if c.fileno() >= 0)
+
+
+def test_what_is_asked_at_once_goes_out_at_once(zk, daemons, root, clients, kazoo_client):
+    """A create and a list are one segment, each with its length: a server wakes up once."""
+    proxy = Counting(zk)
+    c, k = clients(daemons(proxy, root, locks__linger_ms=0)), kazoo_client(zk)
+    use_once(c, k, root)
+    found = []
+    for _ in range(5):  # a heartbeat is one more, now and then
+        before = proxy.segments()
+        assert isinstance(c.call("LOCK", "a"), int)
+        locked = proxy.segments()
+        c.call("UNLOCK", "a")
+        harness.wait_until(lambda: k.get_children(f"{root}/a") == [], "the znode to go")
+        found.append((locked - before, proxy.segments() - locked))
+    assert (1, 1) in found, found
+    proxy.end()
 
 
 def test_addresses_may_be_names_and_dead_servers_are_passed_over(daemons, zk, root, clients):

@@ -94,6 +94,41 @@ static void a_warm_lock_goes_on_on_its_next_znode_without_a_gap(void **state)
 	}
 }
 
+/* So many are open, and all but the last have another behind them. */
+static void expect_together(struct fixture *f, size_t count)
+{
+	assert_int_equal(f->end_op - f->first_op, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(f->ops[(f->first_op + i) % FIXTURE_OPS].effect.more, i + 1 < count);
+}
+
+static void what_is_asked_at_once_may_go_out_together(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	spent(f, name, next);
+	hand_off(f, 0, 0, 768);
+	expect_together(f, 3);
+}
+
+static void what_is_asked_later_does_not_wait_for_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_pass(f, 100);
+	expect_together(f, 1);
+	fixture_ask(f, 0, "LOCK a");
+	assert_false(fixture_op(f, EFFECT_ZK_DELETE, name)->effect.more);
+	fixture_answer(f, ZK_OK);
+	expect_together(f, 2);
+}
+
 /* One client alone never waits: what its lock needs next is there all the same. */
 static void a_lock_of_one_client_goes_on_without_a_gap(void **state)
 {
@@ -393,6 +428,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_warm_lock_goes_on_on_its_next_znode_without_a_gap),
+		TEST(what_is_asked_at_once_may_go_out_together),
+		TEST_IN(what_is_asked_later_does_not_wait_for_it, claim_setup_linger),
 		TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger),
 		TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger),
 		TEST(a_spent_znode_stays_over_a_reconnection),
