@@ -80,6 +80,7 @@ static void write_event(struct client *c, const struct client_event *e)
 		write_leader(c, e->observer);
 		observe_told(e->observer);
 		break;
+	case CLIENT_EVENT_UNOBSERVED:
 	case CLIENT_EVENT_REVOKE:
 	case CLIENT_EVENT_TOLD:
 		resp_push(client_out(c), e->items, c->version);
@@ -306,25 +307,43 @@ void client_tell_timeout(struct client *c, struct slice name)
 	tell(c, CLIENT_EVENT_TOLD, NULL, 2, &text);
 }
 
-static void tell_error(struct client *c, struct slice event, struct slice name, enum error_code code, const char *sentence)
+static void write_error(struct bytes *text, struct slice name, enum error_code code, const char *sentence)
 {
-	struct bytes text = { 0 };
-
-	resp_bulk(&text, event);
-	resp_bulk(&text, name);
-	resp_bulk(&text, slice_of(error_word(code)));
-	resp_bulk(&text, slice_of(sentence));
-	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
+	resp_bulk(text, name);
+	resp_bulk(text, slice_of(error_word(code)));
+	resp_bulk(text, slice_of(sentence));
 }
 
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence)
 {
-	tell_error(c, SLICE("failed"), name, code, sentence);
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("failed"));
+	write_error(&text, name, code, sentence);
+	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
 }
 
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence)
 {
-	tell_error(c, SLICE("unobserved"), name, code, sentence);
+	struct bytes text = { 0 };
+
+	resp_bulk(&text, SLICE("unobserved"));
+	write_error(&text, name, code, sentence);
+	tell(c, CLIENT_EVENT_UNOBSERVED, NULL, 4, &text);
+}
+
+void client_forget_unobserved(struct client *c, struct slice name)
+{
+	struct bytes begin = { 0 };
+	struct client_event *e, *after;
+
+	resp_bulk(&begin, SLICE("unobserved"));
+	resp_bulk(&begin, name);
+	TAILQ_FOREACH_SAFE(e, &c->events, link, after)
+		if (e->type == CLIENT_EVENT_UNOBSERVED && e->text.len > begin.len &&
+		    memcmp(e->text.data, begin.data, begin.len) == 0)
+			event_free(c, e);
+	bytes_free(&begin);
 }
 
 void client_lost_told(struct client *c, struct grant *g)

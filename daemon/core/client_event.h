@@ -5,12 +5,13 @@
  *
  * What is kept is written when it is read: the text that was put together before, or what is true then.
  *
- *   type    | of which there is at most one for each | written from
- *   SESSION | client                                 | the session
- *   LOST    | grant                                  | the grant: telling it ends it
- *   LEADER  | observer                               | what is known of the election
- *   REVOKE  | grant                                  | its text; the grant's end takes it with it
- *   TOLD    | (any number)                           | its text
+ *   type       | of which there is at most one for each | written from
+ *   SESSION    | client                                 | the session
+ *   LOST       | grant                                  | the grant: telling it ends it
+ *   LEADER     | observer                               | what is known of the election
+ *   UNOBSERVED | client and election                    | its text; who observes it again is not told any more
+ *   REVOKE     | grant                                  | its text; the grant's end takes it with it
+ *   TOLD       | (any number)                           | its text
  */
 #pragma once
 
@@ -30,6 +31,7 @@ enum client_event_type {
 	CLIENT_EVENT_SESSION,
 	CLIENT_EVENT_LOST,
 	CLIENT_EVENT_LEADER,
+	CLIENT_EVENT_UNOBSERVED,
 	CLIENT_EVENT_REVOKE,
 	CLIENT_EVENT_TOLD,
 };
@@ -39,7 +41,7 @@ struct client_event {
 	enum client_event_type type;
 	struct grant *grant;       /* LOST, REVOKE */
 	struct observer *observer; /* LEADER */
-	size_t items;              /* TOLD, REVOKE: so many, and their text, the same in both versions of RESP */
+	size_t items;              /* of the others: so many, and their text, the same in both versions of RESP */
 	struct bytes text;
 };
 
@@ -53,6 +55,7 @@ void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENT
 void client_drop_event(struct client *c, struct client_event *e);
 void client_drop_events(struct client *c);
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
+void client_forget_unobserved(struct client *c, struct slice name);
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
 bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */

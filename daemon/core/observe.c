@@ -86,6 +86,8 @@ void observe_begin(struct lock *lock, struct client *client)
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	n->count++;
 	client->observer_count++;
+	/* What it reads from now on is of this observation. */
+	client_forget_unobserved(client, bytes_view(&lock->name));
 	if (n->known)
 		tell(o);
 	if (!lock->broker->conf->standalone && !lock->broker->session.proving)

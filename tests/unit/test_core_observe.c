@@ -102,6 +102,24 @@ static void a_directory_of_another_kind_ends_observing(void **state)
 	fixture_say(f, 0, "UNOBSERVE a", ":0");
 }
 
+static void who_observes_again_is_not_told_that_an_earlier_time_is_over(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "OBSERVE a", "+OK");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_say(f, 0, "OBSERVE ab", "+OK");
+	fixture_op(f, EFFECT_ZK_GET, "/lb/ab");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	/* As long as it is unread: another one's stays. */
+	fixture_say(f, 0, "OBSERVE a", "+OK");
+	fixture_say(f, 0, "EVENTS",
+		    "*4 $10 unobserved $2 ab $8 MISMATCH $46 that name is a lock of another kind or flavour");
+	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
+	fixture_say(f, 0, "UNOBSERVE a", ":1");
+}
+
 static void a_reconnection_is_followed_by_a_look(void **state)
 {
 	struct fixture *f = *state;
@@ -192,6 +210,7 @@ int main(void)
 		TEST(what_changes_while_the_first_is_read_is_looked_at),
 		TEST(an_observer_makes_the_directory_it_watches),
 		TEST(a_directory_of_another_kind_ends_observing),
+		TEST(who_observes_again_is_not_told_that_an_earlier_time_is_over),
 		TEST(a_reconnection_is_followed_by_a_look),
 		TEST(a_slow_reader_is_told_the_latest),
 		TEST(observers_are_limited),
