@@ -254,8 +254,10 @@ static void end_due(struct host *h)
 			struct holding *g = &h->clients[i].holding[lock];
 			struct wait *wait = &h->clients[i].wait[lock];
 
-			if (g->held && !g->lost && g->lease_until <= h->w->sched.now)
+			if (g->held && !g->lost && g->lease_until <= h->w->sched.now) {
 				g->lost = g->by_lease = true;
+				h->moved_at[lock] = h->w->sched.now;
+			}
 			if (wait->on && !wait->over_at && wait->ask.asked_at + wait->ask.wait_ms * MS <= h->w->sched.now)
 				wait->over_at = h->w->sched.now;
 		}

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Of one directory: those whose deletion is refused stay until their session ends. */
+enum { CHILDREN_MAX = 1024 };
+
 static void connect_later(struct zhandle *h, int64_t delay);
 
 static void tell(struct zhandle *h, enum event_type type)
@@ -188,7 +191,7 @@ static void answered(struct zhandle *h, struct message *m)
 {
 	struct message *open = h->open;
 	struct event e = { .type = EVENT_ZK_ANSWERED };
-	struct slice children[64];
+	struct slice children[CHILDREN_MAX];
 	const char *at;
 
 	assert(open && open->op == m->op);
@@ -201,7 +204,7 @@ static void answered(struct zhandle *h, struct message *m)
 	e.zk_answered.path = message_path(m);
 	e.zk_answered.stat = m->stat;
 	if (m->request == EFFECT_ZK_LIST) {
-		assert(m->count <= 64);
+		assert(m->count <= CHILDREN_MAX);
 		for (at = m->text.data + m->path_len; e.zk_answered.count < m->count; e.zk_answered.count++) {
 			children[e.zk_answered.count] = slice_of(at);
 			at += children[e.zk_answered.count].len + 1;
