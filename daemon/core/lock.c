@@ -220,6 +220,7 @@ void lock_touch(struct lock *lock)
 
 void lock_untouch(struct lock *lock)
 {
+	assert(lock->dirty);
 	lock->dirty = false;
 	TAILQ_REMOVE(&lock->broker->dirty, lock, dirty_link);
 }
