@@ -250,11 +250,11 @@ static void conn_refuse_long(struct conn *c)
 /* The latest request, of `env->asker`, took until `now_ns`. */
 static void conn_charge(struct conn_env *env, int64_t now_ns)
 {
-	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART;
+	/* One alone is half of what makes greedy: the daemon may have had to wait for its core. */
+	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART / 2;
 	struct conn *c = env->asker;
 	int64_t took_ns = now_ns - env->asked_ns;
 
-	/* One that was long alone makes nobody greedy: the daemon may have had to wait for its core. */
 	if (took_ns > most_ns)
 		took_ns = most_ns;
 	c->mean_ns += (took_ns - c->mean_ns) / CONN_MEAN_PART;
