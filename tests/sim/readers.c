@@ -78,7 +78,8 @@ void readers_check_together(struct host *h)
 		if (h->clients[i].going)
 			return;
 	for (lock = 0; lock < w->lock_count; lock++) {
-		bool served = h->read_at_step[lock] == w->sched.steps || may_join(h, lock);
+		/* A writer has it: he came before, when the readers had gone in this very event. */
+		bool served = !held_of(h, lock).writer && (h->read_at_step[lock] == w->sched.steps || may_join(h, lock));
 		struct front f = served ? front(h, lock) : (struct front){ 0 };
 
 		if (f.ask && f.ask->shared && f.ask->asked_at < w->sched.now && stays(f, w->sched.now))
