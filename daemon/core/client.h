@@ -50,7 +50,8 @@ struct client {
 	struct client_event_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	size_t revoke_pushes;     /* since it last asked something: whether it has read them is not known here */
-	bool told_jeopardy, is_holder; /* as it was told, who holds something; as the adapter was */
+	bool told_jeopardy;       /* as it was told */
+	bool is_holder;           /* of something valid, as the adapter was told */
 	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
 	struct timer events_timer;
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */

@@ -77,9 +77,8 @@ bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data
 void directory_check(struct lock *lock);
 /* Creates the directory, then reads it (somebody may have been first). */
 void directory_make(struct lock *lock);
-/* Lists it; with `watch`, arms the children watch. The other: both, unless that is done or under way. */
-void directory_list(struct lock *lock, bool watch);
-void directory_arm(struct lock *lock);
+void directory_list(struct lock *lock, bool watch); /* with `watch`, arms the children watch */
+void directory_arm(struct lock *lock);              /* lists and arms it, unless that is done or under way */
 /* There is a children watch, or will be. */
 bool directory_watches(const struct directory *d);
 /* Its numbers are too near the wrap: nothing more is put into it. */

@@ -85,9 +85,8 @@ struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice 
 /* One more may be known, if need be in the place of one that is only remembered. */
 bool lock_has_room(struct broker *b);
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
-/* To be settled before the event ends; it is touched no more when it was. */
-void lock_touch(struct lock *lock);
-void lock_untouch(struct lock *lock);
+void lock_touch(struct lock *lock);   /* to be settled before the event ends */
+void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */
 void lock_settle(struct lock *lock);
 /* What became of its claims is not known, or is known again. */
 void lock_remember(struct lock *lock, bool remembered);

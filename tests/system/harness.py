@@ -98,6 +98,15 @@ def spawn(argv, **options):
     return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "env", "--default-signal", *argv], **options)
 
 
+def runs(pid):
+    """There is such a process, and it has not ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 def wait_until(condition, what, patience=PATIENCE):
     """For what tells nobody when it happens. Returns the first true value."""
     end = time.monotonic() + patience

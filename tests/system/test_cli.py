@@ -225,14 +225,6 @@ def sleepers(p, count):
     return [int(p.stdout.readline()) for _ in range(count)]
 
 
-def runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 def script(daemon, text, *options):
     """A shell under the lock; what it starts does not keep our pipes open."""
     quiet = "exec 3>&1 >/dev/null 2>&1 </dev/null\n"
@@ -244,7 +236,7 @@ def leftovers():
     """Process ids that do not outlive the test."""
     pids = []
     yield pids
-    for pid in filter(runs, pids):
+    for pid in filter(harness.runs, pids):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -262,7 +254,7 @@ def test_a_loss_ends_the_commands_descendants_too(standalone, leftovers, text):
     leftovers += sleepers(p, 1)
     standalone.kill()
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
-    assert not runs(leftovers[0])
+    assert not harness.runs(leftovers[0])
     assert "killing" not in p.stderr.read()
 
 
@@ -284,7 +276,7 @@ def test_descendants_that_do_not_heed_sigterm_are_killed_after_the_grace(standal
     began = time.monotonic()
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
     assert 0.4 < time.monotonic() - began < 10
-    assert not any(map(runs, leftovers))
+    assert not any(map(harness.runs, leftovers))
     assert "killing" in p.stderr.read()
 
 
@@ -307,7 +299,7 @@ def test_many_descendants_end(standalone, leftovers):
     assert len(leftovers) == 300
     standalone.kill()
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
-    assert not any(map(runs, leftovers))
+    assert not any(map(harness.runs, leftovers))
 
 
 def test_who_was_there_before_the_command_is_left_alone_by_a_loss(standalone, leftovers):
@@ -319,7 +311,7 @@ def test_who_was_there_before_the_command_is_left_alone_by_a_loss(standalone, le
         harness.wait_until(lambda: c.call("HOLDERS", "a"), "the command")
     standalone.kill()
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
-    assert runs(leftovers[0])
+    assert harness.runs(leftovers[0])
 
 
 def test_orphans_are_reaped_and_their_status_is_not_the_commands(standalone, tmp_path):
@@ -344,7 +336,7 @@ def test_without_a_loss_what_the_command_leaves_goes_on(standalone, leftovers):
     leftovers += sleepers(p, 2)
     assert p.wait(harness.PATIENCE) == 4
     assert time.monotonic() - began < 10
-    assert all(map(runs, leftovers))
+    assert all(map(harness.runs, leftovers))
 
 
 def test_success_after_a_loss_is_none(standalone):

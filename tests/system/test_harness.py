@@ -18,18 +18,10 @@ time.sleep(60)
 """
 
 
-def runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 def test_a_run_that_is_killed_takes_its_directories_and_what_it_started_along():
     run = harness.spawn([sys.executable, "-c", RUN, harness.HERE], stdout=subprocess.PIPE, text=True)
     directory, pid = run.stdout.readline().split()
-    assert os.listdir(directory) and runs(int(pid))
+    assert os.listdir(directory) and harness.runs(int(pid))
     run.kill()
     run.communicate()
-    harness.wait_until(lambda: not runs(int(pid)) and not os.path.exists(directory), "the run to be swept")
+    harness.wait_until(lambda: not harness.runs(int(pid)) and not os.path.exists(directory), "the run to be swept")
