@@ -303,7 +303,7 @@ static bool is_outdated(const struct claim *c, enum mode mode)
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
 
-/* The next of a held claim in use. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
+/* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
 	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
@@ -322,8 +322,9 @@ static bool give_back(struct lock *lock)
 		leave_both(lock);
 		return true;
 	}
-	if (!lock->grant_count)
-		return give_back_held(lock, c);
+	if (!lock->grant_count && give_back_held(lock, c))
+		return true;
+	/* Whoever wanted it has gone, and the claim may linger: it would stand in the way of others for nothing. */
 	if (lock->next && is_needless(lock->next, c, head))
 		claim_leave(lock->next);
 	return false;

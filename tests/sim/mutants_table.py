@@ -127,8 +127,12 @@ MUTANTS = [
         (SETTLE, "return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
         (SETTLE,
-         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);",
-         "\tif (!lock->grant_count && c->granted)\n\t\treturn give_back_held(lock, c);")], 1000),
+         "\tif (!lock->grant_count && give_back_held(lock, c))",
+         "\tif (!lock->grant_count && c->granted && give_back_held(lock, c))")], 1000),
+    ("a next that nobody wants stays behind a claim that lingers", [
+        (SETTLE,
+         "\tif (!lock->grant_count && give_back_held(lock, c))\n\t\treturn true;",
+         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 10000),
     ("a grant that lacked only the proof is not tried again", [
         (SESSION, "\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
     ("the entitlement of next is forgotten", [

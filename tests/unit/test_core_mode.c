@@ -320,6 +320,29 @@ static void a_lingering_shared_claim_goes_back_for_a_writer_only(void **state)
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 }
 
+/* The claim lingers, for nothing is proven that would give the writer its turn; the writer gives up. */
+static void a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.linger_ns = 60000 * MS;
+	read_held(f, 0, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	f->now_ns += 4100 * MS; /* it stood still */
+	fixture_ask(f, 1, "ENQUEUE a");
+	fixture_answer_beats(f);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+	fixture_answer_made(f, 6, 76, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_expect(f, 1, "+QUEUED");
+	fixture_say(f, 1, "CANCEL a", ":1");
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
 /* Its claim is of no use to the writer that is first now, and would stand before that one's. */
 static void a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer(void **state)
 {
@@ -435,6 +458,7 @@ int main(void)
 		TEST(a_shared_try_is_answered_when_it_is_known_who_waits),
 		TEST(queued_readers_get_a_claim_together),
 		TEST(a_lingering_shared_claim_goes_back_for_a_writer_only),
+		TEST(a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim),
 		TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer),
 		TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader),
 		TEST(a_next_that_cannot_serve_the_head_is_replaced),
