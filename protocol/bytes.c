@@ -44,6 +44,24 @@ void bytes_hex(struct bytes *b, uint64_t value, int digits)
 		b->data[b->len++] = "0123456789abcdef"[value >> shift & 15];
 }
 
+void bytes_quote(struct bytes *b, struct slice text)
+{
+	bytes_char(b, '"');
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.data[i];
+
+		if (c < ' ' || c > '~') {
+			bytes_text(b, "\\x");
+			bytes_hex(b, c, 2);
+			continue;
+		}
+		if (c == '"' || c == '\\')
+			bytes_char(b, '\\');
+		bytes_char(b, (char)c);
+	}
+	bytes_char(b, '"');
+}
+
 void bytes_clear(struct bytes *b)
 {
 	b->len = 0;

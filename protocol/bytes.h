@@ -21,6 +21,11 @@ void bytes_text(struct bytes *b, const char *text);
 void bytes_int(struct bytes *b, int64_t value);
 /* Lower-case hexadecimal, exactly `digits` long (1..16). */
 void bytes_hex(struct bytes *b, uint64_t value, int digits);
+/*
+ * In double quotes, as an inline request could have it: " and \ behind a \, and each byte outside of printable ASCII as
+ * \xHH. Whatever somebody else wrote ends where its quote ends, and is one line of letters.
+ */
+void bytes_quote(struct bytes *b, struct slice text);
 /* Forgets the content and keeps the memory. */
 void bytes_clear(struct bytes *b);
 

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 
 enum {
-	LOG_LINE_MAX = 2048,
-	LOG_RATE_LINES = 5, /* of one kind ... */
+	LOG_LINE_MAX = 4096, /* room for a longest lock name, quoted; and a pipe takes it whole */
+	LOG_RATE_LINES = 5,  /* of one kind ... */
 };
 #define LOG_RATE_NS (10 * CLOCK_NS_PER_S) /* ... in this long */
 

@@ -115,21 +115,20 @@ static void log_name(struct broker *b, enum effect_level level, const char *text
 	struct bytes *out = &b->out->arena;
 	size_t begin = broker_log_begin(b);
 
-	bytes_text(out, "the name \"");
-	bytes_text(out, b->conf->host);
+	bytes_text(out, "the name ");
+	bytes_quote(out, slice_of(b->conf->host));
 	bytes_text(out, text);
 	bytes_slice(out, who);
 	bytes_text(out, rest);
 	broker_log_end(b, level, begin);
 }
 
-/* Somebody else wrote it: one line, whatever it is. */
 static void add_field(struct bytes *out, const char *title, struct slice value)
 {
 	bytes_text(out, title);
-	for (size_t i = 0; i < value.len; i++)
-		bytes_char(out, value.data[i] >= ' ' && value.data[i] <= '~' ? value.data[i] : '?');
-	if (!value.len)
+	if (value.len)
+		bytes_quote(out, value);
+	else
 		bytes_text(out, "unknown");
 }
 
@@ -152,7 +151,7 @@ static void rival_seen(struct broker *b, int64_t session, int64_t mzxid)
 	rival_forget(b);
 	r->session = session;
 	r->mzxid = mzxid;
-	log_name(b, EFFECT_LEVEL_INFO, "\" is announced by another session: ", SLICE(""),
+	log_name(b, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
 		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
 }
 
@@ -163,12 +162,12 @@ static void rival_lives(struct broker *b, struct slice data)
 	r->lives = true;
 	describe(b, data);
 	if (!b->session.was_announced) {
-		log_name(b, EFFECT_LEVEL_ERROR, "\" is taken by a lockbrokerd that lives (", bytes_view(&r->text),
+		log_name(b, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
 			 "): give each its own zookeeper.host, or stop one; this one ends");
 		broker_refuse(b);
 	} else if (b->now_ns >= r->complain_ns) {
 		r->complain_ns = b->now_ns + COMPLAIN_NS;
-		log_name(b, EFFECT_LEVEL_ERROR, "\" was taken, while this daemon had no session, by a lockbrokerd that lives (",
+		log_name(b, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
 			 bytes_view(&r->text), "): give each its own zookeeper.host, or stop one");
 	}
 }
@@ -179,7 +178,7 @@ static void not_ephemeral(struct broker *b)
 	if (b->now_ns < b->rival.complain_ns)
 		return;
 	b->rival.complain_ns = b->now_ns + COMPLAIN_NS;
-	log_name(b, EFFECT_LEVEL_WARNING, "\" cannot be announced: its znode below .hosts", SLICE(""),
+	log_name(b, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
 		 " is no daemon's, it was made by hand; delete it");
 }
 

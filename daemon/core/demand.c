@@ -181,7 +181,7 @@ static void delete_path(struct demand *d, struct target *t, size_t i)
 	size_t begin = broker_log_begin(b);
 
 	bytes_text(&b->out->arena, "deleting ");
-	bytes_slice(&b->out->arena, bytes_view(&t->paths[i]));
+	bytes_quote(&b->out->arena, bytes_view(&t->paths[i]));
 	bytes_text(&b->out->arena,
 		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
@@ -218,14 +218,16 @@ static void log_force(const struct demand *d)
 	bytes_text(&b->out->arena, ", pid ");
 	bytes_int(&b->out->arena, d->client->pid);
 	bytes_text(&b->out->arena, " (");
-	bytes_slice(&b->out->arena, bytes_view(&d->client->comm));
+	bytes_quote(&b->out->arena, bytes_view(&d->client->comm));
 	bytes_text(&b->out->arena, ") takes lock ");
-	bytes_slice(&b->out->arena, bytes_view(&d->name));
+	bytes_quote(&b->out->arena, bytes_view(&d->name));
 	bytes_text(&b->out->arena, " by force from:");
 	for (size_t i = 0; i < d->count; i++) {
 		bytes_char(&b->out->arena, ' ');
-		bytes_slice(&b->out->arena,
-			    d->targets[i].host.len ? bytes_view(&d->targets[i].host) : SLICE("(unknown)"));
+		if (d->targets[i].host.len)
+			bytes_quote(&b->out->arena, bytes_view(&d->targets[i].host));
+		else
+			bytes_text(&b->out->arena, "(unknown)");
 	}
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }

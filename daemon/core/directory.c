@@ -380,7 +380,7 @@ static void report_odd(struct lock *lock, struct slice child)
 	bytes_text(&b->out->arena, "a child of no known kind in ");
 	bytes_slice(&b->out->arena, bytes_view(&lock->directory.path));
 	bytes_text(&b->out->arena, ": ");
-	bytes_slice(&b->out->arena, child);
+	bytes_quote(&b->out->arena, child);
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 

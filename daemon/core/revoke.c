@@ -53,20 +53,13 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	return count;
 }
 
-/* Somebody else wrote it: what steers a terminal or forges a line does not get into the log. */
-static void log_word(struct bytes *out, struct slice word)
-{
-	for (size_t i = 0; i < word.len; i++)
-		bytes_char(out, word.data[i] > ' ' && word.data[i] <= '~' ? word.data[i] : '?');
-}
-
 void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
 {
 	struct bytes *out = &b->out->arena;
 	size_t begin = broker_log_begin(b);
 
 	bytes_text(out, "lock ");
-	bytes_slice(out, name);
+	bytes_quote(out, name);
 	bytes_text(out, " taken by force from ");
 	bytes_int(out, holders);
 	bytes_text(out, " holders, for uid ");
@@ -74,16 +67,16 @@ void revoke_log(struct broker *b, struct slice name, int64_t holders, const stru
 	bytes_text(out, ", pid ");
 	bytes_int(out, by->pid);
 	bytes_text(out, " (");
-	log_word(out, by->command);
+	bytes_quote(out, by->command);
 	if (by->client.len) {
 		bytes_text(out, ", ");
-		log_word(out, by->client);
+		bytes_quote(out, by->client);
 	}
 	bytes_text(out, ") of host ");
-	log_word(out, by->host);
+	bytes_quote(out, by->host);
 	if (id.len) {
 		bytes_text(out, ", letter ");
-		log_word(out, id);
+		bytes_quote(out, id);
 	}
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }

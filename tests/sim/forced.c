@@ -12,7 +12,7 @@ static bool begins(struct slice text, const char *with)
 	return text.len >= strlen(with) && memcmp(text.data, with, strlen(with)) == 0;
 }
 
-/* "... letter <id>": a letter is acted upon once, by one daemon. */
+/* "... letter "<id>"": a letter is acted upon once, by one daemon. */
 static void check_letter(struct host *h, int lock, struct slice text)
 {
 	const char *at = memmem(text.data, text.len, ", letter ", 9);
@@ -110,20 +110,24 @@ static void check_force_deletes(struct host *h, struct slice path, bool unknown)
 void check_logged(struct host *h, struct slice text)
 {
 	const char *end = memmem(text.data, text.len, " taken by force from ", 21);
-	const char *comma = memchr(text.data, ',', text.len);
+	const char *quote = memmem(text.data, text.len, "\", ", 3);
+	struct bytes name = { 0 };
 	int i;
 
-	if (begins(text, "lock sem taken by force")) {
+	if (begins(text, "lock \"sem\" taken by force")) {
 		check_letter(h, -1, text);
 		permits_forced(h, text);
 	} else if (begins(text, "lock ") && end)
 		for (i = 0; i < h->w->lock_count; i++) {
-			if (slice_eq((struct slice){ text.data + 5, (size_t)(end - text.data - 5) }, slice_of(h->w->lock_name[i])))
+			bytes_clear(&name);
+			bytes_quote(&name, slice_of(h->w->lock_name[i]));
+			if (slice_eq((struct slice){ text.data + 5, (size_t)(end - text.data - 5) }, bytes_view(&name)))
 				check_forced(h, i, text);
 		}
-	if (begins(text, "deleting ") && comma)
-		check_force_deletes(h, (struct slice){ text.data + 9, (size_t)(comma - text.data - 9) },
+	if (begins(text, "deleting \"") && quote)
+		check_force_deletes(h, (struct slice){ text.data + 10, (size_t)(quote - text.data - 10) },
 				    memmem(text.data, text.len, "of no host", 10));
+	bytes_free(&name);
 }
 
 bool check_is_forced(const struct world *w, const struct znode *n)

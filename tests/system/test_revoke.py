@@ -76,8 +76,8 @@ def test_a_lock_is_taken_on_whichever_host(two_hosts, clients):
     assert a.call("FORCEUNLOCK", "a") == 1
     assert waiter.push()[3] == "forced"
     who = f"uid {os.getuid()}, pid {os.getpid()} ("
-    assert "lock a taken by force from 1 holders, for " + who in two_hosts[0].log()
-    assert who in two_hosts[1].log() and "takes lock a by force from: alpha" in two_hosts[1].log()
+    assert 'lock "a" taken by force from 1 holders, for ' + who in two_hosts[0].log()
+    assert who in two_hosts[1].log() and 'takes lock "a" by force from: "alpha"' in two_hosts[1].log()
 
 
 def test_inside_a_host_the_next_in_the_queue_is_granted(broker, clients):

@@ -61,6 +61,24 @@ static void a_standalone_daemon_has_holders_here_only(void **state)
 	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again");
 }
 
+/* A line of the log ends where it would without it, and what it says of the lock is within quotes. */
+static void no_name_forges_what_the_log_says(void **state)
+{
+	static const char name[] = "a\" taken by force from 0 holders, for uid 0\xe2\x80\xa8lock \\b";
+	static const char shown[] =
+		"lock \"a\\\" taken by force from 0 holders, for uid 0\\xe2\\x80\\xa8lock \\\\b\" taken by "
+		"force from 1 holders, for uid ";
+	const struct slice take[] = { SLICE("LOCK"), SLICE(name) }, force[] = { SLICE("FORCEUNLOCK"), SLICE(name) };
+	struct fixture *f = *state;
+
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_ASKED, .asked = { .argc = 2, .argv = take } });
+	fixture_expect(f, 0, ":1024");
+	fixture_event(f,
+		      &(struct event){ .type = EVENT_CLIENT_ASKED, .conn = 1, .asked = { .argc = 2, .argv = force } });
+	fixture_expect(f, 1, ":1");
+	assert_true(fixture_logged(f, shown));
+}
+
 /* Takes a from beta, up to the letter; its id. */
 static void force_beta(struct fixture *f, char id[128])
 {
@@ -268,6 +286,7 @@ int main(void)
 		TEST(only_operators_take_by_force),
 		TEST(a_holder_here_is_told_before_the_next_is_granted),
 		TEST_IN(a_standalone_daemon_has_holders_here_only, demand_setup_standalone),
+		TEST_IN(no_name_forges_what_the_log_says, demand_setup_standalone),
 		TEST(the_host_that_holds_it_answers),
 		TEST(the_znode_of_a_host_that_is_silent_is_deleted),
 		TEST(what_took_over_on_a_host_that_is_silent_is_deleted_too),

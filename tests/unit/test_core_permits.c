@@ -244,7 +244,7 @@ static void holders_here_are_asked_and_bereft(void **state)
 	fixture_say(f, 3, "REVOKE s please", ":2");
 	fixture_say(f, 0, "EVENTS", "*4 $6 revoke $1 s :0 $6 please");
 	fixture_say(f, 3, "FORCEUNLOCK s", ":2");
-	assert_true(fixture_logged(f, "lock s taken by force from 2 holders"));
+	assert_true(fixture_logged(f, "lock \"s\" taken by force from 2 holders"));
 	fixture_expect(f, 2, ":3");
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 s :0 $6 forced");
 	fixture_say(f, 1, "RELEASE s", "-LOST the permits were lost before they were released");

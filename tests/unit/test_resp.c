@@ -734,6 +734,31 @@ static void bytes_grow_and_spell_numbers(void **state)
 	assert_null(b.data);
 }
 
+/* Every byte there is comes back from an inline request, and none of them ends the quote or the line. */
+static void what_is_quoted_is_one_word_of_letters(void **state)
+{
+	struct bytes all = { 0 }, line = { 0 };
+	struct resp_reader r;
+	size_t used;
+
+	for (int c = 0; c < 256; c++)
+		bytes_char(&all, (char)c);
+	bytes_quote(&line, bytes_view(&all));
+	for (size_t i = 0; i < line.len; i++)
+		assert_true(line.data[i] >= ' ' && line.data[i] <= '~');
+	bytes_char(&line, '\n');
+	resp_reader_init(&r, ARGS_MAX, line.len);
+	assert_int_equal(resp_read_request(&r, bytes_view(&line), &used), RESP_DONE);
+	assert_int_equal(r.argc, 1);
+	assert_true(slice_eq(r.argv[0], bytes_view(&all)));
+	resp_reader_deinit(&r);
+	bytes_clear(&line);
+	bytes_quote(&line, SLICE("a \"b\\ \xe2\x80\xa8"));
+	written(&line, "\"a \\\"b\\\\ \\xe2\\x80\\xa8\"");
+	bytes_free(&line);
+	bytes_free(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -766,6 +791,7 @@ int main(void)
 		cmocka_unit_test(lines_of_numbers_are_strict),
 		cmocka_unit_test(numbers_are_written_as_printf_does),
 		cmocka_unit_test(bytes_grow_and_spell_numbers),
+		cmocka_unit_test(what_is_quoted_is_one_word_of_letters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
