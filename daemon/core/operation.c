@@ -119,11 +119,15 @@ bool operation_window_full(const struct broker *b)
 	return b->operations.end - b->operations.first >= OPERATIONS_WINDOW;
 }
 
-const struct operation *operation_oldest(const struct broker *b)
+int64_t operation_silent_since(const struct broker *b)
 {
 	const struct operations *o = &b->operations;
+	int64_t sent_ns;
 
-	return o->first == o->end ? NULL : &o->ring[o->first & (o->cap - 1)];
+	if (o->first == o->end)
+		return INT64_MAX;
+	sent_ns = o->ring[o->first & (o->cap - 1)].sent_ns;
+	return sent_ns > o->answered_ns ? sent_ns : o->answered_ns;
 }
 
 static struct claim *claim_of(const struct operation *op)
@@ -251,6 +255,7 @@ void operation_answered(struct broker *b, const struct event *event)
 		session_suspended(b);
 		return;
 	}
+	o->answered_ns = b->now_ns;
 	finish(b, number, event);
 }
 

@@ -71,6 +71,7 @@ struct operations {
 	struct operation *ring;
 	size_t cap;          /* a power of two */
 	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
+	int64_t answered_ns; /* when the latest answer came */
 };
 
 /* What is to be sent. The slices are copied. */
@@ -86,8 +87,11 @@ struct operation_request {
 uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
 /* So many are open that what can wait should. */
 bool operation_window_full(const struct broker *b);
-/* The oldest open one, NULL when there is none. */
-const struct operation *operation_oldest(const struct broker *b);
+/*
+ * The server has been silent since: the later of the latest answer and the sending of the oldest open operation. Pings,
+ * watch events and the handshake answer nothing. INT64_MAX: nothing is open.
+ */
+int64_t operation_silent_since(const struct broker *b);
 /* Dispatches an answer; one of an older life is dropped. */
 void operation_answered(struct broker *b, const struct event *event);
 /* The connection is gone: all that is open gets ZK_UNKNOWN. */

@@ -122,16 +122,15 @@ static int64_t min64(int64_t a, int64_t b)
 static void arm(struct broker *b)
 {
 	struct session *s = &b->session;
-	const struct operation *oldest = operation_oldest(b);
-	int64_t T = s->timeout_ns, due = b->now_ns + T / ANSWER_PART;
+	int64_t T = s->timeout_ns, due = b->now_ns + T / ANSWER_PART, silent_ns = operation_silent_since(b);
 
 	if (b->conf->standalone)
 		return;
 	if (s->connected) {
 		due = min64(due, s->write_ns + T / BEAT_PART);
 		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
-		if (oldest)
-			due = min64(due, oldest->sent_ns + T / ANSWER_PART);
+		if (silent_ns != INT64_MAX)
+			due = min64(due, silent_ns + T / ANSWER_PART);
 		if (s->stalled && s->stalled_until_ns > b->now_ns)
 			due = min64(due, s->stalled_until_ns);
 	}
@@ -546,9 +545,9 @@ static void complain(struct broker *b)
 static void tick_connected(struct broker *b)
 {
 	struct session *s = &b->session;
-	const struct operation *oldest = operation_oldest(b);
+	int64_t silent_ns = operation_silent_since(b);
 
-	if (oldest && b->now_ns - oldest->sent_ns >= s->timeout_ns / ANSWER_PART) {
+	if (silent_ns != INT64_MAX && b->now_ns - silent_ns >= s->timeout_ns / ANSWER_PART) {
 		b->stats.drops_total++;
 		log_state(b, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
 		effects_add(b->out, EFFECT_ZK_DROP);

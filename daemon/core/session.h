@@ -22,7 +22,8 @@
  * of T is left for clocks that run at different speeds.
  *
  * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts. A silent server is
- * dropped after T/6, so that another one can prove what this one does not.
+ * dropped after T/6, so that another one can prove what this one does not: one that answers nothing of what is open
+ * (operation_silent_since), for an answer that takes long is no silence.
  */
 #pragma once
 

@@ -110,6 +110,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		sched_at(&w->sched, w->sched.now, session_open_due, h, h->life);
 		break;
 	case EFFECT_ZK_DROP:
+		load_dropped(h);
 		sched_at(&w->sched, w->sched.now, session_drop_due, h, h->life);
 		break;
 	case EFFECT_ZK_CREATE:
@@ -117,6 +118,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_GET:
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
+		load_sent(h, e);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));
 		break;
 	case EFFECT_TOKENS:
@@ -149,12 +151,14 @@ void host_handle(struct host *h, const struct event *e)
 	if (h->w->tracing)
 		trace_event(h, e);
 	check_before(h, e);
+	load_before(h, e);
 	broker_handle(h->broker, host_now(h), e, &h->effects);
 	/* Nothing below comes back to the broker at once, so the list stands still. */
 	for (i = 0; i < h->effects.count; i++)
 		host_carry_out(h, &h->effects, &h->effects.list[i]);
 	effects_clear(&h->effects);
 	check_after(h);
+	load_after(h, e);
 	timer_arm(h);
 }
 
@@ -181,6 +185,7 @@ void host_start(struct host *h)
 	h->timer_at = INT64_MAX;
 	h->timer_life++;
 	h->life++;
+	h->load = (struct load){ 0 };
 	h->zk->mute_suspended_percent = 3;
 	TRACE(w, -1, "host %d starts", h->index);
 	if (h->conf.standalone)

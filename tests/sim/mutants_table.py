@@ -36,6 +36,10 @@ ELECTION = "daemon/core/election.c"
 OBSERVE = "daemon/core/observe.c"
 
 MUTANTS = [
+    ("a server is silent when the oldest operation is old, whatever it answers", [
+        (OPERATION, "\treturn sent_ns > o->answered_ns ? sent_ns : o->answered_ns;", "\treturn sent_ns;")], 1000),
+    ("a watch event is an answer", [
+        (BROKER, "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
     ("watches are counted before they are set", [
         (BROKER, "\t\tlock_settle(lock);\n\t\tquota_recount(lock);", "\t\tquota_recount(lock);\n\t\tlock_settle(lock);")], 100),
     ("who is behind a wait that ran out is not looked at again", [

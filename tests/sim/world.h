@@ -173,6 +173,17 @@ struct belief {
 	int64_t token, until;
 };
 
+enum { LOAD_MAX = 4096 };
+
+/* What a host has asked of ZooKeeper and has not been answered, on this connection. */
+struct load {
+	uint64_t first, end;     /* numbers of the open operations */
+	uint64_t before;         /* `end` before the event */
+	int64_t sent_at[LOAD_MAX];
+	int64_t answered_at;     /* the latest answer to one */
+	bool failed;             /* the event is an answer of unknown outcome: reason enough to drop the connection */
+};
+
 struct host {
 	struct world *w;
 	int index;
@@ -201,6 +212,7 @@ struct host {
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
+	struct load load;
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
 
@@ -462,6 +474,12 @@ void deadlock_answered(struct caller *c, const struct ask *a, struct slice reply
 void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice reply);
 /* Nobody waits for itself. */
 void deadlock_check(struct host *h);
+
+/* load.c: what is open, and when its server is silent */
+void load_sent(struct host *h, const struct effect *e);
+void load_dropped(struct host *h);
+void load_before(struct host *h, const struct event *e);
+void load_after(struct host *h, const struct event *e);
 
 /* The host whose present session that is; NULL: a foreign contender's, or one that a host has left behind. */
 struct host *check_host_of(struct world *w, const struct zsession *s);

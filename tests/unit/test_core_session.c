@@ -110,6 +110,40 @@ static void a_silent_server_is_dropped_after_a_sixth(void **state)
 	assert_int_equal(f->drops, 1);
 }
 
+/* A busy server is no silent one; what proves the session is another matter. */
+static void a_server_that_answers_something_is_not_silent(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_answer_session(f);
+	fixture_pass(f, 500);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_pass(f, 1900);
+	fixture_answer(f, ZK_NONODE); /* the read of the directory */
+	fixture_pass(f, 1900);
+	assert_int_equal(f->drops, 0); /* the create is 3.8 s old, and the answer before it 1.9 s */
+	assert_int_equal(safe_ms(f), 3700);
+	fixture_answer(f, ZK_NODEEXISTS); /* late: it proves nothing */
+	assert_int_equal(safe_ms(f), 3700);
+	fixture_pass(f, 1999);
+	assert_int_equal(f->drops, 0);
+	fixture_pass(f, 1);
+	assert_int_equal(f->drops, 1);
+}
+
+static void what_answers_no_operation_is_silence(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_answer_session(f);
+	fixture_pass(f, 1500);
+	fixture_pass(f, 1900);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_watch(f, ZK_WATCH_DELETED, "/lb/a/b");
+	fixture_pass(f, 100);
+	assert_int_equal(f->drops, 1);
+}
+
 static void jeopardy_is_told_with_the_time_left_and_safe_after_it(void **state)
 {
 	struct fixture *f = *state;
@@ -406,6 +440,8 @@ int main(void)
 		TEST(lock_traffic_counts_as_heartbeat),
 		TEST(a_late_answer_proves_nothing),
 		TEST(a_silent_server_is_dropped_after_a_sixth),
+		TEST(a_server_that_answers_something_is_not_silent),
+		TEST(what_answers_no_operation_is_silence),
 		TEST(jeopardy_is_told_with_the_time_left_and_safe_after_it),
 		TEST(jeopardy_ends_with_a_proof),
 		TEST(a_shorter_timeout_after_a_reconnection_shortens_the_proof),
