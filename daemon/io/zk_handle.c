@@ -36,6 +36,7 @@ struct zk_handle {
 	int64_t attempt_ns;                /* when it began to connect to that server */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
+	bool unpurged; /* the library still has what it could not send on a connection that is over */
 	bool corked;                       /* what is sent waits for what follows it */
 	bool failed;             /* this attempt has; told */
 	bool answered, served;   /* on this connection: anything at all; what was not refused */
@@ -229,7 +230,7 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 	/* The addresses are numbers and come from elsewhere: never look them up again. */
 	zoo_set_servers_resolution_delay(h->zh, -1);
 	h->fd = -1;
-	h->connected = h->dead = false;
+	h->connected = h->dead = h->unpurged = false;
 	h->timeout_ms = h->conf.timeout_ms;
 	h->refused[0] = '\0';
 	h->dirty = true;
@@ -267,22 +268,35 @@ static void handle_answer_unknown(struct zk_handle *h)
 	}
 }
 
-/* A call that sent has closed the socket. What it kept unsent must not reach the next server. */
-static void handle_reattach(struct zk_handle *h)
+/*
+ * A call that sent has closed the socket, and the library does not know that its connection is over: what it kept
+ * unsent would reach the next server. It learns of that from the end of another connection, which is cut as soon as
+ * it is begun. False: none could be.
+ */
+static bool handle_purge(struct zk_handle *h)
 {
-	struct event event = { .type = EVENT_ZK_EXPIRED };
-	clientid_t id = *zoo_client_id(h->zh);
+	struct timeval tv = { 0 };
+	int fd = -1, interest = 0;
 
+	if (zookeeper_interest(h->zh, &fd, &interest, &tv) == ZOK && fd >= 0) {
+		zk_handshake_reject(fd);
+		zookeeper_process(h->zh, ZOOKEEPER_READ);
+	}
+	return zoo_state(h->zh) == 0;
+}
+
+/*
+ * The session is not continued by a fresh handle: that would not know the last zxid it has seen, and a server that is
+ * behind could say "expired" of a session that it has not heard of yet.
+ */
+static void handle_broken(struct zk_handle *h)
+{
 	log_debug("the connection to ZooKeeper broke while sending");
 	h->fd = -1;
 	handle_suspended(h);
 	handle_judge(h);
 	handle_answer_unknown(h);
-	handle_discard(h);
-	if (handle_init(h, &id) == 0)
-		return;
-	h->dead = true;
-	handle_tell(h, &event);
+	h->unpurged = true;
 }
 
 /* How long the present handshake may still take. */
@@ -308,6 +322,11 @@ static void handle_arm(struct zk_handle *h)
 	int fd = -1, interest = 0, rc;
 
 	watch_clear(h->watch);
+	h->unpurged = h->unpurged && !handle_purge(h);
+	if (h->unpurged) {
+		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
+		return;
+	}
 	if (h->fd < 0)
 		zk_attempts_turn(&h->attempts, h->zh);
 	if (h->fd < 0 && !h->connected && (timeout_ns = zk_attempts_pause_ns(&h->attempts)) > 0) {
@@ -552,7 +571,7 @@ void zk_handle_settle(struct zk_handle *h)
 	}
 	while (h->zh && !h->dead && h->dirty && !h->refused[0]) {
 		if (h->connected && zoo_state(h->zh) != ZOO_CONNECTED_STATE)
-			handle_reattach(h);
+			handle_broken(h);
 		h->dirty = false;
 		if (h->zh && !h->dead)
 			handle_arm(h);

@@ -5,8 +5,9 @@
  * - Its socket is taken off the loop before every call into the library, which may close it, and comes back from
  *   zookeeper_interest() when the turn settles.
  * - What is asked in one event goes out together, each request and its length too: a segment, not two for each.
- * - A call that sends may close the socket and say nothing; that is noticed when the turn settles, and the session
- *   is attached to a fresh handle, because the old one keeps half of what it could not send.
+ * - A call that sends may close the socket and say nothing; that is noticed when the turn settles, and the library is
+ *   made to forget what it could not send. It keeps the last zxid it has seen: to a handshake without one a server
+ *   that is behind says "expired", and that is believed.
  * - It believes any reply to its handshake, so the reply is judged before anybody is told.
  * - A handshake unanswered for T/6 is given up (the library would wait for 2/3 T).
  * - Which server it tries, and when, is not left to it (zk_attempts.h). A connection on which nothing was answered is

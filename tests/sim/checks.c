@@ -264,10 +264,22 @@ static void end_due(struct host *h)
 	}
 }
 
+/* Whoever was answered under a session knows enough to be told by nobody but the leader that it is over. */
+static void check_really_expired(const struct host *h)
+{
+	const struct zsession *s;
+
+	LIST_FOREACH(s, &h->w->zk.sessions, link)
+		if (s->alive && s->id == h->session && h->safe_until)
+			world_fail(h->w, -1, "host %d: is told that its session has expired, and it lives", h->index);
+}
+
 static void check_session(struct host *h, const struct event *e)
 {
 	int64_t safe;
 
+	if (e->type == EVENT_ZK_EXPIRED)
+		check_really_expired(h);
 	safe = broker_safe_until(h->broker);
 	if (e->type == EVENT_ZK_CONNECTED && e->zk_connected.session != h->session) {
 		h->session = e->zk_connected.session;

@@ -233,7 +233,8 @@ void zhandle_received(void *conn, struct message *m)
 
 	if (h) {
 		h->heard = sched->now;
-		if (m->zxid > h->zxid)
+		/* The library knows it from answers to operations only. */
+		if (m->kind == PACKET_ANSWER && m->zxid > h->zxid)
 			h->zxid = m->zxid;
 		if (m->kind == PACKET_FIN) {
 			lost(h, true);

@@ -269,13 +269,14 @@ static void received_connect(struct zconn *c, struct message *m)
 		to_leader(c, m);
 		return;
 	}
-	if (m->zxid > s->zxid || (s->cut && !c->session->known[s->index])) {
+	if (m->zxid > s->zxid) {
 		fakezk_conn_close(c, true);
 		message_free(z->sched, m);
 		return;
 	}
+	/* A former leader asks nobody: what it has not heard of it takes for expired. */
 	if (s->cut) {
-		established(c);
+		fakezk_revalidated(c, c->session->known[s->index]);
 		message_free(z->sched, m);
 		return;
 	}

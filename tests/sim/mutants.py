@@ -60,7 +60,7 @@ def compile_one(cc, source, target, text=None):
     command = cc.split() + FLAGS + ["-c", "-o", target]
     if text is None:
         return subprocess.run(command + [source], cwd=ROOT, check=True)
-    ran = subprocess.run(command + ["-x", "c", "-"], cwd=ROOT, input=text.encode(), check=False)
+    ran = subprocess.run(command + ["-I", os.path.dirname(source), "-x", "c", "-"], cwd=ROOT, input=text.encode(), check=False)
     if ran.returncode:
         raise SystemExit(f"a mutant of {source} does not compile: {target}")
     return ran

@@ -34,6 +34,7 @@ REVOKE = "daemon/core/revoke.c"
 DEMAND = "daemon/core/demand.c"
 ELECTION = "daemon/core/election.c"
 OBSERVE = "daemon/core/observe.c"
+FAKEZK_HANDLE = "tests/sim/fakezk_handle.c"
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -238,6 +239,9 @@ MUTANTS = [
          "")], 300),
     ("claims outlive their session", [
         (SESSION, "\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 3000),
+    ("the client library forgets the last zxid it has seen", [
+        (FAKEZK_HANDLE, "\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
+         "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
         (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
          "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),

@@ -100,3 +100,47 @@ class Proxy(Listener):
                         connection.close()
                         return
                     (server if ready is connection else connection).sendall(data)
+
+
+class Gate(Listener):
+    """Passes on what begins with a handshake, while it is open; `seen` has the last zxid and the session that each
+    handshake named."""
+
+    def __init__(self, port, is_open=True):
+        self.port = port
+        self.is_open = is_open
+        self.seen = []
+        self.serving = set()
+        super().__init__()
+
+    def serve(self, connection):
+        self.serving.add(connection)
+        try:
+            if self.is_open:
+                self._pass_on(connection)
+        finally:
+            # A reset: the other side learns of the end at once, also when it sends.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+            self.serving.discard(connection)
+
+    def _pass_on(self, connection):
+        head = connection.recv(4, socket.MSG_WAITALL)
+        if len(head) < 4 or struct.unpack(">i", head)[0] not in range(40, 50):
+            return
+        request = connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
+        _, zxid, _, session = struct.unpack_from(">iqiq", request)
+        self.seen.append((zxid, session))
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            server.sendall(head + request)
+            while self.is_open:
+                for ready in select.select([connection, server], [], [], 0.01)[0]:
+                    data = ready.recv(65536)
+                    if not data:
+                        return
+                    (server if ready is connection else connection).sendall(data)
+
+    def shut(self):
+        self.is_open = False
+        while self.serving:
+            time.sleep(0.01)

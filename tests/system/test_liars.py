@@ -2,6 +2,7 @@
 less often and never in step, and is forgotten as soon as something better answers."""
 
 import shutil
+import signal
 import time
 
 import kazoo.security
@@ -113,6 +114,34 @@ def test_a_wiped_ensemble_ends_the_session_and_a_new_one_begins(own_zk, daemons,
     harness.wait_until(lambda: d.info()["session_state"] == "safe", "a new session")
     assert d.info()["trouble"] == "" and "data are older" in d.log()
     assert c.call("LOCK", "a", "WAIT", 20000).code == "LOST"
+
+
+@pytest.mark.parametrize("noticed_by", ["read", "send"])
+def test_a_server_that_is_behind_cannot_end_a_session(own_zk, liars, daemons, clients, noticed_by):
+    """It has not heard of the session, and says "expired" to whoever has not seen more than itself: the daemon always
+    says what it has seen, whatever told it that the connection is gone."""
+    front, back = (liars(fakezk.Gate, own_zk().port, is_open) for is_open in (True, False))
+    d = daemons(front, zookeeper__servers=f"{front.address},{back.address}", zookeeper__tick_ms=2000, daemon__log_level="debug",
+                zookeeper__session_timeout_ms=40000, host="alpha")
+    c, other = clients(d), clients(d)
+    token, session = c.call("LOCK", "a"), d.info()["session_id"]
+    d.signal(signal.SIGSTOP)
+    harness.wait_until(lambda: d.state() == "T", "the daemon to stand still")
+    if noticed_by == "send":
+        other.send("LOCK", "b")  # the first thing to be seen, and it leads to a request
+    front.shut()
+    back.is_open = True
+    d.signal(signal.SIGCONT)
+    harness.wait_until(lambda: len(back.seen) >= 2, "it to be tried")
+    assert all(zxid > 0 for zxid, _ in back.seen)
+    front.is_open = True
+    harness.wait_until(lambda: d.info()["zookeeper_state"] == "connected", "the connection")
+    assert d.info()["session_id"] == session
+    if noticed_by == "read":
+        other.send("LOCK", "b")
+    assert ("broke while sending" in d.log()) == (noticed_by == "send")
+    assert isinstance(other.reply(), int)
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and not any(p[0] == "lost" for p in c.pushes)
 
 
 # ---- the life of a session, in words ----
