@@ -59,7 +59,7 @@ UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c entitled.c elections.c readers.c \
-	deadlocks.c several.c permits.c permits_foreign.c forced.c faults.c foreign.c sched.c trace.c fakezk_ensemble.c \
+	deadlocks.c several.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c trace.c fakezk_ensemble.c \
 	fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone

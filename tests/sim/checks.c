@@ -107,7 +107,7 @@ static int64_t waiter_behind(struct world *w, int lock, const struct host *h, in
 		if (n->czxid == czxid)
 			own = n;
 		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
-			 n->created_at + CONTENDED_AFTER_NS < w->sched.now && w->last_fault < n->created_at &&
+			 n->created_at + CONTENDED_AFTER_NS + w->slow_ns < w->sched.now && w->last_fault < n->created_at &&
 			 !(check_is_reader(own) && check_is_reader(n)))
 			return n->czxid;
 	}
@@ -382,7 +382,7 @@ void check_created(void *world, struct znode *n)
 	TAILQ_FOREACH(o, &n->parent->children, sibling)
 		count += o->view[FAKEZK_TRUTH].exists && o->session == n->session && !orphan_is(o);
 	/* The delete of one without tokens goes before the create, and may be refused. */
-	if (count > 2 + (w->sched.now < w->zk.refused_at + 3 * SECOND && entitled_followed(w, n->parent)))
+	if (count > 2 + (w->sched.now < w->zk.refused_at + 3 * SECOND + w->slow_ns && entitled_followed(w, n->parent)))
 		world_fail(w, lock, "%d znodes of one session in %s", count, n->parent->path);
 }
 
@@ -465,13 +465,13 @@ static void check_clutter(struct host *h, int lock)
 			return;
 		}
 	}
-	if (since + (w->election[lock] ? 0 : h->conf.linger_ns) + 3 * SECOND > w->sched.now)
+	if (since + (w->election[lock] ? 0 : h->conf.linger_ns) + 3 * SECOND + w->slow_ns > w->sched.now)
 		return;
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
 			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
-			    n->created_at + 3 * SECOND < w->sched.now)
+			    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now)
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
 }
@@ -512,9 +512,9 @@ static void check_orphans(struct host *h, int lock)
 		return;
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
-		    n->created_at + 3 * SECOND < w->sched.now)
+		    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now)
 			claim = n;
-	if (!claim || w->last_fault > claim->created_at - 3 * SECOND)
+	if (!claim || w->last_fault > claim->created_at - 3 * SECOND - w->slow_ns)
 		return;
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == claim->session && n->czxid < claim->czxid)
@@ -527,7 +527,7 @@ static void check_moves(struct world *w, int lock)
 {
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n = NULL;
-	int64_t since = w->sched.now - 5 * SECOND;
+	int64_t since = w->sched.now - 5 * SECOND - w->slow_ns;
 	struct host *h;
 	int i;
 
@@ -565,7 +565,7 @@ void check_audited(struct caller *c, const struct ask *a)
 			continue;
 		TAILQ_FOREACH(n, &dir->children, sibling)
 			if (n->view[FAKEZK_TRUTH].exists && orphan_is(n) && n->session == c->host->zk->session &&
-			    n->created_at < a->asked_at - w->timeout / 2)
+			    n->created_at < a->asked_at - w->timeout / 2 - w->slow_ns)
 				world_fail(w, lock, "host %d: an AUDIT asked %" PRId64 " ms after %s was made has left it",
 					   c->host->index, (a->asked_at - n->created_at) / MS, n->path);
 	}

@@ -252,7 +252,7 @@ static void look_at(struct host *h, int lock, int64_t leader)
 		const struct caller *c = &h->clients[i];
 		const struct watching *o = &c->watching[lock];
 
-		if (c->state == CLIENT_ON && c->protocol == 3 && o->on && o->since < w->sched.now - WITHIN &&
+		if (c->state == CLIENT_ON && c->protocol == 3 && o->on && o->since < w->sched.now - WITHIN - w->slow_ns &&
 		    (!o->told || o->token != leader))
 			world_fail(w, lock, "host %d client %u: %s is led by %" PRId64 ", and it was told %" PRId64, h->index,
 				   c->conn, w->lock_name[lock], leader, o->told ? o->token : -1);
@@ -267,8 +267,8 @@ static bool stands(struct world *w, int lock, int64_t leader)
 	w->leader[lock] = leader;
 	if (before != leader || w->leader_since[lock] == 0)
 		w->leader_since[lock] = w->sched.now;
-	return w->leader_since[lock] < w->sched.now - WITHIN && w->deleted_at[lock] < w->sched.now - WITHIN &&
-	       w->last_fault < w->sched.now - WITHIN;
+	return w->leader_since[lock] < w->sched.now - WITHIN - w->slow_ns && w->deleted_at[lock] < w->sched.now - WITHIN - w->slow_ns &&
+	       w->last_fault < w->sched.now - WITHIN - w->slow_ns;
 }
 
 static void look(void *world, uint64_t argument)

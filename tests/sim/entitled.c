@@ -133,7 +133,7 @@ static void check_meddled_told(void *world, uint64_t number)
 
 				if (!g->held || g->lost || !g->meddled || czxid_of(g->token) != m->czxid)
 					continue;
-				if (host->clients[i].protocol != 3 || g->since > m->at || w->last_fault > m->at - 2 * SECOND)
+				if (host->clients[i].protocol != 3 || g->since > m->at || w->last_fault > m->at - 2 * SECOND - w->slow_ns)
 					continue;
 				world_fail(w, lock, "host %d client %u: the znode under its grant of %s was deleted and it "
 					   "was never told", h, host->clients[i].conn, w->lock_name[lock]);
@@ -158,5 +158,5 @@ void entitled_meddle(struct world *w, const struct znode *n)
 	if (w->meddled_count == MEDDLED_MAX)
 		world_fail(w, -1, "the operator meddles too much for this simulator");
 	w->meddled[w->meddled_count] = m;
-	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN, check_meddled_told, w, w->meddled_count++);
+	sched_at(&w->sched, w->sched.now + MEDDLED_TOLD_WITHIN + w->slow_ns, check_meddled_told, w, w->meddled_count++);
 }

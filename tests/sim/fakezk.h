@@ -15,7 +15,7 @@
 
 #include <sys/queue.h>
 
-enum { FAKEZK_SERVERS = 3, FAKEZK_TRUTH = FAKEZK_SERVERS, FAKEZK_VIEWS };
+enum { FAKEZK_SERVERS = 3, FAKEZK_TRUTH = FAKEZK_SERVERS, FAKEZK_VIEWS, FAKEZK_BUCKETS = 1 << 12 };
 
 enum packet {
 	/* client to server */
@@ -131,6 +131,7 @@ struct fakezk {
 	int used_containers;
 	int64_t delay_max;            /* of a packet on a connection */
 	int64_t lag_max;              /* of a commit on its way to a server */
+	int64_t link_bytes_s;         /* the bandwidth of a new connection, in each direction; 0: without bound */
 	int64_t refuses_until, refuses_reads_until; /* many writes, or reads, are refused until then, as by an access list */
 	int64_t refused_at;           /* a write, last */
 	int leader;                   /* -1: an election is going on */
@@ -141,7 +142,7 @@ struct fakezk {
 	struct zserver server[FAKEZK_SERVERS];
 	LIST_HEAD(, zsession) sessions;
 	LIST_HEAD(, zconn) conns;
-	struct znode *buckets[256];
+	struct znode *buckets[FAKEZK_BUCKETS];
 	size_t nodes;
 };
 
@@ -192,6 +193,8 @@ void fakezk_conn_close(struct zconn *c, bool lose_answers);
 void fakezk_revalidated(struct zconn *c, bool valid);
 
 /* fakezk_ensemble.c */
+/* A session of somebody who is no part of the world: it lives without a connection. */
+struct zsession *fakezk_session(struct fakezk *z, int64_t timeout);
 /* Done at once and without a session: for an operator and the container reaper. */
 enum zk_code fakezk_operate(struct fakezk *z, enum effect_type request, struct slice path, struct slice data);
 /* One container that is empty and had a child goes away. */

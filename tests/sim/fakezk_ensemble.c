@@ -1,6 +1,7 @@
 /* The servers together: who leads, what reaches the leader, how long sessions live. */
 #include "fakezk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static void leads(struct fakezk *z, int leader);
@@ -335,13 +336,28 @@ enum zk_code fakezk_operate(struct fakezk *z, enum effect_type request, struct s
 			    ZK_BY_OPERATOR);
 }
 
+struct zsession *fakezk_session(struct fakezk *z, int64_t timeout)
+{
+	struct zsession *s = calloc(1, sizeof(*s));
+	int i;
+
+	assert(s);
+	*s = (struct zsession){ .id = (int64_t)(rng_next(&z->rng) >> 8), .timeout = timeout, .alive = true, .owner = -1 };
+	for (i = 0; i < FAKEZK_SERVERS; i++)
+		s->known[i] = true;
+	LIST_INIT(&s->ephemerals);
+	LIST_INSERT_HEAD(&z->sessions, s, link);
+	fakezk_touch(z, s);
+	return s;
+}
+
 void fakezk_reap(struct fakezk *z)
 {
 	int i;
 
 	if (z->leader < 0)
 		return;
-	for (i = 0; i < 256; i++) {
+	for (i = 0; i < FAKEZK_BUCKETS; i++) {
 		struct znode *n = z->buckets[i], *next;
 
 		for (; n; n = next) {

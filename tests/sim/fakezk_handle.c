@@ -148,6 +148,7 @@ static void connect_now(void *handle, uint64_t life)
 	pipe_init(&c->up, z->sched, fakezk_received, c);
 	pipe_init(&c->down, z->sched, zhandle_received, c);
 	c->down.gate = h->gate;
+	c->up.bytes_s = c->down.bytes_s = z->link_bytes_s;
 	LIST_INSERT_HEAD(&s->conns, c, link);
 	LIST_INSERT_HEAD(&z->conns, c, all);
 	if (s->silent)

@@ -20,7 +20,7 @@ struct znode *fakezk_find(struct fakezk *z, struct slice path, int view)
 	uint32_t hash = fakezk_hash(path);
 	struct znode *n;
 
-	for (n = z->buckets[hash % 256]; n; n = n->hash_next)
+	for (n = z->buckets[hash % FAKEZK_BUCKETS]; n; n = n->hash_next)
 		if (n->hash == hash && n->view[view].exists && n->len == path.len &&
 		    memcmp(n->path, path.data, path.len) == 0)
 			return n;
@@ -68,7 +68,7 @@ static struct znode *node_new(struct fakezk *z, struct znode *parent, struct sli
 		n->name_at++;
 	n->hash = fakezk_hash(path);
 	n->created_at = z->sched->now;
-	bucket = &z->buckets[n->hash % 256];
+	bucket = &z->buckets[n->hash % FAKEZK_BUCKETS];
 	n->hash_next = *bucket;
 	*bucket = n;
 	TAILQ_INIT(&n->children);
@@ -84,7 +84,7 @@ static struct znode *node_new(struct fakezk *z, struct znode *parent, struct sli
 static void node_unref(struct fakezk *z, struct znode *n)
 {
 	while (n && --n->refs == 0) {
-		struct znode **at = &z->buckets[n->hash % 256], *parent = n->parent;
+		struct znode **at = &z->buckets[n->hash % FAKEZK_BUCKETS], *parent = n->parent;
 		int v;
 
 		while (*at != n)
@@ -339,7 +339,7 @@ void fakezk_tree_free(struct fakezk *z)
 	size_t i;
 	int v;
 
-	for (i = 0; i < 256; i++)
+	for (i = 0; i < FAKEZK_BUCKETS; i++)
 		while (z->buckets[i]) {
 			struct znode *n = z->buckets[i];
 

@@ -95,6 +95,13 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_REPLY:
 	case EFFECT_PUSH:
 	case EFFECT_CLOSE:
+		if (e->conn == BALLAST_CONN && w->ballast.names) {
+			if (e->type == EFFECT_REPLY)
+				ballast_replied(h, text);
+			else if (e->type == EFFECT_PUSH)
+				ballast_pushed(h, text);
+			break;
+		}
 		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going && e->type != EFFECT_CLOSE)
 			break;
 		if (e->conn >= (uint32_t)h->client_count || h->clients[e->conn].state == CLIENT_OFF)
@@ -111,6 +118,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		break;
 	case EFFECT_ZK_DROP:
 		load_dropped(h);
+		h->porter.drops++;
 		sched_at(&w->sched, w->sched.now, session_drop_due, h, h->life);
 		break;
 	case EFFECT_ZK_CREATE:
@@ -126,7 +134,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
 		break;
 	case EFFECT_HOLDER:
-		saved_holder(h, e->conn, e->holds);
+		if (e->conn != BALLAST_CONN || !w->ballast.names)
+			saved_holder(h, e->conn, e->holds);
 		break;
 	case EFFECT_LEFTOVER_END:
 		saved_end(h, e->session);
@@ -159,6 +168,7 @@ void host_handle(struct host *h, const struct event *e)
 	effects_clear(&h->effects);
 	check_after(h);
 	load_after(h, e);
+	ballast_checked(h);
 	timer_arm(h);
 }
 
@@ -216,6 +226,7 @@ void host_die(struct host *h, bool end_session)
 	h->life++;
 	for (i = 0; i < h->client_count; i++)
 		caller_cut(&h->clients[i]);
+	ballast_cut(h);
 	zhandle_close(h->zk, end_session);
 	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, 10 * MS, 3 * SECOND), host_again, h, h->life);
 }

@@ -132,7 +132,7 @@ static bool moved(const struct world *w, const struct znode *dir, int lock, int6
 static void look_at(struct host *h, int lock)
 {
 	struct world *w = h->w;
-	int64_t since = w->sched.now - WITHIN;
+	int64_t since = w->sched.now - WITHIN - w->slow_ns;
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	const struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	struct front f = front(h, lock);

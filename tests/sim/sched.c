@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { MESSAGE_BYTES = 100 };
+
 void sched_init(struct sched *s)
 {
 	*s = (struct sched){ .now = SECOND };
@@ -140,10 +142,18 @@ static void pipe_arm(struct pipe *p)
 	sched_at(p->sched, at, pipe_run, p, 0);
 }
 
+/* As long as a packet is on the wire: headers, a stat and the lengths of strings are not in its text. */
+static int64_t transfer_ns(const struct pipe *p, const struct message *m)
+{
+	return p->bytes_s ? (int64_t)(MESSAGE_BYTES + m->text.len + m->count * 3) * SECOND / p->bytes_s : 0;
+}
+
 void pipe_push(struct pipe *p, struct message *m, int64_t delay)
 {
-	int64_t due = p->sched->now + delay;
+	int64_t now = p->sched->now, due;
 
+	p->passed = (p->passed > now ? p->passed : now) + transfer_ns(p, m);
+	due = p->passed + delay;
 	m->due = due < p->last ? p->last : due;
 	p->last = m->due;
 	m->next = NULL;
@@ -178,7 +188,7 @@ void pipe_clear(struct pipe *p)
 		message_free(p->sched, m);
 	}
 	p->tail = &p->head;
-	p->last = 0;
+	p->last = p->passed = 0;
 }
 
 int pipe_length(const struct pipe *p)

@@ -1,7 +1,8 @@
 /*
  * Virtual time. A task is a function to be called at an instant; equal instants run in the order they were asked
  * for. A pipe is one direction of a connection: messages come out in the order they went in, none before its
- * delay; it can be held (a stall), given a budget of messages (a trickle) and gated by a stopped process.
+ * delay; it can be held (a stall), given a budget of messages (a trickle) and gated by a stopped process. One of a given
+ * bandwidth hands over a message when all that went in before and its own bytes have passed.
  * Messages are recycled with the memory of their text, so that a run allocates next to nothing per step.
  */
 #pragma once
@@ -24,10 +25,10 @@ struct message {
 	int32_t version;
 	uint64_t op;
 	int64_t zxid;
-	void *subject;        /* what it is about: a connection, a session */
+	void *subject; /* what it is about: a connection, a session */
 	struct zk_stat stat;
 	size_t path_len, data_len, count;
-	struct bytes text;    /* path, then data; children and touched sessions stand in the data */
+	struct bytes text; /* path, then data; children and touched sessions stand in the data */
 };
 
 struct task {
@@ -43,7 +44,7 @@ struct sched {
 	struct task *heap;
 	size_t count, cap;
 	uint64_t order;
-	uint64_t steps;       /* events handed to a broker and actions of the fake ZooKeeper */
+	uint64_t steps; /* events handed to a broker and actions of the fake ZooKeeper */
 	struct message *spare;
 };
 
@@ -51,9 +52,11 @@ struct pipe {
 	struct sched *sched;
 	struct message *head, **tail;
 	int64_t last;
-	int budget;           /* messages that may still come out; -1: any number, 0: held */
+	int64_t bytes_s; /* its bandwidth; 0: without bound */
+	int64_t passed;  /* when the last byte that went in will have */
+	int budget;      /* messages that may still come out; -1: any number, 0: held */
 	bool armed;
-	const int64_t *gate;  /* nothing comes out before that instant; NULL: no gate */
+	const int64_t *gate;                             /* nothing comes out before that instant; NULL: no gate */
 	void (*deliver)(void *owner, struct message *m); /* owns m from then on */
 	void *owner;
 };

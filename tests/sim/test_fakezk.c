@@ -16,7 +16,7 @@ struct seen {
 	uint64_t op;
 	enum zk_code code;
 	enum zk_watch watch;
-	char text[200]; /* path, data or children */
+	char text[200]; /* path, data or children, the first of them */
 	struct zk_stat stat;
 	int64_t at;
 };
@@ -415,6 +415,34 @@ static void only_containers_that_had_a_child_are_reaped(void **state)
 	assert_non_null(fakezk_find(&b->z, SLICE("/p"), FAKEZK_TRUTH));
 }
 
+/* Requests and answers alike, one after the other: what is asked for behind a long list comes as late as that. */
+static void a_link_takes_its_time_for_each_byte(void **state)
+{
+	struct bench *b = *state;
+	struct user *u = &b->user[0];
+	struct zsession *other = fakezk_session(&b->z, 100 * SECOND);
+	char path[100];
+	int64_t began;
+	int i;
+
+	fakezk_operate(&b->z, EFFECT_ZK_CREATE, SLICE("/d"), (struct slice){ 0 });
+	for (i = 0; i < 400; i++) {
+		struct txn create = { .origin = -1, .request = EFFECT_ZK_CREATE, .session = other };
+
+		snprintf(path, sizeof(path), "/d/%047d", i);
+		fakezk_write(&b->z, create, slice_of(path), (struct slice){ 0 }, ZK_EPHEMERAL, ZK_BY_OPERATOR);
+	}
+	b->z.link_bytes_s = 10000;
+	connect_to(b, 0, 1);
+	began = b->sched.now;
+	ask(u, EFFECT_ZK_LIST, "/d", 0, false);
+	ask(u, EFFECT_ZK_GET, "/d", 0, false);
+	run_for(b, 4 * SECOND);
+	assert_int_equal(u->count, 2);
+	assert_in_range(u->seen[0].at - began, 2000 * MS, 2200 * MS); /* 400 names and their lengths are 20 kB */
+	assert_in_range(u->seen[1].at - u->seen[0].at, 8 * MS, 30 * MS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -432,6 +460,7 @@ int main(void)
 		TEST(a_request_of_a_session_that_has_moved_is_rejected),
 		TEST(a_lost_connection_may_still_apply_what_was_asked),
 		TEST(only_containers_that_had_a_child_are_reaped),
+		TEST(a_link_takes_its_time_for_each_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,8 @@ static const struct mix mixes[] = {
 	{ .name = "calm permits", .share = 0, .long_hold_percent = 5, .think_ms = 30, .permits = true },
 	{ .name = "permits standalone", .share = 0, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .permits = true },
+	{ .name = "load", .share = 0, .fault_every_ms = 2500, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
+	  .think_ms = 100, .foreign_every_ms = 3000, .loaded = true },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };
@@ -166,8 +168,14 @@ static struct broker_limits limits_choose(struct world *w)
 		.output_bytes = 1 << 20, .session_path_bytes = 100000,
 	};
 
-	if (rng_percent(&w->rng, 85))
+	if (rng_percent(&w->rng, 85) || w->ballast.names) {
+		l.locks += w->ballast.names;
+		l.requests_per_client += w->ballast.names;
+		l.requests_per_uid += w->ballast.names;
+		l.grants_per_client += w->ballast.names;
+		l.grants_per_uid += w->ballast.names;
 		return l;
+	}
 	l.locks = 2;
 	l.requests_per_lock = 2;
 	l.requests_per_client = 2;
@@ -242,6 +250,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	ensemble_init(w);
 	locks_init(w);
 	elections_init(w);
+	ballast_init(w);
 	w->host_count = (int)rng_between(&w->rng, 1, w->mix->hosts_max ? w->mix->hosts_max : HOSTS_MAX);
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
@@ -346,10 +355,12 @@ void world_run(struct world *w)
 	elections_start(w);
 	foreign_start(w);
 	permits_start(w);
+	ballast_start(w);
 	faults_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))
 		;
 	come_to_rest(w);
+	ballast_converge(w);
 	hang_up(w);
 	check_end(w);
 }

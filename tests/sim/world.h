@@ -26,6 +26,8 @@ enum {
 	QUEUE_MAX = 6,
 	ASK_WORDS = 12,
 	ASK_BYTES = 128,
+	BALLAST_MAX = 100,
+	BALLAST_CONN = CLIENTS_MAX + 1,
 };
 
 #define FAULTS(X) \
@@ -56,6 +58,7 @@ struct mix {
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	bool near_wrap;
 	bool permits;                   /* half of the clients ask for nothing but permits */
+	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -184,6 +187,27 @@ struct load {
 	bool failed;             /* the event is an answer of unknown outcome: reason enough to drop the connection */
 };
 
+enum ballast_wait { BALLAST_OFF, BALLAST_WAITING, BALLAST_HOLDING };
+
+/* A client of a host that does nothing but wait for the ballast. */
+struct porter {
+	bool on, asking;
+	enum ballast_wait wait[BALLAST_MAX];
+	int asked;               /* the name that the request under way is about; -1: none */
+	int64_t drops;           /* connections that its broker gave up, so far */
+};
+
+/* Many locks that many others wait for: what a reconnection has to find out again, and the link takes its time. */
+struct ballast {
+	int names, contenders;   /* names 0: there is none */
+	int64_t transfer_ns;     /* to list it all once */
+	struct zsession *others; /* whose contenders stand before all hosts */
+	bool still;              /* nothing is given back or asked for again */
+	bool steady;             /* no fault, and time has passed since the last: whatever is proven stays so */
+	int freed;               /* the latest that the others have let go; -1: none */
+	int64_t freed_at;
+};
+
 struct host {
 	struct world *w;
 	int index;
@@ -213,6 +237,7 @@ struct host {
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 	struct load load;
+	struct porter porter;
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
 
@@ -264,7 +289,9 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	int64_t slow_ns;         /* how much later things may happen because of the link */
 	struct guest guest;
+	struct ballast ballast;
 	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
 	int64_t permits_most;    /* ... and the largest that an operator may have set */
 	bool limits_asked;       /* one has tried */
@@ -500,6 +527,16 @@ bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);
+
+/* ballast.c */
+void ballast_init(struct world *w);
+void ballast_start(struct world *w);
+/* All faults are over and everybody was served: a cut, a lock that becomes free, a while of nothing, and the end. */
+void ballast_converge(struct world *w);
+void ballast_replied(struct host *h, struct slice reply);
+void ballast_pushed(struct host *h, struct slice push);
+void ballast_cut(struct host *h);
+void ballast_checked(struct host *h);
 
 /* trace.c */
 void trace_line(struct world *w, int lock, const char *format, ...) __attribute__((format(printf, 3, 4)));
