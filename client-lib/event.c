@@ -13,6 +13,7 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 	enum lb_result r = request_fill(lb, &words, "ENQUEUE", name, options);
 	int64_t sent_ns = request_clock_ns();
 
+	request_reenters(&words);
 	if (r == LB_OK)
 		r = request_ask(lb, words.count, words.words, 0);
 	if (r != LB_OK)

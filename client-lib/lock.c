@@ -77,6 +77,7 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 	enum lb_result r = request_fill(lb, &words, "LOCK", name, options);
 	int64_t sent_ns = words.lease_ms ? request_clock_ns() : 0, token;
 
+	request_reenters(&words);
 	if (r == LB_OK)
 		r = request_ask(lb, words.count, words.words, words.timeout_ms);
 	if (r != LB_OK)

@@ -71,6 +71,7 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 	if (options && options->data)
 		return wire_fail(lb, LB_REFUSED, "Locks that are taken together have no data.");
 	request_options(&more, options);
+	request_reenters(&more);
 	memcpy(m.words + m.count, more.words, more.count * sizeof(m.words[0]));
 	sent_ns = more.lease_ms ? request_clock_ns() : 0;
 	r = request_ask(lb, m.count + more.count, m.words, more.timeout_ms);

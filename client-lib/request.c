@@ -16,7 +16,7 @@ static const enum lb_result result_of_error[ERROR_COUNT] = {
 	[ERROR_ERR] = LB_REFUSED,       [ERROR_BADNAME] = LB_BADNAME,   [ERROR_NOTHELD] = LB_NOTHELD,
 	[ERROR_LOST] = LB_LOST,         [ERROR_DEADLOCK] = LB_DEADLOCK, [ERROR_LIMIT] = LB_LIMIT,
 	[ERROR_DENIED] = LB_DENIED,     [ERROR_MISMATCH] = LB_MISMATCH, [ERROR_UNAVAILABLE] = LB_UNAVAILABLE,
-	[ERROR_DRAINING] = LB_DRAINING, [ERROR_NOPROTO] = LB_REFUSED,
+	[ERROR_DRAINING] = LB_DRAINING, [ERROR_NOPROTO] = LB_REFUSED,   [ERROR_HELD] = LB_REFUSED,
 };
 
 int64_t request_clock_ns(void)
@@ -140,6 +140,11 @@ void request_options(struct request *r, const struct lb_options *options)
 		request_add(r, SLICE("DATA"));
 		request_add(r, slice_of(options->data));
 	}
+}
+
+void request_reenters(struct request *r)
+{
+	request_add(r, SLICE("REENTER"));
 }
 
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,

@@ -8,14 +8,15 @@
 #include "slice.h"
 
 #define PROTOCOL_COMMANDS(X) \
-	X(LOCK, 2, 9, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
+	X(LOCK, 2, 10, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
 	X(UNLOCK, 2, 5, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
-	X(MLOCK, 3, 71, "write blocking", "Take several locks, all or none: MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]") \
+	X(MLOCK, 3, 72, "write blocking", \
+	  "Take several locks, all or none: MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]") \
 	X(MUNLOCK, 3, 66, "write fast", "Let go of several, all or none: MUNLOCK n name ...") \
 	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
 	X(RENEW, 3, 5, "write fast", "From now on the lease of a grant: RENEW name ms [TOKEN t]") \
-	X(ENQUEUE, 2, 9, "write fast", \
-	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text]") \
+	X(ENQUEUE, 2, 10, "write fast", \
+	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
 	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
 	X(ACQUIRE, 4, 10, "write blocking", "Take permits of a semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms] [LEASE ms]") \
 	X(RELEASE, 2, 4, "write fast", "Give permits back: RELEASE name [COUNT k]") \

@@ -4,6 +4,7 @@
 #define PROTOCOL_ERRORS(X) \
 	X(ERR, "the request is malformed, unknown or not allowed here") \
 	X(BADNAME, "not a lock name: 1..512 bytes of UTF-8, no control characters, not . or ..") \
+	X(HELD, "this connection holds that lock already, and did not say REENTER") \
 	X(NOTHELD, "this client does not hold that lock") \
 	X(LOST, "the grant is void: the session was lost, the znode deleted, or its lease ran out") \
 	X(DEADLOCK, "granting this could never happen") \

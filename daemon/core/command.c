@@ -40,7 +40,7 @@ static bool find_lock(struct client *c, struct slice name, struct lock **ret)
 
 /* ---- locks ---- */
 
-enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA };
+enum { OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA | OPTION_REENTER };
 
 /* The reply tells that the grant was lost, and so it is done with. `else_told` is what a lost session is told by. */
 static void lost(struct client *c, struct grant *g, const char *else_told)
@@ -51,10 +51,18 @@ static void lost(struct client *c, struct grant *g, const char *else_told)
 	client_reply_error(c, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the grant ran out" : else_told);
 }
 
-static void reenter(struct client *c, struct grant *g, const struct request_terms *terms)
+/* Clients of Redis share a connection among threads: one that does not say REENTER may be another than the holder. */
+static void reenter(struct client *c, struct grant *g, const struct request_terms *terms, bool asked_for)
 {
+	struct refusal no;
+
 	if (g->lost) {
 		lost(c, g, "an earlier grant of this lock was lost; ask again");
+		return;
+	}
+	if (!asked_for) {
+		no = refusal_held(bytes_view(&g->lock->name));
+		refusal_reply(c, &no);
 		return;
 	}
 	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
@@ -115,7 +123,7 @@ static void do_lock(const struct request_words *w, enum command command)
 	terms.data = o.data;
 	g = lock ? grant_find(lock, c) : NULL;
 	if (g)
-		reenter(c, g, &terms);
+		reenter(c, g, &terms, o.given & OPTION_REENTER);
 	else if (lock && request_find(lock, c))
 		client_reply_error(c, ERROR_ERR, "this client waits for that lock already: CANCEL takes its ENQUEUE back");
 	else
@@ -345,7 +353,7 @@ static void do_campaign(const struct request_words *w)
 	if (g && g->lost)
 		lost(c, g, "an earlier leadership was lost; ask again");
 	else if (g)
-		client_reply_error(c, ERROR_ERR, "this client leads already: RESIGN first");
+		client_reply_error(c, ERROR_HELD, "this client leads already: RESIGN first");
 	else if (waits_for(c, w->argv[1]))
 		client_reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
 	else

@@ -52,6 +52,7 @@ static struct multi *multi_new(struct client *c, size_t count, const struct slic
 	m->mode = o->given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
 	m->until_ns = wait_ns < 0 ? INT64_MAX : c->broker->now_ns + wait_ns;
 	m->lease_ns = o->lease_ns;
+	m->reenter = o->given & OPTION_REENTER;
 	m->count = count;
 	for (size_t i = 0; i < count; i++) {
 		bytes_slice(&m->parts[i].name, names[i]);
@@ -113,17 +114,6 @@ static void end(struct multi *m)
 	multi_free(m);
 }
 
-/* Which of them it is about. */
-static struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
-{
-	struct refusal no = { .code = code };
-
-	bytes_text(&no.sentence, before);
-	bytes_slice(&no.sentence, name);
-	bytes_text(&no.sentence, after);
-	return no;
-}
-
 static void refuse(struct multi *m, struct refusal *no)
 {
 	struct client *c = m->client;
@@ -176,7 +166,28 @@ static void finish(struct multi *m)
 
 /* ---- its steps ---- */
 
-/* False: one of them cannot be taken, and that was answered. */
+/* Why the one of that name cannot be taken; false: it can. */
+static bool forbids(const struct multi *m, struct slice name, struct refusal *ret)
+{
+	struct client *c = m->client;
+	struct lock *lock = lock_find(c->broker, name);
+	const struct grant *g = lock ? grant_find(lock, c) : NULL;
+
+	if (semaphore_find(c->broker, name) || (lock && !lock_may_be(lock, KIND_LOCK)))
+		*ret = refusal_of(ERROR_MISMATCH, "that name is of another kind: ", name, "");
+	else if (g && !m->reenter)
+		*ret = refusal_held(name);
+	else if (g && !mode_covers(g->mode, m->mode))
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds ", name,
+				  " shared, and would wait for itself: let go first");
+	else if (!g && lock && request_find(lock, c))
+		*ret = refusal_of(ERROR_ERR, "this client waits for ", name, " already: CANCEL takes its ENQUEUE back");
+	else
+		return false;
+	return true;
+}
+
+/* False: one of them cannot be taken, and that was answered. A loss that was not told goes before all else. */
 static bool look(struct multi *m)
 {
 	struct client *c = m->client;
@@ -187,29 +198,20 @@ static bool look(struct multi *m)
 		m->parts[i].held = grant_of(c, bytes_view(&m->parts[i].name)) != NULL;
 	for (size_t i = 0; i < m->count; i++) {
 		struct slice name = bytes_view(&m->parts[i].name);
-		struct lock *lock = lock_find(c->broker, name);
-		struct grant *g = lock ? grant_find(lock, c) : NULL;
+		struct grant *g = grant_of(c, name);
 
-		if (semaphore_find(c->broker, name) || (lock && !lock_may_be(lock, KIND_LOCK))) {
-			no = refusal_of(ERROR_MISMATCH, "that name is of another kind: ", name, "");
-			refuse(m, &no);
-			return false;
-		}
-		if (g ? !g->lost && mode_covers(g->mode, m->mode) : !lock || !request_find(lock, c))
+		if (!g || !g->lost)
 			continue;
-		if (g && g->lost) {
-			no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: ", name, "");
-			client_lost_told(c, g);
-		} else if (g) {
-			no = refusal_of(ERROR_DEADLOCK, "this client holds ", name,
-					" shared, and would wait for itself: let go first");
-		} else {
-			no = refusal_of(ERROR_ERR, "this client waits for ", name,
-					" already: CANCEL takes its ENQUEUE back");
-		}
+		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: ", name, "");
+		client_lost_told(c, g);
 		refuse(m, &no);
 		return false;
 	}
+	for (size_t i = 0; i < m->count; i++)
+		if (forbids(m, bytes_view(&m->parts[i].name), &no)) {
+			refuse(m, &no);
+			return false;
+		}
 	return true;
 }
 
@@ -240,12 +242,14 @@ static void begin(struct multi *m)
 		step(m);
 }
 
+enum { OPTIONS_MLOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_REENTER };
+
 void multi_lock(const struct request_words *w)
 {
 	size_t count = parse_names(w, COMMAND_MLOCK);
 	struct options o;
 
-	if (count && options_parse(w, COMMAND_MLOCK, 2 + count, OPTION_SHARED | OPTION_WAIT | OPTION_LEASE, &o))
+	if (count && options_parse(w, COMMAND_MLOCK, 2 + count, OPTIONS_MLOCK, &o))
 		begin(multi_new(w->client, count, w->argv + 2, &o));
 }
 

@@ -13,8 +13,9 @@
  * From any of them: the time runs out, CLIENT UNBLOCK -> answered with nil; an error -> answered with it; client gone,
  * RESET -> no answer. Whatever the end, all that was taken is let go before the event ends.
  *
- * What the client held before counts as taken: it gets its further level, like all leases, once everything is there. A
- * loss of what was taken on the way is told to nobody: its client was never told of the grant.
+ * What the client holds already forbids the whole, unless it said REENTER: then that counts as taken, and gets its
+ * further level, like all leases, once everything is there. A loss of what was taken on the way is told to nobody: its
+ * client was never told of the grant.
  *
  * NEXT and AGAIN last no longer than the event: broker_settle() goes on with them.
  */
@@ -45,6 +46,7 @@ struct multi {
 	TAILQ_ENTRY(multi) link; /* NEXT, AGAIN: broker->multis */
 	enum multi_state state;
 	enum mode mode;
+	bool reenter;            /* what is held before gets one level more; else nothing is taken */
 	int64_t until_ns;        /* the deadline; INT64_MAX: none */
 	int64_t lease_ns;        /* 0: none */
 	size_t at, count;

@@ -92,6 +92,7 @@ static const struct {
 	{ "LIMIT", OPTION_LIMIT, parse_limit },
 	{ "COUNT", OPTION_COUNT, parse_count },
 	{ "LAZY", OPTION_LAZY, NULL },
+	{ "REENTER", OPTION_REENTER, NULL },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };

@@ -22,6 +22,7 @@ enum option {
 	OPTION_COUNT = 1 << 6,
 	OPTION_ENQUEUE = 1 << 7,
 	OPTION_LAZY = 1 << 8,
+	OPTION_REENTER = 1 << 9,
 };
 
 struct options {

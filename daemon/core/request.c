@@ -95,6 +95,22 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 	return true;
 }
 
+struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
+{
+	struct refusal no = { .code = code };
+
+	bytes_text(&no.sentence, before);
+	bytes_slice(&no.sentence, name);
+	bytes_text(&no.sentence, after);
+	return no;
+}
+
+struct refusal refusal_held(struct slice name)
+{
+	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
+			  "connection for each thread: ", name, "");
+}
+
 void refusal_reply(struct client *c, struct refusal *no)
 {
 	size_t begin = client_reply_begin(c);

@@ -46,6 +46,10 @@ struct refusal {
 	struct bytes sentence;
 };
 
+/* The sentence is those three in a row. */
+struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after);
+/* The client holds that lock, and did not say that it may enter it again. */
+struct refusal refusal_held(struct slice name);
 /* Answers with it, and frees the sentence. */
 void refusal_reply(struct client *c, struct refusal *no);
 

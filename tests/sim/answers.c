@@ -49,10 +49,26 @@ void holding_reentered(struct caller *c, const struct ask *a)
 	struct holding *g = &c->holding[a->lock];
 	int64_t end = lease_end(c->host->w, a);
 
+	if (!a->reenter)
+		world_fail(c->host->w, a->lock, "host %d client %u: it entered %s again, and had not asked for that",
+			   c->host->index, c->conn, c->host->w->lock_name[a->lock]);
 	g->depth++;
 	if (end > g->lease_until)
 		g->lease_until = end;
 	c->host->w->stats->reentries++;
+}
+
+void held_answered(struct caller *c, const struct ask *a, struct slice reply)
+{
+	const struct holding *g = &c->holding[a->lock];
+
+	c->host->w->stats->held_told++;
+	if (!g->held || (g->lost && !holding_unsure(g)))
+		answer_bad(c, a, reply, "it does not hold that, or was not told of the loss");
+	if (a->reenter && !c->host->w->election[a->lock])
+		answer_bad(c, a, reply, "it had asked to enter it again");
+	if (a->asked_at != c->host->w->sched.now)
+		answer_bad(c, a, reply, "not at once");
 }
 
 /* -LOST: told by this. */
@@ -74,17 +90,17 @@ static void upgrade_answered(struct caller *c, const struct ask *a, struct slice
 		deadlock_answered(c, a, reply);
 		return;
 	}
-	if (!g->held || g->lost || !g->shared || a->shared)
+	if (!g->held || g->lost || !g->shared || a->shared || !a->reenter)
 		answer_bad(c, a, reply, "it does not wait for itself");
 }
 
-/* -ERR: who waits for that name, or leads, asks again; and only then. */
+/* -ERR: who waits for that name asks again; -HELD: who leads does; and only then. */
 static bool refused_rightly(const struct caller *c, const struct ask *a, struct slice reply)
 {
 	const struct holding *g = &c->holding[a->lock];
 
 	if (c->host->w->election[a->lock] && g->held && (!g->lost || holding_unsure(g)))
-		return answer_begins(reply, "-ERR") || (holding_unsure(g) && answer_begins(reply, "-LOST"));
+		return answer_begins(reply, "-HELD") || (holding_unsure(g) && answer_begins(reply, "-LOST"));
 	return c->wait[a->lock].on == answer_begins(reply, "-ERR");
 }
 
@@ -98,7 +114,9 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 		answer_bad(c, a, reply, "one request for each name");
 	if (reply.len && reply.data[0] != ':')
 		c->host->read_at_step[a->lock] = 0; /* who stood behind it was not at the front */
-	if (answer_begins(reply, "-DEADLOCK")) {
+	if (answer_begins(reply, "-HELD")) {
+		held_answered(c, a, reply);
+	} else if (answer_begins(reply, "-DEADLOCK")) {
 		upgrade_answered(c, a, reply);
 	} else if (reply_integer(reply, &token)) {
 		if (g->held && !g->lost && token == g->token) {
@@ -131,9 +149,11 @@ static void enqueue_answered(struct caller *c, const struct ask *a, struct slice
 	c->enqueues_sent[a->lock]--;
 	if (!refused_rightly(c, a, reply))
 		answer_bad(c, a, reply, "one request for each name");
-	if (answer_begins(reply, "+QUEUED")) {
-		if (g->held && g->lost)
-			answer_bad(c, a, reply, "queued before the loss was told");
+	if (answer_begins(reply, "-HELD")) {
+		held_answered(c, a, reply);
+	} else if (answer_begins(reply, "+QUEUED")) {
+		if (g->held && (g->lost || !a->reenter))
+			answer_bad(c, a, reply, "queued before the loss was told, or what it holds");
 		c->wait[a->lock] = (struct wait){ .on = true, .blind = c->protocol == 2, .ask = *a };
 		if (a->wait_ms == 0 || c->half_closed)
 			c->wait[a->lock].over_at = c->host->w->sched.now;

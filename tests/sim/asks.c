@@ -89,6 +89,7 @@ static struct ask lock_ask(struct caller *c)
 	struct ask a = ask_of(COMMAND_LOCK, (int)rng_below(&w->rng, (uint32_t)w->lock_count));
 	uint32_t roll = rng_below(&w->rng, 10);
 
+	a.reenter = rng_percent(&w->rng, 50);
 	a.shared = rng_percent(&w->rng, w->mix->shared_percent ? w->mix->shared_percent : SHARED_PERCENT);
 	if (roll < 2)
 		a.wait_ms = 0;
@@ -307,6 +308,8 @@ size_t ask_words(const struct caller *c, const struct ask *a, struct slice *word
 	}
 	if (is_request(a->command) && a->shared && a->wait_ms % 2 == 0)
 		words[n++] = SLICE("shared");
+	if (is_request(a->command) && a->reenter)
+		words[n++] = SLICE("REENTER");
 	if (takes_token(a->command) && a->token) {
 		words[n++] = SLICE("TOKEN");
 		words[n++] = ask_put_number(&buffer, a->token);

@@ -385,7 +385,7 @@ MUTANTS = [
     ("an MLOCK has no lease", [
         (MULTI, "\t\telse if (m->lease_ns)\n", "\t\telse if (false)\n")], 1000),
     ("what an MLOCK queued for before is part of it", [
-        (MULTI, ": !lock || !request_find(lock, c))", ": true)")], 1000),
+        (MULTI, "else if (!g && lock && request_find(lock, c))", "else if (false)")], 1000),
     ("an MLOCK waits for ever for each", [
         (MULTI, "\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
     ("an MLOCK's request looks for no cycle", [
@@ -541,4 +541,28 @@ MUTANTS = [
         (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300, "anything"),
     ("a leader's data are not waited for by observers of another host", [
         (OBSERVE, "\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
+    ("what the connection holds is entered again unasked", [
+        (COMMAND, "if (!asked_for) {", "if (false) {")], 100),
+    ("that it is held is answered before a loss is told", [
+        (COMMAND, "\tif (g->lost) {\n\t\tlost(c, g, \"an earlier grant of this lock",
+         "\tif (g->lost && asked_for) {\n\t\tlost(c, g, \"an earlier grant of this lock")], 300),
+    ("a leader campaigns again", [
+        (COMMAND, "\telse if (g)\n\t\tclient_reply_error(c, ERROR_HELD", "\telse if (false)\n\t\tclient_reply_error(c, ERROR_HELD")], 300),
+    ("an MLOCK enters again unasked", [
+        (MULTI, "else if (g && !m->reenter)", "else if (false)")], 300),
+    ("an MLOCK tells that one is held before the loss of another", [
+        (MULTI, "\t\tif (!g || !g->lost)\n\t\t\tcontinue;",
+         "\t\tif (!m->reenter && g && !g->lost) {\n\t\t\tno = refusal_held(name);\n\t\t\trefuse(m, &no);\n\t\t\treturn false;\n\t\t}"
+         "\n\t\tif (!g || !g->lost)\n\t\t\tcontinue;")], 3000),
+    ("an MLOCK takes those before the one that is held", [
+        (MULTI, "\t\t*ret = refusal_held(name);", "\t\treturn false;"),
+        (MULTI, "\twhile (m->at < m->count && m->parts[m->at].held)\n\t\tm->at++;",
+         "\twhile (m->at < m->count && m->parts[m->at].held) {\n\t\tif (!m->reenter) {\n"
+         "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\trefuse(m, &no);\n\t\t\treturn;\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
+    ("an MLOCK keeps those before the one that is held", [
+        (MULTI, "\t\t*ret = refusal_held(name);", "\t\treturn false;"),
+        (MULTI, "\twhile (m->at < m->count && m->parts[m->at].held)\n\t\tm->at++;",
+         "\twhile (m->at < m->count && m->parts[m->at].held) {\n\t\tif (!m->reenter) {\n"
+         "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\tmulti_free(m);\n\t\t\trefusal_reply(c, &no);\n\t\t\treturn;"
+         "\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
 ]

@@ -114,6 +114,19 @@ static void lost(struct caller *c, const struct ask *a, struct slice reply)
 	*g = (struct holding){ 0 };
 }
 
+/* Nothing is taken, and a loss of any of them would have been told first. */
+static void held(struct caller *c, const struct ask *a, struct slice reply)
+{
+	struct ask one = *a;
+	int lock;
+
+	for (lock = 0; lock < c->host->w->lock_count; lock++)
+		if (has(a, lock) && c->holding[lock].lost && !holding_unsure(&c->holding[lock]))
+			answer_bad(c, a, reply, "the loss of one was not told");
+	one.lock = named(c, a, reply);
+	held_answered(c, &one, reply);
+}
+
 static void taken(struct caller *c, const struct ask *a, struct slice reply, int64_t token)
 {
 	struct holding *g = &c->holding[a->lock];
@@ -184,7 +197,7 @@ static bool is_upgrade(const struct caller *c, const struct ask *a)
 
 	for (lock = 0; lock < c->host->w->lock_count; lock++)
 		if (has(a, lock) && c->holding[lock].held && !c->holding[lock].lost && c->holding[lock].shared)
-			return !a->shared;
+			return a->reenter && !a->shared;
 	return false;
 }
 
@@ -212,6 +225,8 @@ void several_answered(struct caller *c, const struct ask *a, struct slice reply)
 		all(c, a, reply);
 	} else if (answer_begins(reply, "-LOST")) {
 		lost(c, a, reply);
+	} else if (a->command == COMMAND_MLOCK && answer_begins(reply, "-HELD")) {
+		held(c, a, reply);
 	} else if (a->command == COMMAND_MLOCK) {
 		not_taken(c, a, reply);
 	} else {

@@ -104,9 +104,9 @@ static void summary(const struct stats *s, double took)
 	for (i = 0; i < FAULT_COUNT; i++)
 		printf(" %s %" PRIu64, names[i], s->faults[i]);
 	printf("\nqueued: %" PRIu64 " waits, %" PRIu64 " granted, %" PRIu64 " cancelled, %" PRIu64 " timed out, %" PRIu64
-	       " failed; leases: %" PRIu64 " ran out, %" PRIu64 " renewed; deadlocks: %" PRIu64
+	       " failed, %" PRIu64 " told that it is held; leases: %" PRIu64 " ran out, %" PRIu64 " renewed; deadlocks: %" PRIu64
 	       "; MLOCKs: %" PRIu64 " and MUNLOCKs, %" PRIu64 " granted",
-	       s->queued, s->queued_grants, s->cancels, s->timeouts, s->failures, s->leases_ended, s->renewals,
+	       s->queued, s->queued_grants, s->cancels, s->timeouts, s->failures, s->held_told, s->leases_ended, s->renewals,
 	       s->deadlocks, s->several, s->several_granted);
 	printf("\nclosest: a session expired %" PRId64 "/1000 of T after safe_until; most: %" PRId64
 	       " hand-offs on one znode; %" PRIu64 " followed without a gap\n",

@@ -24,7 +24,7 @@ enum {
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
-	ASK_WORDS = 12,
+	ASK_WORDS = 13,
 	ASK_BYTES = 128,
 	BALLAST_MAX = 100,
 	BALLAST_CONN = CLIENTS_MAX + 1,
@@ -67,6 +67,7 @@ struct ask {
 	enum command command;
 	int lock, target;
 	bool shared;
+	bool reenter;      /* says REENTER */
 	int64_t wait_ms;   /* -1: no WAIT */
 	int64_t lease_ms;  /* of RENEW too; 0: no LEASE */
 	int64_t token;     /* 0: none given; of permits: how many */
@@ -266,7 +267,7 @@ struct guest {
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told, permits, followed;
-	uint64_t queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
+	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -387,6 +388,8 @@ void answer_bad(struct caller *c, const struct ask *a, struct slice reply, const
 bool holding_unsure(const struct holding *g);
 /* What a grant made now is. */
 struct holding holding_granted(const struct caller *c, const struct ask *a, int64_t token);
+/* -HELD: of a->lock. */
+void held_answered(struct caller *c, const struct ask *a, struct slice reply);
 /* A level more. */
 void holding_reentered(struct caller *c, const struct ask *a);
 

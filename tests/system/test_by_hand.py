@@ -25,8 +25,8 @@ def items(*values):
 # Somebody else holds "taken", says that he belongs to "us", and observes nothing. What is asked, and what comes back.
 ROWS = {
     "shared and exclusive": (
-        ["LOCK a SHARED", "LOCK a", "UNLOCK a", "LOCK a", "DOWNGRADE a", "LOCK taken SHARED WAIT 0"],
-        [N, error("DEADLOCK"), ZERO, N, N, NIL]),
+        ["LOCK a SHARED", "LOCK a REENTER", "LOCK a", "UNLOCK a", "LOCK a", "DOWNGRADE a", "LOCK taken SHARED WAIT 0"],
+        [N, error("DEADLOCK"), error("HELD"), ZERO, N, N, NIL]),
     "lease": (
         ["LOCK a LEASE 60000", "VALID a", "RENEW a 30", "EVENTS", "UNLOCK a"],
         [N, N, N, items('"lost"', '"a"', N, '"lease"'), error("NOTHELD")]),

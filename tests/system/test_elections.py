@@ -45,7 +45,7 @@ def test_one_leads_and_everybody_can_read_its_data(broker, clients):
     assert (leader["data"], leader["host"], leader["token"], leader["pid"]) == \
         ("10.0.0.1:80", broker.host, token, os.getpid())
     assert b.call("CAMPAIGN", "e", "DATA", "b", "WAIT", 0) is None
-    assert a.call("CAMPAIGN", "e", "DATA", "b").code == "ERR"
+    assert a.call("CAMPAIGN", "e", "DATA", "b").code == "HELD"
     b.send("CAMPAIGN", "e", "DATA", "b")
     harness.wait_queued(broker, "e", 1)
     assert a.call("RESIGN", "e") == 1 and b.reply() > token and leads(o) == "b"

@@ -47,8 +47,8 @@ def test_the_end_of_a_lease_is_an_event_under_resp2(broker, clients):
 
 def test_a_re_entry_never_shortens_it(broker, clients):
     c = clients(broker)
-    c.send_raw(b"".join(harness.encode("LOCK", "a", "LEASE", ms) for ms in (500, 100000, 500)) +
-               harness.encode("LOCK", "b", "LEASE", 500) + harness.encode("LOCK", "b"))
+    c.send_raw(b"".join(harness.encode("LOCK", "a", "LEASE", ms, "REENTER") for ms in (500, 100000, 500)) +
+               harness.encode("LOCK", "b", "LEASE", 500) + harness.encode("LOCK", "b", "REENTER"))
     assert len({c.reply() for _ in "123"}) == len({c.reply() for _ in "12"}) == 1
     time.sleep(0.7)
     assert c.call("VALID", "a") > 0 and c.call("VALID", "b") > 0 and not c.pushes

@@ -87,13 +87,30 @@ def test_requests_are_served_in_the_order_of_asking(broker, clients):
 def test_reentry_keeps_the_token_and_counts_levels(broker, clients):
     a, b = clients(broker), clients(broker)
     token = a.call("LOCK", "a")
-    assert a.call("LOCK", "a") == token
-    assert a.call("LOCK", "a", "WAIT", 0) == token
+    assert a.call("LOCK", "a", "REENTER") == token
+    assert a.call("LOCK", "a", "WAIT", 0, "REENTER") == token
     assert a.call("UNLOCK", "a") == 2
     assert a.call("UNLOCK", "a") == 1
     assert b.call("LOCK", "a", "WAIT", 0) is None
     assert a.call("UNLOCK", "a") == 0
     assert isinstance(b.call("LOCK", "a"), int)
+
+
+def test_what_the_connection_holds_is_not_granted_unasked(broker, clients):
+    a, b = clients(broker), clients(broker)
+    token = a.call("LOCK", "a")
+    for words in (["LOCK", "a"], ["LOCK", "a", "SHARED", "WAIT", 0], ["ENQUEUE", "a"], ["MLOCK", 2, "a", "free"]):
+        refused = a.call(*words)
+        assert refused.code == "HELD" and "REENTER" in refused and refused.endswith(": a"), words
+    assert b.call("HOLDERS", "free") == []
+    assert [h["depth"] for h in b.call("HOLDERS", "a")] == [1]
+    assert a.call("MLOCK", 2, "a", "free", "REENTER")[0] == token
+    assert a.call("MUNLOCK", 2, "a", "free") == [1, 0]
+    assert a.call("UNLOCK", "a", "TOKEN", token) == 0
+    # The second of two requests that were sent at once, as two threads that share a connection send them.
+    a.send("LOCK", "a")
+    a.send("LOCK", "a")
+    assert isinstance(a.reply(), int) and a.reply().code == "HELD"
 
 
 def test_unlock_of_what_is_not_held(broker, clients):

@@ -74,9 +74,10 @@ def test_an_upgrade_is_an_error_at_once(broker, clients):
     for c in (a, b):
         assert isinstance(c.call("LOCK", "a", "SHARED"), int)
     for c in (a, b, a):
-        assert c.call("LOCK", "a").code == "DEADLOCK"
-        assert c.call("LOCK", "a", "WAIT", 0).code == "DEADLOCK"
-    assert a.call("LOCK", "a", "SHARED") == b.call("LOCK", "a", "SHARED")
+        assert c.call("LOCK", "a", "REENTER").code == "DEADLOCK"
+        assert c.call("LOCK", "a", "WAIT", 0, "REENTER").code == "DEADLOCK"
+        assert c.call("LOCK", "a").code == "HELD"
+    assert a.call("LOCK", "a", "SHARED", "REENTER") == b.call("LOCK", "a", "REENTER", "SHARED")
     assert a.call("UNLOCK", "a") == b.call("UNLOCK", "a") == 1
 
 
@@ -108,10 +109,10 @@ def test_a_reader_that_dies_lets_the_writer_in(broker, clients):
 def test_redis_cli_shares(broker, clients):
     other = clients(broker)
     token = other.call("LOCK", "a", "SHARED")
-    lines = redis_cli(broker, stdin="LOCK a SHARED\nLOCK a\nDOWNGRADE a\nlock a wait 5 shared\n").splitlines()
+    lines = redis_cli(broker, stdin="LOCK a SHARED\nLOCK a\nDOWNGRADE a\nlock a wait 5 shared reenter\n").splitlines()
     lines = [line for line in lines if line]
     assert lines[0] == lines[2] == lines[3] == str(token)
-    assert lines[1].startswith("DEADLOCK ")
+    assert lines[1].startswith("HELD ")
 
 
 def test_the_command_shares(broker, clients):

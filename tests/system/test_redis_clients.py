@@ -1,11 +1,15 @@
 """Redis's own clients: redis-cli by hand, redis-py, redis-benchmark, and plain lines as nc sends them."""
 
+import asyncio
 import re
 import socket
 import subprocess
+import threading
+import time
 
 import pytest
 import redis
+import redis.asyncio
 
 import harness
 from tools import need
@@ -32,7 +36,7 @@ def test_redis_cli_can_do_everything_by_hand(broker, clients, options):
     other.call("LOCK", "taken")
     script = """
         LOCK orders/42
-        LOCK orders/42 WAIT 0
+        LOCK orders/42 WAIT 0 REENTER
         VALID orders/42
         UNLOCK orders/42
         UNLOCK orders/42
@@ -71,7 +75,7 @@ def test_redis_cli_leases_and_queues_by_hand(broker, clients):
         LOCK a LEASE 60000 DATA "two words"
         VALID a
         RENEW a 1000
-        ENQUEUE a
+        ENQUEUE a REENTER
         EVENTS
         ENQUEUE taken WAIT 10
         EVENTS
@@ -141,6 +145,105 @@ def test_redis_py(broker):
     assert r.execute_command("HELLO", 2)
     r.close()
     other.close()
+
+
+def example(broker, heading, work):
+    """The code in PROTOCOL.md that begins with that comment, with what it calls do_the_work."""
+    quoted = re.findall(r"^> ```python\n((?:>.*\n)*?)> ```$", harness.read_source("protocol/PROTOCOL.md"), re.M)
+    texts = [re.sub("^> ?", "", text, flags=re.M) for text in quoted]
+    found, = [text for text in texts if text.startswith(f"# {heading}:")]
+    names = {"redis": redis, "SOCKET": broker.socket, "do_the_work": work}
+    exec(compile(found, "PROTOCOL.md", "exec"), names)
+    return names["worker"]
+
+
+class Inside:
+    """How many are in what the lock protects: now, at most, in all."""
+
+    def __init__(self):
+        self.now = self.most = self.all = 0
+
+    def __enter__(self):
+        self.now += 1
+        self.most = max(self.most, self.now)
+        self.all += 1
+        return self.all
+
+    def __exit__(self, *_):
+        self.now -= 1
+
+
+def in_threads(worker, count):
+    """The errors they ended with."""
+    errors = []
+
+    def run():
+        try:
+            worker()
+        except redis.RedisError as e:
+            errors.append(str(e))
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return errors
+
+
+def test_threads_that_share_a_pool_do_not_both_get_in(broker):
+    """The second asks while the first is inside, and gets the connection that the first has put back."""
+    inside, errors = Inside(), []
+
+    def work():
+        with inside as number:
+            if number == 1:
+                errors.extend(in_threads(worker, 1))
+
+    worker = example(broker, "Wrong with redis-py", work)
+    worker()
+    assert (inside.most, inside.all) == (1, 1)
+    assert len(errors) == 1 and errors[0].startswith("HELD ")
+
+
+def test_threads_with_a_connection_each_exclude_each_other(broker):
+    inside = Inside()
+
+    def work():
+        with inside:
+            time.sleep(0.01)
+
+    assert in_threads(example(broker, "Right with redis-py", work), 8) == []
+    assert (inside.most, inside.all) == (1, 8)
+
+
+def test_tasks_that_share_a_pool_do_not_both_get_in(broker):
+    inside, errors = Inside(), []
+
+    async def work():
+        with inside as number:
+            if number == 1:
+                errors.extend(await asyncio.gather(worker(), return_exceptions=True))
+
+    worker = example(broker, "Wrong with redis.asyncio", work)
+    asyncio.run(worker())
+    assert (inside.most, inside.all) == (1, 1)
+    assert isinstance(errors[0], redis.ResponseError) and str(errors[0]).startswith("HELD ")
+
+
+def test_tasks_with_a_connection_each_exclude_each_other(broker):
+    inside = Inside()
+
+    async def work():
+        with inside:
+            await asyncio.sleep(0.01)
+
+    async def run():
+        await asyncio.gather(*(worker() for _ in range(8)))
+
+    worker = example(broker, "Right with redis.asyncio", work)
+    asyncio.run(run())
+    assert (inside.most, inside.all) == (1, 8)
 
 
 def test_redis_py_pipelines(broker):

@@ -221,6 +221,11 @@ static void clients_of_one_owner_belong_together(void **state)
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
 		    "let go first");
+	/* What REENTER enters again is the connection's own. */
+	fixture_say(f, 1, "LOCK a REENTER",
+		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
+		    "let go first");
+	fixture_say(f, 1, "LOCK a REENTER WAIT 0", "$-1");
 	held(f, 2, "LOCK b");
 	waits(f, 1, "LOCK b");
 	fixture_say(

@@ -63,7 +63,7 @@ static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
 	fixture_expect(f, 0, ":71680");
 	answer_watch_list(f, name);
 	fixture_no_op(f);
-	fixture_say(f, 0, "CAMPAIGN a DATA y", "-ERR this client leads already: RESIGN first");
+	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client leads already: RESIGN first");
 	fixture_say(f, 0, "VALID a", ":8000");
 }
 

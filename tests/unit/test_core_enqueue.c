@@ -132,7 +132,7 @@ static void what_one_holds_is_granted_again_at_once(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 2, "LOCK a LEASE 100", ":1024");
-	fixture_say(f, 2, "ENQUEUE a LEASE 200", "+QUEUED");
+	fixture_say(f, 2, "ENQUEUE a LEASE 200 REENTER", "+QUEUED");
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
 	fixture_say(f, 2, "VALID a", ":200");
 	fixture_say(f, 2, "UNLOCK a", ":1");
@@ -154,7 +154,7 @@ static void modes_are_those_of_lock(void **state)
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :1024");
 	fixture_say(f, 3, "ENQUEUE a WAIT 100 SHARED", "+QUEUED");
 	fixture_expect_push(f, 3, ">3 $7 granted $1 a :1024");
-	fixture_say(f, 2, "ENQUEUE a",
+	fixture_say(f, 2, "ENQUEUE a REENTER",
 		    "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first");
 	fixture_say(f, 0, "LOCK a", "");
 	fixture_say(f, 1, "ENQUEUE a SHARED", "+QUEUED");

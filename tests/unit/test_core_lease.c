@@ -52,9 +52,9 @@ static void re_entry_takes_the_later_end(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
-	fixture_say(f, 0, "LOCK a LEASE 10", ":1024");
+	fixture_say(f, 0, "LOCK a LEASE 10 REENTER", ":1024");
 	fixture_say(f, 0, "VALID a", ":100");
-	fixture_say(f, 0, "LOCK a LEASE 200", ":1024");
+	fixture_say(f, 0, "LOCK a REENTER LEASE 200", ":1024");
 	fixture_say(f, 0, "VALID a", ":200");
 	fixture_pass(f, 150);
 	fixture_say(f, 0, "UNLOCK a", ":2");
@@ -68,9 +68,9 @@ static void no_lease_is_later_than_any(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
-	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_say(f, 0, "VALID a", ":9223372036854");
-	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK a LEASE 100 REENTER", ":1024");
 	fixture_pass(f, 1000);
 	fixture_say(f, 0, "VALID a", ":9223372036854");
 }
@@ -126,12 +126,13 @@ static void words_stand_in_any_order_and_once(void **state)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
-				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]";
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]";
 
 	fixture_say(f, 0, "LOCK a DATA x LEASE 100 WAIT 0", ":1024");
-	fixture_say(f, 0, "lock a lease 100 data y", ":1024");
+	fixture_say(f, 0, "lock a lease 100 reenter data y", ":1024");
 	fixture_say(f, 0, "LOCK a WAIT 1 WAIT 1", syntax);
 	fixture_say(f, 0, "LOCK a LEASE", syntax);
+	fixture_say(f, 0, "LOCK a REENTER REENTER", syntax);
 	fixture_say(f, 0, "LOCK a TOKEN 5", syntax);
 	fixture_say(f, 0, "LOCK a LEASE 0", "-ERR LEASE takes milliseconds, 1..31536000000");
 	fixture_say(f, 0, "LOCK a LEASE 31536000001", "-ERR LEASE takes milliseconds, 1..31536000000");
@@ -151,8 +152,8 @@ static void data_are_shown_and_bounded(void **state)
 	fixture_say(f, 1, "HOLDERS a", "*1 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 "
 		    "$7 command $4 test $4 mode $9 exclusive $5 depth :1 $5 token :1024 $7 held_ms :40 "
 		    "$6 age_ms :0 $5 znode $0  $8 lease_ms :60 $4 data $11 10.0.0.1:80");
-	fixture_say(f, 0, "LOCK a DATA new", ":1024");
-	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a DATA new REENTER", ":1024");
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_ask(f, 1, "HOLDERS a");
 	assert_non_null(memmem(f->replies[1].data, f->replies[1].len, "$3\r\nnew\r\n", 9));
 	bytes_clear(&f->replies[1]);

@@ -28,11 +28,52 @@ static void reentry_keeps_the_token_and_counts_levels(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(f, 0, "LOCK a WAIT 0", ":1024");
+	fixture_say(f, 0, "LOCK a WAIT 0 REENTER", ":1024");
 	fixture_say(f, 0, "UNLOCK a", ":1");
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+}
+
+/* Clients of Redis share a connection among threads: nothing is granted because it is the same connection. */
+static void what_the_connection_holds_is_not_granted_unasked(void **state)
+{
+	struct fixture *f = *state;
+	static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+				   "connection for each thread: a";
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK a", held);
+	fixture_say(f, 0, "LOCK a WAIT 0", held);
+	fixture_say(f, 0, "LOCK a SHARED WAIT 10 LEASE 900 DATA x", held);
+	fixture_say(f, 0, "ENQUEUE a", held);
+	/* Nothing was changed by that. */
+	fixture_say(f, 0, "VALID a", ":100");
+	fixture_say(f, 0, "CANCEL a", ":0");
+	fixture_say(f, 1, "LOCK a REENTER WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 1, "LOCK a", ":2048");
+	/* Two threads that share a connection, one after the other: what comes back to the second is no grant. */
+	fixture_say(f, 2, "LOCK a", "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, ":2049");
+	fixture_say(f, 2, "LOCK a", held);
+}
+
+static void a_loss_is_told_before_that_it_is_held(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK b LEASE 100", ":2048");
+	fixture_say(f, 0, "LOCK c LEASE 100", ":3072");
+	fixture_pass(f, 100);
+	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "LOCK b REENTER", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "ENQUEUE c", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "LOCK a REENTER", ":4096");
+	fixture_say(f, 0, "LOCK a", "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+		    "connection for each thread: a");
 }
 
 static void a_wrong_token_releases_nothing(void **state)
@@ -173,9 +214,9 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: "
-		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]");
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]");
 	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: "
-		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]");
+		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
 	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
 	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");
@@ -330,6 +371,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(grants_are_fifo_with_growing_tokens),
 		TEST(reentry_keeps_the_token_and_counts_levels),
+		TEST(what_the_connection_holds_is_not_granted_unasked),
+		TEST(a_loss_is_told_before_that_it_is_held),
 		TEST(a_wrong_token_releases_nothing),
 		TEST(a_lazy_answer_may_wait_and_no_other),
 		TEST(a_wait_ends_with_nil_and_leaves_nothing),

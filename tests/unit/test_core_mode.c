@@ -4,6 +4,8 @@
 
 #include "core_fixture.h"
 
+static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+			   "connection for each thread: a";
 static const char upgrade[] = "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000001";
 static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000002";
@@ -89,7 +91,7 @@ static void shared_by_the_exclusive_holder_stays_exclusive(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 0, "LOCK a SHARED REENTER", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
 	fixture_say(f, 0, "UNLOCK a", ":1");
 	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "$-1");
@@ -100,11 +102,12 @@ static void an_upgrade_is_refused_at_once(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a SHARED", ":1024");
-	fixture_say(f, 0, "LOCK a", upgrade);
+	fixture_say(f, 0, "LOCK a REENTER", upgrade);
 	fixture_say(f, 1, "LOCK a SHARED", ":1024");
-	fixture_say(f, 0, "LOCK a WAIT 0", upgrade);
-	fixture_say(f, 1, "LOCK a WAIT 100", upgrade);
-	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	fixture_say(f, 0, "LOCK a WAIT 0 REENTER", upgrade);
+	fixture_say(f, 1, "LOCK a WAIT 100 REENTER", upgrade);
+	fixture_say(f, 0, "LOCK a", held);
+	fixture_say(f, 0, "LOCK a SHARED REENTER", ":1024");
 	fixture_say(f, 0, "UNLOCK a", ":1");
 	fixture_say(f, 2, "QUEUE a", "*0");
 }
@@ -115,14 +118,14 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED", "");
 	fixture_say(f, 2, "LOCK a", "");
 	fixture_say(f, 0, "DOWNGRADE a", ":1024");
 	fixture_expect(f, 1, ":1025");
 	fixture_expect(f, 2, "");
 	fixture_say(f, 0, "DOWNGRADE a", ":1024");
-	fixture_say(f, 0, "LOCK a", upgrade);
+	fixture_say(f, 0, "LOCK a REENTER", upgrade);
 	fixture_say(f, 3, "HOLDERS a",
 		    "*2 *28 $4 host $5 alpha $6 client :1 $4 name $0  $3 pid :100 $3 uid :1000 $7 command $4 test "
 		    "$4 mode $6 shared $5 depth :2 $5 token :1024 $7 held_ms :0 $6 age_ms :0 "
@@ -142,7 +145,7 @@ static void words_of_lock_come_in_any_order(void **state)
 {
 	struct fixture *f = *state;
 	static const char syntax[] = "-ERR syntax error in 'lock' command; Take a lock: "
-				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text]";
+				     "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]";
 
 	fixture_say(f, 0, "lock a wait 5 shared", ":1024");
 	fixture_say(f, 1, "LOCK a SHARED WAIT", syntax);

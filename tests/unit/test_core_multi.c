@@ -123,13 +123,39 @@ static void what_is_held_before_gets_one_level_more(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK b", ":1024");
-	fixture_say(f, 0, "MLOCK 2 a b", "*2 :2048 :1024");
+	fixture_say(f, 0, "MLOCK 2 a b REENTER", "*2 :2048 :1024");
 	fixture_say(f, 0, "MUNLOCK 2 a b", "*2 :0 :1");
 	fixture_say(f, 1, "LOCK c", ":3072");
-	fixture_say(f, 0, "MLOCK 2 b c WAIT 10", "");
+	fixture_say(f, 0, "MLOCK 2 b c WAIT 10 REENTER", "");
 	fixture_pass(f, 20);
 	fixture_expect(f, 0, "*-1");
 	fixture_say(f, 0, "UNLOCK b", ":0");
+}
+
+/* At once, before anything is taken or waited for. */
+static void what_is_held_before_forbids_all_unless_it_may_be_entered_again(void **state)
+{
+	struct fixture *f = *state;
+	static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
+				   "connection for each thread: b";
+
+	fixture_say(f, 0, "LOCK b LEASE 100", ":1024");
+	fixture_say(f, 0, "LOCK e LEASE 100", ":2048");
+	fixture_say(f, 1, "LOCK c", ":3072");
+	fixture_say(f, 0, "MLOCK 3 a b c", held);
+	fixture_say(f, 0, "MLOCK 3 c b a WAIT 1000 SHARED", held);
+	expect_free(f, "a");
+	fixture_say(f, 1, "UNLOCK c", ":0");
+	fixture_say(f, 0, "MLOCK 2 b c", held);
+	expect_free(f, "c");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	/* A loss that was not told is told first, whatever the order of the names. */
+	fixture_say(f, 0, "LOCK b", ":4096");
+	fixture_pass(f, 100);
+	fixture_say(f, 0, "MLOCK 3 a b e", "-LOST an earlier grant was lost; ask again: e");
+	fixture_say(f, 0, "MLOCK 3 a b e", held);
+	expect_free(f, "a");
+	fixture_say(f, 0, "MLOCK 3 a b e REENTER", "*3 :5120 :4096 :6144");
 }
 
 static void readers(void **state)
@@ -138,12 +164,12 @@ static void readers(void **state)
 
 	fixture_say(f, 0, "MLOCK 2 a b SHARED", "*2 :1024 :2048");
 	fixture_say(f, 1, "MLOCK 2 b a SHARED", "*2 :2048 :1024");
-	fixture_say(f, 1, "MLOCK 2 b c",
+	fixture_say(f, 1, "MLOCK 2 b c REENTER",
 		    "-DEADLOCK this client holds b shared, and would wait for itself: let go first");
 	expect_free(f, "c");
 	/* What was held before stays, whichever it is that is refused. */
 	fixture_say(f, 1, "LOCK d", ":3072");
-	fixture_say(f, 1, "MLOCK 3 a c d",
+	fixture_say(f, 1, "MLOCK 3 a c d REENTER",
 		    "-DEADLOCK this client holds a shared, and would wait for itself: let go first");
 	fixture_say(f, 1, "UNLOCK d", ":0");
 	fixture_say(f, 1, "MUNLOCK 2 a b", "*2 :0 :0");
@@ -173,7 +199,7 @@ static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
 
 	fixture_say(f, 0, "LOCK c", ":1024");
 	fixture_say(f, 2, "LOCK b LEASE 100", ":2048");
-	fixture_say(f, 2, "MLOCK 3 a b c", "");
+	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 150);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 b :2048 $5 lease");
 	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
@@ -223,7 +249,7 @@ static void a_loss_and_the_last_grant_at_once(void **state)
 
 	fixture_say(f, 0, "LOCK c LEASE 500", ":1024");
 	fixture_say(f, 2, "LOCK b LEASE 500", ":2048");
-	fixture_say(f, 2, "MLOCK 3 a b c", "");
+	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 500);
 	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
 	expect_free(f, "a");
@@ -306,9 +332,9 @@ static void words(void **state)
 {
 	struct fixture *f = *state;
 	static const char number[] = "-ERR wrong number of names in 'mlock' command; Take several locks, all or none: "
-				     "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]";
+				     "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]";
 	static const char order[] = "-ERR syntax error in 'mlock' command; Take several locks, all or none: "
-				    "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms]";
+				    "MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]";
 
 	fixture_say(f, 0, "MLOCK 0 a", number);
 	fixture_say(f, 0, "MLOCK x a", number);
@@ -351,6 +377,7 @@ int main(void)
 		TEST(opposite_orders_do_not_meet),
 		TEST(the_time_is_one_for_all),
 		TEST(what_is_held_before_gets_one_level_more),
+		TEST(what_is_held_before_forbids_all_unless_it_may_be_entered_again),
 		TEST(readers),
 		TEST(the_leases_begin_when_all_is_there),
 		TEST(a_lease_of_before_that_ends_on_the_way_is_a_loss),
