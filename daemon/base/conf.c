@@ -347,7 +347,7 @@ static int append_server(struct reader *r, const struct section *section, const 
 
 	while (len > 0 && (text[len - 1] == ',' || isspace((unsigned char)text[len - 1])))
 		len--;
-	if (asprintf(&joined, "%.*s,%s", (int)len, text, value) < 0)
+	if (asprintf(&joined, "%.*s%s%s", (int)len, text, len > 0 ? "," : "", value) < 0)
 		abort();
 	rc = set(section, key, joined, r->where, r->error);
 	free(joined);
@@ -479,9 +479,12 @@ static bool overlap(const char *a, const char *b)
 static int check_paths(const struct conf *conf, char *error)
 {
 	char where[sizeof("prefix:.path") + CONF_PREFIX_BYTES_MAX];
-	const struct conf_prefix *p, *other, *end = conf->prefixes + conf->prefix_count;
+	const struct conf_prefix *other;
+	size_t i;
 
-	for (p = conf->prefixes; p < end; p++) {
+	for (i = 0; i < conf->prefix_count; i++) {
+		const struct conf_prefix *p = &conf->prefixes[i];
+
 		if (!p->path[0])
 			continue;
 		snprintf(where, sizeof(where), "prefix:%s.path", p->prefix);

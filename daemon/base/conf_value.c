@@ -135,7 +135,7 @@ static bool is_server(const char *text, size_t len)
 /* Empty is for standalone. Blanks around the commas are allowed. */
 static bool is_servers(const char *value)
 {
-	const char *p = value, *end;
+	const char *p = value, *last = value, *end;
 	size_t len;
 
 	if (!*value)
@@ -147,13 +147,13 @@ static bool is_servers(const char *value)
 		while (len > 0 && isspace((unsigned char)p[len - 1]))
 			len--;
 		/* A comma at the end of a line announces that the list goes on in the next one. */
-		if (len == 0 && !*end && p > value)
+		if (len == 0 && !*end && last > value)
 			return true;
 		if (!is_server(p, len))
 			return false;
 		if (!*end)
 			return true;
-		p = end + 1;
+		last = p = end + 1;
 	}
 }
 

@@ -76,7 +76,7 @@ static inline struct slice message_path(const struct message *m)
 }
 static inline struct slice message_data(const struct message *m)
 {
-	return (struct slice){ m->text.data + m->path_len, m->data_len };
+	return (struct slice){ m->path_len ? m->text.data + m->path_len : m->text.data, m->data_len };
 }
 
 void pipe_init(struct pipe *p, struct sched *s, void (*deliver)(void *, struct message *), void *owner);

@@ -172,6 +172,9 @@ static void test_servers(void **state)
 	assert_not_allowed("zookeeper", "servers", "a:12345678901");
 	assert_not_allowed("zookeeper", "servers", "a:1,,b:2");
 	assert_not_allowed("zookeeper", "servers", ",");
+	assert_not_allowed("zookeeper", "servers", " ");
+	assert_not_allowed("zookeeper", "servers", " ,");
+	assert_allowed("zookeeper", "servers", "a:1, ");
 	assert_not_allowed("zookeeper", "servers", "::1:2181");
 	assert_not_allowed("zookeeper", "servers", "[::1]2181");
 	assert_not_allowed("zookeeper", "servers", "[]:2181");
@@ -194,6 +197,10 @@ static void test_a_file_is_read(void **state)
 	assert_string_equal(c.servers, "a:1,b:2,[::1]:3,");
 	assert_int_equal(c.socket_mode, 0600);
 	assert_int_equal(c.handoff_max, 1);
+	conf_free(&c);
+	conf_init(&c);
+	read_text(&c, "[zookeeper]\nservers =\n  a:1,\n  b:2\n", NULL);
+	assert_string_equal(c.servers, "a:1,b:2");
 	conf_free(&c);
 }
 
