@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,9 +25,9 @@
 #include "io/saved.h"
 #include "io/secret.h"
 #include "io/server.h"
+#include "io/signals.h"
 #include "io/successor.h"
 #include "io/tokens.h"
-#include "io/watch.h"
 #include "io/worker.h"
 #include "io/zookeeper.h"
 
@@ -53,6 +51,7 @@ struct daemon {
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
 	char secret[SECRET_BYTES_MAX];
+	gid_t socket_gid;
 	struct page *page;
 	struct saved *saved; /* NULL in standalone mode, as is the successor */
 	struct successor *successor;
@@ -65,8 +64,7 @@ struct daemon {
 	struct server *server;
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
-	struct watch *signals;
-	int signal_fd;
+	struct signals *signals;
 	bool stopping;
 };
 
@@ -83,8 +81,8 @@ static const char help[] =
 	"      --version                  print the version, and end\n"
 	"  -h, --help                     print this, and end\n"
 	"\n"
-	"SIGTERM and SIGINT end it once holders have let go or daemon.stop_timeout_ms has passed; a second one ends\n"
-	"it at once. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration, or the host's name is\n"
+	"SIGTERM, SIGINT and SIGQUIT end it once holders have let go or daemon.stop_timeout_ms has passed; a second\n"
+	"one ends it at once. Other signals are said in the log and ignored. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration, or the host's name is\n"
 	"another daemon's.\n";
 
 static int usage_error(const char *sentence)
@@ -266,40 +264,19 @@ static void fit_clients(int64_t *clients)
 	*clients = fit;
 }
 
-static void daemon_signal(void *arg, int fd, unsigned int what)
+static void daemon_stop(void *arg, int number)
 {
 	const struct event event = { .type = EVENT_STOP };
-	struct signalfd_siginfo info;
 	struct daemon *d = arg;
 
-	(void)what;
-	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return;
 	if (d->stopping) {
-		log_warning("a second %s: ending at once", strsignal((int)info.ssi_signo));
+		log_warning("a second %s: ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
 	}
-	log_info("%s: stopping", strsignal((int)info.ssi_signo));
+	log_info("%s: stopping", strsignal(number));
 	d->stopping = true;
 	notify_send(&d->notify, "STOPPING=1");
 	loop_event(d->loop, &event);
-}
-
-static int catch_signals(struct daemon *d)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (d->signal_fd < 0)
-		return -errno;
-	d->signals = watch_new(loop_base(d->loop), daemon_signal, d);
-	watch_set(d->signals, d->signal_fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-	return 0;
 }
 
 static void tokens_reserved(void *arg, int64_t limit)
@@ -312,14 +289,16 @@ static void tokens_reserved(void *arg, int64_t limit)
 
 static int start_listening(struct daemon *d)
 {
-	char error[LISTEN_ERROR_MAX];
-	int rc = listen_passed(&d->listener, error);
+	const mode_t mode = (mode_t)d->conf.socket_mode;
+	char text[LISTEN_ERROR_MAX];
+	int rc = listen_passed(&d->listener, text);
 
 	if (rc == 0)
-		rc = listen_open(&d->listener, d->conf.socket, (mode_t)d->conf.socket_mode, d->conf.socket_group,
-				 error);
+		rc = listen_open(&d->listener, d->conf.socket, mode, d->socket_gid, text);
 	if (rc < 0)
-		log_error("%s", error);
+		log_error("%s", text);
+	else if (listen_differs(&d->listener, mode, d->socket_gid, text))
+		log_warning("%s", text);
 	return rc;
 }
 
@@ -347,13 +326,26 @@ static int read_secret(struct daemon *d)
 	int rc = *path ? secret_read(path, d->secret) : 0;
 
 	if (rc == -EPERM)
-		log_error("zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else",
+		log_error("zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else "
+			  "(chmod 600)",
 			  path);
 	else if (rc == -EBADMSG)
 		log_error("zookeeper.auth_file = %s: must be one line, user:password", path);
 	else if (rc < 0)
-		log_error("zookeeper.auth_file = %s: %s", path, strerror(-rc));
+		log_error("zookeeper.auth_file = %s: cannot be read: %s; make it, or leave the key empty", path,
+			  strerror(-rc));
 	return rc;
+}
+
+/* What the configuration names and does not hold itself: a group, a secret. */
+static int read_named(struct daemon *d)
+{
+	char error[LISTEN_ERROR_MAX];
+	int rc = listen_group(d->conf.socket_group, &d->socket_gid, error);
+
+	if (rc < 0)
+		log_error("%s", error);
+	return rc < 0 ? rc : read_secret(d);
 }
 
 static int open_rundir(struct daemon *d)
@@ -439,7 +431,7 @@ static int start_parts(struct daemon *d)
 	srandom((unsigned int)seed);
 	rc = loop_new(&d->loop, &d->broker, seed);
 	if (rc == 0)
-		rc = catch_signals(d);
+		rc = signals_new(&d->signals, loop_base(d->loop), daemon_stop, d);
 	if (rc == 0)
 		rc = worker_new(&d->worker, loop_base(d->loop));
 	if (rc < 0)
@@ -470,9 +462,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 	successor_free(d->successor);
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
-	watch_free(d->signals);
-	if (d->signal_fd >= 0)
-		close(d->signal_fd);
+	signals_free(d->signals);
 	loop_free(d->loop);
 	page_close(d->page);
 	saved_close(d->saved);
@@ -519,7 +509,7 @@ static void guard_standard(void)
 
 int main(int argc, char **argv)
 {
-	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .signal_fd = -1, .pid_fd = -1 };
+	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1 };
 	struct options options = { 0 };
 	int64_t tokens_limit = 0;
 	int status;
@@ -536,13 +526,13 @@ int main(int argc, char **argv)
 		fill_prefixes(&d);
 		d.broker.boot_id = d.boot_id;
 		d.broker.session_page = d.page_path;
-		status = EXIT_FAILURE;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");
-		if (read_secret(&d) < 0 || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
+		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;
+		if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
 		    (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)
-			stop_parts(&d, false, EXIT_FAILURE);
+			stop_parts(&d, false, status);
 		else
 			status = run(&d, tokens_limit);
 	}

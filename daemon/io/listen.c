@@ -29,13 +29,13 @@ static int fail(char *error, int rc, const char *format, ...)
 	return rc;
 }
 
-static int find_group(const char *group, gid_t *ret_gid, char *error)
+int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX])
 {
 	const struct group *gr;
 	char *end;
 	long number;
 
-	*ret_gid = (gid_t)-1;
+	*ret_gid = LISTEN_NO_GROUP;
 	if (!group[0])
 		return 0;
 	gr = getgrnam(group);
@@ -45,7 +45,8 @@ static int find_group(const char *group, gid_t *ret_gid, char *error)
 	}
 	number = strtol(group, &end, 10);
 	if (*end || number < 0 || number > INT32_MAX)
-		return fail(error, -ENOENT, "daemon.socket_group = %s: there is no such group", group);
+		return fail(error, -ENOENT,
+			    "daemon.socket_group = %s: there is no such group; make it (groupadd) or set another", group);
 	*ret_gid = (gid_t)number;
 	return 0;
 }
@@ -105,7 +106,7 @@ static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/socket", dir_fd);
 	if (bind(l->fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return fail(error, -errno, "%s: bind: %s", l->path, strerror(errno));
-	if (gid != (gid_t)-1 && fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (gid != LISTEN_NO_GROUP && fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(error, -errno, "%s: cannot be given to its group: %s", l->path, strerror(errno));
 	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
 		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
@@ -141,17 +142,13 @@ static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error
 	return rc;
 }
 
-int listen_open(struct listener *l, const char *path, mode_t mode, const char *group, char error[LISTEN_ERROR_MAX])
+int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, char error[LISTEN_ERROR_MAX])
 {
-	gid_t gid;
 	int rc;
 
 	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
 	if (strlen(path) >= LISTEN_PATH_MAX)
 		return fail(error, -ENAMETOOLONG, "%s: too long for a socket", path);
-	rc = find_group(group, &gid, error);
-	if (rc < 0)
-		return rc;
 	l->path = strdup(path);
 	if (!l->path)
 		abort();
@@ -200,6 +197,24 @@ int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX])
 		return fail(error, -errno, "the descriptor passed by LISTEN_FDS: %s", strerror(errno));
 	l->fd = fd;
 	return 1;
+}
+
+bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX])
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct stat st;
+
+	if (l->path || getsockname(l->fd, (struct sockaddr *)&addr, &len) < 0 || !addr.sun_path[0] ||
+	    stat(addr.sun_path, &st) < 0)
+		return false;
+	if ((st.st_mode & 0777) == mode && (gid == LISTEN_NO_GROUP || st.st_gid == gid))
+		return false;
+	snprintf(text, LISTEN_ERROR_MAX,
+		 "the socket was passed with mode %04o and group %ld, which daemon.socket_mode and daemon.socket_group do "
+		 "not change: set SocketMode= and SocketGroup= in lockbrokerd.socket",
+		 st.st_mode & 0777, (long)st.st_gid);
+	return true;
 }
 
 void listen_close(struct listener *l)

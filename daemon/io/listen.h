@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define LISTEN_ERROR_MAX 512
+#define LISTEN_NO_GROUP ((gid_t)-1)
 
 struct listener {
 	int fd, lock_fd; /* -1: none */
@@ -18,9 +19,13 @@ struct listener {
 	ino_t ino;
 };
 
-/* 0, or -errno and a sentence. `group` "" leaves the group alone. */
-int listen_open(struct listener *l, const char *path, mode_t mode, const char *group, char error[LISTEN_ERROR_MAX]);
+/* The group of that name or number, LISTEN_NO_GROUP for "". 0, or -errno and a sentence. */
+int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]);
+/* 0, or -errno and a sentence. LISTEN_NO_GROUP leaves the group alone. */
+int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, char error[LISTEN_ERROR_MAX]);
 /* Takes the socket passed by the service manager. 1 when there is one, 0 when not, else -errno and a sentence. */
 int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX]);
+/* True, and a sentence, when a socket that was passed has not that mode and group, as far as can be seen. */
+bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX]);
 /* Removes the socket if it is still the one that was made here. Takes a zero fd of -1. */
 void listen_close(struct listener *l);

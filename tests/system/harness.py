@@ -303,7 +303,7 @@ class Daemon:
             return f.read().rpartition(")")[2].split()[0]
 
     def signal(self, number):
-        self.stopping |= number in (signal.SIGTERM, signal.SIGINT)
+        self.stopping |= number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
         self.process.send_signal(number)
 
     def kill(self):

@@ -4,6 +4,7 @@ import array
 import grp
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -133,7 +134,14 @@ def test_socket_group(daemons):
 def test_an_unknown_group_is_an_error(tmp_path):
     done = run("--standalone", "--foreground", "-o", f"daemon.socket={tmp_path}/s", *private(tmp_path),
                "-o", "daemon.socket_group=nosuchgroup")
-    assert done.returncode > 0 and "nosuchgroup" in done.stderr
+    assert done.returncode == 2 and "daemon.socket_group = nosuchgroup: there is no such group" in done.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_no_servers_are_an_error(tmp_path):
+    for servers in ("", " ", ","):
+        done = run("-o", f"daemon.socket={tmp_path}/s", *private(tmp_path), "-o", f"zookeeper.servers={servers}")
+        assert done.returncode == 2 and "zookeeper.servers" in done.stderr
 
 
 def test_a_stale_socket_is_replaced(daemons, clients):
@@ -177,7 +185,7 @@ def test_what_is_no_socket_is_left_alone(tmp_path):
 # ---- signals ----
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_signals_end_it_with_zero(broker, number):
     broker.signal(number)
     assert broker.process.wait(harness.PATIENCE) == 0
@@ -227,9 +235,40 @@ def test_a_second_sigterm_ends_it_at_once(daemons, clients):
     assert d.process.wait(harness.PATIENCE) == 1
 
 
-def test_sigpipe_and_sighup_do_not_end_it(standalone, clients):
-    standalone.signal(signal.SIGPIPE)
-    assert clients(standalone).call("PING") == "PONG"
+# What a fault of the program raises has to end it; nobody can do anything about the last two.
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT}
+STOPS = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
+FREEZES = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+# Nothing happens to any process.
+HARMLESS = {signal.SIGPIPE, signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+
+
+@pytest.mark.parametrize("number", sorted(FAULTS))
+def test_faults_end_it(daemons, number):
+    kinds = ("segv", "sigbus", "sigfpe", "sigill", "abort")
+    d = daemons(env={"ASAN_OPTIONS": ":".join(f"handle_{kind}=0" for kind in kinds)})
+    resource.prlimit(d.process.pid, resource.RLIMIT_CORE, (0, 0))
+    d.signal(number)
+    assert d.process.wait(harness.PATIENCE) == -number
+
+
+def test_no_other_signal_ends_it_or_takes_a_lock(daemons, clients):
+    d = daemons()
+    holder = clients(d)
+    token = holder.call("LOCK", "a")
+    real_time = set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
+    said = (signal.valid_signals() | real_time) - FAULTS - STOPS - FREEZES - HARMLESS - {signal.SIGKILL}
+    assert {signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
+            signal.SIGIO, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGRTMIN} <= said
+    for number in HARMLESS | said:
+        d.signal(number)
+        assert holder.call("PING") == "PONG", number
+    assert f"signal {int(signal.SIGHUP)} (Hangup) of pid {os.getpid()}, uid {os.getuid()}: ignored" in d.log()
+    assert holder.call("VALID", "a") > 0 and holder.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert d.terminate() == 0
+    # Lines of one kind are rated, and none of them is lost without a count.
+    lines = [line for line in d.log().splitlines() if ": ignored; SIGTERM stops" in line]
+    assert 5 <= len(lines) <= len(said)
 
 
 def test_without_zookeeper_it_serves_and_says_so(daemons, clients, root):
@@ -283,6 +322,7 @@ def test_socket_activation(daemons):
     daemons.list.append(d)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(d.dir, "activated"))
+    os.chmod(listener.getsockname(), 0o600)
     listener.listen()
     early = socket.socket(socket.AF_UNIX)
     early.connect(listener.getsockname())
@@ -293,6 +333,9 @@ def test_socket_activation(daemons):
     early.settimeout(harness.PATIENCE)
     assert early.recv(100) == b"+PONG\r\n"
     assert not os.path.exists(d.socket)
+    assert stat.S_IMODE(os.stat(listener.getsockname()).st_mode) == 0o600
+    (told,) = [line for line in d.log().splitlines() if "SocketMode= and SocketGroup= in lockbrokerd.socket" in line]
+    assert "warning: the socket was passed with mode 0600 and group " in told
     with harness.Client(listener.getsockname()) as c:
         assert isinstance(c.call("LOCK", "a"), int)
     assert d.terminate() == 0

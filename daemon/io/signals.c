@@ -1,0 +1,82 @@
+#include "io/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/watch.h"
+
+struct signals {
+	int fd;
+	struct watch *watch;
+	struct log_rate rate;
+	void (*stop)(void *arg, int number);
+	void *arg;
+};
+
+static bool stops(int number)
+{
+	return number == SIGTERM || number == SIGINT || number == SIGQUIT;
+}
+
+static void signals_fired(void *arg, int fd, unsigned int what)
+{
+	struct signalfd_siginfo info;
+	struct signals *s = arg;
+	int number;
+
+	(void)what;
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	number = (int)info.ssi_signo;
+	if (stops(number))
+		s->stop(s->arg, number);
+	else
+		log_rated(&s->rate, LOG_LEVEL_WARNING, "signal %d (%s) of pid %u, uid %u: ignored; SIGTERM stops the daemon",
+			  number, strsignal(number), info.ssi_pid, info.ssi_uid);
+}
+
+static void fill(sigset_t *set)
+{
+	static const int others[] = { SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL, SIGTRAP,  SIGSYS,  SIGABRT, SIGPIPE,
+				      SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
+	size_t i;
+
+	sigfillset(set);
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
+		sigdelset(set, others[i]);
+}
+
+int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void *arg, int number), void *arg)
+{
+	struct signals *s;
+	sigset_t set;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	fill(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	s = mem_new(sizeof(*s));
+	*s = (struct signals){ .fd = fd, .stop = stop, .arg = arg };
+	s->watch = watch_new(base, signals_fired, s);
+	watch_set(s->watch, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	*ret = s;
+	return 0;
+}
+
+void signals_free(struct signals *s)
+{
+	if (!s)
+		return;
+	watch_free(s->watch);
+	close(s->fd);
+	mem_free(s);
+}

@@ -1,0 +1,21 @@
+/*
+ * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were told.
+ *
+ *     TERM INT QUIT                     -> `stop` is called, each time
+ *     HUP USR1 USR2 ALRM VTALRM PROF
+ *     IO PWR STKFLT XCPU XFSZ, real time -> said in the log, and ignored
+ *     PIPE                              -> ignored
+ *     SEGV BUS FPE ILL TRAP SYS ABRT    -> as without this: a fault ends the process, where the system makes a core
+ *     others                            -> as without this: TSTP stops it, CONT goes on, CHLD is nothing
+ *
+ * What was blocked stays blocked when it is freed: from then on the process only ends.
+ */
+#pragma once
+
+struct signals;
+struct watch_base;
+
+/* To be made before there are threads. 0 or -errno. */
+int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void *arg, int number), void *arg);
+/* Takes NULL. */
+void signals_free(struct signals *s);
