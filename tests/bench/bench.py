@@ -156,7 +156,8 @@ def text(bench):
     for section, title in (("order", "Overtaken at most, by tickets"), ("cold", "Cold and new locks, 1 process"),
                            ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
-                           ("waiters", "Waiters for one lock")):
+                           ("waiters", "Waiters for one lock"),
+                           ("reconnections", "Reconnection with so many waited-for locks of so many contenders each")):
         if r.rows(section):
             parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
     lines = targets.tell(r)
@@ -183,6 +184,8 @@ SHOWN = {
              "wake_ups_s": ("wake-ups/s", 1)},
     "waiters": {"pairs_s": ("pairs/s of another", 0), "p50_us": ("us: median", 1), "hand_off_us": ("us a hand-off", 2),
                 "bytes_per_waiter": ("bytes a waiter", 0)},
+    "reconnections": {"backlog_s": ("s to list all", 2), "proven_ms": ("ms until proven", 0), "found_s": ("s until all found", 2),
+                      "drops": ("drops", 0), "jeopardies": ("jeopardies", 0), "megabytes": ("MB", 2)},
 }
 
 

@@ -8,6 +8,7 @@ import time
 import costs
 import measure
 import services
+import slow
 import targets
 from measure import Row
 from services import harness
@@ -293,4 +294,4 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters]
+ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections]

@@ -17,6 +17,7 @@ import costs  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 import services  # noqa: E402
+import slow  # noqa: E402
 
 
 def load(peer, target, processes, names, *more, enough=lambda figures: figures["pairs"] > 0):
@@ -107,6 +108,16 @@ def test_figures_are_told_as_medians_with_their_spread():
     table = report.main_table(results, "free", ["1 process"], "null broker").splitlines()
     assert table[1].split() == ["null", "broker", "100", "±20%", "1.00"]
     assert table[2].split() == ["lockbroker", "50", "0.50"]
+
+
+def test_a_reconnection_is_measured_until_all_is_found_again():
+    class Run:
+        def complain(self, complaint):
+            assert not complaint
+
+    figures = slow.reconnect(Run(), slow.network.Network(), 20, 50, 200000)
+    assert figures["found_s"] >= figures["proven_ms"] / 1000 > 0
+    assert figures["megabytes"] > 0 and figures["drops"] == 0
 
 
 # ---- the profile ----

@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 
+PIECE = 16384  # at most so much is in the proxy's hands
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST and forgets what was not sent
 
 
@@ -15,6 +16,7 @@ class Link:
     deafen():  what the connecting party says passes, what it is answered is lost, until reset()
     refuse():  all connections are reset, and new ones too, until release()
     delay(s):  everything arrives that much later
+    throttle(n): so many bytes a second pass in each direction of a connection, one after the other; 0: as many as come
     """
 
     def __init__(self, loop, port, patience_s):
@@ -24,6 +26,8 @@ class Link:
         self.port = None
         self.refusing = self.deaf = False
         self.delay_s = 0
+        self.bytes_s = 0
+        self.passed = [0, 0]  # bytes: of the connecting party, and of the answers
         self.open = None
         self.writers = set()
         self.tasks = set()
@@ -52,6 +56,9 @@ class Link:
 
     def delay(self, seconds):
         self._do(setattr, self, "delay_s", seconds)
+
+    def throttle(self, bytes_s):
+        self._do(setattr, self, "bytes_s", bytes_s)
 
     def refuse(self):
         self._do(setattr, self, "refusing", True)
@@ -110,9 +117,14 @@ class Link:
 
     async def _pump(self, reader, writer, is_answer):
         """Ends with an error at the end of the stream: a connection is closed as a whole."""
+        idle_at = 0  # when all that came before has passed
         while True:
-            data = await reader.read(65536)
+            data = await reader.read(PIECE)
             await self.open.wait()
+            if self.bytes_s:
+                idle_at = max(idle_at, self.loop.time()) + len(data) / self.bytes_s
+                await asyncio.sleep(idle_at - self.loop.time())
+            self.passed[is_answer] += len(data)
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
             if not data:
