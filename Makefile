@@ -38,8 +38,8 @@ CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c option
 	query_permits.c person.c crowd.c knot.c announce.c leftover.c session.c trouble.c status.c quota.c audit.c letter.c \
 	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c permits.c
 IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
-	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c process.c saved.c successor.c \
-	secret.c tokens.c
+	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c saved.c \
+	successor.c secret.c tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = cli.c cli_lock.c cli_job.c cli_call.c cli_table.c cli_tree.c
 

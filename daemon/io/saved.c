@@ -11,12 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/leftover.h"
+#include "io/peer.h"
 #include "io/process.h"
 
-enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 2, BOOT_ID_MAX = 64, HOST_MAX = 256, LOOKS_MAX = 128 };
+enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 3, BOOT_ID_MAX = 64, HOST_MAX = 256 };
+
+#define LOOK_NS (2 * CLOCK_NS_PER_MS) /* for the questions of one saved_look() */
 
 struct file_session {
 	int64_t id; /* 0: none */
@@ -33,15 +37,17 @@ struct file_leftover {
 struct file_holder {
 	uint32_t holds, pid;
 	uint64_t start;
+	uint64_t peer; /* its end of the connection; 0: not known (yet) */
 };
 
 struct file {
 	uint32_t magic, version;
-	uint64_t namespace; /* of the process numbers */
+	uint64_t namespace;     /* of the process numbers */
+	uint64_t network;       /* of the connections */
 	uint64_t device, inode; /* its own: in a copy they are another file's */
-	uint64_t clock; /* what the instants are of */
+	uint64_t clock;         /* what the instants are of */
 	uint64_t writer_start;
-	uint32_t writer, unused; /* the daemon */
+	uint32_t writer, unused;        /* the daemon */
 	uint32_t holder_count, present; /* which of the two sessions */
 	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
 	struct file_session session[2];
@@ -58,7 +64,9 @@ struct saved {
 	struct file_holder *held;
 	size_t held_count;
 	bool held_foreign; /* the numbers mean nothing here */
-	size_t look; /* the holder to be looked at next */
+	int diag; /* see peer.h */
+	uint32_t *self; /* our ends of the connections whose other ends are not known yet, else 0 */
+	size_t look;    /* the holder to be looked at next */
 };
 
 static size_t size_of(size_t holders)
@@ -121,7 +129,7 @@ static struct file *read_whole(int fd, const char **ret_why)
 	}
 	f = mem_new((size_t)st.st_size);
 	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
-								      : "it cannot be read";
+								     : "it cannot be read";
 	if (!*ret_why)
 		*ret_why = why_living(f, &st);
 	if (!*ret_why)
@@ -172,14 +180,18 @@ static void add_leftover(struct file *f, const struct file_leftover *left)
 	f->leftover[count] = *left;
 }
 
-/* Who has ended is not looked at again: there may be thousands. */
+/*
+ * Who connected may have ended and left the connection to a child, which nobody can name: so both must be gone. Who has
+ * ended is not looked at again: there may be thousands.
+ */
 static bool held_live(struct saved *s)
 {
 	const struct file_holder *last;
 
 	while (s->held_count) {
 		last = &s->held[s->held_count - 1];
-		if (s->held_foreign || process_lives((pid_t)last->pid, last->start))
+		if (s->held_foreign || process_lives((pid_t)last->pid, last->start) ||
+		    peer_is_open(s->diag, (uint32_t)last->peer))
 			return true;
 		s->held_count--;
 	}
@@ -188,7 +200,8 @@ static bool held_live(struct saved *s)
 
 static void keep_holders(struct saved *s, const struct file *old)
 {
-	s->held_foreign = !old->namespace || old->namespace != process_namespace();
+	s->held_foreign = !old->namespace || old->namespace != process_namespace() || !old->network ||
+			  old->network != peer_namespace();
 	s->held = mem_new(old->holder_count * sizeof(*s->held) + 1);
 	for (size_t i = 0; i < old->holder_count; i++)
 		if (old->holder[i].holds)
@@ -271,6 +284,7 @@ static void sign(struct saved *s)
 		s->file->inode = st.st_ino;
 	}
 	s->file->namespace = process_namespace();
+	s->file->network = peer_namespace();
 	s->file->clock = process_clock();
 	s->file->writer = (uint32_t)getpid();
 	if (process_read(getpid(), text, &self) == 0)
@@ -309,6 +323,8 @@ int saved_open(struct saved **ret_saved, const struct saved_conf *conf)
 	}
 	s = mem_new(sizeof(*s));
 	s->fd = -1;
+	s->diag = peer_open();
+	s->self = mem_new(conf->clients * sizeof(*s->self) + 1);
 	rc = begin(s, dir_fd, old, conf);
 	mem_free(old);
 	if (old_fd >= 0)
@@ -329,6 +345,9 @@ void saved_close(struct saved *s)
 		munmap(s->file, s->size);
 	if (s->fd >= 0)
 		close(s->fd);
+	if (s->diag >= 0)
+		close(s->diag);
+	mem_free(s->self);
 	mem_free(s->held);
 	mem_free(s);
 }
@@ -341,8 +360,8 @@ size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list)
 
 	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
 		if (s->file->leftover[i].id)
-			ret_list[count++] = (struct broker_leftover){ s->file->leftover[i].id,
-								      s->file->leftover[i].not_before_ns };
+			ret_list[count++] =
+				(struct broker_leftover){ s->file->leftover[i].id, s->file->leftover[i].not_before_ns };
 	return count;
 }
 
@@ -426,7 +445,7 @@ void saved_safe_until(struct saved *s, int64_t safe_until_ns)
 		__atomic_store_n(&present(s)->safe_until_ns, safe_until_ns, __ATOMIC_RELEASE);
 }
 
-void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start)
+void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd)
 {
 	struct file_holder *holder;
 
@@ -437,27 +456,27 @@ void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start)
 	assert(!holder->holds);
 	holder->pid = (uint32_t)pid;
 	holder->start = start;
+	holder->peer = 0;
+	s->self[conn] = peer_self(fd);
 }
 
-/*
- * The connection is open, so somebody has it: a child that the process left it to. Who that is cannot be told, and
- * a successor must take it for alive.
- */
+/* What is not known when the daemon is killed a successor must take for open. */
 void saved_look(struct saved *s)
 {
-	size_t count, looked = 0;
+	int64_t until_ns = clock_now_ns() + LOOK_NS;
 
 	if (!s)
 		return;
-	count = s->file->holder_count;
-	for (size_t i = 0; i < count && looked < LOOKS_MAX; i++) {
-		struct file_holder *holder = &s->file->holder[s->look++ % count];
+	for (size_t i = 0; i < s->file->holder_count; i++) {
+		size_t conn = s->look++ % s->file->holder_count;
+		struct file_holder *holder = &s->file->holder[conn];
 
-		if (!holder->holds || !holder->pid)
+		if (!holder->holds || !s->self[conn])
 			continue;
-		looked++;
-		if (!process_lives((pid_t)holder->pid, holder->start))
-			__atomic_store_n(&holder->pid, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&holder->peer, peer_of(s->diag, s->self[conn]), __ATOMIC_RELEASE);
+		s->self[conn] = 0;
+		if (clock_now_ns() >= until_ns)
+			return;
 	}
 }
 

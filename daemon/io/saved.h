@@ -3,12 +3,13 @@
  * been told that it is safe, and who the holders are; and the same of earlier daemons, as far as their sessions are not
  * ended yet. Nobody else may read it: who knows a session can end it.
  *
- * It is memory that outlives the process: every call below that changes it is a store or two, no system call, and
- * whatever instruction a kill comes after, what stands there is safe to go by:
+ * It is memory that outlives the process: every call below that changes it is a store or two, and whatever instruction
+ * a kill comes after, what stands there is safe to go by:
  *
  *   session  | written whole beside the present one, then made the present one by one store
  *   instant  | only grows under one session; stored before anything that rests on it is told
  *   holder   | who it is stands there since it connected; one store says that it holds something, before it is told
+ *   its end  | of the connection: learnt after that; until then anybody may have it
  *
  * It is locked for as long as the daemon runs. What is garbled, of another version, not ours or a copy is not gone by:
  * the session of a daemon that may live is left alone.
@@ -43,7 +44,7 @@ void saved_close(struct saved *s);
 size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list);
 /* False: it is none of them (any more). */
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret);
-/* Of the last session: true while a process lives that held something under it. */
+/* Of the last session: true while a process lives that held something under it, or anybody may have its connection. */
 bool saved_holders_live(struct saved *s);
 /* ... and which session that is; 0: none that had holders. */
 int64_t saved_held_session(const struct saved *s);
@@ -57,7 +58,8 @@ void saved_session(struct saved *s, const struct zk_identity *identity, int64_t 
 /* The present session is over: nothing is left to a successor. */
 void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);
-void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start);
+/* `fd` is our end of the connection. */
+void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd);
 void saved_holder(struct saved *s, uint32_t conn, bool holds);
-/* Looks whether the processes of some holders still live: to be called every second or so. */
+/* Learns which connections some new holders have: to be called every second or so. */
 void saved_look(struct saved *s);

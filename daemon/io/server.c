@@ -80,7 +80,7 @@ static void server_welcome(struct server *s, int fd)
 	/* Who may not be looked at has no name, and is known by its number alone. */
 	if (process_read(cred.pid, text, &process) == 0)
 		event.connected.comm = process.comm;
-	saved_connected(s->saved, number, cred.pid, process.start);
+	saved_connected(s->saved, number, cred.pid, process.start, fd);
 	loop_event(s->loop, &event);
 }
 

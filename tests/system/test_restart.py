@@ -55,7 +55,8 @@ sys.stdin.read()
 class Saved:
     """<rundir>/saved, as daemon/io/saved.c writes it."""
 
-    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 56, 60, 64, 128, 384, 464, 624
+    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 64, 68, 72, 136, 392, 472, 632
+    HOLDER = "=IIQQ"  # holds, pid, start, its end of the connection
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.dir, "saved")
@@ -79,13 +80,23 @@ class Saved:
         found = [struct.unpack_from("=q", data, self.LEFTOVERS + 32 * i)[0] for i in range(5)]
         return [session for session in found if session]
 
-    def holders(self):
-        """The processes that hold something."""
+    def slots(self):
         data = self.read()
         (count,) = struct.unpack_from("=I", data, self.COUNT)
-        assert len(data) == self.HOLDERS + 16 * count
-        slots = [struct.unpack_from("=IIQ", data, self.HOLDERS + 16 * i) for i in range(count)]
-        return [(pid, start) for holds, pid, start in slots if holds]
+        assert len(data) == self.HOLDERS + struct.calcsize(self.HOLDER) * count
+        return [slot for slot in struct.iter_unpack(self.HOLDER, data[self.HOLDERS:]) if slot[0]]
+
+    def holders(self):
+        """The processes that hold something."""
+        return [(pid, start) for _, pid, start, _ in self.slots()]
+
+    def known(self):
+        """It would be seen if nobody had the connections of the holders open."""
+        return all(end for *_, end in self.slots())
+
+
+def wait_known(daemon):
+    harness.wait_until(lambda: Saved(daemon).slots() and Saved(daemon).known(), "the connections to be known")
 
 
 @pytest.fixture
@@ -154,6 +165,7 @@ def test_killed_with_its_holders_costs_nobody_a_moment(daemons, zk, root, client
     alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
     holder = processes(HOLD, alpha.socket, "a", "b")
     (b,) = others_wait(beta, clients, "a")
+    wait_known(alpha)
     began = time.monotonic()
     alpha.kill()
     kill(holder)
@@ -185,6 +197,7 @@ def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, pro
     alpha, beta = (daemons(zk, root, host=host, **LONG) for host in ("alpha", "beta"))
     holders = [processes(HOLD, alpha.socket, name) for name in ("a", "b")]
     (b,) = others_wait(beta, clients, "a")
+    wait_known(alpha)
     alpha.kill()
     alpha.start()
     assert int(alpha.info()["leftover_wait_ms"]) > 5000
@@ -197,22 +210,28 @@ def test_when_the_last_holder_dies_the_wait_ends(daemons, zk, root, clients, pro
     assert time.monotonic() - began < AT_ONCE
 
 
-def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients):
-    """The command has ended; what it started in the background holds the lock on."""
+@pytest.mark.parametrize("known", [False, True])
+def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients, known):
+    """The command has ended; what it started in the background holds the lock on, also when the daemon is killed before
+    it has learnt which connection that is. Once it is known, the wait ends with the child."""
     alpha, beta = (daemons(zk, root, host=host, **LONG) for host in ("alpha", "beta"))
     done = subprocess.run([harness.program("lockbroker"), "-S", alpha.socket, "lock", "a", "--", "sh", "-c",
-                           "sleep 30 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True,
-                          check=True)
+                           "sleep 200 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True, check=True)
     child = int(done.stdout)
     try:
-        (b,) = others_wait(beta, clients, "a")
-        time.sleep(3)  # longer than it takes to be looked at
+        if known:
+            wait_known(alpha)
         alpha.kill()
         alpha.start()
         assert int(alpha.info()["leftover_wait_ms"]) > 4000
+        b = clients(beta)
+        b.send("LOCK", "a")
         assert b.quiet(1)
     finally:
         os.kill(child, signal.SIGKILL)
+    if known:
+        began = time.monotonic()
+        assert isinstance(b.reply(), int) and time.monotonic() - began < AT_ONCE
 
 
 def test_a_copy_of_a_living_daemons_file_does_it_no_harm(daemons, zk, root, clients):
@@ -237,6 +256,7 @@ def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root,
     alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
     holder = processes(HOLD, alpha.socket, "a")
     (b,) = others_wait(beta, clients, "a")
+    wait_known(alpha)
     alpha.kill()
     holder.kill()  # and not waited for
     began = time.monotonic()
@@ -247,11 +267,14 @@ def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root,
 
 def test_another_process_of_the_same_number_is_no_holder(daemons, zk, root, clients):
     alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
-    clients(alpha).call("LOCK", "a")
+    a = clients(alpha)
+    a.call("LOCK", "a")
     (b,) = others_wait(beta, clients, "a")
+    wait_known(alpha)
     ((pid, start),) = Saved(alpha).holders()
     assert pid == os.getpid()
     alpha.kill()
+    a.close()
     data = Saved(alpha).read()
     at = data.index(struct.pack("=IIQ", 1, pid, start), Saved.HOLDERS)
     Saved(alpha).write(at, struct.pack("=IIQ", 1, pid, start + 1))
@@ -285,7 +308,7 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
     for _ in range(4):
         load = processes(LOAD, alpha.socket, 50)
         held = []
-        while not held:  # there are moments in which nobody holds any
+        while not held or not Saved(alpha).known():  # there are moments in which nobody holds any
             alpha.signal(signal.SIGCONT)
             time.sleep(0.7)
             alpha.signal(signal.SIGSTOP)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,15 +65,27 @@ static void session_is(struct saved *s, int64_t id, int64_t safe_for_ns)
 	saved_safe_until(s, NOW + safe_for_ns);
 }
 
-/* A daemon of that session with a holder, killed. */
-static void daemon_dies(int64_t id, pid_t pid, uint64_t start)
+/* A daemon of that session with a holder, killed. Returns the holder's end of the connection. */
+static int daemon_is_killed(int64_t id, pid_t pid, uint64_t start, bool looked)
 {
 	struct saved *s = opened();
+	int ends[2];
 
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	session_is(s, id, 10 * SECOND);
-	saved_connected(s, 3, pid, start);
+	saved_connected(s, 3, pid, start, ends[0]);
 	saved_holder(s, 3, true);
+	if (looked)
+		saved_look(s);
 	saved_close(s);
+	close(ends[0]);
+	return ends[1];
+}
+
+/* ... and the connection with it. */
+static void daemon_dies(int64_t id, pid_t pid, uint64_t start)
+{
+	close(daemon_is_killed(id, pid, start, true));
 }
 
 static uint64_t own_start(void)
@@ -159,7 +172,7 @@ static void who_let_go_is_no_holder(void **state)
 
 	(void)state;
 	session_is(s, 1, 10 * SECOND);
-	saved_connected(s, 3, getpid(), own_start());
+	saved_connected(s, 3, getpid(), own_start(), -1);
 	saved_holder(s, 3, true);
 	saved_holder(s, 3, false);
 	saved_close(s);
@@ -177,14 +190,14 @@ static void the_instant_only_grows_under_one_session(void **state)
 	saved_safe_until(s, NOW + 8 * SECOND);
 	saved_safe_until(s, 0);
 	session_is(s, 1, 9 * SECOND); /* connected again */
-	saved_connected(s, 0, getpid(), own_start());
+	saved_connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
 	left_is(s, 0, 1, NOW + 10 * SECOND);
 	session_is(s, 2, 3 * SECOND);
 	session_is(s, 4, 2 * SECOND); /* a new one begins anew */
-	saved_connected(s, 0, getpid(), own_start());
+	saved_connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
@@ -200,7 +213,7 @@ static void an_instant_of_another_clock_is_bounded(void **state)
 
 	(void)state;
 	session_is(s, 1, 100 * SECOND);
-	saved_connected(s, 0, getpid(), own_start());
+	saved_connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
@@ -291,7 +304,7 @@ static void it_is_one_daemons_at_a_time(void **state)
 
 /* ---- whatever stands in it ---- */
 
-enum { AT_DEVICE = 16, DEVICE_BYTES = 16 }; /* device and inode, which it says of itself */
+enum { AT_DEVICE = 24, DEVICE_BYTES = 16 }; /* device and inode, which it says of itself */
 
 static void write_copy(const void *data, size_t size)
 {
@@ -365,17 +378,39 @@ static void a_copy_is_not_gone_by(void **state)
 }
 
 /* Who connected has ended, and a child of it has the connection. */
-static void a_holder_whose_process_ended_cannot_be_told(void **state)
+static void whoever_has_the_connection_of_an_ended_holder_is_one(void **state)
 {
+	int child = daemon_is_killed(1, getpid(), own_start() + 1, true);
 	struct saved *s = opened();
 
 	(void)state;
-	session_is(s, 1, SECOND);
-	saved_connected(s, 2, getpid(), own_start() + 1);
-	saved_connected(s, 3, getpid(), own_start() + 1);
-	saved_holder(s, 2, true);
-	saved_look(s);
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	assert_true(saved_holders_live(s));
+	close(child);
+	assert_false(saved_holders_live(s));
 	saved_close(s);
+}
+
+/* The daemon did not live to learn which connection that is. */
+static void a_connection_that_is_not_known_may_be_left_to_a_child(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	close(daemon_is_killed(1, getpid(), own_start() + 1, false));
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	assert_true(saved_holders_live(s));
+	saved_close(s);
+}
+
+/* It may have read until when it is safe. */
+static void a_living_holder_that_closed_its_connection_is_one(void **state)
+{
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
 	s = opened();
 	assert_true(saved_holders_live(s));
 	saved_close(s);
@@ -506,7 +541,9 @@ int main(void)
 		TEST(of_every_length_only_the_whole_is_gone_by),
 		TEST(no_bytes_do_harm),
 		TEST(a_copy_is_not_gone_by),
-		TEST(a_holder_whose_process_ended_cannot_be_told),
+		TEST(whoever_has_the_connection_of_an_ended_holder_is_one),
+		TEST(a_connection_that_is_not_known_may_be_left_to_a_child),
+		TEST(a_living_holder_that_closed_its_connection_is_one),
 #undef TEST
 		cmocka_unit_test(a_name_may_hold_anything),
 		cmocka_unit_test(a_zombie_has_ended_unless_a_thread_lives),
