@@ -125,29 +125,22 @@ static void say_why(const struct query *q, const struct lock *lock, struct bytes
 {
 	const char *keeps = obstacle(q, lock);
 	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
-	size_t first = query_entitled(q);
+	bool elsewhere = query_entitled(q) && !q->children[0].ours && !q->children[0].gone;
 
-	if (g) {
-		struct person p = person_here(lock, g->client, g->mode, g->granted_ns);
-
-		bytes_text(text, "held ");
-		person_say(text, &p);
-	} else if (first && !q->children[0].ours && !q->children[0].gone) {
-		struct person p = person_elsewhere(q, &q->children[0]);
+	if (g || elsewhere) {
+		struct person p = g ? person_here(lock, g->client, g->mode, g->granted_ns)
+				    : person_elsewhere(q, &q->children[0]);
 
 		bytes_text(text, "held ");
 		person_say(text, &p);
-	} else if (keeps) {
+		bytes_text(text, keeps ? "; " : "");
+	}
+	if (keeps)
 		bytes_text(text, keeps);
-	} else if (lock && lock->request_count) {
+	else if (!g && !elsewhere && lock && lock->request_count)
 		bytes_text(text, "nobody holds it: it is about to be granted");
-	} else {
+	else if (!g && !elsewhere)
 		bytes_text(text, "nobody holds it and nobody on this host waits for it");
-	}
-	if (keeps && (g || first)) {
-		bytes_text(text, "; ");
-		bytes_text(text, keeps);
-	}
 }
 
 /* Where this client's own request stands among those of this host, from 1; 0: it does not wait. */

@@ -159,6 +159,11 @@ static void reset_releases_and_forgets(void **state)
 	fixture_say(f, 0, "HELLO 3 SETNAME worker", "%8 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 "
 		    "$4 mode $10 standalone $4 role $6 master $7 modules *0 $12 session_page $9 /run/page");
 	fixture_say(f, 0, "CLIENT GETNAME", "$6 worker");
+	/* 64 bytes, and one more. */
+	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "+OK");
+	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefX",
+		    "-ERR names are at most 64 printable ASCII characters without spaces");
+	fixture_say(f, 0, "CLIENT GETNAME", "$64 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_say(f, 0, "RESET", "+RESET");

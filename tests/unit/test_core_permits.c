@@ -111,6 +111,42 @@ static void why_goes_on_to_the_queue(void **state)
 	fixture_no_op(f);
 }
 
+/* Of three that is the third: who is the first in the queue has made its lease, and is served. */
+static void who_is_served_waits_for_nothing(void **state)
+{
+	const char *const leases[] = { one, two, other };
+	struct fixture *f = *state;
+
+	for (size_t held = 2; held <= 3; held++) {
+		fixture_ask(f, 2, "WHY s");
+		fixture_answer_list(f, 1, 2, (const char *[]){ "leases", "locks" });
+		fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+		fixture_answer_list(f, 2, held, leases);
+		for (size_t i = 0; i < held; i++)
+			fixture_answer_get(f, 80, GAMMA, of_gamma);
+		fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
+		fixture_answer_list(f, 1, 1, (const char *[]){ turn });
+		expect_part(f, 2, "$12\r\nhosts_before\r\n:0\r\n$13\r\nhosts_waiting\r\n:0\r\n");
+		bytes_clear(&f->replies[2]);
+	}
+	fixture_no_op(f);
+}
+
+static void why_of_a_semaphore_that_this_host_does_not_use(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 2, "WHY s");
+	fixture_answer_list(f, 1, 2, (const char *[]){ "leases", "locks" });
+	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
+	fixture_answer_list(f, 2, 0, NULL);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_expect(f, 2, "*14 $3 why $27 of 3 permits nobody has any $5 state $4 none $8 position :0 $7 waiters :0 "
+			     "$12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+	fixture_no_op(f);
+}
+
 /* The limit was larger: who is told of still has them. */
 static void permits_beyond_a_limit_that_was_lowered_are_held(void **state)
 {
@@ -338,6 +374,8 @@ int main(void)
 		TEST(permits_of_other_hosts_are_told_by_client),
 		TEST_IN(who_waits_is_told_why_and_where, demand_setup_standalone),
 		TEST(why_goes_on_to_the_queue),
+		TEST(who_is_served_waits_for_nothing),
+		TEST(why_of_a_semaphore_that_this_host_does_not_use),
 		TEST(permits_beyond_a_limit_that_was_lowered_are_held),
 		TEST(nothing_is_written_before_somebody_elsewhere_waits),
 		TEST(another_holder_is_told_of_in_what_the_first_one_left),

@@ -126,6 +126,58 @@ static void without_a_connection_the_answer_tells_what_is_known_here(void **stat
 		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
 }
 
+static void expect_why(struct fixture *f, uint32_t conn, const char *why)
+{
+	char part[256];
+
+	snprintf(part, sizeof(part), "\r\nwhy\r\n$%zu\r\n%s\r\n", strlen(why), why);
+	bytes_char(&f->replies[conn], '\0');
+	if (!strstr(f->replies[conn].data, part))
+		fail_msg("%s", f->replies[conn].data);
+	bytes_clear(&f->replies[conn]);
+}
+
+/* Either would be half of the answer: waiting for the holder to let go would not be enough. */
+static void who_holds_it_and_what_else_keeps_it_are_both_told(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_pass(f, 20);
+	fixture_ask(f, 2, "WHY a");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	expect_why(f, 2, "held on this host, pid 100 (test), for 20 ms; there is no connection to ZooKeeper: what other "
+			 "hosts do is not known");
+	fixture_ask(f, 2, "WHY nobodys");
+	expect_why(f, 2, "there is no connection to ZooKeeper: what other hosts do is not known");
+	/* Elsewhere: its data are read, and then the daemon is told to stop. */
+	fixture_reconnected(f);
+	fixture_answer_session(f);
+	fixture_ask(f, 2, "WHY c");
+	fixture_answer_list(f, 1, 1, (const char *[]){ first });
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_answer_get(f, 70, 9, "1\nhost=beta\npid=42\ncommand=settle\n");
+	expect_why(f, 2, "held by host beta, pid 42 (settle); this daemon is stopping and grants nothing");
+}
+
+/* An obstacle is told once, whoever's znode is the first. */
+static void what_keeps_our_own_znode_is_told_once(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_ask(f, 1, "WHY a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	f->first_op++; /* the claim's own list stays open */
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	expect_why(f, 1, "this daemon is stopping and grants nothing");
+}
+
 static void what_zookeeper_refuses_is_said(void **state)
 {
 	struct fixture *f = *state;
@@ -302,6 +354,8 @@ int main(void)
 		TEST(the_queue_is_that_of_all_hosts),
 		TEST(an_exclusive_holder_here_is_told_without_asking),
 		TEST(without_a_connection_the_answer_tells_what_is_known_here),
+		TEST(who_holds_it_and_what_else_keeps_it_are_both_told),
+		TEST(what_keeps_our_own_znode_is_told_once),
 		TEST(what_zookeeper_refuses_is_said),
 		TEST(numbers_of_others_are_not_believed),
 		TEST(few_ask_at_a_time_and_data_are_cut),

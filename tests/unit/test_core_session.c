@@ -431,10 +431,35 @@ static void connections_that_end_at_once_are_worth_a_warning(void **state)
 	assert_false(fixture_logged(f, text));
 }
 
+static void connected_with(struct fixture *f, int64_t session, int64_t timeout_ms)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_CONNECTED,
+					  .zk_connected = { .session = session, .timeout_ns = timeout_ms * MS,
+							    .asked_ns = f->now_ns, .server = SLICE("server:1") } });
+}
+
+/* Once for each session, and again when a server that it moves to grants another. */
+static void another_timeout_than_asked_for_is_told(void **state)
+{
+	static const char ten[] = "the servers grant a session timeout of 10000 ms, asked for were 12000 ms";
+	struct fixture *f = *state;
+
+	assert_false(fixture_logged(f, "the servers grant"));
+	connected_with(f, SESSION, 10000);
+	assert_true(fixture_logged(f, ten));
+	connected_with(f, SESSION, 10000);
+	assert_false(fixture_logged(f, "the servers grant"));
+	connected_with(f, SESSION + 1, 10000);
+	assert_true(fixture_logged(f, ten));
+	connected_with(f, SESSION + 1, 12000);
+	assert_false(fixture_logged(f, "the servers grant"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_answered_write_proves_the_session),
+		TEST(another_timeout_than_asked_for_is_told),
 		TEST(reads_prove_nothing),
 		TEST(the_heartbeat_goes_on_while_idle),
 		TEST(lock_traffic_counts_as_heartbeat),
