@@ -259,7 +259,6 @@ static void asked(struct broker *b, const struct event *event)
 	if (c->closing)
 		return;
 	c->asking = true;
-	c->revoke_pushes = 0;
 	b->stats.requests_total++;
 	command_handle(c, event->asked.argc, event->asked.argv);
 }
@@ -277,6 +276,9 @@ static void dispatch(struct broker *b, const struct event *event)
 		break;
 	case EVENT_CLIENT_HALF_CLOSED:
 		client_half_closed(client_of(b, event->conn));
+		break;
+	case EVENT_CLIENT_WRITTEN:
+		client_of(b, event->conn)->revoke_bytes = 0;
 		break;
 	case EVENT_CLIENT_GONE:
 		client_gone(client_of(b, event->conn));

@@ -211,7 +211,7 @@ void client_reply_end(struct client *c, size_t begin)
 	c->asking = c->lazy = false;
 }
 
-void client_push_end(struct client *c, size_t begin)
+struct effect *client_push_end(struct client *c, size_t begin)
 {
 	struct effects *out = c->broker->out;
 	struct span text = effects_end(out, begin);
@@ -219,6 +219,7 @@ void client_push_end(struct client *c, size_t begin)
 
 	e->conn = c->conn;
 	e->text = text;
+	return e;
 }
 
 void client_reply_integer(struct client *c, int64_t value)

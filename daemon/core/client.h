@@ -18,6 +18,7 @@
 #include "protocol/resp.h"
 
 struct broker;
+struct effect;
 struct event;
 
 TAILQ_HEAD(client_list, client);
@@ -49,7 +50,7 @@ struct client {
 	size_t counted;           /* grants, against the limits */
 	struct client_event_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
-	size_t revoke_pushes;     /* since it last asked something: whether it has read them is not known here */
+	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
 	bool told_jeopardy;       /* as it was told */
 	bool is_holder;           /* of something valid, as the adapter was told */
 	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
@@ -71,7 +72,7 @@ struct bytes *client_out(struct client *c);
 /* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
 size_t client_reply_begin(struct client *c);
 void client_reply_end(struct client *c, size_t begin);
-void client_push_end(struct client *c, size_t begin); /* what was written is a push instead */
+struct effect *client_push_end(struct client *c, size_t begin); /* what was written is a push instead */
 void client_reply_integer(struct client *c, int64_t value);
 void client_reply_nil(struct client *c);
 void client_reply_status(struct client *c, const char *text);

@@ -5,6 +5,9 @@
 #include "core/multi.h"
 #include "core/state.h"
 
+/* Of what a client may leave unread: more than that is not filled by others who ask for what it holds. */
+enum { REVOKE_PART = 4 };
+
 /* What is bounded otherwise does not count. */
 static bool counts(enum client_event_type type)
 {
@@ -124,7 +127,7 @@ bool client_events_full(const struct client *c)
 
 bool client_seems_deaf(const struct client *c)
 {
-	return c->revoke_pushes >= c->broker->conf->limits.events_per_client;
+	return c->revoke_bytes > c->broker->conf->limits.output_bytes / REVOKE_PART;
 }
 
 static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
@@ -242,8 +245,8 @@ void client_drop_event(struct client *c, struct client_event *e)
 	event_free(c, e);
 }
 
-/* Takes the text over. */
-static void tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
+/* Takes the text over. The push, valid until the next effect; NULL: it is kept for EVENTS. */
+static struct effect *tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
 {
 	struct client_event *e;
 
@@ -252,14 +255,14 @@ static void tell(struct client *c, enum client_event_type type, struct grant *g,
 
 		resp_push(client_out(c), items, c->version);
 		bytes_slice(client_out(c), bytes_view(text));
-		client_push_end(c, begin);
 		bytes_free(text);
-		return;
+		return client_push_end(c, begin);
 	}
 	e = add_event(c, type, g);
 	e->items = items;
 	e->text = *text;
 	wake_events(c);
+	return NULL;
 }
 
 static void write_revoke(struct bytes *text, const struct grant *g, struct slice reason)
@@ -270,14 +273,25 @@ static void write_revoke(struct bytes *text, const struct grant *g, struct slice
 	resp_bulk(text, reason);
 }
 
+/* What fills the share begins it again once it is written: the client reads. */
+static void revoke_pushed(struct client *c, struct effect *push)
+{
+	bool full = client_seems_deaf(c);
+
+	c->revoke_bytes += push->text.len;
+	push->report = !full && client_seems_deaf(c);
+}
+
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 {
 	struct bytes text = { 0 };
+	struct effect *push;
 
 	client_forget_revoke(c, g);
-	c->revoke_pushes += c->version == 3;
 	write_revoke(&text, g, reason);
-	tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
+	push = tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
+	if (push)
+		revoke_pushed(c, push);
 }
 
 void client_forget_revoke(struct client *c, const struct grant *g)
@@ -388,8 +402,12 @@ void client_speak(struct client *c, int version)
 	while (version == 3 && (e = TAILQ_FIRST(&c->events))) {
 		size_t begin = effects_begin(c->broker->out);
 
+		struct effect *push;
+
 		write_event(c, e);
-		client_push_end(c, begin);
+		push = client_push_end(c, begin);
+		if (e->type == CLIENT_EVENT_REVOKE)
+			revoke_pushed(c, push);
 		event_free(c, e);
 	}
 }

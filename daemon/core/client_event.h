@@ -59,7 +59,7 @@ void client_forget_unobserved(struct client *c, struct slice name);
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
 bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
-bool client_seems_deaf(const struct client *c); /* as many revocations were pushed since it last asked something */
+bool client_seems_deaf(const struct client *c); /* so much of its output may be revocations that it has not read */
 void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);

@@ -47,6 +47,7 @@ struct effect {
 	bool close_session; /* STOPPED */
 	bool refused;       /* STOPPED: not as asked, but because starting again would not help */
 	bool holds;         /* HOLDER */
+	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	enum effect_level level; /* LOG */
 	int64_t limit;      /* TOKENS */

@@ -41,10 +41,12 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	if (!lock)
 		return 0;
 	TAILQ_FOREACH(g, &lock->grants, link) {
-		count++;
-		if (g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS)
+		bool asked = g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS;
+
+		if (!asked && (client_events_full(g->client) || client_seems_deaf(g->client)))
 			continue;
-		if (client_events_full(g->client) || client_seems_deaf(g->client))
+		count++;
+		if (asked)
 			continue;
 		g->asked_back_ns = lock->broker->now_ns;
 		client_tell_revoke(g->client, g, reason);

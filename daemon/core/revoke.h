@@ -34,7 +34,7 @@ struct lock *revoke_subject(struct broker *b, struct slice name);
 bool revoke_reason_valid(struct slice reason);
 /* The client as the log and other hosts see it; valid as long as it is not changed. */
 struct revoker revoke_by(const struct client *c);
-/* Asks the holders here, each at most once a second, unless it has no room for that. Returns how many there are. */
+/* Asks the holders here, each at most once a second, unless it has no room for that. Returns how many were asked. */
 int64_t revoke_ask(struct lock *lock, struct slice reason);
 /* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
 int64_t revoke_force(struct lock *lock);

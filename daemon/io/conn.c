@@ -192,7 +192,7 @@ void conn_reply(struct conn *c, struct slice text, bool lazy)
 		conn_set_ready(c, false);
 }
 
-void conn_push(struct conn *c, struct slice text)
+void conn_push(struct conn *c, struct slice text, bool report)
 {
 	if (c->dead || c->closing)
 		return;
@@ -204,6 +204,8 @@ void conn_push(struct conn *c, struct slice text)
 		return;
 	}
 	conn_queue(c, text);
+	if (report)
+		c->unreported = conn_unwritten(c);
 	conn_set_dirty(c);
 }
 
@@ -376,9 +378,21 @@ static void conn_send(struct conn *c)
 	if (sent >= 0) {
 		c->written += (size_t)sent;
 		c->env->unwritten -= (size_t)sent;
+		c->report = c->unreported && c->unreported <= (size_t)sent;
+		c->unreported -= c->unreported < (size_t)sent ? c->unreported : (size_t)sent;
 	} else if (errno != EAGAIN && errno != EINTR) {
 		conn_die(c);
 	}
+}
+
+static void conn_report(struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_WRITTEN, .conn = c->number };
+
+	if (!c->report)
+		return;
+	c->report = false;
+	loop_event(c->env->loop, &event);
 }
 
 void conn_flush(struct conn *c)
@@ -402,6 +416,7 @@ void conn_flush(struct conn *c)
 	/* What was held back by unread output goes on. */
 	if (held && conn_may_parse(c))
 		conn_set_ready(c, false);
+	conn_report(c);
 }
 
 /* Who was answered goes on while the others of this turn are served. The dead wait for its end. */

@@ -74,9 +74,10 @@ struct conn {
 	size_t unparsed; /* bytes of `in` */
 	size_t written; /* bytes of `out` */
 	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
+	size_t unreported; /* bytes until the end of the push whose writing is to be reported; 0: none, or it is */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
 	bool asking : 1; /* the broker is being asked: its reply makes nobody ready */
-	bool is_dirty : 1;
+	bool is_dirty : 1, report : 1; /* it is written, and that is not reported yet */
 	struct conn_ready *queue; /* that it is in, of `ready` and `later`; NULL: none */
 	TAILQ_ENTRY(conn) ready, dirty;
 	int64_t mean_ns;          /* that a request of it takes */
@@ -88,7 +89,8 @@ void conn_free(struct conn *c);
 
 /* `lazy`: it may wait for what is written next, but no more than CONN_LAZY_MAX bytes do. */
 void conn_reply(struct conn *c, struct slice text, bool lazy);
-void conn_push(struct conn *c, struct slice text);
+/* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
+void conn_push(struct conn *c, struct slice text, bool report);
 void conn_close(struct conn *c);
 /* Parses what is buffered, up to a turn's share. */
 void conn_continue(struct conn *c);

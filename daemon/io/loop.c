@@ -134,7 +134,7 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 		server_reply(l->to.server, effect->conn, text, effect->lazy);
 		break;
 	case EFFECT_PUSH:
-		server_push(l->to.server, effect->conn, text);
+		server_push(l->to.server, effect->conn, text, effect->report);
 		break;
 	case EFFECT_CLOSE:
 		server_close(l->to.server, effect->conn);

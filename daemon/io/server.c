@@ -177,9 +177,9 @@ void server_reply(struct server *s, uint32_t number, struct slice text, bool laz
 	conn_reply(server_conn(s, number), text, lazy);
 }
 
-void server_push(struct server *s, uint32_t number, struct slice text)
+void server_push(struct server *s, uint32_t number, struct slice text, bool report)
 {
-	conn_push(server_conn(s, number), text);
+	conn_push(server_conn(s, number), text, report);
 }
 
 void server_close(struct server *s, uint32_t number)

@@ -31,7 +31,7 @@ void server_free(struct server *s);
 /* Effects. A connection that is closing ignores them. */
 /* `lazy`: it may wait for what is written next. */
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
-void server_push(struct server *s, uint32_t number, struct slice text);
+void server_push(struct server *s, uint32_t number, struct slice text, bool report);
 void server_close(struct server *s, uint32_t number);
 
 /* Once a turn: goes on with the clients that had more requests than one turn serves, or were just answered. */

@@ -133,6 +133,31 @@ static void stopped_due(void *host, uint64_t end_session)
 		any_host_die(h, end_session);
 }
 
+static void written_due(void *peer, uint64_t life)
+{
+	struct any_peer *p = peer;
+
+	if (p->life != life || !p->on || !p->host->broker)
+		return;
+	p->revoke_bytes = 0;
+	any_handle(p->host, &(struct event){ .type = EVENT_CLIENT_WRITTEN, .conn = p->conn });
+	if (p->on && client_seems_deaf(p->host->broker->conns[p->conn]))
+		any_fail(p->host->any, "host %d client %u: it reads, and is not asked to let go", p->host->index, p->conn);
+}
+
+/* Some read late. A daemon that stops tells all at once, and HELLO what was kept. */
+static void revoked(struct any_peer *p, const struct effect *e, struct slice text)
+{
+	struct any *a = p->host->any;
+
+	if (!p->host->broker->stopping && p->command != COMMAND_HELLO && p->revoke_bytes > p->host->conf.limits.output_bytes / 4)
+		any_fail(a, "host %d client %u: asked to let go, and %zu bytes of that are unread", p->host->index, p->conn,
+			 p->revoke_bytes);
+	p->revoke_bytes += text.len;
+	if (e->report)
+		sched_at(&a->sched, a->sched.now + rng_between(&a->rng, 0, 5 * SECOND), written_due, p, p->life);
+}
+
 static void carry_out_for_client(struct any_host *h, const struct effect *e, struct slice text)
 {
 	struct any_peer *p = &h->peers[e->conn];
@@ -151,6 +176,8 @@ static void carry_out_for_client(struct any_host *h, const struct effect *e, str
 		any_check_reply(p, text);
 	else
 		any_check_push(p, text);
+	if (e->type == EFFECT_PUSH && memmem(text.data, text.len, "$6\r\nrevoke\r\n", 12))
+		revoked(p, e, text);
 }
 
 static void carry_out(struct any_host *h, const struct effect *e)
@@ -362,7 +389,7 @@ static struct broker_limits limits(struct any *a)
 		.grants_per_client = few ? 4 : 100,
 		.grants_per_uid = few ? 6 : 100,
 		.events_per_client = rng_percent(&a->rng, 30) ? 1 + rng_below(&a->rng, 4) : 100,
-		.output_bytes = 1 << 20,
+		.output_bytes = rng_percent(&a->rng, 30) ? 400 : 1 << 20,
 		.session_path_bytes = few ? 1200 : 100000,
 	};
 }

@@ -39,6 +39,7 @@ struct any_peer {
 	int64_t asked_at;
 	unsigned int held; /* when MLOCK was asked for: a bit for each name */
 	struct any_told told[ANY_NAMES];
+	size_t revoke_bytes;   /* pushed since it was last known to read */
 	bool replied;          /* in this event */
 	char reply[ANY_REPLY]; /* its beginning */
 };

@@ -565,4 +565,8 @@ MUTANTS = [
          "\twhile (m->at < m->count && m->parts[m->at].held) {\n\t\tif (!m->reenter) {\n"
          "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\tmulti_free(m);\n\t\t\trefusal_reply(c, &no);\n\t\t\treturn;"
          "\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
+    ("who does not read is asked without end", [
+        (REVOKE, "client_events_full(g->client) || client_seems_deaf(g->client)", "client_events_full(g->client)")], 300, "anything"),
+    ("who has read is not known to have", [
+        (BROKER, "client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
 ]

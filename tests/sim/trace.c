@@ -123,6 +123,9 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_CLIENT_HALF_CLOSED:
 		trace_line(h->w, -1, "host %d <- client %u half-closes", h->index, e->conn);
 		break;
+	case EVENT_CLIENT_WRITTEN:
+		trace_line(h->w, -1, "host %d <- client %u was written to", h->index, e->conn);
+		break;
 	case EVENT_CLIENT_GONE:
 		trace_line(h->w, -1, "host %d <- client %u gone", h->index, e->conn);
 		break;

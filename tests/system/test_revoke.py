@@ -40,6 +40,38 @@ def test_a_client_of_resp2_reads_it_as_an_event(two_hosts, clients):
     assert a.reply() == ["revoke", "a", token, "why not"]
 
 
+def test_a_holder_that_only_listens_is_asked_every_time(daemons, clients):
+    """It asks nothing, and reads what comes: far more than a client may leave unread."""
+    d = daemons(limits={"output_bytes": 4096, "events_per_client": 4})
+    holder, other = clients(d), clients(d)
+    names = [f"{i:02d}" + "x" * 200 for i in range(60)]
+    for name in names:
+        holder.call("LOCK", name)
+    for name in names:
+        assert other.call("REVOKE", name) == 1
+        assert holder.push()[:2] == ["revoke", name]
+    time.sleep(1)  # one a second
+    assert other.call("REVOKE", names[0]) == 1
+    assert holder.push()[:2] == ["revoke", names[0]]
+
+
+def test_a_holder_that_does_not_read_is_asked_no_more_until_it_has_read(daemons, clients):
+    """It is not closed for what others ask of it. What a socket takes is read as far as the daemon knows."""
+    d = daemons(limits={"output_bytes": 65536})
+    holder, other = clients(d), clients(d)
+    names = [f"{i:04d}" + "x" * 500 for i in range(900)]
+    for name in names:
+        holder.call("LOCK", name)
+    asked = [name for name in names if other.call("REVOKE", name) == 1]
+    assert 0 < len(asked) < len(names)
+    for name in asked:
+        assert holder.push()[1] == name
+    rest = names[len(asked)]
+    harness.wait_until(lambda: other.call("REVOKE", rest) == 1, "the holder to be asked again")
+    assert holder.push()[1] == rest
+    assert holder.call("UNLOCK", rest) == 0
+
+
 def test_readers_of_several_hosts_are_all_asked(daemons, zk, root, clients):
     hosts = [daemons(zk, root, host=name) for name in ("alpha", "beta", "gamma")]
     readers = [clients(h) for h in hosts for _ in range(2)]

@@ -109,6 +109,7 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		break;
 	case EFFECT_PUSH:
 		bytes_slice(&f->pushes[e->conn], effects_slice(&f->effects, e->text));
+		f->report[e->conn] = e->report;
 		break;
 	case EFFECT_CLOSE:
 		f->closed[e->conn]++;

@@ -26,6 +26,7 @@ struct fixture {
 	int64_t now_ns;
 	struct bytes replies[FIXTURE_CONNS], pushes[FIXTURE_CONNS];
 	bool lazy[FIXTURE_CONNS]; /* the latest reply */
+	bool report[FIXTURE_CONNS]; /* the latest push */
 	int closed[FIXTURE_CONNS];
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
