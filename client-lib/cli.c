@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,34 +65,6 @@ static const char help[] =
 	"acquired, 77 not allowed, 126 CMD cannot be run, 127 CMD not found. More in lockbroker(1).\n";
 
 /* ---- what the other files use too ---- */
-
-static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-static void say(const char *format, va_list args)
-{
-	fputs("lockbroker: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-}
-
-void cli_say(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-int cli_usage(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-	fputs("Try `lockbroker --help`.\n", stderr);
-	return CLI_USAGE;
-}
 
 int cli_exit_of(enum lb_result result)
 {

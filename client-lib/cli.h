@@ -20,10 +20,15 @@ enum cli_exit {
 	CLI_SIGNAL = 128,
 };
 
-/* "lockbroker: <sentence>" on the standard error output. */
+/*
+ * "lockbroker: <sentence>" on the standard error output, in one write, what would steer a terminal escaped. Never waits:
+ * what finds no room is said by a later call, or dropped and counted.
+ */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says the sentence and points to --help; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Tries again what could not be said. */
+void cli_say_unsaid(void);
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);
 

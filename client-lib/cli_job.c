@@ -14,6 +14,7 @@
 
 #include "cli.h"
 #include "protocol/bytes.h"
+#include "wire.h"
 
 /* How often the proof is looked at, at least. */
 #define PROOF_MS 500
@@ -23,7 +24,7 @@
 
 static const int forwarded[] = {
 	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
-	SIGPIPE, SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
+	SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
 };
 
 static int64_t now_ms(void)
@@ -35,6 +36,32 @@ static int64_t now_ms(void)
 }
 
 /* ---- the command ---- */
+
+/* The subject of a sentence, "lock orders is": all that is held, or one of it. Returns `ret`. */
+static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
+{
+	if (name || job->count == 1)
+		snprintf(ret, size, "lock %s is", name ? name : job->names[0]);
+	else
+		snprintf(ret, size, "%zu locks are", job->count);
+	return ret;
+}
+
+static const char *not_proven(const struct cli_job *job)
+{
+	return job->leased ? "the lease has run out, or nothing proves any more that it is held."
+			   : "nothing proves any more that it is held.";
+}
+
+/* Lost before there was a command that could be ended. */
+static int not_started(struct cli_job *job, const char *name, const char *why)
+{
+	char what[1024];
+
+	job->lost = true;
+	cli_say("The %s lost: %s %s is not started.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+	return CLI_UNAVAILABLE;
+}
 
 /* A line for each of what is held: names have no line ends. */
 static int export_held(const struct cli_job *job)
@@ -71,9 +98,14 @@ static int export(const struct cli_job *job)
 	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
 }
 
+/*
+ * The last look at the proof is the last thing before the command: we may have been stopped on the way. It is us who
+ * ignore SIGPIPE: the command is to end by it as it would without us.
+ */
 static void become(struct cli_job *job) __attribute__((noreturn));
 static void become(struct cli_job *job)
 {
+	struct sigaction ignored;
 	int error = 0;
 
 	if (fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
@@ -81,9 +113,13 @@ static void become(struct cli_job *job)
 	else if (export(job) < 0)
 		error = ENOMEM;
 	if (!error) {
+		if (cli_proof_left_ms(&job->proof) == 0)
+			_exit(not_started(job, NULL, not_proven(job)));
+		sigaction(SIGPIPE, &job->pipe_action, &ignored);
 		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
 		execvp(job->command[0], job->command);
 		error = errno;
+		sigaction(SIGPIPE, &ignored, NULL);
 	}
 	cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
 	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
@@ -92,9 +128,10 @@ static void become(struct cli_job *job)
 /* From here on a signal is a thing to be read, not an end that would leave the command alone. */
 static int catch_signals(struct cli_job *job)
 {
-	sigset_t set;
+	sigset_t set, speaking;
 	size_t i;
 
+	sigemptyset(&speaking);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
@@ -103,24 +140,11 @@ static int catch_signals(struct cli_job *job)
 	signal(SIGCHLD, SIG_DFL);
 	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
 		return -errno;
+	/* A terminal must not stop us because we speak from the background. */
+	sigaddset(&speaking, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &speaking, NULL);
 	job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return job->signals < 0 ? -errno : 0;
-}
-
-static int start(struct cli_job *job)
-{
-	int r = catch_signals(job);
-
-	if (r == 0)
-		r = cli_tree_begin(&job->tree);
-	if (r < 0)
-		return r;
-	job->child = fork();
-	if (job->child < 0)
-		return -errno;
-	if (job->child == 0)
-		become(job);
-	return 0;
 }
 
 /* ---- while it runs ---- */
@@ -131,16 +155,6 @@ static void signal_all(struct cli_job *job, int number)
 	cli_tree_signal(&job->tree, number);
 }
 
-/* The subject of a sentence, "lock orders is": all that is held, or one of it. Returns `ret`. */
-static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
-{
-	if (name || job->count == 1)
-		snprintf(ret, size, "lock %s is", name ? name : job->names[0]);
-	else
-		snprintf(ret, size, "%zu locks are", job->count);
-	return ret;
-}
-
 /* The loss of one (NULL: of all) is the end of what was to be done under all of them. */
 static void lost(struct cli_job *job, const char *name, const char *why)
 {
@@ -148,13 +162,17 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 
 	if (job->lost)
 		return;
+	if (!job->started) {
+		job->status = not_started(job, name, why);
+		return;
+	}
 	job->lost = true;
-	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
 	/* To be told are also those that are being forked just now, and not those that are forked to clean up. */
 	cli_tree_stop(&job->tree, job->child);
 	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
 	job->kill_at_ms = now_ms() + job->grace_ms;
+	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
 }
 
 static const char *why_lost(const char *reason)
@@ -195,14 +213,19 @@ static void heed_event(struct cli_job *job, const struct lb_event *event)
 
 static void heed_events(struct cli_job *job)
 {
+	enum lb_result r = cli_proof_hear(&job->proof);
 	struct lb_event event;
-	enum lb_result r;
 
-	while ((r = lb_event(job->lb, 0, &event)) == LB_OK)
+	/* What came before the end of the connection says more than that. */
+	while (job->lb->events.len > 0 && lb_event(job->lb, 0, &event) == LB_OK)
 		heed_event(job, &event);
-	if (r != LB_NONE)
+	if (r != LB_OK)
 		lost(job, NULL, lb_error(job->lb));
-	/* Nothing is taken away by it: what the command does about it is its own affair. One signal for all of them. */
+}
+
+/* Nothing is taken away by it: what the command does about it is its own affair. One signal for all that came. */
+static void pass_on_revoke(struct cli_job *job)
+{
 	if (job->asked_back && job->on_revoke && job->child > 0)
 		kill(job->child, job->on_revoke);
 	job->asked_back = false;
@@ -247,18 +270,13 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/*
- * The daemon tells of a loss, unless it hangs: then nobody but the clock does. All that is held was granted in one
- * session and with one lease, so that the first stands for all.
- */
+/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
 static void heed_proof(struct cli_job *job)
 {
-	job->proven_ms = 0;
-	if (lb_valid(job->lb, job->names[0], &job->proven_ms) != LB_OK)
+	if (cli_proof_ask(&job->proof, PROOF_MS) != LB_OK)
 		lost(job, NULL, lb_error(job->lb));
-	else if (job->proven_ms == 0)
-		lost(job, NULL, job->leased ? "the lease has run out, or nothing proves any more that it is held."
-					    : "nothing proves any more that it is held.");
+	else if (cli_proof_left_ms(&job->proof) == 0)
+		lost(job, NULL, not_proven(job));
 }
 
 static int poll_timeout(const struct cli_job *job)
@@ -266,7 +284,7 @@ static int poll_timeout(const struct cli_job *job)
 	int64_t left = job->kill_at_ms - now_ms();
 
 	if (job->kill_at_ms == INT64_MAX)
-		return (int)MIN(job->proven_ms, PROOF_MS - 1) + 1;
+		return (int)MIN(cli_proof_left_ms(&job->proof), PROOF_MS - 1) + 1;
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -276,13 +294,13 @@ static void kill_if_due(struct cli_job *job)
 
 	if (now < job->kill_at_ms)
 		return;
-	if (job->give_up_at_ms == INT64_MAX) {
-		cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ",
-			job->command[0], (double)job->grace_ms / 1e3);
-		job->give_up_at_ms = now + GIVE_UP_MS;
-	}
 	signal_all(job, SIGKILL);
 	job->kill_at_ms = now + KILL_AGAIN_MS;
+	if (job->give_up_at_ms < INT64_MAX)
+		return;
+	cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ", job->command[0],
+		(double)job->grace_ms / 1e3);
+	job->give_up_at_ms = now + GIVE_UP_MS;
 }
 
 /* After a loss nobody may go on, so we are there until the last one has ended. */
@@ -296,6 +314,40 @@ static bool is_over(struct cli_job *job)
 		return false;
 	cli_say("What is left of %s cannot be killed.", job->command[0]);
 	return true;
+}
+
+/* What is known of a loss by now, before there is anything that would have to be ended. */
+static void look_before(struct cli_job *job)
+{
+	enum lb_result r = cli_proof_begin(&job->proof);
+
+	if (r != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+	else
+		heed_events(job);
+	if (!job->lost)
+		heed_proof(job);
+}
+
+static int start(struct cli_job *job)
+{
+	int r = cli_tree_begin(&job->tree);
+
+	/* This may wait for the broker, so that signals still have their usual effect. */
+	look_before(job);
+	if (job->lost)
+		return 0;
+	if (r == 0)
+		r = catch_signals(job);
+	if (r < 0)
+		return r;
+	job->child = fork();
+	if (job->child < 0)
+		return -errno;
+	if (job->child == 0)
+		become(job);
+	job->started = true;
+	return 0;
 }
 
 static int watch(struct cli_job *job)
@@ -313,7 +365,9 @@ static int watch(struct cli_job *job)
 			heed_events(job);
 		if (!job->lost)
 			heed_proof(job);
+		pass_on_revoke(job);
 		kill_if_due(job);
+		cli_say_unsaid();
 		poll(p, job->lost ? 1 : 2, poll_timeout(job));
 	}
 	/* What was done without the lock is no success. */
@@ -326,11 +380,13 @@ int cli_job_run(struct cli_job *job)
 
 	job->signals = -1;
 	job->kill_at_ms = job->give_up_at_ms = INT64_MAX;
+	job->proof = (struct cli_proof){ .lb = job->lb, .name = job->names[0] };
 	r = start(job);
 	if (r < 0)
 		cli_say("Cannot start %s: %s.", job->command[0], strerror(-r));
-	status = r < 0 ? CLI_OSERR : watch(job);
+	status = r < 0 ? CLI_OSERR : job->started ? watch(job) : job->status;
 	if (job->signals >= 0)
 		close(job->signals);
+	cli_say_unsaid();
 	return status;
 }

@@ -4,6 +4,7 @@
  * The connection is the owner of what is held, and the command inherits its descriptor: it is held until the last of
  * the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
  *
+ *     lost by now -> not started
  *     fork, exec -> watch: signals are forwarded, events of the connection are heeded
  *                          any of it LOST, or connection gone -> TERM, grace, KILL: to the command and to all that
  *                              descend from it; over when the last of them has ended
@@ -17,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli_proof.h"
 #include "cli_tree.h"
 #include "lockbroker.h"
 
@@ -30,13 +32,15 @@ struct cli_job {
 	const char *owner;     /* whom the command belongs to; "": to nobody; NULL: that is not ours to say */
 	int64_t grace_ms;
 	int on_revoke;         /* the signal; 0: none */
+	struct sigaction pipe_action; /* of SIGPIPE, for the command; we ignore it */
 	/* Private. */
 	sigset_t inherited; /* signal mask, for the command */
+	bool started;       /* there is a command, or was */
+	struct cli_proof proof;
 	int signals;        /* signalfd */
 	pid_t child;        /* 0 when the command has ended, with `status` */
 	int status;
 	bool asked_back, lost;
-	int64_t proven_ms;  /* for how long, when that was last looked at */
 	int64_t kill_at_ms, give_up_at_ms; /* INT64_MAX: not set */
 	struct cli_tree tree;
 };

@@ -262,6 +262,8 @@ int cli_lock(const char *socket, int argc, char **argv)
 	while (strcmp(o.verb->word, argv[0]) != 0)
 		o.verb++;
 	o.job.grace_ms = GRACE_MS;
+	/* Nobody may be left to read what we say: that must not end us, nor the command. */
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &o.job.pipe_action);
 	/* Leaderships are not looked for in circles. */
 	o.job.owner = o.verb->held == HELD_LEADERSHIP ? NULL : owner;
 	status = parse(&o, argc, argv);

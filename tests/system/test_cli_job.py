@@ -1,0 +1,235 @@
+"""What `lockbroker lock` owes its command when nobody reads its messages, when the broker hangs, and when it was itself
+stopped: signals first."""
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from test_cli import command, start, started
+
+
+def full_pipe():
+    """(read end, write end): not a byte more goes in."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x")
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    return reader, writer
+
+
+def all_of(reader, end):
+    """What comes from there, up to that mark."""
+    text = b""
+    while end not in text:
+        text += os.read(reader, 65536)
+    return text.lstrip(b"x").decode()
+
+
+# None is lost between two looks, as may be with handlers.
+HEEDING = """
+import os, signal, sys
+os.close(2)
+signals = {signal.SIGTERM, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+print(os.getpid(), flush=True)
+while True:
+    number = signal.sigwait(signals)
+    print(signal.Signals(number).name, flush=True)
+    if number == signal.SIGTERM and sys.argv[1] == "ends":
+        sys.exit(7)
+"""
+
+
+def start_deaf(daemon, stderr, *options, names=("a",), on_term="ends"):
+    """A command that tells of SIGTERM and SIGUSR1, and says nothing on its standard error output."""
+    p = harness.spawn(command(daemon, "lock", *options, *names, "--", "/usr/bin/python3", "-c", HEEDING, on_term),
+                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    return p, int(p.stdout.readline())
+
+
+# ---- messages ----
+
+
+def test_a_loss_ends_the_command_though_nobody_reads_our_messages(standalone):
+    """Pitfall 8."""
+    reader, writer = full_pipe()
+    p, child = start_deaf(standalone, writer, "-k", "0.3", on_term="goes on")
+    standalone.kill()
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGKILL
+    assert not harness.runs(child)
+    os.close(reader)
+    os.close(writer)
+
+
+def test_what_could_not_be_said_is_said_when_it_can_be_and_the_rest_counted(standalone, clients):
+    c = clients(standalone)
+    reader, writer = full_pipe()
+    p, _ = start_deaf(standalone, writer, "-r", "USR1", names="abcd")
+    os.close(writer)
+    for name in "abc":
+        assert c.call("REVOKE", name, "please") == 1
+        assert p.stdout.readline() == "SIGUSR1\n", "the signal does not wait for the message"
+    assert all_of(reader, b"written.\n").splitlines() == [
+        "lockbroker: The lock a is asked back: please.", "lockbroker: 2 messages could not be written."]
+    assert c.call("REVOKE", "d", "please") == 1
+    assert all_of(reader, b".\n") == "lockbroker: The lock d is asked back: please.\n"
+    p.terminate()
+    p.wait(harness.PATIENCE)
+    os.close(reader)
+
+
+def test_a_terminal_that_is_stopped_stops_nothing_else(standalone):
+    argv = command(standalone, "lock", "-k", "0.3", "a", "--", "sh", "-c",
+                   "echo ready; exec >/dev/null 2>&1; trap '' TERM; while :; do sleep 0.05; done")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    text = b""
+    while b"ready" not in text:
+        text += os.read(fd, 4096)
+    os.write(fd, b"\x13")
+    time.sleep(0.1)
+    standalone.kill()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGKILL
+    os.close(fd)
+
+
+def test_messages_of_many_are_whole_lines(standalone, clients):
+    c = clients(standalone)
+    c.call("LOCK", "a")
+    reader, writer = os.pipe()
+    many = [harness.spawn(command(standalone, "lock", "-n", "a", "--", "true"), stdin=subprocess.DEVNULL, stderr=writer)
+            for _ in range(100)]
+    os.close(writer)
+    with os.fdopen(reader) as f:
+        lines = f.read().splitlines()
+    assert [p.wait(harness.PATIENCE) for p in many] == [75] * 100
+    assert len(lines) == 100 and len(set(lines)) == 1 and lines[0].startswith("lockbroker: The lock a is held")
+
+
+def test_a_message_is_one_write(standalone, tmp_path):
+    trace = tmp_path / "trace"
+    for words in (["lock", "a"], ["who"], ["lock", "..", "--", "true"]):
+        done = subprocess.run(["strace", "-f", "-e", "trace=write", "-o", trace, *command(standalone, *words)],
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
+        if done.returncode == 1 and b"ptrace" in done.stderr:
+            pytest.skip("this host does not let us trace")
+        assert done.returncode == 64
+        assert trace.read_text().count("write(2, ") == 1
+
+
+def test_a_closed_pipe_does_not_end_the_command(standalone, clients):
+    c = clients(standalone)
+    reader, writer = os.pipe()
+    p, _ = start_deaf(standalone, writer)
+    os.close(reader)
+    os.close(writer)
+    assert c.call("REVOKE", "a", "please") == 1
+    p.send_signal(signal.SIGPIPE)  # not to be passed on either
+    time.sleep(0.3)
+    assert p.poll() is None
+    p.terminate()
+    assert p.wait(harness.PATIENCE) == 7
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_command_gets_sigpipe_as_it_would_without_us(standalone, ignored):
+    line = " ".join(command(standalone, "lock", "a", "--", "grep", "SigIgn", "/proc/self/status"))
+    done = harness.spawn(["sh", "-c", ("trap '' PIPE; " if ignored else "") + f"exec {line}"], stdout=subprocess.PIPE,
+                         text=True)
+    mask = int(done.communicate(timeout=harness.PATIENCE)[0].split()[1], 16)
+    assert bool(mask & 1 << signal.SIGPIPE - 1) == ignored
+
+
+def test_what_a_broker_says_does_not_steer_the_terminal(standalone, clients):
+    c = clients(standalone)
+    name = "x\u202ey"
+    c.call("LOCK", name)
+    for words in (["lock", "-n", name, "--", "true"], ["revoke", "none", "a\u202eb\x1b[2J"], ["call", "PING", "\x1b[2J"]):
+        done = subprocess.run(command(standalone, *words), capture_output=True, text=True, timeout=harness.PATIENCE)
+        assert "\u202e" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
+    assert "x\\u202ey" in subprocess.run(command(standalone, "lock", "-n", name, "--", "true"), capture_output=True,
+                                         text=True, timeout=harness.PATIENCE).stderr
+
+
+# ---- the proof ----
+
+
+def without_page(daemon):
+    """As for a client in a container that sees only the socket."""
+    os.unlink(f"{daemon.dir}/session")
+
+
+def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, daemons):
+    """Pitfall 8. A hung daemon is not waited for longer than it has proven, and signals go on."""
+    d = daemons(own_zk(tick_ms=1000), zookeeper__session_timeout_ms=6000, locks__grant_min_ms=300)
+    without_page(d)
+    p, _ = started(d, "sh", "-c", "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.05; done")
+    assert p.stdout.readline() == "ready\n"
+    time.sleep(1)  # so that it has been asked, and will be
+    d.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        time.sleep(1)
+        p.send_signal(signal.SIGUSR1)
+        assert p.stdout.readline() == "usr1\n"
+        assert time.monotonic() - began < 4, "while the question stands"
+        _, err = p.communicate(timeout=harness.PATIENCE)
+        took = time.monotonic() - began
+    finally:
+        d.signal(signal.SIGCONT)
+    assert p.returncode == 128 + signal.SIGTERM and "nothing proves any more" in err
+    assert took < 6 + 0.5, "no later than the session could expire"
+
+
+def test_without_the_page_the_command_goes_on_while_the_broker_answers(daemons, zk, root):
+    d = daemons(zk, root)
+    without_page(d)
+    p, _ = started(d, "sleep", "1.5")
+    assert p.wait(harness.PATIENCE) == 0 and p.stderr.read() == ""
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_what_was_lost_before_its_command_was_started_is_not_started(standalone, clients, page):
+    """It was stopped when it got the lock, as by a laptop that sleeps."""
+    c = clients(standalone)
+    if not page:
+        without_page(standalone)
+    c.call("LOCK", "a")
+    p = start(standalone, "lock", "a", "--", "echo", "run")
+    harness.wait_queued(standalone, "a", 1)
+    p.send_signal(signal.SIGSTOP)
+    c.call("UNLOCK", "a")
+    harness.wait_until(lambda: c.call("HOLDERS", "a"), "the grant")
+    assert c.call("FORCEUNLOCK", "a") == 1
+    p.send_signal(signal.SIGCONT)
+    out, err = p.communicate(timeout=harness.PATIENCE)
+    assert (p.returncode, out) == (69, "")
+    assert err == "lockbroker: The lock a is lost: an operator took it by force. echo is not started.\n"
+
+
+def test_what_was_proven_too_long_ago_is_not_started(own_zk, daemons):
+    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST)
+    with d.client() as c:
+        c.call("LOCK", "a")
+        p = start(d, "lock", "a", "--", "echo", "run")
+        harness.wait_queued(d, "a", 1)
+        p.send_signal(signal.SIGSTOP)
+        c.call("UNLOCK", "a")
+        harness.wait_until(lambda: c.call("HOLDERS", "a"), "the grant")
+        d.signal(signal.SIGSTOP)
+        time.sleep(3.5)
+        p.send_signal(signal.SIGCONT)
+        out, err = p.communicate(timeout=harness.PATIENCE)
+        d.signal(signal.SIGCONT)
+    assert (p.returncode, out) == (69, "") and "echo is not started" in err
