@@ -270,7 +270,7 @@ static void check_really_expired(const struct host *h)
 	const struct zsession *s;
 
 	LIST_FOREACH(s, &h->w->zk.sessions, link)
-		if (s->alive && s->id == h->session && h->safe_until)
+		if (s->alive && !s->was_closing && s->id == h->session && h->safe_until)
 			world_fail(h->w, -1, "host %d: is told that its session has expired, and it lives", h->index);
 }
 

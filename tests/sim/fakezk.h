@@ -7,6 +7,11 @@
  * a connection and fire once. A session is touched by what reaches its leader: a follower hands on its touches
  * only in the answer to the leader's ping, every half tick. It expires in buckets of a tick; a new leader gives
  * every session its whole time again. A server cut off as a former leader goes on answering reads.
+ *
+ * What the leader proposes is in the truth once it was acknowledged. Between the two it was checked already: the
+ * session may move meanwhile, and list elsewhere what the write is not in yet. At an election the first of the
+ * proposals in flight are known to the next leader, who commits them before it serves; the others never were, an
+ * expiry among them too, although the session's client may have been told of it.
  */
 #pragma once
 
@@ -24,6 +29,8 @@ enum packet {
 	PACKET_CONNECTED, PACKET_EXPIRED, PACKET_ANSWER, PACKET_WATCH, PACKET_PONG,
 	/* follower to leader */
 	LINK_FORWARD, LINK_REVALIDATE, LINK_TOUCHES,
+	/* the leader to its quorum */
+	LINK_EXPIRY,
 	/* leader to server */
 	LINK_COMMIT, LINK_PING, LINK_REVALIDATED,
 };
@@ -63,6 +70,7 @@ struct zsession {
 	LIST_HEAD(, znode) ephemerals;
 	int64_t id, timeout, expiry;
 	bool alive;                   /* in the truth */
+	bool closing, was_closing;    /* its end is proposed; or was once, and the next leader knew nothing of it */
 	bool known[FAKEZK_SERVERS];   /* applied there and not closed there */
 	int owner;                    /* the server it was last seen connected to, by the leader; -1: any */
 	void *user;                   /* whose handle opened it */
@@ -131,10 +139,12 @@ struct fakezk {
 	int used_containers;
 	int64_t delay_max;            /* of a packet on a connection */
 	int64_t lag_max;              /* of a commit on its way to a server */
+	int64_t quorum_max;           /* of a proposal until a quorum has it; 0: at once */
 	int64_t link_bytes_s;         /* the bandwidth of a new connection, in each direction; 0: without bound */
 	int64_t refuses_until, refuses_reads_until; /* many writes, or reads, are refused until then, as by an access list */
 	int64_t refused_at;           /* a write, last */
 	int leader;                   /* -1: an election is going on */
+	struct pipe proposals;        /* of the leader; during an election: those that the next one knows */
 	int64_t epoch, counter;
 	struct txn *log;
 	size_t log_count, log_cap;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 static void leads(struct fakezk *z, int leader);
+static void decided(void *ensemble, struct message *m);
 
 void fakezk_init(struct fakezk *z, struct sched *sched, uint64_t seed, int64_t tick)
 {
@@ -13,6 +14,7 @@ void fakezk_init(struct fakezk *z, struct sched *sched, uint64_t seed, int64_t t
 	*z = (struct fakezk){ .sched = sched, .rng = { seed }, .tick = tick, .epoch = 1,
 			      .delay_max = 2 * MS, .lag_max = 2 * MS };
 	fakezk_tree_init(z);
+	pipe_init(&z->proposals, sched, decided, z);
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
 		struct zserver *s = &z->server[i];
 
@@ -47,11 +49,20 @@ void fakezk_deinit(struct fakezk *z)
 		pipe_clear(&z->server[i].from_leader);
 		bytes_free(&z->server[i].touched);
 	}
+	pipe_clear(&z->proposals);
 	fakezk_tree_free(z);
 	while ((s = LIST_FIRST(&z->sessions))) {
 		LIST_REMOVE(s, link);
 		free(s);
 	}
+}
+
+static void propose(struct fakezk *z, struct message *m)
+{
+	if (z->quorum_max)
+		pipe_push(&z->proposals, m, rng_between(&z->rng, MS / 20, z->quorum_max));
+	else
+		decided(z, m);
 }
 
 /* The leader's tick: sessions that nobody touched end with their bucket. */
@@ -63,8 +74,13 @@ static void expire(void *ensemble, uint64_t life)
 	if ((int64_t)life != z->life || z->leader < 0)
 		return;
 	LIST_FOREACH(s, &z->sessions, link)
-		if (s->alive && s->expiry <= z->sched->now)
-			fakezk_session_close(z, s, (struct txn){ .origin = -1 }, ZK_BY_EXPIRY);
+		if (s->alive && !s->closing && s->expiry <= z->sched->now) {
+			struct message *m = message_new(z->sched, LINK_EXPIRY);
+
+			s->closing = s->was_closing = true;
+			m->subject = s;
+			propose(z, m);
+		}
 	sched_at(z->sched, (z->sched->now / z->tick + 1) * z->tick, expire, z, life);
 }
 
@@ -93,64 +109,91 @@ static void leads(struct fakezk *z, int leader)
 	z->counter = 0;
 	LIST_FOREACH(s, &z->sessions, link) {
 		s->owner = -1;
+		s->closing = false; /* or the proposal was decided: it is over */
 		fakezk_touch(z, s);
 	}
 	sched_at(z->sched, (z->sched->now / z->tick + 1) * z->tick, expire, z, (uint64_t)z->life);
 	sched_at(z->sched, z->sched->now + rng_between(&z->rng, 0, z->tick / 2), ping, z, (uint64_t)z->life);
 }
 
-static void leader_write(struct fakezk *z, struct zserver *from, struct message *m)
+/* A quorum has it, or the next leader has: what it does to the truth. */
+static void decide_write(struct fakezk *z, struct message *m)
 {
 	struct zconn *c = m->subject;
-	struct txn t = { .origin = from->index, .op = m->op, .request = m->request, .session = c->session, .conn = c,
-			 .exact = m->exact, .version = m->version };
+	struct txn t = { .origin = c->server->index, .op = m->op, .request = m->request, .code = m->code,
+			 .session = c->session, .conn = c, .exact = m->exact, .version = m->version };
 
 	if (m->request == EFFECT_ZK_OPEN) {
 		t.type = TXN_OPEN;
 		t.zxid = z->epoch << 32 | ++z->counter;
 		c->session->alive = true;
-		c->session->owner = from->index;
 		fakezk_touch(z, c->session);
 		fakezk_append(z, t);
-		return;
-	}
-	if (!c->session->alive)
-		return; /* its server closes the connection when it hears of the end */
-	if (c->session->owner < 0)
-		c->session->owner = from->index;
-	if (c->session->owner != from->index)
-		t.code = ZK_UNKNOWN;
-	else if (z->refuses_until > z->sched->now && m->request != EFFECT_ZK_DROP && rng_percent(&z->rng, 50))
-		t.code = ZK_REFUSED;
-	if (t.code == ZK_REFUSED)
-		z->refused_at = z->sched->now;
-	if (t.code != ZK_OK) {
+	} else if (!c->session->alive) {
+		return; /* somebody else ended it meanwhile */
+	} else if (t.code != ZK_OK) {
 		t.type = TXN_ERROR;
 		t.zxid = z->epoch << 32 | ++z->counter;
 		fakezk_append(z, t);
-		return;
-	}
-	if (m->request == EFFECT_ZK_DROP)
+	} else if (m->request == EFFECT_ZK_DROP) {
 		fakezk_session_close(z, c->session, t, ZK_BY_SESSION);
-	else
+	} else {
 		fakezk_write(z, t, message_path(m), message_data(m), m->create, ZK_BY_SESSION);
+	}
+}
+
+static void decided(void *ensemble, struct message *m)
+{
+	struct fakezk *z = ensemble;
+	struct zsession *s = m->subject;
+
+	if (m->kind != LINK_EXPIRY)
+		decide_write(z, m);
+	else if (s->alive)
+		fakezk_session_close(z, s, (struct txn){ .origin = -1 }, ZK_BY_EXPIRY);
+	message_free(z->sched, m);
+}
+
+/* Checks what the order of proposals decides; the rest follows from the truth before it. */
+static void leader_write(struct fakezk *z, struct zserver *from, struct message *m)
+{
+	struct zconn *c = m->subject;
+	struct zsession *s = c->session;
+
+	if (m->request != EFFECT_ZK_OPEN && (!s->alive || s->closing)) {
+		message_free(z->sched, m);
+		return; /* its server closes the connection when it hears of the end */
+	}
+	if (s->owner < 0)
+		s->owner = from->index;
+	if (s->owner != from->index)
+		m->code = ZK_UNKNOWN;
+	else if (m->request != EFFECT_ZK_OPEN && z->refuses_until > z->sched->now && m->request != EFFECT_ZK_DROP &&
+		 rng_percent(&z->rng, 50))
+		m->code = ZK_REFUSED;
+	if (m->code == ZK_REFUSED)
+		z->refused_at = z->sched->now;
+	if (m->code == ZK_OK && m->request == EFFECT_ZK_DROP)
+		s->closing = s->was_closing = true;
+	propose(z, m);
 }
 
 static void leader_revalidate(struct fakezk *z, struct zserver *from, struct zconn *c)
 {
+	bool valid = c->session->alive && !c->session->closing;
 	struct message *m;
 
-	if (c->session->alive) {
+	if (valid) {
 		c->session->owner = from->index;
 		fakezk_touch(z, c->session);
 	}
 	if (from->index == z->leader) {
-		fakezk_revalidated(c, c->session->alive);
+		fakezk_revalidated(c, valid);
 		return;
 	}
 	m = message_new(z->sched, LINK_REVALIDATED);
 	m->subject = c;
-	m->watch = c->session->alive;
+	m->watch = valid;
 	pipe_push(&from->from_leader, m, rng_between(&z->rng, MS / 20, 2 * MS));
 }
 
@@ -179,7 +222,7 @@ void fakezk_leader_delivered(void *server, struct message *m)
 		else if (m->kind == LINK_REVALIDATE)
 			leader_revalidate(z, from, m->subject);
 		else
-			leader_write(z, from, m);
+			return leader_write(z, from, m);
 	}
 	message_free(z->sched, m);
 }
@@ -240,14 +283,8 @@ void fakezk_server_down(struct fakezk *z, struct zserver *s, int64_t down_for)
 	if (!s->up || s->index == z->leader)
 		return;
 	/* What the clients sent before may have left this server already. */
-	while (s->to_leader.head && rng_percent(&z->rng, 60)) {
-		struct message *m = s->to_leader.head;
-
-		s->to_leader.head = m->next;
-		if (!s->to_leader.head)
-			s->to_leader.tail = &s->to_leader.head;
-		fakezk_leader_delivered(s, m);
-	}
+	while (s->to_leader.head && rng_percent(&z->rng, 60))
+		fakezk_leader_delivered(s, pipe_take(&s->to_leader));
 	server_leave(z, s);
 	sched_at(z->sched, z->sched->now + down_for, server_back, s, (uint64_t)s->life);
 }
@@ -255,9 +292,14 @@ void fakezk_server_down(struct fakezk *z, struct zserver *s, int64_t down_for)
 static void elected(void *ensemble, uint64_t leader)
 {
 	struct fakezk *z = ensemble;
+	struct message *m;
 
 	if (z->leader >= 0)
 		return;
+	/* It has them in its log: all who follow it get them from there. */
+	while ((m = pipe_take(&z->proposals)))
+		decided(z, m);
+	pipe_release(&z->proposals);
 	z->server[leader].up = true;
 	leads(z, (int)leader);
 }
@@ -284,6 +326,9 @@ void fakezk_elect(struct fakezk *z, int64_t outage, int64_t cut_for)
 			return; /* one of three at a time, else there is no quorum */
 	z->leader = -1;
 	z->life++;
+	pipe_hold(&z->proposals);
+	if (z->proposals.head)
+		pipe_cut(&z->proposals, (int)rng_below(&z->rng, (uint32_t)pipe_length(&z->proposals) + 1));
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
 		s = &z->server[i];
 		if (s != old) {

@@ -109,6 +109,18 @@ void pipe_init(struct pipe *p, struct sched *s, void (*deliver)(void *, struct m
 	p->tail = &p->head;
 }
 
+struct message *pipe_take(struct pipe *p)
+{
+	struct message *m = p->head;
+
+	if (!m)
+		return NULL;
+	p->head = m->next;
+	if (!p->head)
+		p->tail = &p->head;
+	return m;
+}
+
 static void pipe_arm(struct pipe *p);
 
 static void pipe_run(void *object, uint64_t argument)
@@ -119,9 +131,7 @@ static void pipe_run(void *object, uint64_t argument)
 	(void)argument;
 	p->armed = false;
 	if (m && p->budget != 0 && m->due <= p->sched->now && !(p->gate && *p->gate > p->sched->now)) {
-		p->head = m->next;
-		if (!p->head)
-			p->tail = &p->head;
+		pipe_take(p);
 		if (p->budget > 0)
 			p->budget--;
 		p->deliver(p->owner, m);
@@ -181,14 +191,21 @@ void pipe_trickle(struct pipe *p, int messages)
 
 void pipe_clear(struct pipe *p)
 {
-	while (p->head) {
-		struct message *m = p->head;
+	pipe_cut(p, 0);
+	p->last = p->passed = 0;
+}
 
-		p->head = m->next;
+void pipe_cut(struct pipe *p, int messages)
+{
+	struct message **at = &p->head, *m;
+
+	while (*at && messages-- > 0)
+		at = &(*at)->next;
+	p->tail = at;
+	while ((m = *at)) {
+		*at = m->next;
 		message_free(p->sched, m);
 	}
-	p->tail = &p->head;
-	p->last = p->passed = 0;
 }
 
 int pipe_length(const struct pipe *p)

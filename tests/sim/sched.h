@@ -86,4 +86,8 @@ void pipe_release(struct pipe *p);
 /* Lets `messages` more come out, then holds again. */
 void pipe_trickle(struct pipe *p, int messages);
 void pipe_clear(struct pipe *p);
+/* The next message, before its time; NULL: none. */
+struct message *pipe_take(struct pipe *p);
+/* Only the next `messages` stay. */
+void pipe_cut(struct pipe *p, int messages);
 int pipe_length(const struct pipe *p);

@@ -415,6 +415,73 @@ static void only_containers_that_had_a_child_are_reaped(void **state)
 	assert_non_null(fakezk_find(&b->z, SLICE("/p"), FAKEZK_TRUTH));
 }
 
+/* In some runs the next leader knows it, in others not; nobody is told before, and what comes later is numbered later. */
+static void a_proposal_in_flight_at_an_election_is_committed_or_never_was(void **state)
+{
+	struct bench *b = *state;
+	struct user *u = &b->user[0];
+	int known = 0, i;
+
+	b->z.quorum_max = SECOND;
+	for (i = 0; i < 20; i++) {
+		const struct znode *n, *later;
+		char path[20], other[20];
+
+		snprintf(path, sizeof(path), "/c%d", i);
+		snprintf(other, sizeof(other), "/d%d", i);
+		u->h->server = 1;
+		zhandle_open(u->h);
+		run_for(b, 3 * SECOND);
+		u->count = 0;
+		ask(u, EFFECT_ZK_CREATE, path, ZK_PERSISTENT, false);
+		run_for(b, 12 * MS);
+		assert_null(fakezk_find(&b->z, slice_of(path), FAKEZK_TRUTH));
+		fakezk_elect(&b->z, SECOND, i % 2 ? SECOND : 0);
+		run_for(b, 500 * MS);
+		assert_null(fakezk_find(&b->z, slice_of(path), FAKEZK_TRUTH));
+		run_for(b, 8 * SECOND);
+		assert_int_equal(u->seen[1].code, ZK_UNKNOWN);
+		n = fakezk_find(&b->z, slice_of(path), FAKEZK_TRUTH);
+		known += n != NULL;
+		ask(u, EFFECT_ZK_CREATE, other, ZK_PERSISTENT, false);
+		run_for(b, 2 * SECOND);
+		later = fakezk_find(&b->z, slice_of(other), FAKEZK_TRUTH);
+		assert_non_null(later);
+		assert_true(!n || n->czxid < later->czxid);
+	}
+	assert_in_range(known, 1, 19);
+}
+
+/* Its client was told that it is over, and it is not. */
+static void an_expiry_in_flight_at_an_election_may_never_have_been(void **state)
+{
+	struct bench *b = *state;
+	struct user *u = &b->user[0];
+	struct zsession *s;
+	int i, lived = 0;
+
+	for (i = 0; i < 20; i++) {
+		b->z.quorum_max = 0;
+		b->expired = 0;
+		connect_to(b, 0, 1);
+		s = u->h->session;
+		b->z.quorum_max = 3 * SECOND;
+		zhandle_close(u->h, false);
+		while (!s->closing)
+			run_for(b, 10 * MS);
+		assert_true(s->alive);
+		fakezk_elect(&b->z, SECOND, 0);
+		run_for(b, 1500 * MS);
+		lived += s->alive;
+		assert_int_equal(b->expired, !s->alive);
+		run_for(b, 15 * SECOND);
+		assert_false(s->alive);
+		assert_int_equal(b->expired, 1);
+		u->count = 0;
+	}
+	assert_in_range(lived, 1, 19);
+}
+
 /* Requests and answers alike, one after the other: what is asked for behind a long list comes as late as that. */
 static void a_link_takes_its_time_for_each_byte(void **state)
 {
@@ -460,6 +527,8 @@ int main(void)
 		TEST(a_request_of_a_session_that_has_moved_is_rejected),
 		TEST(a_lost_connection_may_still_apply_what_was_asked),
 		TEST(only_containers_that_had_a_child_are_reaped),
+		TEST(a_proposal_in_flight_at_an_election_is_committed_or_never_was),
+		TEST(an_expiry_in_flight_at_an_election_may_never_have_been),
 		TEST(a_link_takes_its_time_for_each_byte),
 	};
 
