@@ -11,8 +11,9 @@ void fakezk_init(struct fakezk *z, struct sched *sched, uint64_t seed, int64_t t
 {
 	int i;
 
-	*z = (struct fakezk){ .sched = sched, .rng = { seed }, .tick = tick, .epoch = 1,
-			      .delay_max = 2 * MS, .lag_max = 2 * MS };
+	*z = (struct fakezk){
+		.sched = sched, .rng = { seed }, .tick = tick, .epoch = 1, .delay_max = 2 * MS, .lag_max = 2 * MS
+	};
 	fakezk_tree_init(z);
 	pipe_init(&z->proposals, sched, decided, z);
 	for (i = 0; i < FAKEZK_SERVERS; i++) {
@@ -120,8 +121,14 @@ static void leads(struct fakezk *z, int leader)
 static void decide_write(struct fakezk *z, struct message *m)
 {
 	struct zconn *c = m->subject;
-	struct txn t = { .origin = c->server->index, .op = m->op, .request = m->request, .code = m->code,
-			 .session = c->session, .conn = c, .exact = m->exact, .version = m->version };
+	struct txn t = { .origin = c->server->index,
+			 .op = m->op,
+			 .request = m->request,
+			 .code = m->code,
+			 .session = c->session,
+			 .conn = c,
+			 .exact = m->exact,
+			 .version = m->version };
 
 	if (m->request == EFFECT_ZK_OPEN) {
 		t.type = TXN_OPEN;
@@ -387,7 +394,9 @@ struct zsession *fakezk_session(struct fakezk *z, int64_t timeout)
 	int i;
 
 	assert(s);
-	*s = (struct zsession){ .id = (int64_t)(rng_next(&z->rng) >> 8), .timeout = timeout, .alive = true, .owner = -1 };
+	*s = (struct zsession){
+		.id = (int64_t)(rng_next(&z->rng) >> 8), .timeout = timeout, .alive = true, .owner = -1
+	};
 	for (i = 0; i < FAKEZK_SERVERS; i++)
 		s->known[i] = true;
 	LIST_INIT(&s->ephemerals);
@@ -409,8 +418,10 @@ void fakezk_reap(struct fakezk *z)
 			const struct zview *v = &n->view[FAKEZK_TRUTH];
 
 			next = n->hash_next;
-			if (v->exists && n->type == ZK_CONTAINER && v->children == 0 && v->creates > z->first_sequence) {
-				fakezk_operate(z, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+			if (v->exists && n->type == ZK_CONTAINER && v->children == 0 &&
+			    v->creates > z->first_sequence) {
+				fakezk_operate(z, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len },
+					       (struct slice){ 0 });
 				return;
 			}
 		}

@@ -152,17 +152,18 @@ static void pipe_arm(struct pipe *p)
 	sched_at(p->sched, at, pipe_run, p, 0);
 }
 
-/* As long as a packet is on the wire: headers, a stat and the lengths of strings are not in its text. */
-static int64_t transfer_ns(const struct pipe *p, const struct message *m)
+/* Headers, a stat and the lengths of strings are not in its text. */
+static int64_t bytes_of(const struct message *m)
 {
-	return p->bytes_s ? (int64_t)(MESSAGE_BYTES + m->text.len + m->count * 3) * SECOND / p->bytes_s : 0;
+	return (int64_t)(MESSAGE_BYTES + m->text.len + m->count * 3);
 }
 
 void pipe_push(struct pipe *p, struct message *m, int64_t delay)
 {
 	int64_t now = p->sched->now, due;
 
-	p->passed = (p->passed > now ? p->passed : now) + transfer_ns(p, m);
+	p->bytes += bytes_of(m);
+	p->passed = (p->passed > now ? p->passed : now) + (p->bytes_s ? bytes_of(m) * SECOND / p->bytes_s : 0);
 	due = p->passed + delay;
 	m->due = due < p->last ? p->last : due;
 	p->last = m->due;

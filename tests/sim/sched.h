@@ -54,6 +54,7 @@ struct pipe {
 	int64_t last;
 	int64_t bytes_s; /* its bandwidth; 0: without bound */
 	int64_t passed;  /* when the last byte that went in will have */
+	int64_t bytes;   /* that went in, ever */
 	int budget;      /* messages that may still come out; -1: any number, 0: held */
 	bool armed;
 	const int64_t *gate;                             /* nothing comes out before that instant; NULL: no gate */
