@@ -285,8 +285,8 @@ MUTANTS = [
     ("nobody hears of a downgrade", [
         (COMMAND, "\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
     ("an upgrade waits", [
-        (COMMAND, "\tif (g)\n\t\treenter(c, g, &terms);",
-         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms);")], 100),
+        (COMMAND, "\tif (g)\n\t\treenter(c, g, &terms, o.given & OPTION_REENTER);",
+         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms, o.given & OPTION_REENTER);")], 100),
     ("an upgrade is a re-entry", [
         (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
