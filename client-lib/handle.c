@@ -86,10 +86,11 @@ static struct lb *new_handle(void)
 static void find_page(struct lb *lb)
 {
 	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
-	struct slice path;
+	struct slice path, id;
 
 	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
-	holdings_map(&lb->holdings, path);
+	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
+	holdings_map(&lb->holdings, path, id);
 }
 
 enum lb_result lb_open(const char *path, struct lb **ret)

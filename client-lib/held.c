@@ -10,7 +10,7 @@
 
 enum { NS_PER_MS = 1000000, HELD_FIRST = 4 };
 
-static const struct session_page *map(int fd)
+static const struct session_page *map(int fd, struct slice id)
 {
 	struct session_view view;
 	struct stat st;
@@ -21,13 +21,13 @@ static const struct session_page *map(int fd)
 	at = mmap(NULL, SESSION_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	if (session_page_read(at, &view))
+	if (session_page_is(at, id) && session_page_read(at, &view))
 		return at;
 	munmap(at, SESSION_PAGE_BYTES);
 	return NULL;
 }
 
-void holdings_map(struct holdings *h, struct slice path)
+void holdings_map(struct holdings *h, struct slice path, struct slice id)
 {
 	char name[PATH_MAX];
 	int fd;
@@ -39,7 +39,7 @@ void holdings_map(struct holdings *h, struct slice path)
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
-	h->page = map(fd);
+	h->page = map(fd, id);
 	close(fd);
 }
 

@@ -27,13 +27,13 @@ struct held {
 };
 
 struct holdings {
-	const struct session_page *page; /* NULL: the daemon has none; it must be asked */
+	const struct session_page *page; /* NULL: there is none of this daemon here; it must be asked */
 	struct held *list;
 	size_t count, cap;
 };
 
-/* Maps the page. An empty path, or one that is no such page, leaves it unmapped. */
-void holdings_map(struct holdings *h, struct slice path);
+/* Maps the page. An empty path, or a page that has another id or is none, leaves it unmapped. */
+void holdings_map(struct holdings *h, struct slice path, struct slice id);
 /* Granted, or entered again, with a lease that ends no earlier. True when the grant is a new one. */
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns);
 /* Its lease was set anew. */

@@ -231,7 +231,7 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
  * or its lease has run out. While all is well the figure stays between half and two thirds of the session timeout, or is
  * the rest of the lease; in standalone mode it is a large constant without a lease. It reads what the daemon has sent
  * and the page in which it keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page
- * cannot be read (another file system name space, say) the daemon is asked. LB_CONNECTION: the connection, and so
+ * cannot be read, or is another daemon's (another file system name space, say), the daemon is asked. LB_CONNECTION: the connection, and so
  * everything held, is gone.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);

@@ -57,6 +57,8 @@ struct daemon {
 	struct successor *successor;
 	struct broker_leftover leftovers[LEFTOVERS_MAX];
 	char page_path[CONF_ERROR_MAX];
+	uint8_t page_id[SESSION_PAGE_ID_BYTES];
+	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
 	struct listener listener;
 	struct notify notify;
 	struct loop *loop;
@@ -360,7 +362,10 @@ static int open_rundir(struct daemon *d)
 	d->pid_fd = rc;
 	if (rc < 0)
 		return rc;
-	rc = page_open(&d->page, d->conf.rundir);
+	rc = getrandom(d->page_id, sizeof(d->page_id), 0) < 0 ? -errno : 0;
+	session_page_id_text(d->page_id, d->page_id_text);
+	if (rc == 0)
+		rc = page_open(&d->page, d->conf.rundir, d->page_id);
 	if (rc < 0)
 		log_error("%s: %s", d->page_path, strerror(-rc));
 	return rc;
@@ -526,6 +531,7 @@ int main(int argc, char **argv)
 		fill_prefixes(&d);
 		d.broker.boot_id = d.boot_id;
 		d.broker.session_page = d.page_path;
+		d.broker.session_page_id = d.page_id_text;
 		if (notify_open(&d.notify) < 0)
 			log_warning("NOTIFY_SOCKET cannot be used");
 		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;

@@ -1,13 +1,35 @@
 #include "session_page.h"
 
+#include <string.h>
+
 /* A writer that was stopped half-way is not waited for. */
 enum { READ_TRIES = 1000 };
 
 _Static_assert(sizeof(struct session_page) == SESSION_PAGE_BYTES, "readers of other versions map that much");
 
-void session_page_init(struct session_page *page)
+void session_page_init(struct session_page *page, const uint8_t id[SESSION_PAGE_ID_BYTES])
 {
 	*page = (struct session_page){ .magic = SESSION_PAGE_MAGIC, .version = SESSION_PAGE_VERSION };
+	memcpy(page->id, id, sizeof(page->id));
+}
+
+void session_page_id_text(const uint8_t id[SESSION_PAGE_ID_BYTES], char ret[SESSION_PAGE_ID_CHARS + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < SESSION_PAGE_ID_BYTES; i++) {
+		ret[2 * i] = digits[id[i] >> 4];
+		ret[2 * i + 1] = digits[id[i] & 15];
+	}
+	ret[SESSION_PAGE_ID_CHARS] = '\0';
+}
+
+bool session_page_is(const struct session_page *page, struct slice id)
+{
+	char text[SESSION_PAGE_ID_CHARS + 1];
+
+	session_page_id_text(page->id, text);
+	return slice_eq(id, slice_of(text));
 }
 
 void session_page_write(struct session_page *page, const struct session_view *view)

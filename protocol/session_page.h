@@ -4,13 +4,19 @@
  *
  * One writer, any number of readers, no lock: `sequence` is odd while the page is being written. Byte order and
  * alignment are the host's; the size never changes, and what is reserved is zero.
+ *
+ * A path may lead somewhere else in another mount namespace, to the page of another daemon. So the page has an id, random
+ * and new with each page, that the daemon also says on each connection: a page with another id is not its.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "slice.h"
+
 enum { SESSION_PAGE_BYTES = 64, SESSION_PAGE_MAGIC = 0x4c425350, SESSION_PAGE_VERSION = 1 };
+enum { SESSION_PAGE_ID_BYTES = 16, SESSION_PAGE_ID_CHARS = 2 * SESSION_PAGE_ID_BYTES };
 
 enum session_page_state {
 	SESSION_PAGE_NONE,     /* nothing is proven, or the daemon has ended */
@@ -25,7 +31,8 @@ struct session_page {
 	uint64_t epoch;        /* one more with every loss: grants of an earlier one are void */
 	uint64_t state;        /* enum session_page_state */
 	int64_t safe_until_ns; /* CLOCK_BOOTTIME; INT64_MAX in standalone mode; 0 when nothing is proven */
-	uint64_t reserved[3];
+	uint8_t id[SESSION_PAGE_ID_BYTES]; /* never written again */
+	uint64_t reserved;
 };
 
 struct session_view {
@@ -35,7 +42,11 @@ struct session_view {
 };
 
 /* An empty page: NONE. */
-void session_page_init(struct session_page *page);
+void session_page_init(struct session_page *page, const uint8_t id[SESSION_PAGE_ID_BYTES]);
+/* An id as it is said: lower-case hex, NUL-terminated. */
+void session_page_id_text(const uint8_t id[SESSION_PAGE_ID_BYTES], char ret[SESSION_PAGE_ID_CHARS + 1]);
+/* True when that is what the page's id is called. */
+bool session_page_is(const struct session_page *page, struct slice id);
 void session_page_write(struct session_page *page, const struct session_view *view);
 /* False, and *ret untouched, when it is no such page or is not to be had in one piece. Never waits. */
 bool session_page_read(const struct session_page *page, struct session_view *ret);

@@ -47,6 +47,7 @@ struct broker_conf {
 	const char *host;         /* this host's name among the hosts */
 	const char *version;
 	const char *session_page; /* its path, for clients; "": there is none */
+	const char *session_page_id; /* as session_page_id_text() has it */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
 	uint32_t uid;             /* of this daemon: its clients of that user, and root's, are operators */

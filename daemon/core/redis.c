@@ -85,7 +85,7 @@ static void hello_reply(struct client *c)
 	size_t begin = client_reply_begin(c);
 	struct bytes *out = client_out(c);
 
-	resp_map(out, 8, c->version);
+	resp_map(out, 9, c->version);
 	resp_bulk(out, SLICE("server"));
 	resp_bulk(out, SLICE("lockbroker"));
 	resp_bulk(out, SLICE("version"));
@@ -102,6 +102,8 @@ static void hello_reply(struct client *c)
 	resp_array(out, 0);
 	resp_bulk(out, SLICE("session_page"));
 	resp_bulk(out, slice_of(c->broker->conf->session_page));
+	resp_bulk(out, SLICE("session_page_id"));
+	resp_bulk(out, slice_of(c->broker->conf->session_page_id));
 	client_reply_end(c, begin);
 }
 

@@ -40,7 +40,7 @@ static void end_earlier(int dir_fd)
 }
 
 /* It appears under its name only when it is whole. */
-static int make(int dir_fd, struct session_page **ret_page)
+static int make(int dir_fd, const uint8_t *id, struct session_page **ret_page)
 {
 	int fd, rc = 0;
 
@@ -56,14 +56,14 @@ static int make(int dir_fd, struct session_page **ret_page)
 	}
 	close(fd);
 	if (rc == 0) {
-		session_page_init(*ret_page);
+		session_page_init(*ret_page, id);
 		if (renameat(dir_fd, "session.new", dir_fd, "session") < 0)
 			rc = -errno;
 	}
 	return rc;
 }
 
-int page_open(struct page **ret_page, const char *rundir)
+int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES])
 {
 	struct page *p = mem_new(sizeof(*p));
 	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
@@ -71,7 +71,7 @@ int page_open(struct page **ret_page, const char *rundir)
 	rc = dir_fd < 0 ? -errno : 0;
 	if (rc == 0) {
 		end_earlier(dir_fd);
-		rc = make(dir_fd, &p->shared);
+		rc = make(dir_fd, id, &p->shared);
 		close(dir_fd);
 	}
 	if (rc < 0) {

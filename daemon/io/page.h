@@ -6,7 +6,7 @@
 struct page;
 
 /* What an earlier daemon left becomes NONE for whoever still maps it. 0 or -errno. */
-int page_open(struct page **ret_page, const char *rundir);
+int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES]);
 /* Writes it if it differs from what stands there. Takes a NULL page. */
 void page_update(struct page *p, const struct session_view *view);
 /* Takes NULL. */

@@ -409,6 +409,7 @@ static void host_init(struct any *a, struct any_host *h, int index)
 		.version = "any",
 		.boot_id = "any",
 		.session_page = "",
+		.session_page_id = "",
 		.pid = 1,
 		.uid = 1,
 		.prefixes = prefixes,

@@ -176,6 +176,22 @@ def test_without_the_page_the_daemon_is_asked(standalone, programs):
     assert p.do("valid 0 a") == "OK 0"
 
 
+def test_the_page_of_another_daemon_is_not_believed(daemons, programs):
+    """Its path leads elsewhere, as in another mount namespace."""
+    mine, other = daemons(), daemons()
+    a = programs(mine.socket)
+    os.replace(f"{mine.dir}/session", f"{mine.dir}/hidden")
+    os.symlink(f"{other.dir}/session", f"{mine.dir}/session")
+    a.do("open 0")
+    token_of(a.do("lock 0 x"))
+    assert token_of(a.do("valid 0 x")) > 0
+    a.do("patience 0 300")
+    mine.signal(signal.SIGSTOP)
+    answer = a.do("valid 0 x")
+    mine.signal(signal.SIGCONT)
+    assert answer.startswith("CONNECTION"), "it must be asked, for nothing else knows"
+
+
 def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
     p = programs(standalone.socket)
     p.do("open 0")
@@ -488,6 +504,24 @@ def test_a_refusal_at_open_is_told(programs, tmp_path, answers, expected):
     p = programs(path)
     assert p.do("open 0").startswith(expected)
     assert p.do("fd 0") == "-1"
+    p.do("close 0")
+    impostor.end()
+
+
+@pytest.mark.parametrize("said, believed", [("right", True), ("0" * 32, False), ("", False), (None, False)])
+def test_a_page_is_believed_when_its_id_is_said(standalone, programs, tmp_path, said, believed):
+    with standalone.client() as c:
+        page, right = c.hello["session_page"], c.hello["session_page_id"]
+    with open(page, "rb") as f:
+        assert f.read()[40:56].hex() == right
+    words = ["session_page", page, *([] if said is None else ["session_page_id", said.replace("right", right)])]
+    hello = f"%{len(words) // 2}\r\n" + "".join(f"${len(w)}\r\n{w}\r\n" for w in words)
+    path = str(tmp_path / "s")
+    impostor = Impostor(path, [hello.encode(), b":7\r\n", *([] if believed else [b":5\r\n"])])
+    p = programs(path)
+    assert p.do("open 0") == "OK 0"
+    assert p.do("lock 0 a") == "OK 7"
+    assert (p.do("valid 0 a") == "OK 5") != believed
     p.do("close 0")
     impostor.end()
 

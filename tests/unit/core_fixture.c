@@ -15,6 +15,7 @@ struct fixture *fixture_new(bool standalone)
 		.version = "test",
 		.boot_id = "boot",
 		.session_page = "/run/page",
+		.session_page_id = "0123",
 		.pid = 7,
 		.uid = 1000,
 		.session_timeout_ns = 12000 * MS,

@@ -8,6 +8,8 @@
 
 #include "protocol/session_page.h"
 
+static const uint8_t id[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x20 };
+
 static void what_was_written_is_read(void **state)
 {
 	const struct session_view in = { .epoch = 7, .state = SESSION_PAGE_JEOPARDY, .safe_until_ns = 123456789 };
@@ -15,7 +17,7 @@ static void what_was_written_is_read(void **state)
 	struct session_view out;
 
 	(void)state;
-	session_page_init(&page);
+	session_page_init(&page, id);
 	assert_true(session_page_read(&page, &out));
 	assert_int_equal(out.state, SESSION_PAGE_NONE);
 	session_page_write(&page, &in);
@@ -31,15 +33,29 @@ static void what_is_no_page_is_refused(void **state)
 	struct session_view out;
 
 	(void)state;
-	session_page_init(&page);
+	session_page_init(&page, id);
 	page.version++;
 	assert_false(session_page_read(&page, &out));
-	session_page_init(&page);
+	session_page_init(&page, id);
 	page.magic = 0;
 	assert_false(session_page_read(&page, &out));
-	session_page_init(&page);
+	session_page_init(&page, id);
 	page.state = SESSION_PAGE_LOST + 1;
 	assert_false(session_page_read(&page, &out));
+}
+
+static void a_page_is_known_by_its_id(void **state)
+{
+	const uint8_t other[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x21 };
+	struct session_page page;
+
+	(void)state;
+	session_page_init(&page, id);
+	assert_true(session_page_is(&page, SLICE("01ab2000000000000000000000000000")));
+	assert_false(session_page_is(&page, SLICE("01ab210000000000000000000000000")));
+	assert_false(session_page_is(&page, SLICE("")));
+	session_page_init(&page, other);
+	assert_false(session_page_is(&page, SLICE("01ab2000000000000000000000000000")));
 }
 
 /* A daemon that was stopped while it wrote. */
@@ -49,7 +65,7 @@ static void a_half_written_page_is_not_waited_for(void **state)
 	struct session_view out;
 
 	(void)state;
-	session_page_init(&page);
+	session_page_init(&page, id);
 	page.sequence = 5;
 	assert_false(session_page_read(&page, &out));
 }
@@ -73,7 +89,7 @@ static void a_reader_never_sees_half_a_write(void **state)
 	pthread_t writer;
 
 	(void)state;
-	session_page_init(&page);
+	session_page_init(&page, id);
 	assert_int_equal(pthread_create(&writer, NULL, write_much, &page), 0);
 	while (out.epoch < ROUNDS)
 		if (session_page_read(&page, &out))
@@ -86,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_written_is_read),
 		cmocka_unit_test(what_is_no_page_is_refused),
+		cmocka_unit_test(a_page_is_known_by_its_id),
 		cmocka_unit_test(a_half_written_page_is_not_waited_for),
 		cmocka_unit_test(a_reader_never_sees_half_a_write),
 	};
