@@ -52,7 +52,7 @@ static const struct conf_key keys[] = {
 	NUMBER("locks", linger_ms, "100", 0, 60000,
 	       "How long an idle lock that nobody else wants stays with this host, which saves the network; 0: off."),
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
-	       "Grants inside this host in a row while another host waits; 0: the other host is next."),
+	       "Times a lock that was let go is handed on inside this host while another one waits; 0: never."),
 	NUMBER("locks", handoff_ms, "100", 0, 60000, "And for how long such a row may go on."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/detail.h"
 #include "core/quota.h"
+#include "core/readers.h"
 #include "core/semaphore.h"
 #include "core/spent.h"
 #include "core/state.h"
@@ -60,12 +61,15 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 	return number;
 }
 
-/* To be queued behind a held one that nobody is known to wait for: its create will fire the watch that says so. */
+/*
+ * To be queued behind a held one that nobody is known to wait for, or for a reader who may yet join those who hold it:
+ * its create will fire the watch that tells of it.
+ */
 static bool is_next(const struct claim *c)
 {
 	const struct claim *first = c->lock->claim;
 
-	return first && first != c && first->state == CLAIM_HELD && !first->rivals;
+	return first && first != c && first->state == CLAIM_HELD && (!first->rivals || readers_hold_back(c->lock));
 }
 
 static void send_join(struct claim *c)

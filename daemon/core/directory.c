@@ -128,7 +128,25 @@ void directory_forget_watch(struct lock *lock)
 {
 	lock->directory.watch = DIRECTORY_WATCH_NONE;
 	lock->directory.watch_op = 0;
-	lock->directory.quiet = false;
+	lock->directory.quiet = lock->directory.was_quiet = false;
+}
+
+void directory_suspended(struct lock *lock)
+{
+	bool quiet = directory_is_quiet(&lock->directory);
+
+	directory_forget_watch(lock);
+	lock->directory.was_quiet = quiet;
+}
+
+bool directory_is_quiet(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED && d->quiet;
+}
+
+bool directory_is_contended(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED && !d->quiet;
 }
 
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data)

@@ -42,6 +42,7 @@ struct directory {
 	enum directory_state state;
 	enum directory_watch watch;
 	bool quiet;        /* ARMED: no contender of another session conflicts with our claim */
+	bool was_quiet;    /* it was ARMED and quiet when the connection went */
 	bool crowded;      /* somebody waited behind our last held claim: most likely so he will behind the next */
 	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
 	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
@@ -73,14 +74,11 @@ struct directory_view {
 enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode);
 /* Made for that kind, or by software that does not say. */
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
-/* Reads the data if they are not known. */
-void directory_check(struct lock *lock);
-/* Creates the directory, then reads it (somebody may have been first). */
-void directory_make(struct lock *lock);
+void directory_check(struct lock *lock);            /* reads the data if they are not known */
+void directory_make(struct lock *lock);             /* creates it, then reads it (somebody may have been first) */
 void directory_list(struct lock *lock, bool watch); /* with `watch`, arms the children watch */
 void directory_arm(struct lock *lock);              /* lists and arms it, unless that is done or under way */
-/* There is a children watch, or will be. */
-bool directory_watches(const struct directory *d);
+bool directory_watches(const struct directory *d);  /* there is a children watch, or will be */
 /* Its numbers are too near the wrap: nothing more is put into it. */
 void directory_wear(struct lock *lock);
 /* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */
@@ -89,10 +87,13 @@ void directory_renew(struct lock *lock);
 void directory_list_anew(struct lock *lock);
 /* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
 void directory_pred_gone(struct claim *c);
-/* Lists again as part of recovery. */
-void directory_recover(struct lock *lock);
+void directory_recover(struct lock *lock); /* lists again as part of recovery */
+/* It is known that nobody who conflicts with our claim waits; that somebody does. */
+bool directory_is_quiet(const struct directory *d);
+bool directory_is_contended(const struct directory *d);
 /* Somebody may wait: the watch fired, or was never answered. */
 void directory_forget_watch(struct lock *lock);
+void directory_suspended(struct lock *lock); /* the same: the connection is gone */
 /* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
 void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
 /* An event on a path: DELETED, CHANGED or CHILDREN of something that may be watched. */

@@ -5,15 +5,15 @@
  * done: a claim can become HELD after its request is gone.
  *
  *   1  a HELD claim serves the requests at the head as long as it may: the session is proven, the mode is covered,
- *      no grant conflicts, the hand-off rule allows it; readers at the head get it together and are one hand-off
+ *      no grant conflicts, and the hand-off rule allows it, or where readers hold it that for joining them (readers.h);
+ *      readers at the head get it together and are one hand-off
  *   2  waits that ran out end as soon as it is known whether the lock is taken
  *   3  a HELD claim without grants that cannot serve the head goes back, *next* queued first; one without requests
  *      lingers, or goes back when somebody else wants it; any other claim that no request wants goes back, and so does
  *      one that will not do for the head: a shared one when a writer is first, an exclusive one that only readers keep
  *      waiting when a reader is
  *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim will not do for
- *      the head, before its hand-offs run out, or when the hand-off rule keeps a reader from joining others: a writer
- *      waits elsewhere, and whether it still does is looked at with each change of the directory
+ *      the head, before its hand-offs run out, or when who waits elsewhere keeps a reader from joining others
  *   5  a held claim without tokens, that nobody else waits for, is followed without a gap by a *next* right behind it
  *      (spent.h)
  *

@@ -234,7 +234,7 @@ static void suspend_lock(struct lock *lock)
 		claim_suspended(c);
 	if (lock->claim_count)
 		lock_remember(lock, true);
-	directory_forget_watch(lock);
+	directory_suspended(lock);
 	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);

@@ -3,6 +3,7 @@
 #include "core/detail.h"
 #include "core/election.h"
 #include "core/quota.h"
+#include "core/readers.h"
 #include "core/semaphore.h"
 #include "core/spent.h"
 #include "core/state.h"
@@ -42,17 +43,18 @@ static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
 
 static bool nobody_waits(const struct lock *lock)
 {
-	return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;
+	return directory_is_quiet(&lock->directory);
 }
 
 static bool somebody_waits(const struct lock *lock)
 {
-	return lock->claim->rivals || (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet);
+	return lock->claim->rivals || directory_is_contended(&lock->directory);
 }
 
 /*
- * Until the watch has answered, a hand-off counts as if somebody waited. Without a connection nothing could be given
- * back; the znode is ours until safe_until, and hand-offs go on.
+ * Of a claim that nobody holds a grant on. Until the watch has answered, a hand-off counts as if somebody waited.
+ * Without a connection nothing could be given back; the znode is ours until safe_until, and hand-offs go on. A reader
+ * after readers would only join late: not past somebody who is known to wait (readers.h).
  */
 static bool may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
 {
@@ -64,6 +66,8 @@ static bool may_hand_off(const struct lock *lock, const struct claim *c, enum mo
 		return false;
 	if (!b->session.connected || nobody_waits(lock))
 		return true;
+	if (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))
+		return false;
 	if (c->contended >= b->conf->handoff_max)
 		return false;
 	return c->contended == 0 || b->now_ns - c->contended_ns < b->conf->handoff_ns;
@@ -154,7 +158,7 @@ static void serve(struct lock *lock)
 			grant_request(lock, c, r, r->proclamation.token);
 			return;
 		}
-		if (!together && !may_hand_off(lock, c, mode))
+		if (!together && !(lock->grant_count ? readers_may_join(lock) : may_hand_off(lock, c, mode)))
 			return;
 		grant_request(lock, c, r, take_token(lock, c, mode, together));
 		reading = mode == MODE_SHARED;
@@ -175,7 +179,7 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 		return semaphore_full(lock->semaphore);
 	if (!lock->grant_count)
 		return false;
-	return behind || conflicts_with_grants(lock, mode) || somebody_waits(lock) || c->handoffs >= CLAIM_HANDOFFS_MAX;
+	return behind || conflicts_with_grants(lock, mode) || readers_are_closed(lock);
 }
 
 /* True when one ended. */
@@ -345,20 +349,11 @@ static void join_first(struct lock *lock, enum mode mode)
 		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock, 1));
 }
 
-/* The head could join those who read, but for the hand-off rule. */
-static bool holds_back_reader(const struct lock *lock, const struct claim *c)
-{
-	const struct request *head = TAILQ_FIRST(&lock->requests);
-
-	return head && lock->grant_count && !conflicts_with_grants(lock, head->mode) &&
-	       mode_covers(c->mode, head->mode) && !may_hand_off(lock, c, head->mode);
-}
-
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
 {
 	if (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)
 		return true;
-	return somebody_waits(lock) && holds_back_reader(lock, c);
+	return directory_is_contended(&lock->directory) && readers_hold_back(lock);
 }
 
 /* Used by one client at a time, who never waits. */
@@ -407,7 +402,7 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 
 static void watch_held(struct lock *lock, struct claim *c)
 {
-	if (holds_back_reader(lock, c))
+	if (readers_hold_back(lock))
 		directory_arm(lock);
 	if (c->own_watch || watch_due_ns(lock, c) > lock->broker->now_ns)
 		return;

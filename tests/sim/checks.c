@@ -197,6 +197,7 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	if (!h->conf.standalone)
 		check_entitled(c, a, token);
 	elections_check_told(c, a->lock, token);
+	known_check_reader(c, a, token);
 	check_token(c, a, token);
 	check_handoffs(c, a, token);
 }
@@ -291,6 +292,7 @@ static void check_session(struct host *h, const struct event *e)
 
 void check_before(struct host *h, const struct event *e)
 {
+	known_event(h, e);
 	if (!h->conf.standalone)
 		check_session(h, e);
 	end_due(h);

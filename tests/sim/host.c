@@ -114,10 +114,12 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 			caller_close(&h->clients[e->conn]);
 		break;
 	case EFFECT_ZK_OPEN:
+		known_effect(h, e, text);
 		sched_at(&w->sched, w->sched.now, session_open_due, h, h->life);
 		break;
 	case EFFECT_ZK_DROP:
 		load_dropped(h);
+		known_effect(h, e, text);
 		h->porter.drops++;
 		sched_at(&w->sched, w->sched.now, session_drop_due, h, h->life);
 		break;
@@ -127,6 +129,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
 		load_sent(h, e);
+		known_effect(h, e, text);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));
 		break;
 	case EFFECT_TOKENS:
@@ -142,6 +145,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		break;
 	case EFFECT_LOG:
 		check_logged(h, text);
+		known_effect(h, e, text);
 		break;
 	case EFFECT_STOPPED:
 		if (e->refused)
@@ -189,6 +193,7 @@ void host_start(struct host *h)
 	int i;
 
 	saved_begin(h);
+	known_forget(h);
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
 	h->stopping = h->permits_vague = false;

@@ -15,6 +15,7 @@ ANNOUNCE = "daemon/core/announce.c"
 OPERATION = "daemon/core/operation.c"
 SETTLE = "daemon/core/settle.c"
 SPENT = "daemon/core/spent.c"
+READERS = "daemon/core/readers.c"
 LOCK = "daemon/core/lock.c"
 REQUEST = "daemon/core/request.c"
 GRANT = "daemon/core/grant.c"
@@ -193,9 +194,8 @@ MUTANTS = [
     ("the first grant counts as a hand-off", [
         (SETTLE, "\tif (!c->granted)\n\t\treturn true;\n", "")], 300),
     ("nobody is known to wait, so nobody waits", [
-        (SETTLE,
-         "return lock->directory.watch == DIRECTORY_WATCH_ARMED && lock->directory.quiet;",
-         "return lock->directory.watch != DIRECTORY_WATCH_ARMED || lock->directory.quiet;")], 1000),
+        (DIRECTORY, "return d->watch == DIRECTORY_WATCH_ARMED && d->quiet;",
+         "return d->watch != DIRECTORY_WATCH_ARMED || d->quiet;")], 1000),
     ("znodes under deletion do not count to the two", [
         (SETTLE, " || lock->claim_count - spent_count(lock) >= LOCK_ZNODES_MAX)", ")")], 300),
     ("the children watch is not armed again", [
@@ -256,7 +256,7 @@ MUTANTS = [
         (REQUEST, "TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
          "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
-    ("who joins readers is no hand-off", [
+    ("a reader after readers is no hand-off", [
         (SETTLE, "if (together || !b->session.connected || nobody_waits(lock))",
          "if (together || !b->session.connected || nobody_waits(lock) ||\n"
          "\t    !mode_conflicts(c->granted_mode, mode))"),
@@ -290,7 +290,7 @@ MUTANTS = [
     ("an upgrade is a re-entry", [
         (COMMAND, "\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
-        (SETTLE, "if (!together && !may_hand_off(lock, c, mode))", "if (!may_hand_off(lock, c, mode))"),
+        (SETTLE, "if (!together && !(lock->grant_count ?", "if (!(lock->grant_count ?"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
@@ -301,7 +301,29 @@ MUTANTS = [
         (DIRECTORY, "if (!mode_conflicts(c->mode, other.mode))",
          "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
-        (SETTLE, "\tif (holds_back_reader(lock, c))\n\t\tdirectory_arm(lock);\n", "")], 40000, "readers"),
+        (SETTLE, "\tif (readers_hold_back(lock))\n\t\tdirectory_arm(lock);\n", "")], 40000, "readers"),
+    ("a reader joins although something has changed since nobody waited", [
+        (READERS, "? directory_is_quiet(&lock->directory) :", "? lock->directory.quiet :")], 300),
+    ("a reader joins while it is not known whether somebody waits", [
+        (READERS, "? directory_is_quiet(&lock->directory) :", "? !directory_is_contended(&lock->directory) :")], 300),
+    ("a reader joins past who is known to wait", [
+        (READERS, "? directory_is_quiet(&lock->directory) :", "? lock->directory.watch == DIRECTORY_WATCH_ARMED :")], 1000),
+    ("a reader joins whoever waits behind an exclusive claim", [
+        (READERS, "\treturn b->session.connected ?",
+         "\tif (lock->claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn b->session.connected ?")], 1000),
+    ("what is known when a list comes is not for those who wait", [
+        (DIRECTORY, "\t\td->quiet = !somebody;", "\t\td->quiet = !somebody && !lock->request_count;")], 1000),
+    ("each reader asks for a list of its own", [
+        (DIRECTORY, "\tif (!directory_watches(&lock->directory))\n\t\tdirectory_list(lock, true);",
+         "\tif (lock->directory.watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(lock, true);")], 100),
+    ("without a connection every reader joins", [
+        (READERS, ": lock->directory.was_quiet;", ": true;")], 1000),
+    ("a watch that had fired before the connection went stood quiet", [
+        (DIRECTORY, "bool quiet = directory_is_quiet(&lock->directory);", "bool quiet = lock->directory.quiet;")], 10000),
+    ("no next for a reader whom somebody elsewhere keeps from joining", [
+        (SETTLE, "\treturn directory_is_contended(&lock->directory) && readers_hold_back(lock);", "\treturn false;")], 10000),
+    ("a reader after readers passes who is known to wait", [
+        (SETTLE, "\tif (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))\n\t\treturn false;\n", "")], 1000),
     ("a writer behind its host's shared claim queues next only when that goes back", [
         (SETTLE, "\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),

@@ -41,6 +41,7 @@ static bool stays(struct front f, int64_t now)
 /* What the clients of a host hold of a lock. */
 struct held {
 	bool readers, writer, meddled;
+	int64_t token;  /* of a reader */
 	int64_t latest; /* nobody who reads was granted, or downgraded, after that */
 };
 
@@ -55,17 +56,19 @@ static struct held held_of(const struct host *h, int lock)
 		held.latest = g->held && g->since > held.latest ? g->since : held.latest;
 		held.meddled = held.meddled || (g->held && holding_unsure(g));
 		held.readers = held.readers || (g->held && !g->lost && g->shared);
+		held.token = g->held && !g->lost && g->shared ? g->token : held.token;
 		held.writer = held.writer || (g->held && !g->lost && !g->shared);
 	}
 	return held;
 }
 
-/* Where nobody else is asked nothing keeps a reader from joining readers. */
-static bool may_join(const struct host *h, int lock)
+/* Where nobody else is asked nothing keeps a reader from joining readers, nor where nobody else is known to wait. */
+static bool may_join(struct host *h, int lock)
 {
 	struct held held = held_of(h, lock);
 
-	return h->conf.standalone && !h->stopping && held.readers && !held.writer;
+	return !h->stopping && held.readers && !held.writer && !held.meddled &&
+	       (h->conf.standalone || known_open(h, lock, held.token));
 }
 
 void readers_check_together(struct host *h)
@@ -117,6 +120,18 @@ static struct queue queue_of(const struct host *h, const struct znode *dir, bool
 	return q;
 }
 
+/* Of one who waits behind readers of its host: a writer on their shared claim; a reader because others wait elsewhere. */
+static bool lacks_next(const struct host *h, const struct queue *q, struct held held, bool shared)
+{
+	const struct world *w = h->w;
+
+	/* The directory of one near its wrap takes no more; an operator who deletes next is noticed late. */
+	if (!held.readers || h->conf.limits.session_path_bytes <= ROOM_FOR_NEXT || w->mix->near_wrap ||
+	    w->mix->operator_every_ms)
+		return false;
+	return shared ? q->own == 1 && q->others : q->own && !q->own_writers;
+}
+
 static bool moved(const struct world *w, const struct znode *dir, int lock, int64_t since)
 {
 	const struct znode *n;
@@ -144,14 +159,11 @@ static void look_at(struct host *h, int lock)
 	if (w->last_fault > since || held.meddled || held.writer || moved(w, dir, lock, since))
 		return;
 	q = queue_of(h, dir, f.ask->shared);
-	/* The directory of one near its wrap takes no more; an operator who deletes next is noticed late. */
-	if (held.readers && !f.ask->shared) {
-		if (q.own && !q.own_writers && h->conf.limits.session_path_bytes > ROOM_FOR_NEXT &&
-		    !w->mix->near_wrap && !w->mix->operator_every_ms)
-			world_fail(w, lock, "host %d: client %u waits for %s behind its host's shared claim, and next is not queued",
-				   h->index, f.caller->conn, w->lock_name[lock]);
+	if (lacks_next(h, &q, held, f.ask->shared))
+		world_fail(w, lock, "host %d: client %u waits for %s behind its host's claim, and next is not queued", h->index,
+			   f.caller->conn, w->lock_name[lock]);
+	if (held.readers && !f.ask->shared)
 		return;
-	}
 	if (q.entitled && (held.readers ? !q.others && held.latest <= since : h->moved_at[lock] <= since))
 		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, f.caller->conn,
 			   w->lock_name[lock]);

@@ -109,8 +109,8 @@ static void summary(const struct stats *s, double took)
 	       s->queued, s->queued_grants, s->cancels, s->timeouts, s->failures, s->held_told, s->leases_ended, s->renewals,
 	       s->deadlocks, s->several, s->several_granted);
 	printf("\nclosest: a session expired %" PRId64 "/1000 of T after safe_until; most: %" PRId64
-	       " hand-offs on one znode; %" PRIu64 " followed without a gap\n",
-	       s->margin_permille, s->counter_max, s->followed);
+	       " hand-offs on one znode; %" PRIu64 " followed without a gap; %" PRIu64
+	       " joined readers\n", s->margin_permille, s->counter_max, s->followed, s->joined);
 }
 
 static int replay(const struct options *o, uint64_t seed)

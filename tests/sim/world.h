@@ -188,6 +188,16 @@ struct load {
 	bool failed;             /* the event is an answer of unknown outcome: reason enough to drop the connection */
 };
 
+/* What a host has been told of who waits for a lock elsewhere. */
+struct known {
+	bool armed;              /* by a list with watch, and nothing has changed since; or so when the connection went */
+	bool moved;              /* a znode of the host's own went since that list was asked for */
+	bool others, writers;    /* the list showed contenders of other sessions; some that are no readers */
+	uint64_t op;             /* the list with watch that is under way; 0: none */
+	bool op_moved;           /* a znode of the host's own went since it was asked for */
+	uint64_t made_at_step;   /* the latest znode of its own */
+};
+
 enum ballast_wait { BALLAST_OFF, BALLAST_WAITING, BALLAST_HOLDING };
 
 /* A client of a host that does nothing but wait for the ballast. */
@@ -238,6 +248,8 @@ struct host {
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 	struct load load;
+	struct known known[LOCKS_MAX], known_before[LOCKS_MAX]; /* now, and before the event */
+	bool hears;              /* of changes: it is connected, as far as it was told */
 	struct porter porter;
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
@@ -266,7 +278,7 @@ struct guest {
 
 struct stats {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
-	uint64_t leaders_told, permits, followed;
+	uint64_t leaders_told, permits, followed, joined;
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
@@ -475,6 +487,15 @@ void permits_check_guest(struct world *w);
 /* permits_foreign.c */
 void permits_guest_start(struct world *w);
 bool permits_guest_holds(const struct guest *g);
+
+/* known.c: what a host was told of who waits elsewhere */
+void known_forget(struct host *h);
+void known_event(struct host *h, const struct event *e);
+void known_effect(struct host *h, const struct effect *e, struct slice path);
+/* A reader is granted: past nobody who is known, or may be, to wait elsewhere. */
+void known_check_reader(struct caller *c, const struct ask *a, int64_t token);
+/* Nobody keeps a reader from joining those who read by that token. */
+bool known_open(struct host *h, int lock, int64_t token);
 
 /* readers.c: nobody waits who need not, as far as modes are concerned */
 void readers_start(struct world *w);

@@ -27,6 +27,13 @@ def strict(place, flavour):
     return place.daemon(flavour, locks__handoff_max=0, locks__linger_ms=0)
 
 
+def is_kept_out(reader):
+    if not reader.try_for(0):
+        return True
+    reader.release()
+    return False
+
+
 # ---- who may be in together ----
 
 
@@ -123,17 +130,16 @@ def test_our_reader_does_not_pass_their_waiting_writer(place, flavour, read, wri
 
 @both
 def test_a_stream_of_our_readers_lets_their_writer_in(place, flavour, read, write):
-    """Those of a host may join their own claim past a writer of another, but only so many."""
-    daemon = place.daemon(flavour, locks__handoff_max=3, locks__handoff_ms=60000)
-    stream = [place.ours(daemon, shared=True) for _ in range(8)]
+    """Once it waits none joins those of its host who were before it, however often a lock may be handed on there."""
+    daemon = place.daemon(flavour, locks__handoff_max=1000000, locks__handoff_ms=60000)
+    first, second, late, *others = [place.ours(daemon, shared=True) for _ in range(8)]
     writer = place.theirs(write)
-    assert stream[0].try_for(SOON)
+    assert first.try_for(SOON) and second.try_for(SOON)
     place.queue(writer.ask)
-    inside = [reader for reader in stream[1:] if reader.try_for(100)]
-    assert 0 < len(inside) <= 3
-    late = place.ours(daemon, shared=True)
+    harness.wait_until(lambda: is_kept_out(late), "the writer to be known")
+    assert not [reader for reader in others if reader.try_for(100)]
     place.queue(late.ask)
-    for reader in (stream[0], *inside):
+    for reader in (first, second):
         assert writer.waits(0)
         reader.release()
     assert writer.served()
@@ -200,15 +206,17 @@ def test_a_reader_who_gives_up_in_the_middle_lets_nobody_pass_the_writer_before_
 
 @both
 def test_a_downgrade_of_ours_lets_nobody_of_theirs_in(place, flavour, read, write):
-    """Readers of the host join; the place among the hosts stays a writer's until all of them have let go."""
+    """Readers of the host join until others wait; the place among the hosts stays a writer's until all have let go."""
     daemon = place.daemon(flavour)
-    ours, local = place.ours(daemon), place.ours(daemon, shared=True)
+    ours, local, late = place.ours(daemon), place.ours(daemon, shared=True), place.ours(daemon, shared=True)
     reader, writer = place.theirs(read), place.theirs(write)
     assert ours.try_for(SOON)
-    place.queue(reader.ask)
     ours.downgrade()
     assert local.try_for(SOON)
     assert local.token > ours.token
+    place.queue(reader.ask)
+    harness.wait_until(lambda: is_kept_out(late), "the reader to be known")
+    assert not late.try_for(100)
     assert not writer.try_for(300)
     ours.release()
     assert reader.waits()

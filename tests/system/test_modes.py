@@ -145,30 +145,73 @@ def test_readers_of_two_hosts_hold_it_together(two_hosts, clients):
     assert a.call("LOCK", "a", "SHARED", "WAIT", 200) is None
 
 
-def test_a_reader_does_not_pass_the_waiting_writer_of_another_host(daemons, zk, root, clients, kazoo_client):
-    """Pitfall 18. handoff_max readers may join those who hold it already, and no more: then they wait behind the writer."""
-    alpha, beta = daemons(zk, root, locks__handoff_max=3), daemons(zk, root)
-    first, writer = clients(alpha), clients(beta)
-    first.call("LOCK", "a", "SHARED", "WAIT", SOON)
+def queued_writer(daemon, k, root, clients):
+    """One that waits on that daemon for the lock a, its znode behind that of the readers."""
+    writer = clients(daemon)
     writer.send("LOCK", "a")
-    k = kazoo_client(zk)
     harness.wait_until(lambda: len(k.get_children(f"{root}/a")) == 2, "the writer to be queued")
-    joined = []
-    for _ in range(10):
-        c = clients(alpha)
-        if c.call("LOCK", "a", "SHARED", "WAIT", 200) is None:
-            break
-        joined.append(c)
-    assert len(joined) <= 3
-    late = clients(alpha)
-    late.send("LOCK", "a", "SHARED")
-    harness.wait_queued(alpha, "a", 1)
-    for c in (first, *joined):
+    return writer
+
+
+def enters_before(writer, readers, late):
+    """The writer, when the readers have gone; and all that came after it, when it has."""
+    for c in readers:
         c.call("UNLOCK", "a")
     token = writer.reply()
-    assert late.quiet()
+    assert all(c.quiet(0.05) for c in late)
     writer.call("UNLOCK", "a")
-    assert late.reply() > token
+    assert all(c.reply() > token for c in late)
+
+
+def test_a_reader_does_not_pass_the_waiting_writer_of_another_host(two_hosts, zk, root, clients, kazoo_client):
+    """Pitfall 18. Readers who come while it waits might read for hours: none of them joins those who were there."""
+    alpha, beta = two_hosts
+    first = clients(alpha)
+    first.call("LOCK", "a", "SHARED", "WAIT", SOON)
+    writer = queued_writer(beta, kazoo_client(zk), root, clients)
+    for wait in (0, 0, 100):
+        assert clients(alpha).call("LOCK", "a", "SHARED", "WAIT", wait) is None
+    late = [clients(alpha) for _ in range(5)]
+    for number, c in enumerate(late):
+        c.send("LOCK", "a", "SHARED")
+        harness.wait_queued(alpha, "a", number + 1)
+    assert clients(alpha).call("LOCK", "a", "SHARED", "WAIT", 0) is None
+    enters_before(writer, [first], late)
+
+
+def test_a_stream_of_readers_ends_when_a_writer_of_another_host_is_known(daemons, zk, root, clients, kazoo_client):
+    """Where nobody waits each joins at once. Whoever comes is told of by the watch: from then on none does, whatever
+    the bounds of hand-offs are."""
+    alpha, beta = daemons(zk, root, locks__handoff_max=1000000, locks__handoff_ms=60000), daemons(zk, root)
+    readers = [clients(alpha), clients(alpha)]
+    for c in readers:
+        c.call("LOCK", "a", "SHARED", "WAIT", SOON)
+    writer = queued_writer(beta, kazoo_client(zk), root, clients)
+
+    def known():
+        c = clients(alpha)
+        if c.call("LOCK", "a", "SHARED", "WAIT", 0) is None:
+            return True
+        readers.append(c)
+        return False
+
+    harness.wait_until(known, "the writer to be known")
+    late = [clients(alpha) for _ in range(5)]
+    for c in late:
+        c.send("LOCK", "a", "SHARED")
+    assert all(c.quiet(0.05) for c in late)
+    enters_before(writer, readers, late)
+
+
+def test_where_nobody_else_waits_readers_join_without_a_word_to_zookeeper(two_hosts, clients):
+    """Also while others read on another host."""
+    alpha, beta = two_hosts
+    for daemon in (alpha, beta, alpha, alpha):
+        assert isinstance(clients(daemon).call("LOCK", "a", "SHARED", "WAIT", SOON), int)
+    reads = alpha.info()["zk_reads_total"]
+    for _ in range(50):
+        assert isinstance(clients(alpha).call("LOCK", "a", "SHARED", "WAIT", 0), int)
+    assert alpha.info()["zk_reads_total"] == reads
 
 
 def test_a_local_writer_queues_next_behind_its_hosts_shared_claim(two_hosts, zk, root, clients, kazoo_client):
@@ -196,9 +239,9 @@ def test_local_readers_share_one_znode(two_hosts, zk, root, clients, kazoo_clien
     assert len(children) == 2 and all("-__READ__" in name for name in children)
 
 
-def test_a_writers_try_elsewhere_does_not_lock_readers_out(daemons, zk, root, clients, kazoo_client):
+def test_a_writers_try_elsewhere_does_not_lock_readers_out(two_hosts, zk, root, clients, kazoo_client):
     """Who reads for long, and a writer that came and went: those who want to read meanwhile are let in."""
-    alpha, beta = daemons(zk, root, locks__handoff_max=0), daemons(zk, root)
+    alpha, beta = two_hosts
     keeper, passer = clients(alpha), clients(beta)
     keeper.call("LOCK", "a", "SHARED", "WAIT", SOON)
     assert passer.call("LOCK", "a", "WAIT", 300) is None

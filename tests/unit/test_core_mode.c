@@ -220,73 +220,6 @@ static void a_writer_behind_the_hosts_shared_claim_queues_next_at_once(void **st
 	fixture_expect(f, 1, ":79872");
 }
 
-/* handoff_max = 2: two readers join while it is not known, or known, that a writer waits; the third waits behind it. */
-static void readers_do_not_starve_another_hosts_writer(void **state)
-{
-	struct fixture *f = *state;
-	char name[128], next[128];
-
-	f->conf.handoff_max = 2;
-	read_held(f, 0, name);
-	fixture_say(f, 1, "LOCK a SHARED", ":76800");
-	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
-	fixture_answer_list(f, 1, 4, (const char *[]){ reader_low, name, writer_high, reader_high });
-	fixture_say(f, 2, "LOCK a SHARED", ":76800");
-	fixture_say(f, 3, "LOCK a SHARED WAIT 0", "$-1");
-	/* Its place among the hosts is taken now, not when the last reader has gone. */
-	ask_and_join(f, 3, "LOCK a SHARED", 11, next);
-	fixture_answer_list(f, 1, 4, (const char *[]){ name, writer_high, reader_high, next });
-	fixture_op(f, EFFECT_ZK_GET, writer_high);
-	fixture_answer_get(f, 80, 9, "");
-	fixture_expect(f, 3, "");
-	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_say(f, 1, "UNLOCK a", ":0");
-	fixture_no_op(f);
-	fixture_say(f, 2, "UNLOCK a", ":0");
-	fixture_op(f, EFFECT_ZK_DELETE, name);
-}
-
-/* The writer has given up: who reads for long does not keep the others out. */
-static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **state)
-{
-	struct fixture *f = *state;
-	char name[128], next[128];
-
-	f->conf.handoff_max = 0;
-	read_held(f, 0, name);
-	fixture_say(f, 1, "LOCK a SHARED", "");
-	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
-	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
-	fixture_answer_made(f, 11, 81, next, sizeof(next));
-	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, next });
-	fixture_op(f, EFFECT_ZK_GET, writer_high);
-	fixture_answer_get(f, 80, 9, "");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
-	fixture_expect(f, 1, ":76800");
-	fixture_op(f, EFFECT_ZK_DELETE, next);
-}
-
-static void a_shared_try_is_answered_when_it_is_known_who_waits(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	f->conf.handoff_max = 0;
-	read_held(f, 0, name);
-	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
-	fixture_expect(f, 1, ":76800");
-	fixture_say(f, 2, "LOCK a SHARED WAIT 0", ":76800");
-	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
-	fixture_say(f, 3, "LOCK a SHARED WAIT 0", "");
-	fixture_answer_list(f, 1, 3, (const char *[]){ name, reader_high, writer_high });
-	fixture_expect(f, 3, "$-1");
-}
-
 /* Even with handoff_max = 0: they are one hand-off, or none when they are the first. */
 static void queued_readers_get_a_claim_together(void **state)
 {
@@ -413,24 +346,6 @@ static void a_next_that_cannot_serve_the_head_is_replaced(void **state)
 	fixture_connect(f, 1);
 }
 
-/* The znode stays exclusive: this host's readers may join, other hosts' wait until it goes back. */
-static void a_downgrade_keeps_the_claim(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
-	fixture_expect(f, 0, ":76800");
-	fixture_say(f, 0, "DOWNGRADE a", ":76800");
-	fixture_no_op(f);
-	fixture_say(f, 1, "LOCK a SHARED", ":76801");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
-	fixture_no_op(f);
-	fixture_pass(f, 100);
-	fixture_op(f, EFFECT_ZK_SET, name); /* the reader of the other host is somebody who waits */
-}
-
 static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
 {
 	struct fixture *f = *state;
@@ -456,16 +371,12 @@ int main(void)
 		ALONE(words_of_lock_come_in_any_order),
 		TEST(a_reader_watches_the_nearest_earlier_writer_only),
 		TEST(a_writer_behind_the_hosts_shared_claim_queues_next_at_once),
-		TEST(readers_do_not_starve_another_hosts_writer),
-		TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone),
-		TEST(a_shared_try_is_answered_when_it_is_known_who_waits),
 		TEST(queued_readers_get_a_claim_together),
 		TEST(a_lingering_shared_claim_goes_back_for_a_writer_only),
 		TEST(a_next_that_nobody_wants_does_not_stay_behind_a_lingering_claim),
 		TEST(a_shared_claim_whose_reader_gave_up_makes_way_for_a_writer),
 		TEST(an_exclusive_claim_behind_readers_makes_way_for_a_reader),
 		TEST(a_next_that_cannot_serve_the_head_is_replaced),
-		TEST(a_downgrade_keeps_the_claim),
 		TEST(a_downgrade_of_a_lost_grant_tells_the_loss),
 	};
 

@@ -1,0 +1,211 @@
+/*
+ * What a host has been told of who waits for a lock elsewhere: by lists that set the children watch, and by what that
+ * watch told. It is kept beside the broker's own books, and says whether a reader may join others who read.
+ */
+#include "world.h"
+
+#include "core/contender.h"
+
+#include <inttypes.h>
+
+enum { NEARLY_ALL_TOKENS = 1000 };
+
+static const int64_t PROVEN_WITHIN = 3; /* ... times T after the last fault */
+
+static void take_in_list(struct host *h, int lock, const struct event *e)
+{
+	struct known *k = &h->known[lock];
+	struct contender c;
+	size_t i;
+
+	k->op = 0;
+	if (e->zk_answered.code != ZK_OK)
+		return;
+	k->armed = true;
+	k->moved = k->op_moved;
+	k->others = k->writers = false;
+	for (i = 0; i < e->zk_answered.count; i++) {
+		if (contender_of_session(e->zk_answered.children[i], h->w->lock_flavour[lock], h->session) ||
+		    !contender_parse(e->zk_answered.children[i], h->w->lock_flavour[lock], &c))
+			continue;
+		k->others = true;
+		k->writers = k->writers || c.mode == MODE_EXCLUSIVE;
+	}
+}
+
+/* What was armed stays so until there is a connection: it was, when that went. */
+static void disconnected(struct host *h)
+{
+	int lock;
+
+	for (lock = 0; lock < LOCKS_MAX; lock++)
+		h->known[lock].op = 0;
+	h->hears = false;
+}
+
+void known_forget(struct host *h)
+{
+	memset(h->known, 0, sizeof(h->known));
+	h->hears = false;
+}
+
+void known_event(struct host *h, const struct event *e)
+{
+	int lock;
+
+	memcpy(h->known_before, h->known, sizeof(h->known));
+	if (e->type == EVENT_ZK_SUSPENDED || e->type == EVENT_ZK_EXPIRED)
+		disconnected(h);
+	if (e->type == EVENT_ZK_CONNECTED) {
+		known_forget(h);
+		h->hears = true;
+	}
+	if (e->type == EVENT_ZK_WATCH && h->hears) {
+		lock = world_lock_of(h->w, e->zk_watch.path.data, e->zk_watch.path.len);
+		if (lock >= 0)
+			h->known[lock].armed = false;
+	}
+	if (e->type == EVENT_ZK_ANSWERED)
+		for (lock = 0; lock < h->w->lock_count; lock++)
+			if (h->known[lock].op == e->zk_answered.op)
+				take_in_list(h, lock, e);
+}
+
+static int directory_of(const struct world *w, struct slice path)
+{
+	const char *slash = memrchr(path.data, '/', path.len);
+
+	return slash ? world_lock_of(w, path.data, (size_t)(slash - path.data)) : -1;
+}
+
+static void asked(struct host *h, const struct effect *e, struct slice path)
+{
+	int lock = world_lock_of(h->w, path.data, path.len);
+	struct known *k = &h->known[lock < 0 ? 0 : lock];
+
+	if (lock < 0 || !e->watch || h->w->election[lock])
+		return;
+	/* Another one comes with a join, which it has to follow, or is about the claim that is first now. */
+	if (k->op && !k->op_moved && k->made_at_step != h->w->sched.steps)
+		world_fail(h->w, lock, "host %d: asks for a list with watch of %s, and one is under way", h->index,
+			   h->w->lock_name[lock]);
+	k->op = e->op;
+	k->op_moved = false;
+}
+
+static void gone(struct known *k)
+{
+	k->moved = k->op_moved = true;
+}
+
+void known_effect(struct host *h, const struct effect *e, struct slice text)
+{
+	int lock = e->type == EFFECT_ZK_CREATE || e->type == EFFECT_ZK_DELETE ? directory_of(h->w, text) : -1;
+
+	switch ((int)e->type) {
+	case EFFECT_ZK_DROP:
+	case EFFECT_ZK_OPEN: /* by a deadline: before what the event told */
+		memcpy(h->known, h->known_before, sizeof(h->known));
+		disconnected(h);
+		break;
+	case EFFECT_ZK_LIST:
+		asked(h, e, text);
+		break;
+	case EFFECT_ZK_CREATE:
+		if (lock >= 0)
+			h->known[lock].made_at_step = h->w->sched.steps;
+		break;
+	case EFFECT_ZK_DELETE:
+		if (lock >= 0)
+			gone(&h->known[lock]);
+		break;
+	case EFFECT_LOG:
+		for (lock = 0; answer_begins(text, "somebody deleted our znode") && lock < h->w->lock_count; lock++)
+			gone(&h->known[lock]);
+		break;
+	}
+}
+
+/* The znode that this grant rests on; NULL: it is gone in the truth. */
+static const struct znode *znode_under(struct world *w, int lock, int64_t token)
+{
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	const struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->czxid == token >> 10)
+				return n;
+	return NULL;
+}
+
+/* A list has shown somebody who conflicts with that znode. */
+static bool conflicts(const struct world *w, int lock, const struct known *k, const struct znode *own)
+{
+	struct slice name = { own->path + own->name_at, own->len - own->name_at };
+	struct contender c = { .mode = MODE_EXCLUSIVE };
+
+	contender_parse(name, w->lock_flavour[lock], &c);
+	return c.mode == MODE_EXCLUSIVE ? k->others : k->writers;
+}
+
+static bool lets_go(const struct caller *c, int lock)
+{
+	return c->asking && c->current.command != COMMAND_LOCK && c->current.command != COMMAND_ENQUEUE &&
+	       (c->current.lock == lock || c->current.command != COMMAND_UNLOCK);
+}
+
+/* Another client of its host reads for certain, and did so before this event. */
+static bool others_read(const struct caller *c, int lock)
+{
+	const struct host *h = c->host;
+	int i;
+
+	for (i = 0; i < h->client_count; i++) {
+		const struct caller *o = &h->clients[i];
+
+		if (o != c && o->holding[lock].shared && check_grant_valid(o, lock) && !lets_go(o, lock))
+			return true;
+	}
+	return false;
+}
+
+void known_check_reader(struct caller *c, const struct ask *a, int64_t token)
+{
+	struct host *h = c->host;
+	struct world *w = h->w;
+	const struct known *k = &h->known[a->lock], *before = &h->known_before[a->lock];
+	const struct znode *own = znode_under(w, a->lock, token);
+	const struct tokens *t = &w->tokens_of[a->lock];
+	bool contended;
+
+	/* Those at the front get it together: the first of them counts. */
+	if (!a->shared || h->conf.standalone || !own || h->read_at_step[a->lock] == w->sched.steps)
+		return;
+	contended = conflicts(w, a->lock, k, own);
+	if (others_read(c, a->lock)) {
+		w->stats->joined++;
+		/* Also before the event: deadlines come first, and a wait that ran out may have kept this one. */
+		if ((!k->armed || contended) && (!before->armed || conflicts(w, a->lock, before, own)))
+			world_fail(w, a->lock, "host %d: client %u joins those who read %s, and %s", h->index, c->conn,
+				   w->lock_name[a->lock], k->armed ? "somebody is known to wait elsewhere"
+				   : "whether somebody waits elsewhere cannot be known");
+	} else if (h->hears && k->armed && !k->moved && contended && before->armed && t->last_shared &&
+		   t->last >> 10 == token >> 10) {
+		world_fail(w, a->lock, "host %d: client %u reads %s after readers, past somebody who waits elsewhere", h->index,
+			   c->conn, w->lock_name[a->lock]);
+	}
+}
+
+bool known_open(struct host *h, int lock, int64_t token)
+{
+	struct world *w = h->w;
+	const struct known *k = &h->known[lock];
+	const struct znode *own = znode_under(w, lock, token);
+
+	if (!own || !h->hears || !k->armed || k->moved || w->mix->operator_every_ms)
+		return false;
+	if ((token & 1023) >= NEARLY_ALL_TOKENS || w->last_fault + PROVEN_WITHIN * w->timeout > w->sched.now)
+		return false;
+	return !conflicts(w, lock, k, own);
+}

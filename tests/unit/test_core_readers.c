@@ -1,0 +1,290 @@
+/* Readers who join others of their host, and contenders of other hosts whom they do not pass. */
+#include "core_fixture.h"
+
+static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000001";
+static const char writer_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b15-__WRIT__0000000009";
+static const char reader_high[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b16-__READ__0000000010";
+
+/* Which claims without a grant may be handed off, and how often, says nothing about who joins. */
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.handoff_max = 1000000;
+	f->conf.handoff_ns = 1000000 * MS;
+	return fixture_setup(f, 6, state);
+}
+
+static void make_claim(struct fixture *f, const char *tag, uint32_t seq, char name[128])
+{
+	fixture_op(f, EFFECT_ZK_CREATE, tag);
+	fixture_answer_made(f, seq, 70 + seq, name, 128);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+}
+
+/* By 0, on number 5: token 75 << 10. */
+static void read_held(struct fixture *f, char name[128])
+{
+	fixture_ask(f, 0, "LOCK a SHARED");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	make_claim(f, "-__READ__", 5, name);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_expect(f, 0, ":76800");
+	fixture_no_op(f);
+}
+
+/* The oldest that is open, and the only one. */
+static void expect_list_with_watch(struct fixture *f)
+{
+	assert_int_equal(f->end_op - f->first_op, 1);
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+}
+
+/* By 0 and 1, and nobody else wants it but readers. */
+static void read_quietly(struct fixture *f, char name[128])
+{
+	read_held(f, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 3, (const char *[]){ reader_low, name, reader_high });
+	fixture_expect(f, 1, ":76800");
+	fixture_no_op(f);
+}
+
+static void something_changes(struct fixture *f)
+{
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+}
+
+/* 1 has asked; the answer shows a writer; `next` is queued behind him, and 1 waits. */
+static void held_back(struct fixture *f, const char *name, char next[128])
+{
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, writer_high, reader_high });
+	make_claim(f, "-__READ__", 11, next);
+	something_changes(f);
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 4, (const char *[]){ name, writer_high, reader_high, next });
+	fixture_op(f, EFFECT_ZK_GET, writer_high);
+	fixture_answer_get(f, 80, 9, "");
+	fixture_no_op(f);
+	fixture_expect(f, 1, "");
+}
+
+static void where_nobody_else_waits_readers_join_without_a_word_to_zookeeper(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	read_quietly(f, name);
+	for (uint32_t conn = 2; conn < 6; conn++)
+		fixture_say(f, conn, "LOCK a SHARED WAIT 0", ":76800");
+	fixture_no_op(f);
+}
+
+/* Also when something changes right after: that is about who asks from then on. */
+static void one_list_decides_for_all_who_wait_when_it_comes(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	read_held(f, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "");
+	fixture_say(f, 3, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	something_changes(f);
+	for (uint32_t conn = 1; conn < 4; conn++)
+		fixture_expect(f, conn, ":76800");
+	fixture_no_op(f);
+	fixture_say(f, 4, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+}
+
+/* Readers of other hosts come and go all the time: each list lets in who has asked until it was answered. */
+static void changes_without_end_keep_no_reader_waiting(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	read_quietly(f, name);
+	for (uint32_t conn = 2; conn < 6; conn++) {
+		something_changes(f);
+		fixture_say(f, conn, "LOCK a SHARED", "");
+		expect_list_with_watch(f);
+		something_changes(f); /* told by a watch of before */
+		fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+		fixture_expect(f, conn, ":76800");
+	}
+}
+
+static void nobody_joins_past_a_writer_of_another_host(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	read_held(f, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	held_back(f, name, next);
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	/* Who has it already does not join. */
+	fixture_say(f, 0, "LOCK a SHARED REENTER", ":76800");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	/* Nor after those who read: it would be as late as before. */
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+	fixture_expect(f, 1, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_high);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_high, next });
+	fixture_expect(f, 1, ":82944");
+	fixture_expect(f, 2, ":82944");
+}
+
+static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	read_held(f, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	held_back(f, name, next);
+	something_changes(f);
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, reader_high, next });
+	fixture_expect(f, 1, ":76800");
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+}
+
+static void what_changes_is_looked_at_before_the_next_one_joins(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	read_quietly(f, name);
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	something_changes(f);
+	fixture_no_op(f);
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	held_back(f, name, next);
+	fixture_expect(f, 2, "$-1");
+}
+
+/* It is as exclusive as before: whoever waits elsewhere waits for this host. */
+static void who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
+	fixture_expect(f, 0, ":76800");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_say(f, 0, "DOWNGRADE a", ":76800");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, ":76801");
+	something_changes(f);
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, reader_high });
+	fixture_expect(f, 2, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+}
+
+/* What is handed off is a claim that nobody holds: the bounds for that are those of the configuration. */
+static void a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	make_claim(f, "-__WRIT__", 5, name);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_expect(f, 0, ":76800");
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":76801");
+	fixture_expect(f, 2, ":76801");
+	fixture_say(f, 3, "LOCK a SHARED", "");
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, writer_high });
+	fixture_expect(f, 3, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+}
+
+static void without_a_connection_readers_join_where_nobody_else_waited(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	read_quietly(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 2, "LOCK a SHARED", ":76800");
+	fixture_say(f, 3, "LOCK a SHARED WAIT 0", ":76800");
+	/* What was known is of the connection before. */
+	fixture_reconnected(f);
+	fixture_say(f, 4, "LOCK a SHARED", "");
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 5, "LOCK a SHARED WAIT 0",
+		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_expect(f, 4, "");
+}
+
+static void without_a_connection_nobody_joins_where_somebody_may_wait(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	read_quietly(f, name);
+	something_changes(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0",
+		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_say(f, 2, "LOCK a SHARED", "");
+	fixture_reconnected(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* recovery's */
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 2, (const char *[]){ reader_low, name });
+	fixture_expect(f, 2, ":76800");
+}
+
+static void alone_on_their_host_readers_ask_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a SHARED", ":1024");
+	for (uint32_t conn = 1; conn < 6; conn++)
+		fixture_say(f, conn, "LOCK a SHARED WAIT 0", ":1024");
+}
+
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 6, state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(where_nobody_else_waits_readers_join_without_a_word_to_zookeeper),
+		TEST(one_list_decides_for_all_who_wait_when_it_comes),
+		TEST(changes_without_end_keep_no_reader_waiting),
+		TEST(nobody_joins_past_a_writer_of_another_host),
+		TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone),
+		TEST(what_changes_is_looked_at_before_the_next_one_joins),
+		TEST(who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant),
+		TEST(a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds),
+		TEST(without_a_connection_readers_join_where_nobody_else_waited),
+		TEST(without_a_connection_nobody_joins_where_somebody_may_wait),
+		ALONE(alone_on_their_host_readers_ask_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
