@@ -34,7 +34,7 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c options.c redis.c info.c lock.c request.c \
-	grant.c settle.c claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c \
+	grant.c grant_log.c settle.c claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c \
 	query_permits.c person.c crowd.c knot.c announce.c leftover.c session.c trouble.c status.c quota.c audit.c letter.c \
 	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c permits.c
 IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \

@@ -177,6 +177,12 @@ static void read_boot_id(char *boot_id, size_t size)
 		fclose(f);
 }
 
+/* Not made where the log would leave them out. */
+static bool logs_grants(const struct conf *c)
+{
+	return c->log_level >= (c->log_grants ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG);
+}
+
 static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool standalone)
 {
 	*b = (struct broker_conf){
@@ -193,6 +199,8 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.handoff_max = c->handoff_max,
 		.handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS,
 		.deadlock_detection = c->deadlock_detection,
+		.log_grants = logs_grants(c),
+		.log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG,
 		.grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS,
 		.stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS,
 		.limits = {

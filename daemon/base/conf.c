@@ -38,6 +38,9 @@ static const struct conf_key keys[] = {
 	TEXT("daemon", log_level, CONF_LEVEL, "info", "What is logged: error, warning, info or debug."),
 	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000, "At SIGTERM, how long holders may take to let go."),
 
+	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
+	  "A line for each grant, release and loss, at info; 0: only at log_level = debug." },
+
 	TEXT("zookeeper", servers, CONF_SERVERS, "127.0.0.1:2181",
 	     "The ensemble: host:port, separated by commas; IPv6 addresses in brackets."),
 	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",

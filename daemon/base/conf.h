@@ -32,6 +32,8 @@ struct conf {
 	/* [daemon] */
 	char *socket, *socket_group, *rundir, *statedir;
 	int64_t socket_mode, log_level, stop_timeout_ms;
+	/* [log] */
+	int64_t log_grants;
 	/* [zookeeper] */
 	char *servers, *root, *host, *auth_file;
 	int64_t session_timeout_ms, tick_ms;

@@ -92,13 +92,14 @@ size_t broker_log_begin(struct broker *b)
 	return effects_begin(b->out);
 }
 
-void broker_log_end(struct broker *b, enum effect_level level, size_t begin)
+struct effect *broker_log_end(struct broker *b, enum effect_level level, size_t begin)
 {
 	struct span text = effects_end(b->out, begin);
 	struct effect *e = effects_add(b->out, EFFECT_LOG);
 
 	e->level = level;
 	e->text = text;
+	return e;
 }
 
 static void settle_locks(struct broker *b)

@@ -58,6 +58,8 @@ struct broker_conf {
 	int64_t handoff_max;      /* further grants on a znode somebody else waits for */
 	int64_t handoff_ns;
 	bool deadlock_detection;  /* of what waits inside the host */
+	bool log_grants;          /* a line for each grant, release and loss ... */
+	enum effect_level log_grants_level; /* ... at that level */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
 	const struct broker_leftover *leftovers; /* the oldest first; at most LEFTOVERS_MAX */

@@ -50,6 +50,7 @@ struct effect {
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	enum effect_level level; /* LOG */
+	bool one_of_many;   /* LOG: it says nothing of the state of the daemon */
 	int64_t limit;      /* TOKENS */
 	int64_t session;    /* LEFTOVER_END */
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */

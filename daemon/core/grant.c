@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/grant_log.h"
 #include "core/state.h"
 
 const char *loss_word(enum loss loss)
@@ -112,6 +113,8 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
+	if (lock->broker->conf->log_grants && !g->lost)
+		grant_log_released(g, g->depth);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->broker->timers, &g->lease);
@@ -142,6 +145,8 @@ void grant_lose(struct grant *g, enum loss loss)
 	lock->grant_count--;
 	g->lost = true;
 	g->loss = loss;
+	if (b->conf->log_grants)
+		grant_log_lost(g);
 	g->client->lost_count++;
 	/* What its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)

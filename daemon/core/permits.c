@@ -2,6 +2,7 @@
 
 #include "core/command.h"
 #include "core/deadlock.h"
+#include "core/grant_log.h"
 #include "core/options.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -125,6 +126,8 @@ void permits_release(const struct request_words *w)
 	rest = g->depth - o.count;
 	if (rest) {
 		g->depth = rest;
+		if (c->broker->conf->log_grants)
+			grant_log_released(g, o.count);
 		lock_touch(g->lock);
 	} else {
 		grant_end(g);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/deadlock.h"
+#include "core/grant_log.h"
 #include "core/multi.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -164,6 +165,8 @@ void request_grant(struct request *r, int64_t token)
 	bool queued = r->queued;
 
 	grant_new(lock, client, r->mode, token, r->lease_ns, &r->data);
+	if (lock->broker->conf->log_grants)
+		grant_log_granted(TAILQ_LAST(&lock->grants, grant_list), 1);
 	request_end(r);
 	if (queued)
 		client_tell_granted(client, bytes_view(&lock->name), token);

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/grant_log.h"
 #include "core/quota.h"
 #include "core/record.h"
 #include "core/state.h"
@@ -447,6 +448,8 @@ static void grant(struct semaphore *s)
 		g = grant_find(s->leases, client);
 		g->depth = r->count;
 	}
+	if (s->broker->conf->log_grants)
+		grant_log_granted(g, r->count);
 	request_end(r);
 	client_reply_integer(client, g->depth);
 	client_tell_session(client);

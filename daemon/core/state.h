@@ -86,7 +86,7 @@ void broker_settle(struct broker *b);
 void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
-void broker_log_end(struct broker *b, enum effect_level level, size_t begin);
+struct effect *broker_log_end(struct broker *b, enum effect_level level, size_t begin);
 /* It has operations to send as soon as the window has room; `recover`: its directory is to be listed before. */
 void broker_later(struct lock *lock, bool recover);
 void broker_not_later(struct lock *lock);

@@ -121,7 +121,7 @@ static void loop_log(struct loop *l, const struct effect *effect)
 	struct slice text = effects_slice(&l->effects, effect->text);
 
 	log_line(levels[effect->level], "%.*s", (int)text.len, text.data);
-	if (effect->level != EFFECT_LEVEL_DEBUG)
+	if (effect->level != EFFECT_LEVEL_DEBUG && !effect->one_of_many)
 		notify_status(l->to.notify, text.data, (int)text.len);
 }
 

@@ -213,6 +213,7 @@ static void carry_out(struct any_host *h, const struct effect *e)
 		break;
 	case EFFECT_LOG:
 		trace(h->any, "log", h, 0, text);
+		any_logged(h, e, text);
 		break;
 	case EFFECT_HOLDER:
 	case EFFECT_LEFTOVER_END:
@@ -268,6 +269,7 @@ static void notified(void *host, const struct event *e)
 
 static void start(struct any_host *h)
 {
+	h->logged = 0;
 	h->broker = broker_new(&h->conf, rng_next(&h->any->rng), any_host_now(h));
 	h->life++;
 	h->timer_at = INT64_MAX;
@@ -420,6 +422,8 @@ static void host_init(struct any *a, struct any_host *h, int index)
 		.handoff_max = handoffs[rng_below(&a->rng, 3)],
 		.handoff_ns = 100 * MS,
 		.deadlock_detection = rng_percent(&a->rng, 80),
+		.log_grants = a->seed % 2 == 0,
+		.log_grants_level = EFFECT_LEVEL_DEBUG,
 		.grant_min_ns = rng_percent(&a->rng, 50) ? 0 : 200 * MS,
 		.stop_timeout_ns = 2 * SECOND,
 		.limits = limits(a),

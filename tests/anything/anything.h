@@ -56,6 +56,7 @@ struct any_host {
 	uint64_t life, timer_life;
 	struct any_peer peers[ANY_PEERS];
 	int peer_count;
+	int64_t logged; /* grants by its log, and permits, that did not end by its log */
 	int64_t seen[ANY_PEERS][ANY_NAMES]; /* tokens of the grants they have */
 	int64_t right_at[ANY_NAMES]; /* when what it knows of the leader was last right, or known to nobody here */
 };
@@ -108,6 +109,7 @@ size_t any_words(struct any_peer *p, struct slice *words, size_t max);
 void any_check_asking(struct any_peer *p);
 void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
+void any_logged(struct any_host *h, const struct effect *e, struct slice text);
 /* After each event of that host. */
 void any_check(struct any_host *h);
 /* When all have hung up. */

@@ -360,6 +360,32 @@ static void check_observers(struct any *a, struct any_name *n, int name, int fir
 
 /* ---- all of it ---- */
 
+/* ---- the log ---- */
+
+void any_logged(struct any_host *h, const struct effect *e, struct slice text)
+{
+	const char *what = memmem(text.data, text.len, ": ", 2);
+	int64_t count = what ? strtoll(what + 2, NULL, 10) : 0;
+
+	if (!e->one_of_many)
+		return;
+	count = count ? count : 1; /* of a lock */
+	h->logged += text.data[0] == 'g' ? count : -count;
+}
+
+static void check_log(struct any_host *h)
+{
+	const struct lock *lock;
+	const struct grant *g;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(lock, &h->broker->locks_used, link)
+		TAILQ_FOREACH(g, &lock->grants, link)
+			count += lock->semaphore ? g->depth : 1;
+	if (h->conf.log_grants && h->logged != count)
+		any_fail(h->any, "host %d: %" PRId64 " grants and permits, %" PRId64 " by its log", h->index, count, h->logged);
+}
+
 void any_check(struct any_host *h)
 {
 	struct any *a = h->any;
@@ -372,6 +398,7 @@ void any_check(struct any_host *h)
 		check_answered(&h->peers[i]);
 	}
 	check_tokens(h);
+	check_log(h);
 	if (h->conf.deadlock_detection)
 		check_circles(h);
 	for (int name = 0; name < ANY_NAMES; name++) {

@@ -591,4 +591,16 @@ MUTANTS = [
         (REVOKE, "client_events_full(g->client) || client_seems_deaf(g->client)", "client_events_full(g->client)")], 300, "anything"),
     ("who has read is not known to have", [
         (BROKER, "client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
+    ("a grant is not in the log", [
+        (REQUEST, "\tif (lock->broker->conf->log_grants)\n", "\tif (false)\n")], 100, "anything"),
+    ("a release is not in the log", [
+        (GRANT, "conf->log_grants && !g->lost)", "conf->log_grants && false)")], 100, "anything"),
+    ("a lost grant is in the log as released, too", [
+        (GRANT, "conf->log_grants && !g->lost)", "conf->log_grants)")], 100, "anything"),
+    ("a loss is not in the log", [
+        (GRANT, "\tif (b->conf->log_grants)\n\t\tgrant_log_lost(g);\n", "")], 100, "anything"),
+    ("permits are not in the log", [
+        (SEMAPHORE, "\tif (s->broker->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
+    ("permits that are given back are not in the log", [
+        ("daemon/core/permits.c", "\t\tif (c->broker->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
 ]

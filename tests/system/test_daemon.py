@@ -390,3 +390,27 @@ def test_peer_credentials_are_not_forgeable(standalone, clients):
     assert len(os.listdir(f"/proc/{standalone.process.pid}/fd")) == before
     os.close(r)
     os.close(w)
+
+
+@pytest.mark.parametrize("options, level", [({"log__grants": 1}, "info"), ({"daemon__log_level": "debug"}, "debug"),
+                                            ({"daemon__log_level": "debug", "log__grants": 1}, "info"), ({}, None),
+                                            ({"daemon__log_level": "warning", "log__grants": 1}, None)])
+def test_grants_are_in_the_log_where_that_is_wanted(daemons, clients, options, level):
+    d = daemons(**options)
+    c = clients(d)
+    token = c.call("LOCK", 'a" b\u00e4')
+    assert c.call("UNLOCK", 'a" b\u00e4') == 0
+    leased = c.call("LOCK", "b", "LEASE", 1)
+    assert c.push() == ["lost", "b", leased, "lease"]
+    who = rf'client \d+, uid {os.getuid()}, pid {os.getpid()} \("[^"]+"\)'
+    expected = [
+        rf'granted: lock "a\\" b\\xc3\\xa4", exclusive, token {token}, to {who}',
+        rf'released: lock "a\\" b\\xc3\\xa4", exclusive, token {token}, after \d+ ms, by {who}',
+        rf'granted: lock "b", exclusive, token {leased}, to {who}',
+        rf'lost \(lease\): lock "b", exclusive, token {leased}, after \d+ ms, by {who}',
+    ]
+    lines = [line.split(": ", 1) for line in d.log().splitlines()]
+    found = [(at.split()[-1], text) for at, text in lines if re.match(r"(granted|released|lost \(\w+\)): ", text)]
+    assert [at for at, _ in found] == [level] * (4 if level else 0)
+    assert all(re.fullmatch(pattern, text) for pattern, (_, text) in zip(expected, found))
+    assert not [s for s in d.notified(0.1) if "granted" in s]

@@ -371,6 +371,55 @@ static void tokens_are_used_only_once_reserved(void **state)
 	fixture_free(f);
 }
 
+static void expect_line(struct fixture *f, const char *line)
+{
+	bytes_char(&f->log, '\0');
+	assert_string_equal(f->log.data, line);
+	bytes_clear(&f->log);
+}
+
+static void each_grant_release_and_loss_is_a_line_of_the_log(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK \"", ":1024");
+	fixture_say(f, 0, "UNLOCK \"", ":0");
+	assert_int_equal(f->log.len, 0);
+	f->conf.log_grants = true;
+	f->conf.log_grants_level = EFFECT_LEVEL_INFO;
+	fixture_say(f, 0, "CLIENT SETNAME me", "+OK");
+	fixture_say(f, 0, "LOCK \"", ":2048");
+	expect_line(f, "granted: lock \"\\\"\", exclusive, token 2048, "
+		    "to client 1, uid 1000, pid 100 (\"test\", \"me\")\n");
+	fixture_say(f, 1, "LOCK \" SHARED LEASE 5", "");
+	fixture_say(f, 0, "LOCK \" REENTER", ":2048");
+	fixture_say(f, 0, "UNLOCK \"", ":1");
+	expect_line(f, "");
+	fixture_pass(f, 20);
+	fixture_say(f, 0, "UNLOCK \"", ":0");
+	expect_line(f, "released: lock \"\\\"\", exclusive, token 2048, after 20 ms, "
+		    "by client 1, uid 1000, pid 100 (\"test\", \"me\")\n"
+		    "granted: lock \"\\\"\", shared, token 2049, to client 2, uid 1000, pid 101 (\"test\")\n");
+	fixture_pass(f, 5);
+	expect_line(f, "lost (lease): lock \"\\\"\", shared, token 2049, after 5 ms, "
+		    "by client 2, uid 1000, pid 101 (\"test\")\n");
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	expect_line(f, "");
+	fixture_say(f, 2, "CAMPAIGN e DATA x", ":3072");
+	expect_line(f, "granted: election \"e\", exclusive, token 3072, to client 3, uid 1000, pid 102 (\"test\")\n");
+	fixture_simple(f, EVENT_CLIENT_GONE, 2);
+	expect_line(f, "released: election \"e\", exclusive, token 3072, after 0 ms, "
+		    "by client 3, uid 1000, pid 102 (\"test\")\n");
+	fixture_say(f, 3, "ACQUIRE s LIMIT 5 COUNT 3", ":3");
+	fixture_say(f, 3, "ACQUIRE s LIMIT 5", ":4");
+	fixture_say(f, 3, "RELEASE s COUNT 2", ":2");
+	fixture_say(f, 3, "RESET", "+RESET");
+	expect_line(f, "granted: 3 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
+		    "granted: 1 permits of semaphore \"s\", to client 4, uid 1000, pid 103 (\"test\")\n"
+		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n"
+		    "released: 2 permits of semaphore \"s\", after 0 ms, by client 4, uid 1000, pid 103 (\"test\")\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +444,7 @@ int main(void)
 		TEST(a_stop_closes_no_holder_that_does_not_read),
 		TEST(a_stop_does_not_wait_for_ever),
 		TEST(holders_and_queue_are_shown),
+		TEST(each_grant_release_and_loss_is_a_line_of_the_log),
 		cmocka_unit_test(tokens_are_used_only_once_reserved),
 	};
 
