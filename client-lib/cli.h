@@ -1,6 +1,8 @@
 /* What the files of the lockbroker command share. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "lockbroker.h"
 
 /* As sysexits(3) and flock(1) have them; a command that was run gives its own. */
@@ -11,7 +13,7 @@ enum cli_exit {
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,
 	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
-	CLI_DEADLOCK = 70, /* it would be waited for in a circle */
+	CLI_DEADLOCK = 70, /* it would be waited for in a circle, or by a command that runs under it */
 	CLI_OSERR = 71,
 	CLI_TAKEN = 75,
 	CLI_DENIED = 77,
@@ -44,6 +46,11 @@ void cli_text(const char *text, size_t len);
 
 /* In quotes, as it could stand in a request; what would steer the terminal as \xHH. */
 void cli_quoted(const char *text, size_t len);
+
+/* A command around this one holds that lock, so that to wait for it would never end. */
+bool cli_nested(struct lb *lb, const char *name, bool shared);
+/* Tells what we run that these locks are held, besides those of the commands around us. 0, or -1 and errno. */
+int cli_nested_export(size_t count, char *const *names, const int64_t *tokens);
 
 /* `lockbroker call`: argv[0] is that. Returns the exit status. */
 int cli_call(const char *socket, int argc, char **argv);

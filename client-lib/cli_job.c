@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -92,8 +93,12 @@ static int export(const struct cli_job *job)
 
 	if (export_held(job) < 0)
 		return -errno;
+	if (job->tokens && cli_nested_export(job->count, job->names, job->tokens) < 0)
+		return -errno;
 	if (job->owner && (*job->owner ? setenv("LOCKBROKER_OWNER", job->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
 		return -errno;
+	if (job->closes)
+		return unsetenv("LOCKBROKER_FD") < 0 ? -errno : 0;
 	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
 	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
 }
@@ -108,7 +113,7 @@ static void become(struct cli_job *job)
 	struct sigaction ignored;
 	int error = 0;
 
-	if (fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
+	if (job->closes ? prctl(PR_SET_PDEATHSIG, (long)SIGTERM) < 0 : fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
 		error = errno;
 	else if (export(job) < 0)
 		error = ENOMEM;

@@ -2,7 +2,8 @@
  * A command that runs while something is held through a connection: a lock, several, permits, a leadership.
  *
  * The connection is the owner of what is held, and the command inherits its descriptor: it is held until the last of
- * the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request.
+ * the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request. A command that does
+ * not inherit it (`closes`) gets SIGTERM when this one is killed.
  *
  *     lost by now -> not started
  *     fork, exec -> watch: signals are forwarded, events of the connection are heeded
@@ -32,6 +33,7 @@ struct cli_job {
 	const char *owner;     /* whom the command belongs to; "": to nobody; NULL: that is not ours to say */
 	int64_t grace_ms;
 	int on_revoke;         /* the signal; 0: none */
+	bool closes;           /* the command does not inherit the connection */
 	struct sigaction pipe_action; /* of SIGPIPE, for the command; we ignore it */
 	/* Private. */
 	sigset_t inherited; /* signal mask, for the command */

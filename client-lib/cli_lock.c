@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "cli_job.h"
@@ -16,6 +18,10 @@
 /* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
 #define GRACE_MS 3000
 #define SECONDS_MAX 1e9
+/* For a broker that is not there: how long at first, and how often. */
+enum { CONNECT_MS = 5000, RETRY_MS = 100 };
+/* What is answered later than that had been queued. */
+enum { QUEUED_MS = 100 };
 
 enum held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
 
@@ -23,18 +29,20 @@ static const struct verb {
 	const char *word;
 	enum held held;
 	const char *letters; /* of its options, for getopt; "-": other words stand where they like */
+	const char *longs;   /* of those that have a word only */
 	const char *wants;   /* before the command */
 	int words_min, words_max;
 } verbs[] = {
-	{ "lock", HELD_LOCKS, "-:sxnw:k:r:d:L:o:", "NAME...", 1, LIMIT_NAMES_MAX },
-	{ "sem", HELD_PERMITS, "-:nw:k:r:l:c:L:", "NAME", 1, 1 },
-	{ "campaign", HELD_LEADERSHIP, "-:nw:k:r:", "NAME DATA", 2, 2 },
+	{ "lock", HELD_LOCKS, "-:sxnw:k:r:d:L:o", "CO", "NAME...", 1, LIMIT_NAMES_MAX },
+	{ "sem", HELD_PERMITS, "-:nw:k:r:l:c:L:o", "C", "NAME", 1, 1 },
+	{ "campaign", HELD_LEADERSHIP, "-:nw:k:r:o", "C", "NAME DATA", 2, 2 },
 };
 
 struct order {
 	const struct verb *verb;
 	struct lb_options options; /* of locks; timeout_ms of all */
 	int64_t limit, permits;
+	int64_t connect_ms; /* -1: not said */
 	char *names[LIMIT_NAMES_MAX]; /* and DATA; more were given if `words` is more */
 	int words;
 	int64_t tokens[LIMIT_NAMES_MAX];
@@ -95,9 +103,14 @@ static void add_word(struct order *o, char *word)
 	o->words++;
 }
 
+static int parsed_word(int error, const char *option, const char *what)
+{
+	return error < 0 ? cli_usage("%s wants %s, not \"%s\".", option, what, optarg) : CLI_OK;
+}
+
 static int parsed(int error, int c, const char *what)
 {
-	return error < 0 ? cli_usage("-%c wants %s, not \"%s\".", c, what, optarg) : CLI_OK;
+	return parsed_word(error, (char[]){ '-', (char)c, '\0' }, what);
 }
 
 static int parse_option(struct order *o, int c)
@@ -116,9 +129,14 @@ static int parse_option(struct order *o, int c)
 	case 'd':
 		o->options.data = optarg;
 		return CLI_OK;
-	case 'o':
+	case 'O':
 		o->job.owner = optarg;
 		return CLI_OK;
+	case 'o':
+		o->job.closes = true;
+		return CLI_OK;
+	case 'C':
+		return parsed_word(parse_seconds(optarg, &o->connect_ms), "--connect", "seconds");
 	case 'w':
 		return parsed(parse_seconds(optarg, &o->options.timeout_ms), c, "seconds");
 	case 'k':
@@ -142,7 +160,8 @@ static int parse_options(struct order *o, int argc, char **argv)
 	static const struct option options[] = {
 		{ "shared", no_argument, NULL, 's' },	       { "exclusive", no_argument, NULL, 'x' },
 		{ "on-revoke", required_argument, NULL, 'r' }, { "lease", required_argument, NULL, 'L' },
-		{ "owner", required_argument, NULL, 'o' },     { 0 },
+		{ "owner", required_argument, NULL, 'O' },     { "connect", required_argument, NULL, 'C' },
+		{ "close", no_argument, NULL, 'o' },	       { 0 },
 	};
 	const char *verb = o->verb->word;
 	int c, at = -1, status = CLI_OK;
@@ -156,11 +175,11 @@ static int parse_options(struct order *o, int argc, char **argv)
 		if (c == '?')
 			return cli_usage("%s has no option -%c.", verb, optopt);
 		/* Short ones are those of the verb, long ones of all. */
-		if (c != ':' && c != 1 && !strchr(o->verb->letters, c))
+		if (c != ':' && c != 1 && !strchr(o->verb->letters, c) && !strchr(o->verb->longs, c))
 			return cli_usage("%s has no option --%s.", verb, options[at].name);
 		if (c == ':')
-			return cli_usage("-%c wants a %s.", optopt,
-					 strchr("do", optopt) ? "text" : optopt == 'r' ? "signal" :
+			return cli_usage("%s wants a %s.", argv[optind - 1],
+					 strchr("dO", optopt) ? "text" : optopt == 'r' ? "signal" :
 					 strchr("lc", optopt) ? "number" : "number of seconds");
 		status = parse_option(o, c);
 	}
@@ -252,11 +271,116 @@ static enum lb_result take(struct order *o)
 	return lb_lock_with(lb, names[0], &o->options, o->tokens);
 }
 
+/* Only what would wait: a try says by itself that it is taken. */
+static bool would_wait_for_itself(const struct order *o)
+{
+	size_t i;
+
+	for (i = 0; o->verb->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->job.count; i++) {
+		if (!cli_nested(o->job.lb, o->names[i], o->options.shared))
+			continue;
+		cli_say("This runs under the lock %s already: a command around it holds it, and would be waited for in vain.",
+			o->names[i]);
+		return true;
+	}
+	return false;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The instant so many milliseconds from now; negative: never. */
+static int64_t instant(int64_t ms)
+{
+	int64_t now = now_ms();
+
+	return ms < 0 || ms > INT64_MAX - now ? INT64_MAX : now + ms;
+}
+
+/* How long a broker that is not there at first is looked for. */
+static int64_t connect_end(const struct order *o)
+{
+	int64_t wait_ms = o->options.timeout_ms;
+
+	if (o->connect_ms >= 0)
+		return instant(o->connect_ms);
+	return instant(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
+}
+
+/* It may be there again in a moment: it is being restarted, say. */
+static bool is_away(enum lb_result r)
+{
+	return r == LB_CONNECTION || r == LB_DRAINING;
+}
+
+static void pause_a_moment(void)
+{
+	struct timespec pause = { .tv_nsec = (RETRY_MS + getpid() % RETRY_MS) * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+/* True when it had been queued: a broker that is stopping already says so at once. */
+static bool was_queued(enum lb_result r, int64_t asked_ms)
+{
+	return r == LB_CONNECTION || now_ms() >= asked_ms + QUEUED_MS;
+}
+
+static enum lb_result take_by(struct order *o, int64_t end)
+{
+	int64_t now = now_ms();
+
+	if (end < INT64_MAX && o->options.timeout_ms > 0)
+		o->options.timeout_ms = end > now ? end - now : 0;
+	return take(o);
+}
+
+/*
+ * Connects and takes, CLI_OK, or says why not. Who has been queued goes on waiting for as long as was asked, although the
+ * broker goes away: its successor has a new queue, where we ask again.
+ */
+static int acquire(struct order *o, const char *socket)
+{
+	int64_t end = instant(o->options.timeout_ms), limit = connect_end(o);
+	bool queued = false;
+
+	for (;;) {
+		int64_t asked_ms;
+		enum lb_result r = lb_open(socket, &o->job.lb);
+
+		if (r == LB_OK)
+			r = introduce(o);
+		if (r == LB_OK && would_wait_for_itself(o))
+			return CLI_DEADLOCK;
+		asked_ms = now_ms();
+		if (r == LB_OK) {
+			r = take_by(o, end);
+			if (is_away(r) && !queued && now_ms() < end && was_queued(r, asked_ms)) {
+				queued = true;
+				limit = end;
+				cli_say("%s Waiting for the broker to be back.", lb_error(o->job.lb));
+			}
+		}
+		if (r == LB_OK)
+			return CLI_OK;
+		if (!is_away(r) || now_ms() >= limit) {
+			cli_say("%s", lb_error(o->job.lb));
+			return cli_exit_of(r);
+		}
+		lb_close(o->job.lb);
+		pause_a_moment();
+	}
+}
+
 int cli_lock(const char *socket, int argc, char **argv)
 {
 	const char *owner = getenv("LOCKBROKER_OWNER");
-	struct order o = { .verb = verbs, .options = LB_OPTIONS, .permits = 1 };
-	enum lb_result r;
+	struct order o = { .verb = verbs, .options = LB_OPTIONS, .permits = 1, .connect_ms = -1 };
 	int status;
 
 	while (strcmp(o.verb->word, argv[0]) != 0)
@@ -269,16 +393,11 @@ int cli_lock(const char *socket, int argc, char **argv)
 	status = parse(&o, argc, argv);
 	if (status != CLI_OK)
 		return status;
-	r = lb_open(socket, &o.job.lb);
-	if (r == LB_OK)
-		r = introduce(&o);
-	if (r == LB_OK)
-		r = take(&o);
-	if (r != LB_OK)
-		cli_say("%s", lb_error(o.job.lb));
+	status = acquire(&o, socket);
 	o.job.tokens = o.verb->held == HELD_PERMITS ? NULL : o.tokens;
 	o.job.leased = o.options.lease_ms > 0;
-	status = r == LB_OK ? cli_job_run(&o.job) : cli_exit_of(r);
+	if (status == CLI_OK)
+		status = cli_job_run(&o.job);
 	lb_close(o.job.lb);
 	return status;
 }

@@ -2,10 +2,12 @@
 #include "lockbroker.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,6 +18,28 @@
 
 enum { PATIENCE_MS = 10000 };
 
+/* The fact, and what to do about it. */
+static enum lb_result may_not(struct lb *lb, const char *path)
+{
+	struct group group, *found = NULL;
+	char text[1024], number[24];
+	const char *name = number;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return wire_fail(lb, LB_DENIED, "This user may not look for lockbrokerd at %s: a directory on the way "
+			    "cannot be searched. See its mode, or daemon.socket in lockbroker.conf.", path);
+	if (!(st.st_mode & S_IWGRP))
+		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: its mode is %04o. The key "
+			    "daemon.socket_mode in lockbroker.conf lets more in.", path, (unsigned)st.st_mode & 07777);
+	snprintf(number, sizeof(number), "%u", (unsigned)st.st_gid);
+	if (getgrgid_r(st.st_gid, &group, text, sizeof(text), &found) == 0 && found)
+		name = group.gr_name;
+	return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: only the group %s may. Become a member "
+		    "(usermod -aG %s USER, then log in again); the key daemon.socket_group in lockbroker.conf names "
+		    "the group.", path, name, name);
+}
+
 static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 {
 	switch (error) {
@@ -23,7 +47,8 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	case ECONNREFUSED:
 		return wire_fail(lb, LB_CONNECTION, "No lockbrokerd is serving %s: %s.", path, strerror(error));
 	case EACCES:
-		return wire_fail(lb, LB_CONNECTION, "This user may not use lockbrokerd at %s: %s.", path, strerror(error));
+	case EPERM:
+		return may_not(lb, path);
 	case EAGAIN:
 		return wire_fail(lb, LB_CONNECTION, "The lockbrokerd at %s does not accept connections.", path);
 	}

@@ -59,8 +59,8 @@ enum lb_result {
 /*
  * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or if that is unset or empty,
  * /run/lockbroker/lockbroker.sock. *ret is always set, to a handle that the caller must lb_close(): on failure it
- * knows only its lb_error(). Returns LB_OK; LB_CONNECTION when there is no daemon, it may not be reached by this
- * user, or it did not answer within 10 s; LB_LIMIT when it has too many clients; LB_DRAINING; LB_REFUSED.
+ * knows only its lb_error(). Returns LB_OK; LB_DENIED when this user may not reach it (the sentence names the remedy);
+ * LB_CONNECTION when there is no daemon, or it did not answer within 10 s; LB_LIMIT when it has too many clients; LB_DRAINING; LB_REFUSED.
  */
 enum lb_result lb_open(const char *path, struct lb **ret);
 

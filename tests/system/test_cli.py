@@ -82,7 +82,7 @@ def test_not_acquired_is_75(broker, clients):
 
 def test_no_broker_is_69(tmp_path):
     """Pitfall 24."""
-    done = run(None, "lock", "a", "--", "echo", "run")
+    done = run(None, "lock", "--connect", "0", "a", "--", "echo", "run")
     assert (done.returncode, done.stdout) == (69, "")
     assert "/nonexistent/socket" in done.stderr
     for words in (["ls"], ["who", "a"], ["why", "a"], ["hosts"], ["ping"], ["info"]):

@@ -155,7 +155,7 @@ def test_a_lease_ends_the_command(broker, clients):
 
 def test_a_command_that_would_wait_for_its_own_permits(broker):
     inner = test_cli.command(broker, "sem", "-l", 1, "s", "--", "true")
-    done = test_cli.run(broker, "lock", "-o", "job", "a", "--", *test_cli.command(broker, "sem", "-l", 1, "s", "--", *inner))
+    done = test_cli.run(broker, "lock", "--owner", "job", "a", "--", *test_cli.command(broker, "sem", "-l", 1, "s", "--", *inner))
     assert done.returncode == 70 and "one owner" in done.stderr
 
 

@@ -1,0 +1,175 @@
+"""`lockbroker lock` and a broker that goes away, is not there yet, or may not be used; what its command inherits."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import harness
+from test_cli import command, run, start, started
+
+
+def queued(daemon, *argv):
+    p = start(daemon, *argv)
+    harness.wait_queued(daemon, argv[argv.index("--") - 1], 1)
+    return p
+
+
+def goes_and_comes(daemon, how):
+    """Ends it as is said, and starts it again."""
+    if how == "killed":
+        daemon.kill()
+    else:
+        daemon.terminate()
+    time.sleep(0.5)
+    daemon.start()
+
+
+# ---- a broker that goes away ----
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+@pytest.mark.parametrize("words", [("lock", "a"), ("sem", "-l", "1", "a"), ("lock", "-w", "60", "b", "a")], ids=" ".join)
+def test_waiting_survives_a_restart(standalone, how, words):
+    with standalone.client() as c:
+        c.call(*(("ACQUIRE", "a", "LIMIT", 1) if words[0] == "sem" else ("LOCK", "a")))
+        p = queued(standalone, *words, "--", "echo", "run")
+        time.sleep(0.2)
+        goes_and_comes(standalone, how)
+        out, err = p.communicate(timeout=harness.PATIENCE)
+    assert (p.returncode, out) == (0, "run\n")
+    assert err.count("\n") == 1 and err.endswith(" Waiting for the broker to be back.\n")
+
+
+def test_waiting_for_a_broker_ends_with_the_time_that_was_given(standalone):
+    with standalone.client() as c:
+        c.call("LOCK", "a")
+        began = time.monotonic()
+        p = queued(standalone, "lock", "-w", "2", "a", "--", "echo", "run")
+        standalone.kill()
+        out, err = p.communicate(timeout=harness.PATIENCE)
+    assert (p.returncode, out) == (69, "") and time.monotonic() - began >= 2
+    assert err.splitlines()[0].endswith("back.") and standalone.socket in err.splitlines()[1]
+
+
+# ---- a broker that is not there at first ----
+
+
+@pytest.mark.parametrize("options", [(), ("--connect", "60"), ("-n", "--connect=60"), ("-w", "60")], ids=" ".join)
+def test_a_broker_that_is_being_started_is_waited_for(standalone, options):
+    standalone.kill()
+    p = start(standalone, "lock", *options, "a", "--", "echo", "run")
+    time.sleep(0.3)
+    assert p.poll() is None
+    standalone.start()
+    assert p.communicate(timeout=harness.PATIENCE) == ("run\n", "") and p.returncode == 0
+
+
+@pytest.mark.parametrize("options, least, most", [((), 5, 30), (("--connect", "0.5"), 0.5, 4), (("-n",), 0, 4),
+                                                  (("-w", "0.5"), 0.5, 4), (("--connect=0",), 0, 4)], ids=str)
+def test_a_broker_that_does_not_come_is_not_waited_for_longer(options, least, most):
+    began = time.monotonic()
+    done = run(None, "lock", *options, "a", "--", "echo", "run")
+    assert (done.returncode, done.stdout) == (69, "") and "/nonexistent/socket" in done.stderr
+    assert least <= time.monotonic() - began < most
+    assert len(done.stderr.splitlines()) == 1
+
+
+def as_nobody(daemon, tmp_path, mode, directory_mode=0o755):
+    """What a user gets who is neither root nor in the group; the program and the way to the socket are open."""
+    for path in (tmp_path, *tmp_path.parents):
+        if path.stat().st_uid == os.getuid() and str(path) not in ("/", "/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
+    place = tmp_path / "open"
+    place.mkdir()
+    shutil.copy(harness.program("lockbroker"), place / "lockbroker")
+    d = daemon(daemon__socket=str(place / "socket"), daemon__socket_mode=mode)
+    place.chmod(directory_mode)
+    try:
+        return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", place / "lockbroker", "-S",
+                               d.options["daemon.socket"], "lock", "a", "--", "true"], capture_output=True, text=True,
+                              timeout=harness.PATIENCE)
+    finally:
+        place.chmod(0o755)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes another user")
+def test_a_permission_problem_is_77_and_names_the_remedy(daemons, tmp_path):
+    done = as_nobody(daemons, tmp_path, "0660")
+    assert done.returncode == 77
+    assert "only the group root may" in done.stderr and "usermod -aG root" in done.stderr
+    assert "daemon.socket_group" in done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes another user")
+def test_a_socket_for_its_owner_only_names_the_key(daemons, tmp_path):
+    done = as_nobody(daemons, tmp_path, "0600")
+    assert done.returncode == 77 and "daemon.socket_mode" in done.stderr and "0600" in done.stderr
+
+
+# ---- what the command inherits ----
+
+
+@pytest.mark.parametrize("option", ["-o", "--close"])
+def test_a_command_that_does_not_inherit_the_connection_does_not_keep_the_lock(broker, clients, option):
+    c = clients(broker)
+    done = run(broker, "lock", option, "a", "--", "sh", "-c",
+               "echo \"fd ${LOCKBROKER_FD-none}\"; ls -l /proc/self/fd | grep -c socket; sleep 60 >/dev/null 2>&1 & echo $!",
+               env=os.environ | {"LOCKBROKER_FD": "7"})
+    said = done.stdout.splitlines()
+    assert done.returncode == 0 and said[:2] == ["fd none", "0"]
+    assert isinstance(c.call("LOCK", "a", "WAIT", 20000), int), "what is left in the background does not hold it"
+    os.kill(int(said[2]), signal.SIGKILL)
+
+
+def test_a_command_that_does_not_inherit_is_ended_when_its_lockbroker_is_killed(broker, clients):
+    p, child = started(broker, "sleep", "60", options=("-o",))
+    p.kill()
+    p.wait()
+    harness.wait_until(lambda: not harness.runs(child), "the command to end")
+    assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
+
+
+def test_the_owner_has_its_long_option_only(broker):
+    done = run(broker, "lock", "--owner", "me", "a", "--", "sh", "-c", "echo $LOCKBROKER_OWNER")
+    assert done.stdout == "me\n"
+
+
+# ---- nested ----
+
+
+def nested(broker, outer, *inner):
+    return run(broker, "lock", *outer, "--", *command(broker, "lock", *inner, "--", "echo", "run"))
+
+
+@pytest.mark.parametrize("outer, inner", [
+    (["a"], ["a"]), (["a"], ["-s", "a"]), (["-s", "a"], ["a"]), (["b", "two words"], ["-w", "60", "two words"]),
+    (["a"], ["c", "a"]),
+], ids=str)
+def test_a_lock_that_a_command_around_holds_is_not_waited_for(broker, outer, inner):
+    done = nested(broker, outer, *inner)
+    assert (done.returncode, done.stdout) == (70, "")
+    assert f"runs under the lock {inner[-1]} already" in done.stderr
+
+
+def test_a_lock_that_a_command_further_out_holds_is_not_waited_for(broker):
+    done = run(broker, "lock", "a", "--", *command(broker, "lock", "b", "--", *command(broker, "lock", "a", "--", "true")))
+    assert done.returncode == 70
+
+
+@pytest.mark.parametrize("outer, inner, status", [
+    (["-s", "a"], ["-s", "a"], 0), (["a"], ["b"], 0), (["a"], ["-n", "a"], 75), (["ab"], ["b"], 0), (["a"], ["ab"], 0),
+], ids=str)
+def test_what_does_not_wait_for_itself_is_run(broker, outer, inner, status):
+    assert nested(broker, outer, *inner).returncode == status
+
+
+def test_an_environment_that_outlived_its_lock_means_nothing(broker):
+    told = run(broker, "lock", "a", "--", "sh", "-c", 'echo "$LOCKBROKER_HELD"').stdout.strip()
+    assert re.fullmatch(r"\d+ a", told)
+    done = run(broker, "lock", "a", "--", "echo", "run", env=os.environ | {"LOCKBROKER_HELD": told})
+    assert (done.returncode, done.stdout) == (0, "run\n")
