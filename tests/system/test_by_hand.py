@@ -66,7 +66,7 @@ def with_call(broker, script):
     """What is asked of RESP3 is shown as such; here it speaks as redis-cli does."""
     text = subprocess.run(test_cli.command(broker, "call"), input="HELLO 2\n" + script, capture_output=True, text=True,
                           timeout=harness.PATIENCE).stdout
-    return text[text.index('"session_page"'):].split("\n", 2)[2]
+    return text[text.index('"session_page_id"'):].split("\n", 2)[2]
 
 
 @pytest.mark.parametrize("row", ROWS)
