@@ -10,13 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* LOOKS_PERCENT: of what it takes to list all once. */
 enum {
 	NAMES_MIN = 40,
 	CONTENDERS_MIN = 60,
 	CONTENDERS_MAX = 300,
 	DROPS_MAX = 2,
 	LOOKS_SECONDS = 65,
-	LOOKS_PERCENT = 75
+	LOOKS_PERCENT = 75,
+	CUTS_MAX = 7,
 };
 
 static const char MODEL[] = "_c_00000000-0000-4000-a000-000000000000-__WRIT__0000000000";
@@ -54,21 +56,24 @@ static void contend(struct world *w, int i)
 	}
 }
 
-/* All of them let go of it. */
-static void free_one(struct world *w, int i)
+/* All of them let go of it; false: nobody else has it. */
+static bool free_one(struct world *w, int i)
 {
 	struct znode *dir, *n, *next;
+	bool any = false;
 	char path[128];
 
 	path_of(i, "", path, sizeof(path));
 	dir = fakezk_find(&w->zk, slice_of(path), FAKEZK_TRUTH);
-	for (n = TAILQ_FIRST(&dir->children); n; n = next) {
+	for (n = dir ? TAILQ_FIRST(&dir->children) : NULL; n; n = next) {
 		next = TAILQ_NEXT(n, sibling);
-		if (n->view[FAKEZK_TRUTH].exists && n->session == w->ballast.others)
-			fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len },
-				       (struct slice){ 0 });
+		if (n->view[FAKEZK_TRUTH].exists && n->session == w->ballast.others) {
+			fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+			any = true;
+		}
 	}
 	TRACE(w, -1, "%s is free", path);
+	return any;
 }
 
 void ballast_init(struct world *w)
@@ -274,24 +279,54 @@ static void wait_granted(struct world *w, int64_t until)
 	}
 }
 
+/* One that the others have, if there is any left. */
+static void free_any(struct world *w)
+{
+	struct ballast *b = &w->ballast;
+	int first = (int)rng_below(&w->rng, (uint32_t)b->names), i;
+
+	for (i = 0; i < b->names && b->freed < 0; i++)
+		if (free_one(w, (first + i) % b->names))
+			b->freed = (first + i) % b->names;
+	b->freed_at = w->sched.now;
+}
+
+static void cut_all(struct world *w)
+{
+	TRACE(w, -1, "all connections are cut; to list all takes %lld ms", (long long)(w->ballast.transfer_ns / MS));
+	for (int i = 0; i < w->host_count; i++)
+		zhandle_drop(w->hosts[i].zk, rng_percent(&w->rng, 50));
+}
+
+/* No connection lasts for long enough to list all, and what has become free is found all the same. */
+static void cut_often(struct world *w)
+{
+	struct ballast *b = &w->ballast;
+	int cuts;
+
+	b->steady = false;
+	free_any(w);
+	for (cuts = 0; b->freed >= 0; cuts++) {
+		if (cuts == CUTS_MAX)
+			world_fail(w, -1, "x%d became free %d connections ago, and is not granted", b->freed, cuts);
+		cut_all(w);
+		run_until(w, w->sched.now + b->transfer_ns / 3 + w->timeout / 4 + SECOND);
+	}
+	run_until(w, w->sched.now + w->slow_ns);
+}
+
 /* All connections are cut at once; one lock becomes free while the brokers find out what became of all. */
 static void cut(struct world *w)
 {
 	struct ballast *b = &w->ballast;
 	int64_t began = w->sched.now;
-	int i;
 
-	TRACE(w, -1, "all connections are cut; to list all takes %lld ms", (long long)(b->transfer_ns / MS));
-	b->steady = false;
 	begin_count(w);
-	for (i = 0; i < w->host_count; i++)
-		zhandle_drop(w->hosts[i].zk, rng_percent(&w->rng, 50));
+	cut_all(w);
 	run_until(w, began + w->timeout / 3);
 	b->steady = true;
 	run_until(w, began + w->timeout / 3 + rng_between(&w->rng, 0, b->transfer_ns));
-	b->freed = (int)rng_below(&w->rng, (uint32_t)b->names);
-	b->freed_at = w->sched.now;
-	free_one(w, b->freed);
+	free_any(w);
 	wait_granted(w, w->sched.now + b->transfer_ns + w->timeout / 3);
 	run_until(w, began + 2 * b->transfer_ns + w->timeout / 2);
 }
@@ -330,6 +365,7 @@ void ballast_converge(struct world *w)
 	if (!w->ballast.names)
 		return;
 	run_until(w, w->sched.now + w->slow_ns + w->timeout);
+	cut_often(w);
 	cut(w);
 	look_on(w);
 	for (i = 0; i < w->host_count; i++)
