@@ -22,7 +22,8 @@ enum effect_type {
 	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before it is told */
-	EFFECT_LEFTOVER_END, /* end `session`, which an earlier daemon left, then say EVENT_LEFTOVER_OVER */
+	EFFECT_LEFTOVER_ADD, /* `session`, the present one, is given up and will be ended: a successor must know it on */
+	EFFECT_LEFTOVER_END, /* end `session`, which was left or given up, then say EVENT_LEFTOVER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
@@ -52,7 +53,7 @@ struct effect {
 	enum effect_level level; /* LOG */
 	bool one_of_many;   /* LOG: it says nothing of the state of the daemon */
 	int64_t limit;      /* TOKENS */
-	int64_t session;    /* LEFTOVER_END */
+	int64_t session;    /* LEFTOVER_* */
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
 	struct span data;   /* ZK_CREATE, ZK_SET: the data */
 };

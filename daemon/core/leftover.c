@@ -11,7 +11,7 @@ static void log_about(struct broker *b, const struct leftover *l, const char *te
 
 	bytes_text(out, "the session 0x");
 	bytes_hex(out, (uint64_t)l->session, 16);
-	bytes_text(out, " of an earlier daemon ");
+	bytes_text(out, l->own ? " that this daemon gave up " : " of an earlier daemon ");
 	bytes_text(out, text);
 	if (ms >= 0)
 		bytes_int(out, ms);
@@ -28,8 +28,8 @@ void leftovers_init(struct broker *b)
 	all->timer.kind = TIMER_LEFTOVER;
 	all->count = b->conf->leftover_count;
 	for (i = 0; i < all->count; i++)
-		all->list[i] = (struct leftover){ b->conf->leftovers[i].session, b->conf->leftovers[i].not_before_ns,
-						  LEFTOVER_WAITING };
+		all->list[i] = (struct leftover){ .session = b->conf->leftovers[i].session,
+						  .not_before_ns = b->conf->leftovers[i].not_before_ns };
 }
 
 void leftovers_deinit(struct broker *b)
@@ -88,6 +88,32 @@ void leftovers_start(struct broker *b)
 				  (l->not_before_ns - b->now_ns) / 1000000, " ms at most");
 	}
 	look(b);
+}
+
+/* NULL: all are still to be ended. */
+static struct leftover *place(struct leftovers *all)
+{
+	if (all->count < LEFTOVERS_MAX)
+		return &all->list[all->count++];
+	for (size_t i = 0; i < all->count; i++)
+		if (all->list[i].state == LEFTOVER_OVER)
+			return &all->list[i];
+	return NULL;
+}
+
+void leftover_add(struct broker *b, int64_t session, int64_t not_before_ns)
+{
+	struct leftover added = { .session = session, .not_before_ns = not_before_ns, .own = true };
+	struct leftover *l = place(&b->leftovers);
+
+	if (!l) {
+		log_about(b, &added, "is left to its timeout: too many are still to be ended", -1, "");
+		return;
+	}
+	*l = added;
+	effects_add(b->out, EFFECT_LEFTOVER_ADD)->session = session;
+	/* It is ended after another one is asked for. */
+	heap_set(&b->timers, &b->leftovers.timer, b->now_ns);
 }
 
 void leftovers_tick(struct broker *b)

@@ -57,7 +57,7 @@ void session_init(struct broker *b)
 
 	s->timer.kind = TIMER_SESSION;
 	s->state = b->conf->standalone ? SESSION_SAFE : SESSION_NONE;
-	s->safe_until_ns = INT64_MIN;
+	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->stalled_until_ns = INT64_MIN;
 	s->timeout_ns = b->conf->session_timeout_ns;
 	begin_silence(b);
@@ -281,13 +281,26 @@ static void forget(struct broker *b)
 	forget_claims(b);
 	mail_forget(b);
 	s->id = 0;
-	s->safe_until_ns = INT64_MIN;
+	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->announced = false;
+}
+
+/*
+ * Nobody speaks for it any more, and it may live: servers that were restarted count anew. Even one of which a server says
+ * that it has expired is looked at: that costs a connection.
+ */
+static void give_up(struct broker *b)
+{
+	int64_t id = b->session.id, told_ns = b->session.told_ns;
+
+	forget(b);
+	if (id)
+		leftover_add(b, id, told_ns);
 }
 
 void session_open(struct broker *b)
 {
-	forget(b);
+	give_up(b);
 	b->session.contact_ns = b->now_ns;
 	effects_add(b->out, EFFECT_ZK_OPEN);
 	arm(b);
@@ -463,6 +476,8 @@ static void prove(struct broker *b, const struct operation *op)
 	s->proved_ns = b->now_ns;
 	if (until > s->safe_until_ns)
 		s->safe_until_ns = until;
+	if (until > s->told_ns)
+		s->told_ns = until;
 	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > b->now_ns) {
 		enter(b, SESSION_SAFE);
 		arm(b);

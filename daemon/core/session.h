@@ -55,6 +55,7 @@ struct session {
 	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */
 	int64_t timeout_ns; /* T, negotiated */
 	int64_t safe_until_ns; /* INT64_MIN: nothing proven */
+	int64_t told_ns;    /* the last instant that holders can have been told; INT64_MIN: none */
 	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
 	int64_t answers_ns[SESSION_ANSWERS]; /* when writes were answered, on this connection; the latest first */
 	int64_t write_ns;   /* the last write sent that may still prove something, or did */
@@ -74,7 +75,7 @@ struct session {
 void session_init(struct broker *b);
 void session_deinit(struct broker *b);
 const char *session_state_word(enum session_state state);
-/* Asks for a new session; forgets the old one and all its claims. */
+/* Asks for a new session; gives the old one up, if there is one, and forgets all its claims. */
 void session_open(struct broker *b);
 void session_connected(struct broker *b, const struct event *event);
 void session_suspended(struct broker *b);

@@ -163,21 +163,28 @@ static int open_old(int dir_fd, struct file **ret_old)
 	return fd;
 }
 
-static void add_leftover(struct file *f, const struct file_leftover *left)
+static struct file_leftover *find(struct file *f, int64_t session)
 {
-	size_t count = 0;
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		if (f->leftover[i].id == session)
+			return &f->leftover[i];
+	return NULL;
+}
 
-	if (!left->id)
+/* A session that was given up stands there already if a kill came before it was the present one no more. */
+static void take_leftover(struct file *f, const struct file_leftover *left)
+{
+	struct file_leftover *to = find(f, 0);
+
+	if (!left->id || find(f, left->id))
 		return;
-	while (count < LEFTOVERS_MAX && f->leftover[count].id)
-		count++;
-	if (count == LEFTOVERS_MAX) {
+	if (!to) {
 		log_warning("too many sessions were left by earlier daemons: 0x%016" PRIx64 " is left to its timeout",
 			    (uint64_t)f->leftover[0].id);
 		memmove(f->leftover, f->leftover + 1, (LEFTOVERS_MAX - 1) * sizeof(*left));
-		count--;
+		to = &f->leftover[LEFTOVERS_MAX - 1];
 	}
-	f->leftover[count] = *left;
+	*to = *left;
 }
 
 /*
@@ -239,7 +246,7 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 		return;
 	}
 	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
-		add_leftover(s->file, &old->leftover[i]);
+		take_leftover(s->file, &old->leftover[i]);
 	memcpy(left.password, last->password, sizeof(left.password));
 	if (last->id && until_ns > conf->now_ns) {
 		keep_holders(s, old);
@@ -248,7 +255,7 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 			left.not_before_ns = until_ns;
 		}
 	}
-	add_leftover(s->file, &left);
+	take_leftover(s->file, &left);
 }
 
 /* ---- the file ---- */
@@ -365,17 +372,9 @@ size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list)
 	return count;
 }
 
-static struct file_leftover *find(const struct saved *s, int64_t session)
-{
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
-		if (s->file->leftover[i].id == session)
-			return &s->file->leftover[i];
-	return NULL;
-}
-
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret)
 {
-	const struct file_leftover *left = find(s, session);
+	const struct file_leftover *left = find(s->file, session);
 
 	if (!left)
 		return false;
@@ -396,7 +395,7 @@ int64_t saved_held_session(const struct saved *s)
 
 void saved_free_leftover(struct saved *s, int64_t session)
 {
-	struct file_leftover *left = find(s, session);
+	struct file_leftover *left = find(s->file, session);
 
 	if (left)
 		__atomic_store_n(&left->not_before_ns, 0, __ATOMIC_RELEASE);
@@ -404,7 +403,7 @@ void saved_free_leftover(struct saved *s, int64_t session)
 
 void saved_end_leftover(struct saved *s, int64_t session)
 {
-	struct file_leftover *left = find(s, session);
+	struct file_leftover *left = find(s->file, session);
 
 	if (left)
 		__atomic_store_n(&left->id, 0, __ATOMIC_RELEASE);
@@ -431,6 +430,24 @@ void saved_session(struct saved *s, const struct zk_identity *identity, int64_t 
 	*to = (struct file_session){ .id = identity->session, .timeout_ns = timeout_ns };
 	memcpy(to->password, identity->password, sizeof(to->password));
 	__atomic_store_n(&s->file->present, !s->file->present, __ATOMIC_RELEASE);
+}
+
+/* Whole before it has its number; and a kill may come before it is the present one no more. */
+void saved_add_leftover(struct saved *s, int64_t session)
+{
+	const struct file_session *last = present(s);
+	struct file_leftover *to = find(s->file, 0);
+
+	assert(last->id == session);
+	if (to) {
+		memcpy(to->password, last->password, sizeof(to->password));
+		to->not_before_ns = last->safe_until_ns;
+		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
+	} else {
+		log_warning("too many sessions were left: a successor will leave 0x%016" PRIx64 " to its timeout",
+			    (uint64_t)session);
+	}
+	saved_session_ended(s);
 }
 
 void saved_session_ended(struct saved *s)

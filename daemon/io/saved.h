@@ -55,6 +55,8 @@ void saved_end_leftover(struct saved *s, int64_t session);
 
 /* All of these take NULL. */
 void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns);
+/* The present session is given up: it is among what is left from now on, until it is over. */
+void saved_add_leftover(struct saved *s, int64_t session);
 /* The present session is over: nothing is left to a successor. */
 void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);

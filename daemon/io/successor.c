@@ -61,7 +61,7 @@ static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence
 {
 	struct successor *s = arg;
 
-	log_debug("ending the session of an earlier daemon: %s", sentence);
+	log_debug("ending a session that was left: %s", sentence);
 	if (kind == ZK_HANDLE_DENIED)
 		s->said = SAID_REFUSED;
 }
@@ -70,7 +70,7 @@ static void refused(void *arg, const char *sentence)
 {
 	struct successor *s = arg;
 
-	log_debug("ending the session of an earlier daemon: %s", sentence);
+	log_debug("ending a session that was left: %s", sentence);
 	s->said = SAID_REFUSED;
 }
 
@@ -183,7 +183,7 @@ static void attach(struct successor *s)
 	s->handle = zk_handle_new(loop_base(s->loop), &conf, &(struct zk_handle_owner){ s, said, trouble, refused });
 	rc = zk_handle_connect(s->handle, zookeeper_addresses(s->conf.zookeeper), &identity);
 	if (rc < 0) {
-		log_debug("ending the session of an earlier daemon: %s", strerror(-rc));
+		log_debug("ending a session that was left: %s", strerror(-rc));
 		s->retry_ns = loop_now(s->loop) + RETRY_NS;
 		to_idle(s);
 		return;

@@ -1,6 +1,6 @@
 /*
- * Carries out what the broker wants of the sessions that earlier daemons left: looks every now and then whether one of
- * their holders still lives, and ends them, one after the other, each with a handle of its own:
+ * Carries out what the broker wants of the sessions that earlier daemons left, or that it gave up itself: looks every now
+ * and then whether a holder of the former still lives, and ends them, one after the other, each with a handle of its own:
  *
  *     idle --asked--> attaching --connected--> closing --done--> idle, the same session again
  *                         \--expired--> idle: it is over, told

@@ -470,7 +470,7 @@ int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_
 	static_assert(sizeof(id.passwd) == ZK_PASSWORD_BYTES, "an identity is the library's");
 	assert(!h->zh);
 	zk_attempts_servers(&h->attempts, servers);
-	h->attempts.proven = false;
+	h->attempts.proven = identity != NULL; /* in a hurry: it keeps others waiting */
 	if (!identity)
 		return handle_init(h, NULL);
 	id.client_id = identity->session;

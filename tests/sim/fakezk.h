@@ -145,6 +145,7 @@ struct fakezk {
 	int64_t refused_at;           /* a write, last */
 	int leader;                   /* -1: an election is going on */
 	struct pipe proposals;        /* of the leader; during an election: those that the next one knows */
+	int64_t led_at;               /* since when it leads */
 	int64_t epoch, counter;
 	struct txn *log;
 	size_t log_count, log_cap;

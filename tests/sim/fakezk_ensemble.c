@@ -105,6 +105,7 @@ static void leads(struct fakezk *z, int leader)
 	struct zsession *s;
 
 	z->leader = leader;
+	z->led_at = z->sched->now;
 	z->life++;
 	z->epoch++;
 	z->counter = 0;

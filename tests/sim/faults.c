@@ -275,7 +275,9 @@ static void fault(struct world *w, enum fault kind)
 		fakezk_elect(&w->zk, rng_between(&w->rng, 50 * MS, w->timeout / 2), d);
 		break;
 	case FAULT_ELECTION:
-		fakezk_elect(&w->zk, d, 0);
+		/* All servers at once, for longer than a session lasts: they count anew, its own host gives it up. */
+		fakezk_elect(&w->zk, until % 4 == 0 ? 2 * w->timeout : d, 0);
+		lasts_until(w, w->sched.now + 3 * w->timeout);
 		break;
 	case FAULT_RESTART:
 		fakezk_server_down(&w->zk, any_follower(w), d);

@@ -115,6 +115,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		break;
 	case EFFECT_ZK_OPEN:
 		known_effect(h, e, text);
+		saved_given_up(h);
 		sched_at(&w->sched, w->sched.now, session_open_due, h, h->life);
 		break;
 	case EFFECT_ZK_DROP:
@@ -139,6 +140,9 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_HOLDER:
 		if (e->conn != BALLAST_CONN || !w->ballast.names)
 			saved_holder(h, e->conn, e->holds);
+		break;
+	case EFFECT_LEFTOVER_ADD:
+		saved_add(h, e->session);
 		break;
 	case EFFECT_LEFTOVER_END:
 		saved_end(h, e->session);
@@ -194,6 +198,7 @@ void host_start(struct host *h)
 
 	saved_begin(h);
 	known_forget(h);
+	h->began_at = w->sched.now;
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
 	h->stopping = h->permits_vague = false;

@@ -245,6 +245,15 @@ MUTANTS = [
     ("what an earlier daemon left is ended whoever lives", [
         (LEFTOVER, "\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
          "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+    ("what this daemon gives up is ended whoever was told", [
+        (SESSION, "leftover_add(b, id, told_ns);", "leftover_add(b, id, INT64_MIN);")], 2000),
+    ("a session that is given up is left to its timeout", [
+        (SESSION, "\tif (id)\n\t\tleftover_add(b, id, told_ns);\n", "")], 5000),
+    ("a session is given up when another one has replaced it", [
+        (SESSION, "\tif (id)\n\t\tleftover_add(b, id, told_ns);\n", "\tlate = id;\n"),
+        (SESSION, "static void give_up(", "static int64_t late;\nstatic void give_up("),
+        (SESSION, "\tif (fresh)\n\t\tbegin_session(b, id);\n",
+         "\tif (fresh)\n\t\tbegin_session(b, id);\n\tif (late)\n\t\tleftover_add(b, late, b->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
         (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
         (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),

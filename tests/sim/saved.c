@@ -1,6 +1,7 @@
 /*
  * What a host's daemon leaves to the next one: its session, the last instant a holder can have been told, and who its
- * holders were. The processes themselves outlive it or not, by chance, and believe until that instant.
+ * holders were. The processes themselves outlive it or not, by chance, and believe until that instant. And what it gives
+ * up itself.
  */
 #include "world.h"
 
@@ -79,10 +80,19 @@ static struct saved *find(struct host *h, int64_t session)
 }
 
 /* Only the last session's table is kept: of older ones no more is known than the instant. */
+static struct saved *with_holders(struct host *h)
+{
+	int i = h->saved_count - 1;
+
+	while (i >= 0 && h->saved[i].own)
+		i--;
+	return i >= 0 ? &h->saved[i] : NULL;
+}
+
 static void look(void *host, uint64_t life)
 {
 	struct host *h = host;
-	struct saved *s = h->saved_count ? &h->saved[h->saved_count - 1] : NULL;
+	struct saved *s = with_holders(h);
 	struct event e = { .type = EVENT_LEFTOVER_FREE };
 
 	if (life != h->life || !h->broker || !s || !s->not_before)
@@ -98,12 +108,12 @@ static void look(void *host, uint64_t life)
 
 void saved_begin(struct host *h)
 {
-	struct saved *last = h->saved_count ? &h->saved[h->saved_count - 1] : NULL;
+	struct saved *last = with_holders(h);
 	int i;
 
 	/* Somebody removed the file, or it was garbled. */
 	if (rng_percent(&h->w->rng, 15))
-		h->saved_count = 0;
+		h->saved_count = h->given_up = 0;
 	else if (last && !holders_live(h, last))
 		last->not_before = 0;
 	for (i = 0; i < h->saved_count; i++)
@@ -141,6 +151,8 @@ static void end_due(void *host, uint64_t session)
 	e.leftover.ended = rng_percent(&w->rng, 95);
 	left = session_of(&w->zk, s->session);
 	TRACE(w, -1, "host %d ends the session %llx of an earlier life", h->index, (unsigned long long)session);
+	if (!e.leftover.ended && h->given_up == s->session)
+		h->given_up = 0;
 	if (left && e.leftover.ended)
 		fakezk_session_close(&w->zk, left, (struct txn){ .origin = -1 }, ZK_BY_SESSION);
 	forget(h, (int)(s - h->saved));
@@ -149,5 +161,49 @@ static void end_due(void *host, uint64_t session)
 
 void saved_end(struct host *h, int64_t session)
 {
+	const struct saved *s = find(h, session);
+
+	if (!s || host_now(h) < s->not_before)
+		world_fail(h->w, -1, "host %d ends a session that is %s", h->index,
+			   s ? "believed in" : "none of those that are left");
 	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, MS, 200 * MS), end_due, h, (uint64_t)session);
+}
+
+void saved_add(struct host *h, int64_t session)
+{
+	if (session != h->session)
+		world_fail(h->w, -1, "host %d gives up a session that its file does not name (any more)", h->index);
+	if (h->saved_count == SAVED_MAX)
+		forget(h, 0);
+	h->saved[h->saved_count++] = (struct saved){ .own = true, .session = session, .not_before = h->saved_until };
+	h->session = 0;
+}
+
+void saved_given_up(struct host *h)
+{
+	const struct zsession *s = h->zk->session;
+
+	/* What an earlier process had it cannot give up. */
+	if (!s || !s->alive || h->began_at == h->w->sched.now)
+		return;
+	h->given_up = s->id;
+	h->given_up_at = h->w->sched.now;
+	h->given_up_told = h->saved_until - h->offset;
+}
+
+void saved_check_given_up(const struct host *h)
+{
+	const struct world *w = h->w;
+	int64_t since = w->quiet_at > w->zk.led_at ? w->quiet_at : w->zk.led_at;
+
+	if (!h->given_up || !h->broker || h->stopping || w->zk.leader < 0 || !session_of(&h->w->zk, h->given_up))
+		return;
+	if (h->given_up_at > since)
+		since = h->given_up_at;
+	if (h->given_up_told > since)
+		since = h->given_up_told;
+	if (h->began_at > since)
+		since = h->began_at;
+	if (w->sched.now > since + 3 * SECOND)
+		world_fail(h->w, -1, "host %d: a session that it has given up is still there", h->index);
 }

@@ -187,6 +187,9 @@ void trace_effect(struct host *h, const struct effect *e)
 		trace_line(h->w, -1, "host %d -> client %u %s", h->index, e->conn,
 			   e->holds ? "holds something" : "holds nothing");
 		break;
+	case EFFECT_LEFTOVER_ADD:
+		trace_line(h->w, -1, "host %d -> leftover %" PRIx64 ": ADD", h->index, (uint64_t)e->session);
+		break;
 	case EFFECT_LEFTOVER_END:
 		trace_line(h->w, -1, "host %d -> leftover %" PRIx64 ": END", h->index, (uint64_t)e->session);
 		break;

@@ -313,7 +313,7 @@ static void describe_waiters(struct world *w, char *text, size_t size)
 static void come_to_rest(struct world *w)
 {
 	int64_t until = w->sched.now + 60 * w->timeout + 120 * SECOND;
-	int lock;
+	int lock, h;
 
 	w->quiet = true;
 	w->quiet_at = w->sched.now;
@@ -330,6 +330,8 @@ static void come_to_rest(struct world *w)
 				   foreign_idle(w) ? "" : " a foreign contender waits");
 		}
 		run_for(w, SECOND / 10);
+		for (h = 0; h < w->host_count; h++)
+			saved_check_given_up(&w->hosts[h]);
 	}
 }
 

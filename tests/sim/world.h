@@ -164,8 +164,9 @@ struct caller {
 	int enqueues_sent[LOCKS_MAX], hellos_sent; /* not answered yet */
 };
 
-/* What a dead process of the daemon left in its file of one session. */
+/* What stands in the daemon's file of a session for which nobody speaks any more. */
 struct saved {
+	bool own;                          /* it was given up; else a dead process of the daemon left it */
 	int64_t session, not_before;       /* of the host's clock */
 	int64_t holder_dies[CLIENTS_MAX];  /* of the processes that its table names; 0: not named */
 };
@@ -238,6 +239,8 @@ struct host {
 	bool holds[CLIENTS_MAX + 1]; /* the table of holders, by connection */
 	struct saved saved[SAVED_MAX]; /* sessions of earlier lives, the oldest first */
 	int saved_count;
+	int64_t given_up, given_up_at, given_up_told; /* the last session it gave up that lived then; 0: none */
+	int64_t began_at;        /* its process */
 	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
@@ -368,6 +371,12 @@ void saved_leave(struct host *h);
 void saved_begin(struct host *h);
 void saved_end(struct host *h, int64_t session);
 void saved_holder(struct host *h, uint32_t conn, bool holds);
+/* The present session is one of those that are left, from now on. */
+void saved_add(struct host *h, int64_t session);
+/* The broker wants another session than the one it has. */
+void saved_given_up(struct host *h);
+/* Nothing that could be reached keeps a session that was given up alive. */
+void saved_check_given_up(const struct host *h);
 
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);

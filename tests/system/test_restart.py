@@ -330,6 +330,36 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
     assert Saved(alpha).leftovers() == []
 
 
+# ---- what the daemon itself gives up is ended ----
+
+
+def test_after_a_long_outage_nobody_waits_for_sessions_that_were_given_up(own_zk, daemons, clients):
+    """Servers that were restarted count anew, and would keep the znodes of sessions for which nobody speaks any more for
+    T = 12 s."""
+    zk = own_zk(tick_ms=SLOW_TICK_MS)
+    alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
+    a = clients(alpha)
+    assert isinstance(a.call("LOCK", "a"), int)
+    (b,) = others_wait(beta, clients, "a")
+    left = {session_id(d) for d in (alpha, beta)}
+    zk.kill()
+    harness.wait_until(lambda: all(d.info()["leftover_sessions"] == "1" for d in (alpha, beta)), "it to be given up")
+    assert {hex(session) for d in (alpha, beta) for session in Saved(d).leftovers()} == left
+    assert a.push()[0] == "jeopardy" and a.push()[:2] == ["lost", "a"]
+    zk.start()
+    began = time.monotonic()
+    assert left & set(zk.sessions()), "the servers have kept them"
+    assert isinstance(b.reply(), int)
+    assert time.monotonic() - began < 10, "it was ended by the servers"
+    harness.wait_until(lambda: not left & set(zk.sessions()), "both to be ended", 5)
+    for d in alpha, beta:
+        harness.wait_until(lambda: d.info()["leftover_sessions"] == "0", "its end to be known")
+        assert "that this daemon gave up is over" in d.log()
+        assert "second daemon" not in d.log()
+        assert Saved(d).leftovers() == []
+    assert a.call("LOCK", "a", "WAIT", 0).code == "LOST"
+
+
 # ---- the file ----
 
 
@@ -481,7 +511,7 @@ def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk,
         time.sleep(0.1)
     harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
     assert "connection to ZooKeeper lost" in d.log()
-    assert c.call("LOCK", "a") == token and not any(p[0] == "lost" for p in c.pushes)
+    assert c.call("LOCK", "a", "REENTER") == token and not any(p[0] == "lost" for p in c.pushes)
     assert Saved(d).session() == session
 
 
@@ -508,7 +538,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     assert second.process.wait(harness.PATIENCE) == 2
     assert time.monotonic() - began < 5
     log = second.log()
-    assert '"alpha"' in log and f"pid {first.process.pid} on this host" in log and "zookeeper.host" in log
+    assert '"alpha"' in log and f'pid "{first.process.pid}" on this host' in log and "zookeeper.host" in log
     assert "version 0." in log
     with open("/proc/sys/kernel/random/boot_id") as f:
         assert f.read().strip() in log
@@ -551,7 +581,7 @@ def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons,
     wait_announced(second)
     first.signal(signal.SIGCONT)
     harness.wait_until(lambda: first.info()["rival"], "the first to notice")
-    assert f"pid {second.process.pid} on this host" in first.info()["rival"]
+    assert f'pid "{second.process.pid}" on this host' in first.info()["rival"]
     assert first.info()["announced"] == "0" and second.info()["rival"] == ""
     assert isinstance(clients(first).call("LOCK", "a"), int)
     assert first.log().count("was taken") == 1

@@ -146,6 +146,9 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		assert_true(!f->conf.standalone && f->holds[e->conn] != e->holds);
 		f->holds[e->conn] = e->holds;
 		break;
+	case EFFECT_LEFTOVER_ADD:
+		f->added = e->session;
+		break;
 	case EFFECT_LEFTOVER_END:
 		assert_true(f->ended_count < FIXTURE_CONNS);
 		f->ended[f->ended_count++] = e->session;

@@ -36,6 +36,7 @@ struct fixture {
 	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
 	int64_t ended[FIXTURE_CONNS]; /* leftovers, in order */
 	size_t ended_count;
+	int64_t added; /* the leftover given up last */
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
 	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */

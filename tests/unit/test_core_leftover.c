@@ -1,5 +1,7 @@
-/* What earlier daemons left, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
+/* What earlier daemons left and what this one gave up, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
 #include "core_fixture.h"
+
+#include "core/leftover.h"
 
 #define LEFT INT64_C(0x10000000000000aa)
 #define LEFT_TOO INT64_C(0x10000000000000bb)
@@ -74,6 +76,92 @@ static void when_no_holder_lives_any_more_the_wait_ends(void **state)
 	assert_int_equal(f->ended_count, 1);
 	fixture_pass(f, 60000);
 	assert_int_equal(f->ended_count, 1);
+	fixture_free(f);
+}
+
+/* ---- what this daemon gave up ---- */
+
+static struct fixture *proven(void)
+{
+	struct fixture *f = fixture_new(false);
+
+	fixture_start(f);
+	fixture_zk_connected(f, SESSION);
+	fixture_connect(f, 0);
+	fixture_answer_session(f);
+	return f;
+}
+
+/* T and two ticks without a connection: by then nobody has been told anything for long. */
+static void a_session_that_is_given_up_is_left_and_ended(void **state)
+{
+	struct fixture *f = proven();
+
+	(void)state;
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 15999);
+	assert_int_equal(f->opens, 1);
+	assert_int_equal(f->added, 0);
+	fixture_pass(f, 2001);
+	assert_int_equal(f->opens, 2);
+	assert_int_equal(f->added, SESSION);
+	assert_int_equal(f->ended_count, 1);
+	assert_int_equal(f->ended[0], SESSION);
+	leftover_event(f, EVENT_LEFTOVER_OVER, SESSION, true);
+	assert_true(fixture_logged(f, "that this daemon gave up is over"));
+	fixture_free(f);
+}
+
+static void what_is_given_up_early_is_ended_at_the_last_instant_that_was_told(void **state)
+{
+	struct fixture *f = proven();
+
+	(void)state;
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	assert_int_equal(f->opens, 2);
+	assert_int_equal(f->added, SESSION);
+	fixture_pass(f, 7999);
+	assert_int_equal(f->ended_count, 0);
+	fixture_pass(f, 1);
+	assert_int_equal(f->ended_count, 1);
+	fixture_free(f);
+}
+
+static void what_this_daemon_gave_up_is_no_rival(void **state)
+{
+	struct fixture *f = proven();
+
+	(void)state;
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	fixture_zk_connected(f, SESSION + 1);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer(f, ZK_NODEEXISTS);
+	fixture_answer_rival(f, SESSION, 100, data);
+	assert_false(fixture_logged(f, "second daemon"));
+	fixture_free(f);
+}
+
+/* Nobody is ended twice, and nobody who is still to be ended is forgotten. */
+static void of_many_that_are_given_up_those_that_are_over_make_room(void **state)
+{
+	struct fixture *f = proven();
+
+	(void)state;
+	for (int i = 1; i <= LEFTOVERS_MAX; i++) {
+		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+		assert_int_equal(f->added, SESSION + i - 1);
+		fixture_zk_connected(f, SESSION + i);
+		fixture_answer_session(f);
+	}
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	assert_int_equal(f->added, SESSION + LEFTOVERS_MAX - 1);
+	assert_true(fixture_logged(f, "is left to its timeout: too many are still to be ended"));
+	fixture_zk_connected(f, SESSION + 10);
+	fixture_answer_session(f);
+	leftover_event(f, EVENT_LEFTOVER_OVER, SESSION + 1, true);
+	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
+	assert_int_equal(f->added, SESSION + 10);
 	fixture_free(f);
 }
 
@@ -302,6 +390,10 @@ int main(void)
 		cmocka_unit_test(what_no_holder_outlives_is_ended_at_once),
 		cmocka_unit_test(what_a_holder_outlives_is_ended_at_its_instant),
 		cmocka_unit_test(when_no_holder_lives_any_more_the_wait_ends),
+		cmocka_unit_test(a_session_that_is_given_up_is_left_and_ended),
+		cmocka_unit_test(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told),
+		cmocka_unit_test(what_this_daemon_gave_up_is_no_rival),
+		cmocka_unit_test(of_many_that_are_given_up_those_that_are_over_make_room),
 		cmocka_unit_test(who_goes_on_writing_has_the_name_and_a_newcomer_ends),
 		cmocka_unit_test(a_newcomer_that_granted_something_ends_as_at_a_signal),
 		cmocka_unit_test(who_is_not_seen_to_write_is_waited_for),

@@ -255,6 +255,46 @@ static void the_oldest_of_too_many_is_forgotten(void **state)
 	saved_close(s);
 }
 
+static void what_is_given_up_is_left_until_it_is_over(void **state)
+{
+	struct saved *s = opened();
+	struct zk_identity identity;
+
+	(void)state;
+	session_is(s, 1, 3 * SECOND);
+	saved_add_leftover(s, 1);
+	left_is(s, 0, 1, NOW + 3 * SECOND);
+	session_is(s, 2, 5 * SECOND);
+	saved_add_leftover(s, 2);
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 2);
+	left_is(s, 0, 1, NOW + 3 * SECOND);
+	left_is(s, 1, 2, NOW + 5 * SECOND);
+	saved_end_leftover(s, 1);
+	assert_false(saved_identity(s, 1, &identity));
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 1);
+	saved_close(s);
+}
+
+/* Killed between the two stores: it stands there twice. */
+static void what_is_given_up_when_the_kill_comes_is_left_once(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	session_is(s, 1, 3 * SECOND);
+	saved_add_leftover(s, 1);
+	saved_session(s, &(struct zk_identity){ .session = 1, .password = "secret of 1" }, 15 * SECOND);
+	saved_close(s);
+	s = opened();
+	assert_int_equal(left_count(s), 1);
+	left_is(s, 0, 1, NOW + 3 * SECOND);
+	saved_close(s);
+}
+
 static void an_ended_session_is_not_left(void **state)
 {
 	struct saved *s = opened();
@@ -534,6 +574,8 @@ int main(void)
 		TEST(an_instant_of_another_clock_is_bounded),
 		TEST(what_is_freed_or_over_stays_so),
 		TEST(the_oldest_of_too_many_is_forgotten),
+		TEST(what_is_given_up_is_left_until_it_is_over),
+		TEST(what_is_given_up_when_the_kill_comes_is_left_once),
 		TEST(an_ended_session_is_not_left),
 		TEST(another_boot_is_nobodys_predecessor),
 		TEST(another_name_is_nobodys_predecessor),
