@@ -7,8 +7,9 @@
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
 #   V=1                 show the commands
 
-VERSION = 0.1.0
-SONAME = liblockbroker.so.0
+# The header's. The number of the soname is the library's own: it goes up when programs built before would not run.
+VERSION := $(shell sed -n 's/^.define LOCKBROKER_VERSION "\(.*\)"$$/\1/p' client-lib/lockbroker.h)
+SONAME = liblockbroker.so.1
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -19,6 +20,7 @@ LDFLAGS ?=
 WERROR ?=
 SAN ?=
 OBJCOPY ?= objcopy
+LDCONFIG ?= ldconfig
 V ?=
 SEEDS ?= 300
 SEED ?=
@@ -110,7 +112,7 @@ HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
 HARDEN += $(if $(CLANG),,-Wno-stringop-overflow -Wno-maybe-uninitialized)
 endif
-REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKER_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
+REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKERD_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
 LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-needed
 COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS)
@@ -160,6 +162,7 @@ ARCHIVES = $(PURE) $(A_BASE) $(A_IO)
 DAEMON = $(BUILD)/lockbrokerd
 COMMAND = $(BUILD)/lockbroker
 SHARED = $(BUILD)/$(SONAME)
+SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 ANYTHING_BIN = $(BUILD)/anything
@@ -237,10 +240,9 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # Both libraries show lb_ names only.
-$(SHARED): $(SHARED_O)
+$(SHARED): $(SHARED_O) $(SHARED_MAP)
 	$(call say,LINK,$@)
-	$(Q)printf '{ global: lb_*; local: *; };\n' > $(BUILD)/lockbroker.map
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/lockbroker.map $(LINK_REQUIRED) \
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(SHARED_MAP) $(LINK_REQUIRED) \
 		$(LDFLAGS) -o $@ $(inputs)
 	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
 
@@ -413,6 +415,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(D)/lib/systemd/system/$${u##*/} && \
 		chmod 644 $(D)/lib/systemd/system/$${u##*/} || exit 1; done
 	test -e $(CONF) || install -m 644 conf/lockbroker.conf $(CONF)
+	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/lib' '$(SONAME)'
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/lib/$(SONAME) $(D)/lib/liblockbroker.so \

@@ -31,6 +31,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * The version of this header. Compare numbers: #if LOCKBROKER_VERSION_NUMBER >= 0x000200. A program runs with every later
+ * library of the same soname, whose number (liblockbroker.so.1) goes up when that is no longer true, and only then.
+ */
+#define LOCKBROKER_VERSION_MAJOR 0
+#define LOCKBROKER_VERSION_MINOR 2
+#define LOCKBROKER_VERSION_PATCH 0
+#define LOCKBROKER_VERSION_NUMBER \
+	(LOCKBROKER_VERSION_MAJOR << 16 | LOCKBROKER_VERSION_MINOR << 8 | LOCKBROKER_VERSION_PATCH)
+#define LOCKBROKER_VERSION "0.2.0"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -90,6 +101,8 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 
 /*
  * What else can be asked for. Initialize with LB_OPTIONS, then set what is wanted: `struct lb_options o = LB_OPTIONS;`.
+ * size: that of the structure as the program knows it, set by LB_OPTIONS. It grows in later versions: a library takes
+ * what it has not been told as not set, and refuses (LB_REFUSED) what is set and unknown to it.
  * timeout_ms: as for lb_lock_timeout(); -1.
  * lease_ms: so long after the grant the daemon takes the lock back by itself, tells LB_EVENT_LOST (reason "lease") and
  * grants it to the next. 0: none, the grant lives as long as the connection. More than a year is taken as a year.
@@ -98,13 +111,14 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
  * data: 1..512 bytes of text that HOLDERS shows with the grant. NULL: none.
  */
 struct lb_options {
+	size_t size;
 	int64_t timeout_ms;
 	int64_t lease_ms;
 	const char *data;
 	int shared;
 };
 
-#define LB_OPTIONS { -1, 0, NULL, 0 }
+#define LB_OPTIONS { sizeof(struct lb_options), -1, 0, NULL, 0 }
 
 /*
  * lb_lock() with options (NULL: lb_lock()). A lock with a lease that had to be waited for is renewed once when it is

@@ -9,6 +9,8 @@
 #include "protocol/limits.h"
 
 enum { WORDS_MAX = 1024 };
+/* More than options will ever have. */
+enum { OPTIONS_BYTES_MAX = 4096 };
 
 static const struct lb_options defaults = LB_OPTIONS;
 
@@ -124,10 +126,32 @@ void request_add_number(struct request *r, const char *word, int64_t number)
 	request_add(r, (struct slice){ digits, len });
 }
 
-void request_options(struct request *r, const struct lb_options *options)
+/* What a newer program has set, and this library knows nothing of. */
+static bool sets_more(const struct lb_options *options)
+{
+	const char *bytes = (const char *)options;
+
+	for (size_t i = sizeof(*options); i < options->size; i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
+static enum lb_result check_size(struct lb *lb, const struct lb_options *options)
+{
+	if (options->size < sizeof(*options) || options->size > OPTIONS_BYTES_MAX)
+		return wire_fail(lb, LB_REFUSED, "The size of struct lb_options is not set: initialize it with LB_OPTIONS.");
+	if (sets_more(options))
+		return wire_fail(lb, LB_REFUSED, "An option is set that liblockbroker %s does not know.", LOCKBROKER_VERSION);
+	return LB_OK;
+}
+
+enum lb_result request_options(struct lb *lb, struct request *r, const struct lb_options *options)
 {
 	if (!options)
 		options = &defaults;
+	if (check_size(lb, options) != LB_OK)
+		return LB_REFUSED;
 	r->timeout_ms = options->timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->timeout_ms;
 	r->lease_ms = options->lease_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : options->lease_ms;
 	if (options->shared)
@@ -140,6 +164,7 @@ void request_options(struct request *r, const struct lb_options *options)
 		request_add(r, SLICE("DATA"));
 		request_add(r, slice_of(options->data));
 	}
+	return LB_OK;
 }
 
 void request_reenters(struct request *r)
@@ -154,7 +179,9 @@ enum lb_result request_fill(struct lb *lb, struct request *r, const char *comman
 	r->words[1] = slice_of(name);
 	r->count = 2;
 	r->numbers = 0;
-	request_options(r, options);
+	r->lease_ms = 0;
+	if (request_options(lb, r, options) != LB_OK)
+		return LB_REFUSED;
 	if (r->words[1].len > NAME_BYTES_MAX)
 		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	return LB_OK;

@@ -22,8 +22,8 @@ struct request {
 
 void request_add(struct request *r, struct slice word);
 void request_add_number(struct request *r, const char *word, int64_t number);
-/* SHARED, WAIT, LEASE and DATA (NULL: none of them). */
-void request_options(struct request *r, const struct lb_options *options);
+/* SHARED, WAIT, LEASE and DATA (NULL: none of them). LB_REFUSED: it is not known what they are. */
+enum lb_result request_options(struct lb *lb, struct request *r, const struct lb_options *options);
 /* A handle is used by one thread: what it holds it may enter again. */
 void request_reenters(struct request *r);
 /* COMMAND name, and the options. */

@@ -145,7 +145,7 @@ static int parse_options(int argc, char **argv, struct options *options, struct 
 			options->print_config = true;
 			break;
 		case 'v':
-			puts("lockbrokerd " LOCKBROKER_VERSION);
+			puts("lockbrokerd " LOCKBROKERD_VERSION);
 			status = EXIT_SUCCESS;
 			break;
 		case 'h':
@@ -189,7 +189,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.standalone = standalone,
 		.root = c->root,
 		.host = c->host,
-		.version = LOCKBROKER_VERSION,
+		.version = LOCKBROKERD_VERSION,
 		.started_s = time(NULL),
 		.pid = (uint32_t)getpid(),
 		.uid = geteuid(),
@@ -497,7 +497,7 @@ static int run(struct daemon *d, int64_t tokens_limit)
 	if (d->broker.standalone)
 		tokens_reserved(d, tokens_limit);
 	loop_event(d->loop, &begin);
-	log_info("lockbrokerd " LOCKBROKER_VERSION " serves %s as host %s%s",
+	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	notify_send(&d->notify, "READY=1");

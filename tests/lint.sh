@@ -52,7 +52,7 @@ need()
 	return 1
 }
 
-includes="-I. -Idaemon -D_GNU_SOURCE -DLOCKBROKER_VERSION=\"0\" -DLOCKBROKER_SYSCONFDIR=\"/etc\""
+includes="-I. -Idaemon -D_GNU_SOURCE -DLOCKBROKERD_VERSION=\"0\" -DLOCKBROKER_SYSCONFDIR=\"/etc\""
 jobs=$(nproc)
 if need cppcheck; then
 	echo "lint: cppcheck"

@@ -47,8 +47,40 @@ LD_LIBRARY_PATH="$root/usr/lib" "$root/shared" || fail "the shared library does 
 $cc $flags "$root/use.c" -o "$root/static" "$root/usr/lib/liblockbroker.a"
 "$root/static" || fail "the static library does not run"
 rm -f "$root/use.c" "$root/shared" "$root/static"
-names=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.0" | awk '$3 !~ /^lb_/')
+names=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 != "A" && $3 !~ /^lb_/')
 [ -z "$names" ] || fail "the library shows foreign names: $names"
+
+unversioned=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 == "T" && $3 !~ /@@LOCKBROKER_[0-9.]+$/')
+[ -z "$unversioned" ] || fail "symbols without a version: $unversioned"
+cat >"$root/version.c" <<'END'
+#include <lockbroker.h>
+#include <stdio.h>
+
+int main(void)
+{
+	printf("%d.%d.%d %d\n", LOCKBROKER_VERSION_MAJOR, LOCKBROKER_VERSION_MINOR, LOCKBROKER_VERSION_PATCH,
+	       LOCKBROKER_VERSION_NUMBER);
+	return 0;
+}
+END
+# shellcheck disable=SC2086
+$cc $flags "$root/version.c" -o "$root/version"
+version=$("$root/usr/bin/lockbroker" --version)
+[ "$version $("$root/version" | awk '{ split($1, v, "."); print v[1] * 65536 + v[2] * 256 + v[3] - $2 }')" = \
+	"lockbroker $("$root/version" | cut -d ' ' -f 1) 0" ] || fail "the versions differ: $version, $("$root/version")"
+[ "$("$root/usr/sbin/lockbrokerd" --version)" = "lockbrokerd ${version#* }" ] || fail "lockbrokerd is of another version"
+grep -qx "Version: ${version#* }" "$root/usr/lib/pkgconfig/lockbroker.pc" || fail "pkg-config has another version"
+rm -f "$root/version.c" "$root/version"
+
+# What is left to be done for the dynamic linker is said, or done.
+said=$(LDCONFIG=true sh client-lib/ldconfig.sh "$root" /usr/lib liblockbroker.so.1)
+case $said in *"run ldconfig"*) ;; *) fail "installed elsewhere, ldconfig is not mentioned: $said" ;; esac
+said=$(LDCONFIG=false sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
+case $said in *"as root"*) ;; *) fail "ldconfig failed, and that is not said: $said" ;; esac
+said=$(LDCONFIG="echo liblockbroker.so.1 => /usr/lib/liblockbroker.so.1" sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
+[ "${said#*Programs do not find}" = "$said" ] || fail "it is found, and the opposite is said: $said"
+said=$(LDCONFIG=true sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
+case $said in *"ld.so.conf.d"*) ;; *) fail "it is not found, and that is not said: $said" ;; esac
 
 if command -v pkg-config >/dev/null; then
 	said=$(PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/usr/lib/pkgconfig" PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
@@ -58,6 +90,16 @@ fi
 for page in "$root"/usr/share/man/man*/*; do
 	grep -q '^\.SH NAME' "$page" || fail "$page is no man page"
 done
+if command -v man >/dev/null && command -v groff >/dev/null; then
+	for page in "$root"/usr/share/man/man*/*; do
+		said=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
+		[ -z "$said" ] || fail "$page: $said"
+	done
+	for page in "$root"/usr/share/man/man1/lockbroker.1 "$root"/usr/share/man/man3/liblockbroker.3; do
+		wide=$(MANWIDTH=80 LC_ALL=C.UTF-8 man -l "$page" | col -bx | LC_ALL=C.UTF-8 grep -E '^.{81,}' || :)
+		[ -z "$wide" ] || fail "$page does not fit on a terminal of 80 columns: $wide"
+	done
+fi
 service=$root/usr/lib/systemd/system/lockbrokerd.service
 grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$service" ||
 	fail "the service does not start what was installed"

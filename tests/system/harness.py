@@ -60,7 +60,7 @@ def names_a_test(name):
 
 def sanitizer_options():
     """What a program must be compiled with to be linked with this build."""
-    with open(program("liblockbroker.so.0"), "rb") as f:
+    with open(program("liblockbroker.so.1"), "rb") as f:
         data = f.read()
     found = [name for name, mark in (("address", b"__asan_"), ("undefined", b"__ubsan_")) if mark in data]
     return [f"-fsanitize={','.join(found)}"] if found else []

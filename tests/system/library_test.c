@@ -129,12 +129,27 @@ static struct lb_options options_of(int argc, char **argv)
 			o.timeout_ms = atoll(argv[i + 1]);
 		else if (strcmp(argv[i], "lease") == 0)
 			o.lease_ms = atoll(argv[i + 1]);
+		else if (strcmp(argv[i], "size") == 0)
+			o.size = (size_t)atoll(argv[i + 1]);
 		else if (strcmp(argv[i], "shared") == 0)
 			o.shared = atoi(argv[i + 1]);
 		else
 			o.data = argv[i + 1];
 	}
 	return o;
+}
+
+/* The options of a newer program, that sets one which this library does not have, or does not. */
+static enum lb_result lock_grown(struct lb *lb, const char *name, int set)
+{
+	struct {
+		struct lb_options known;
+		int64_t more[2];
+	} options = { .known = LB_OPTIONS };
+
+	options.known.size = sizeof(options);
+	options.more[1] = set;
+	return lb_lock_with(lb, name, &options.known, &number);
 }
 
 /* A count, that many names, and options. */
@@ -202,6 +217,8 @@ static void carry_out(int argc, char **argv)
 		tell(lb, lb_try(*lb, argv[2], NULL));
 	else if (strcmp(argv[0], "lock_with") == 0)
 		tell(lb, lb_lock_with(*lb, argv[2], &options, &number));
+	else if (strcmp(argv[0], "grown") == 0)
+		tell(lb, lock_grown(*lb, argv[2], atoi(argv[3])));
 	else if (strcmp(argv[0], "enqueue") == 0)
 		tell(lb, lb_enqueue(*lb, argv[2], argc > 3 ? &options : NULL));
 	else if (strcmp(argv[0], "cancel") == 0)
