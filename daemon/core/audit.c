@@ -199,13 +199,13 @@ static void delete_stray(struct broker *b, struct slice znode, struct slice path
 	struct bytes whole = { 0 };
 	struct lock *lock;
 
-	if (operation_window_full(b)) {
-		b->audit.counts.undeleted++;
-		return;
-	}
 	lock = find_lock(b, znode, path);
 	if (lock && claim_stray(lock, child))
 		return;
+	if (!turn_of_questions(b)) {
+		b->audit.counts.undeleted++;
+		return;
+	}
 	bytes_slice(&whole, path);
 	bytes_char(&whole, '/');
 	bytes_slice(&whole, child);
@@ -379,7 +379,7 @@ void audit_answered(struct broker *b, const struct operation *op, const struct e
 
 static bool may_send(const struct broker *b)
 {
-	return b->session.connected && b->session.proving && TAILQ_EMPTY(&b->later) && !operation_window_full(b) &&
+	return b->session.connected && b->session.proving && turn_of_questions(b) &&
 	       b->audit.open + 2 <= AUDIT_OPEN_MAX;
 }
 
@@ -483,6 +483,10 @@ void audit_continue(struct broker *b)
 		send_root(b);
 	else if (a->state == AUDIT_WALK)
 		send_directories(b);
+	if (a->state == AUDIT_CLEAR && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
+		a->clear_op = UINT64_MAX; /* what waits is sent later than all that is open */
+	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)
+		a->clear_op = b->operations.end;
 	/* Answers come in order: the first open operation is the oldest. */
 	if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {
 		finish(b);

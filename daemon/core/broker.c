@@ -27,7 +27,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks_used);
 	TAILQ_INIT(&b->locks_idle);
 	TAILQ_INIT(&b->dirty);
-	TAILQ_INIT(&b->later);
+	turn_init(b);
 	TAILQ_INIT(&b->closing);
 	TAILQ_INIT(&b->queries);
 	TAILQ_INIT(&b->multis);
@@ -118,40 +118,6 @@ void broker_settle(struct broker *b)
 	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->multis)) {
 		settle_locks(b);
 		multi_continue(b);
-	}
-}
-
-void broker_later(struct lock *lock, bool recover)
-{
-	lock->recover |= recover;
-	if (lock->later)
-		return;
-	lock->later = true;
-	TAILQ_INSERT_TAIL(&lock->broker->later, lock, later_link);
-}
-
-void broker_not_later(struct lock *lock)
-{
-	if (!lock->later)
-		return;
-	lock->later = lock->recover = false;
-	TAILQ_REMOVE(&lock->broker->later, lock, later_link);
-}
-
-/* Recovery, and joins that found the window full, in order; not before this connection is known to prove. */
-static void send_later(struct broker *b)
-{
-	struct lock *lock;
-
-	while (b->session.proving && !operation_window_full(b) && (lock = TAILQ_FIRST(&b->later))) {
-		bool recover = lock->recover && lock->claim_count;
-
-		broker_not_later(lock);
-		/* Who only found the window full has this place in it for a join, not for one list after the other. */
-		if (recover)
-			directory_recover(lock);
-		lock_touch(lock);
-		broker_settle(b);
 	}
 }
 
@@ -397,7 +363,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		ask_tokens(b);
 	close_clients(b);
 	broker_settle(b);
-	send_later(b);
+	turn_serve(b);
+	mail_continue(b);
 	if (!TAILQ_EMPTY(&b->queries))
 		query_continue(b);
 	if (b->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->audit.queued))

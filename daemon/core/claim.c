@@ -126,11 +126,15 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 		return join_locally(lock, mode);
 	if (quota_refuses(lock, 1))
 		return NULL;
+	b->turns.breath = true;
 	spent_release(lock);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
 	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
 	directory_check(lock);
 	send_join(c);
+	b->turns.breath = false;
 	return c;
 }
 
@@ -181,13 +185,6 @@ void claim_free_all(struct lock *lock)
 		claim_free(lock->claim);
 }
 
-void claim_send_delete(struct claim *c)
-{
-	assert(c->state == CLAIM_LEAVING);
-	if (c->named && !c->withheld && !c->leave_op && c->lock->broker->session.connected)
-		c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
-}
-
 const struct claim *claim_before(const struct claim *c)
 {
 	const struct claim *first = c->lock->claim, *own;
@@ -220,7 +217,7 @@ static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 {
 	if (!c || c->state != CLAIM_WAITING || claim_before(c) != gone)
 		return;
-	if (c->lock->directory.list_op > deleted)
+	if (directory_lists_after(&c->lock->directory, deleted))
 		claim_forget_pred(c);
 	else
 		directory_pred_gone(c);
@@ -230,6 +227,17 @@ static void follow_all(const struct claim *gone, uint64_t deleted)
 {
 	follow(gone->lock->claim, gone, deleted);
 	follow(gone->lock->next, gone, deleted);
+}
+
+void claim_send_delete(struct claim *c)
+{
+	assert(c->state == CLAIM_LEAVING);
+	if (!c->named || c->withheld || c->leave_op || !c->lock->broker->session.connected)
+		return;
+	if (!turn_may(c->lock, TURN_DELETE))
+		return;
+	c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
+	follow_all(c, c->leave_op);
 }
 
 void claim_leave(struct claim *c)
@@ -247,8 +255,6 @@ void claim_leave(struct claim *c)
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
 	claim_send_delete(c);
-	if (c->leave_op)
-		follow_all(c, c->leave_op);
 	lock_touch(lock);
 }
 
@@ -297,7 +303,7 @@ void claim_watch_pred(struct claim *c)
 		.op = { .kind = OPERATION_WATCH_PRED, .lock = c->lock, .claim = c->number },
 	};
 
-	if (!c->pred.len || c->pred_watch || claim_before(c))
+	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->lock, TURN_JOIN))
 		return;
 	c->pred_watch = true;
 	bytes_slice(&path, bytes_view(&c->lock->directory.path));
@@ -310,6 +316,8 @@ void claim_watch_pred(struct claim *c)
 
 void claim_watch_own(struct claim *c)
 {
+	if (!turn_may(c->lock, TURN_JOIN))
+		return;
 	c->own_watch = true;
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
 }
@@ -385,8 +393,10 @@ static void join_again(struct claim *c)
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
+		lock->broker->turns.breath = true;
 		directory_make(lock);
 		send_join(c);
+		lock->broker->turns.breath = false;
 	}
 }
 

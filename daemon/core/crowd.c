@@ -125,10 +125,10 @@ static void tell(struct semaphore *s)
 			wake(s, g->granted_ns + YOUNG_NS);
 			continue;
 		}
-		while (g->told < g->depth && !operation_window_full(b) && (free = next_free(free)))
+		while (g->told < g->depth && turn_of_questions(b) && (free = next_free(free)))
 			write_one(s, free, g);
 	}
-	if (operation_window_full(b))
+	if (!turn_of_questions(b))
 		wake(s, b->now_ns + EVERY_NS);
 }
 

@@ -100,6 +100,6 @@ static void write_first(struct lock *lock)
 
 void detail_write(struct lock *lock)
 {
-	if (detail_due_ns(lock) <= lock->broker->now_ns)
+	if (detail_due_ns(lock) <= lock->broker->now_ns && turn_may(lock, TURN_LOOK))
 		write_first(lock);
 }

@@ -60,15 +60,38 @@ static uint64_t send_list(struct lock *lock, bool watch)
 void directory_list(struct lock *lock, bool watch)
 {
 	struct directory *d = &lock->directory;
-	uint64_t number = send_list(lock, watch);
 
-	if (watch)
+	d->wanted = true;
+	d->wanted_watch |= watch;
+	directory_list_wanted(lock);
+}
+
+void directory_list_wanted(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+	uint64_t number;
+
+	if (!d->wanted || !turn_may(lock, TURN_JOIN))
+		return;
+	number = send_list(lock, d->wanted_watch);
+	if (d->wanted_watch)
 		d->watch_op = number;
+	directory_want_nothing(lock);
+}
+
+void directory_want_nothing(struct lock *lock)
+{
+	lock->directory.wanted = lock->directory.wanted_watch = false;
+}
+
+bool directory_lists_after(const struct directory *d, uint64_t number)
+{
+	return d->wanted || d->list_op > number;
 }
 
 bool directory_watches(const struct directory *d)
 {
-	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op;
+	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op || d->wanted_watch;
 }
 
 void directory_arm(struct lock *lock)
@@ -93,7 +116,7 @@ void directory_wear(struct lock *lock)
 
 void directory_renew(struct lock *lock)
 {
-	if (!lock->directory.worn_op)
+	if (!lock->directory.worn_op && turn_may(lock, TURN_JOIN))
 		lock->directory.worn_op = send_list(lock, false);
 }
 
@@ -115,19 +138,11 @@ void directory_pred_gone(struct claim *c)
 	directory_list(c->lock, c == c->lock->claim && !d->crowded && !directory_watches(d));
 }
 
-void directory_recover(struct lock *lock)
-{
-	struct claim *c, *after;
-
-	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
-		claim_send_delete(c);
-	directory_list(lock, false);
-}
-
 void directory_forget_watch(struct lock *lock)
 {
 	lock->directory.watch = DIRECTORY_WATCH_NONE;
 	lock->directory.watch_op = 0;
+	lock->directory.wanted_watch = false;
 	lock->directory.quiet = lock->directory.was_quiet = false;
 }
 
@@ -136,6 +151,7 @@ void directory_suspended(struct lock *lock)
 	bool quiet = directory_is_quiet(&lock->directory);
 
 	directory_forget_watch(lock);
+	directory_want_nothing(lock);
 	lock->directory.was_quiet = quiet;
 }
 
@@ -561,7 +577,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
 		lock->directory.worn_op = 0;
-		broker_later(lock, true);
+		turn_wait(lock, TURN_RECOVER);
 		return;
 	}
 	listed(lock, number, event);
@@ -586,8 +602,8 @@ static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type
 	if (c->named && slice_eq(child, slice_of(c->name))) {
 		if (type == ZK_WATCH_DELETED)
 			directory_list(lock, false);
-		else if (c->own_watch)
-			claim_watch_own(c);
+		else
+			c->own_watch = false; /* used up; settling the lock sets it again */
 	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
 		if (type == ZK_WATCH_DELETED)
 			directory_pred_gone(c);

@@ -47,10 +47,12 @@ struct directory {
 	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
 	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
 	bool odd_reported; /* a child of no known kind was reported */
+	bool wanted, wanted_watch; /* it is to be listed, with watch, when its turn comes */
 	uint64_t watch_op; /* the list with watch that is under way; 0: none */
 	uint64_t list_op;  /* the last list sent */
 	uint64_t worn_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
 	int64_t czxid;     /* of the directory whose data was read */
+	int64_t list_bytes; /* of its last list; 0: not known */
 	struct bytes path;
 };
 
@@ -76,7 +78,11 @@ enum directory_child directory_classify(struct directory_view view, struct slice
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
 void directory_check(struct lock *lock);            /* reads the data if they are not known */
 void directory_make(struct lock *lock);             /* creates it, then reads it (somebody may have been first) */
-void directory_list(struct lock *lock, bool watch); /* with `watch`, arms the children watch */
+void directory_list(struct lock *lock, bool watch); /* when its turn comes; with `watch`, arms the children watch */
+void directory_list_wanted(struct lock *lock);      /* if it is, and its turn has come */
+void directory_want_nothing(struct lock *lock);
+/* A list that was sent after that operation is under way, or answered, or will be sent. */
+bool directory_lists_after(const struct directory *d, uint64_t number);
 void directory_arm(struct lock *lock);              /* lists and arms it, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or will be */
 /* Its numbers are too near the wrap: nothing more is put into it. */
@@ -87,7 +93,6 @@ void directory_renew(struct lock *lock);
 void directory_list_anew(struct lock *lock);
 /* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
 void directory_pred_gone(struct claim *c);
-void directory_recover(struct lock *lock); /* lists again as part of recovery */
 /* It is known that nobody who conflicts with our claim waits; that somebody does. */
 bool directory_is_quiet(const struct directory *d);
 bool directory_is_contended(const struct directory *d);

@@ -89,6 +89,19 @@ static void info_session(const struct broker *b, struct bytes *out)
 	line_int(out, "stalled", s->stalled);
 }
 
+static void info_window(const struct broker *b, struct bytes *out)
+{
+	const struct window *w = &b->operations.window;
+
+	line_int(out, "open_bytes", w->open[WINDOW_BYTES]);
+	line_int(out, "window_bytes", w->size[WINDOW_BYTES]);
+	line_int(out, "window_reads", w->size[WINDOW_READS]);
+	line_int(out, "window_writes", w->size[WINDOW_WRITES]);
+	line_int(out, "rate_bytes_per_second",
+		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, b->session.timeout_ns));
+	line_int(out, "locks_waiting_to_send", (int64_t)b->turns.waiting);
+}
+
 static void info_zookeeper(const struct broker *b, struct bytes *out)
 {
 	const struct session *s = &b->session;
@@ -103,6 +116,7 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
 	line_text(out, "root", slice_of(b->conf->root));
 	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
+	info_window(b, out);
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
 	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
 	line_int(out, "packet_bytes", b->packet_bytes);

@@ -105,7 +105,9 @@ void lock_free(struct lock *lock)
 	heap_unset(&b->timers, &lock->timer);
 	if (lock->dirty)
 		lock_untouch(lock);
-	broker_not_later(lock);
+	turn_forget(lock);
+	if (b->turns.served == lock)
+		b->turns.served = NULL;
 	unlink_lock(lock);
 	if (b->named == lock)
 		b->named = NULL;
@@ -193,8 +195,9 @@ void lock_rest(struct lock *lock)
 		return;
 	}
 	heap_unset(&b->timers, &lock->timer);
-	broker_not_later(lock);
+	turn_forget(lock);
 	lock->relist = false;
+	directory_want_nothing(lock);
 	unlink_lock(lock);
 	lock->idle = true;
 	TAILQ_INSERT_TAIL(&b->locks_idle, lock, link);

@@ -36,6 +36,7 @@
 #include "core/mode.h"
 #include "core/observe.h"
 #include "core/request.h"
+#include "core/turn.h"
 
 struct broker;
 struct semaphore;
@@ -49,9 +50,9 @@ struct lock {
 	struct semaphore *semaphore;    /* this is its mutex or its leases, and found by path only; NULL: a lock */
 	struct map_node name_node, path_node;
 	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
-	TAILQ_ENTRY(lock) dirty_link, later_link;
-	bool idle, dirty, later;
-	bool recover;                   /* later: what was made is to be found out first */
+	TAILQ_ENTRY(lock) dirty_link, turn_links[TURNS];
+	bool idle, dirty;
+	bool waits[TURNS];              /* to send something */
 	struct bytes name;
 	struct request_list requests;
 	struct grant_list grants, lost;
@@ -93,6 +94,8 @@ void lock_remember(struct lock *lock, bool remembered);
 /* Frees or parks it if nothing refers to it. */
 void lock_rest(struct lock *lock);
 void lock_free(struct lock *lock);
+/* Those that wait, as long as there is room; before anything else of the lock. */
+void lock_send_deletes(struct lock *lock);
 /* Asks nothing of ZooKeeper for that long. */
 void lock_pause(struct lock *lock, int64_t pause_ns);
 /* The session is lost: its grants are, and the claims that were held are let go. */

@@ -165,7 +165,7 @@ static void read_more(struct broker *b)
 
 	if (!b->session.connected)
 		return;
-	while (m->sent < m->count && m->sent - m->done < MAIL_READS_MAX) {
+	while (m->sent < m->count && m->sent - m->done < MAIL_READS_MAX && turn_of_questions(b)) {
 		send(b, EFFECT_ZK_GET, OPERATION_MAIL_GET, m->sorted[m->sent]);
 		send(b, EFFECT_ZK_DELETE, OPERATION_MAIL_DELETE, m->sorted[m->sent]);
 		m->sent++;
@@ -180,6 +180,12 @@ static void read_more(struct broker *b)
 	m->state = MAIL_WATCHING;
 	if (m->refused)
 		heap_set(&b->timers, &m->timer, b->now_ns + REFUSED_PAUSE_NS);
+}
+
+void mail_continue(struct broker *b)
+{
+	if (b->mail.state == MAIL_READING)
+		read_more(b);
 }
 
 static void list_answered(struct broker *b, const struct event *event)

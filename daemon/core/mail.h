@@ -57,6 +57,8 @@ void mail_connected(struct broker *b);
 void mail_suspended(struct broker *b);
 /* The session is over: what we left in other boxes goes with it. */
 void mail_forget(struct broker *b);
+/* Goes on reading, if there is room again. After every event. */
+void mail_continue(struct broker *b);
 /* mail.timer is due. */
 void mail_due(struct broker *b);
 /* True when that path is our box's. */

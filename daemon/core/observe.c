@@ -91,7 +91,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	if (n->known)
 		tell(o);
 	if (!lock->broker->conf->standalone && !lock->broker->session.proving)
-		broker_later(lock, false);
+		turn_wait(lock, TURN_RECOVER);
 	lock_touch(lock);
 }
 
@@ -166,10 +166,8 @@ void observe_continue(struct lock *lock)
 	}
 	if (o->state != OBSERVE_IDLE)
 		return;
-	if (operation_window_full(lock->broker)) {
-		broker_later(lock, false);
+	if (!turn_may(lock, TURN_RECOVER))
 		return;
-	}
 	directory_check(lock);
 	o->state = OBSERVE_LISTING;
 	o->old = false;

@@ -15,7 +15,10 @@
 
 enum {
 	OPERATIONS_FIRST_SIZE = 64,
-	OPERATIONS_WINDOW = 256, /* heartbeats queue behind what is open */
+	/* In bytes: what goes with a path and data, both ways; what a read brings, mostly; each child's length. */
+	REQUEST_OVERHEAD = 128,
+	READ_ANSWER = 256,
+	CHILD_OVERHEAD = 4,
 };
 
 /* An answer of unknown outcome on a living connection: the same would happen again at once. */
@@ -83,6 +86,32 @@ static void emit(struct broker *b, enum effect_type type, const struct operation
 	e->data = data;
 }
 
+/* Of the request and of its answer: a directory is most likely as large as it was. */
+static int64_t expected_bytes(const struct broker *b, enum effect_type type, const struct operation_request *request)
+{
+	int64_t bytes = (int64_t)(request->path.len + request->data.len) + REQUEST_OVERHEAD;
+	const struct lock *lock = request->op.lock;
+
+	if (type == EFFECT_ZK_GET)
+		return bytes + READ_ANSWER;
+	if (type == EFFECT_ZK_LIST)
+		return bytes + (lock && lock->directory.list_bytes ? lock->directory.list_bytes : b->operations.list_bytes);
+	return bytes;
+}
+
+/* What is not known is taken to be as large as the largest of late. */
+static void note_list(struct broker *b, struct lock *lock, const struct event *event)
+{
+	struct operations *o = &b->operations;
+	int64_t bytes = 0;
+
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		bytes += (int64_t)event->zk_answered.children[i].len + CHILD_OVERHEAD;
+	o->list_bytes = bytes > o->list_bytes ? bytes : o->list_bytes - (o->list_bytes - bytes) / 16;
+	if (lock)
+		lock->directory.list_bytes = bytes;
+}
+
 uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request)
 {
 	struct operations *o = &b->operations;
@@ -98,11 +127,12 @@ uint64_t operation_send(struct broker *b, enum effect_type type, const struct op
 	op = slot(o, number);
 	*op = request->op;
 	op->done = false;
-	op->write = is_write(type);
-	op->sent_ns = b->now_ns;
+	op->flight = (struct flight){ .write = is_write(type), .sent_ns = b->now_ns };
+	op->flight.bytes = expected_bytes(b, type, request);
+	window_sent(&o->window, &op->flight);
 	if (op->lock)
 		op->lock->operations++;
-	if (op->write) {
+	if (op->flight.write) {
 		b->session.write_ns = b->now_ns;
 		op->seen_ns = b->session.seen_ns;
 		op->older_ns = session_older_answer(b);
@@ -114,20 +144,18 @@ uint64_t operation_send(struct broker *b, enum effect_type type, const struct op
 	return number;
 }
 
-bool operation_window_full(const struct broker *b)
+int64_t operation_oldest_ns(const struct broker *b)
 {
-	return b->operations.end - b->operations.first >= OPERATIONS_WINDOW;
+	const struct operations *o = &b->operations;
+
+	return o->first == o->end ? INT64_MAX : o->ring[o->first & (o->cap - 1)].flight.sent_ns;
 }
 
 int64_t operation_silent_since(const struct broker *b)
 {
-	const struct operations *o = &b->operations;
-	int64_t sent_ns;
+	int64_t sent_ns = operation_oldest_ns(b), answered_ns = b->operations.answered_ns;
 
-	if (o->first == o->end)
-		return INT64_MAX;
-	sent_ns = o->ring[o->first & (o->cap - 1)].sent_ns;
-	return sent_ns > o->answered_ns ? sent_ns : o->answered_ns;
+	return sent_ns > answered_ns ? sent_ns : answered_ns;
 }
 
 static struct claim *claim_of(const struct operation *op)
@@ -243,9 +271,9 @@ void operation_answered(struct broker *b, const struct event *event)
 	if (number < o->first || number >= o->end || slot(o, number)->done)
 		return;
 	op = slot(o, number);
-	if (op->write && proves(event->zk_answered.code))
+	if (op->flight.write && proves(event->zk_answered.code))
 		session_proved(b, op);
-	else if (op->write)
+	else if (op->flight.write)
 		session_refused(b, op);
 	if (event->zk_answered.code == ZK_UNKNOWN) {
 		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
@@ -256,7 +284,15 @@ void operation_answered(struct broker *b, const struct event *event)
 		return;
 	}
 	o->answered_ns = b->now_ns;
+	window_answered(&o->window, &op->flight, b->now_ns, b->session.timeout_ns);
+	if (event->zk_answered.children)
+		note_list(b, op->lock, event);
 	finish(b, number, event);
+}
+
+void operation_begin(struct broker *b)
+{
+	window_begin(&b->operations.window, b->now_ns);
 }
 
 void operation_fail_all(struct broker *b)

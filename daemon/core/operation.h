@@ -12,6 +12,7 @@
 
 #include "core/effect.h"
 #include "core/event.h"
+#include "core/window.h"
 
 struct broker;
 struct lock;
@@ -55,14 +56,14 @@ enum { OPERATION_KINDS = OPERATION_DEMAND_DELETE + 1 };
 
 struct operation {
 	enum operation_kind kind;
-	bool write, done;
+	bool done;
 	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
 	struct lock *lock; /* kept alive by its operations */
 	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	uint64_t query;    /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
 			    * by now; MAIL_*: of the list */
 	uint64_t part;     /* DEMAND_DELETE: which of its targets */
-	int64_t sent_ns;
+	struct flight flight;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
 	int64_t seen_ns, older_ns;
 };
@@ -72,6 +73,8 @@ struct operations {
 	size_t cap;          /* a power of two */
 	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
 	int64_t answered_ns; /* when the latest answer came */
+	struct window window;
+	int64_t list_bytes;  /* what the list of a directory that is not known may be */
 };
 
 /* What is to be sent. The slices are copied. */
@@ -85,8 +88,8 @@ struct operation_request {
 
 /* Sends it and returns its number. Only while connected. */
 uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
-/* So many are open that what can wait should. */
-bool operation_window_full(const struct broker *b);
+/* When the oldest open one was sent; INT64_MAX: nothing is open. */
+int64_t operation_oldest_ns(const struct broker *b);
 /*
  * The server has been silent since: the later of the latest answer and the sending of the oldest open operation. Pings,
  * watch events and the handshake answer nothing. INT64_MAX: nothing is open.
@@ -94,6 +97,8 @@ bool operation_window_full(const struct broker *b);
 int64_t operation_silent_since(const struct broker *b);
 /* Dispatches an answer; one of an older life is dropped. */
 void operation_answered(struct broker *b, const struct event *event);
+/* There is a connection, and nothing was asked on it yet. */
+void operation_begin(struct broker *b);
 /* The connection is gone: all that is open gets ZK_UNKNOWN. */
 void operation_fail_all(struct broker *b);
 void operation_deinit(struct operations *o);

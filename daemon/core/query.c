@@ -223,7 +223,7 @@ static void read_more(struct query *q)
 
 	if (is_counted(q))
 		q->sent = q->answered = q->count;
-	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected) {
+	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected && turn_of_questions(b)) {
 		struct query_child *child = &q->children[q->sent];
 
 		if (child->ours && q->sent > q->answered)
@@ -268,6 +268,8 @@ static bool step(struct query *q)
 {
 	switch (q->state) {
 	case QUERY_ASKED:
+		if (!turn_of_questions(q->client->broker))
+			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
 			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);

@@ -312,7 +312,7 @@ static bool holds_mutex(const struct semaphore *s)
 /* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
 static void say_limit(struct semaphore *s, const struct request *r)
 {
-	if (may_send(s->mutex))
+	if (may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
 		write_limit(s, EFFECT_ZK_SET, r->limit);
 }
 
@@ -325,7 +325,7 @@ void semaphore_ask(struct semaphore *s)
 	}
 	if (!s->mutex->request_count)
 		return;
-	if (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))
+	if (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
 		ask(s);
 	if (s->state == SEMAPHORE_KNOWN)
 		reject(s);
@@ -462,9 +462,9 @@ static void join(struct semaphore *s, int64_t missing)
 
 	if (leases->pause_until_ns > s->broker->now_ns)
 		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
-	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->later || !may_send(leases))
+	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->waits[TURN_RECOVER] || !may_send(leases))
 		return;
-	for (; missing > 0 && !why && !operation_window_full(s->broker); missing--) {
+	for (; missing > 0 && !why && turn_may(leases, TURN_JOIN); missing--) {
 		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
 
 		TAILQ_INSERT_TAIL(&leases->permits, c, link);
@@ -473,8 +473,6 @@ static void join(struct semaphore *s, int64_t missing)
 	/* Room that permits on their way out will make is waited for. */
 	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
-	else if (missing > 0 && !why)
-		broker_later(leases, false);
 }
 
 /* Once, when all are made; what is left of those that were made for another request is listed as well. */

@@ -238,7 +238,7 @@ static void suspend_lock(struct lock *lock)
 	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);
-	broker_not_later(lock);
+	turn_forget(lock);
 	lock_touch(lock);
 }
 
@@ -251,6 +251,7 @@ static void disconnect(struct broker *b)
 	s->proving = false;
 	s->contact_ns = b->now_ns;
 	begin_silence(b);
+	operation_begin(b); /* nothing is open any more */
 	b->stats.suspensions_total++;
 	operation_fail_all(b);
 	mail_suspended(b);
@@ -371,8 +372,10 @@ static void queue_recovery(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
+		if (!TAILQ_EMPTY(&lock->leaving))
+			turn_wait(lock, TURN_DELETE);
 		if (lock->claim_count || lock->observation.count)
-			broker_later(lock, true);
+			turn_wait(lock, TURN_RECOVER);
 	}
 }
 
@@ -409,6 +412,7 @@ void session_connected(struct broker *b, const struct event *event)
 	/* Matters only when the servers grant a shorter T than before: from the handshake on that is what counts. */
 	s->safe_until_ns = min64(s->safe_until_ns, s->seen_ns + s->timeout_ns / 50 * 49);
 	forget_answers(s);
+	operation_begin(b);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
 	log_state(b, level_of(s, EFFECT_LEVEL_INFO),
@@ -470,7 +474,7 @@ static void touch_waiting(struct broker *b)
 static void prove(struct broker *b, const struct operation *op)
 {
 	struct session *s = &b->session;
-	int64_t until = min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
+	int64_t until = min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
 	s->stalled = false;
 	s->proved_ns = b->now_ns;
@@ -496,14 +500,14 @@ void session_proved(struct broker *b, const struct operation *op)
 		s->fruitless = false;
 		log_state(b, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
 	}
-	if (op->sent_ns > s->beat_ns)
-		s->beat_ns = op->sent_ns;
+	if (op->flight.sent_ns > s->beat_ns)
+		s->beat_ns = op->flight.sent_ns;
 	note_answer(b);
 	if (op->older_ns > s->seen_ns)
 		s->seen_ns = op->older_ns;
-	if (b->now_ns - op->sent_ns > s->timeout_ns / ANSWER_PART)
+	if (b->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)
 		b->stats.late_writes_total++;
-	else if (op->sent_ns >= s->stalled_until_ns)
+	else if (op->flight.sent_ns >= s->stalled_until_ns)
 		prove(b, op);
 	if (!granted && session_grants(b))
 		touch_waiting(b);
@@ -513,7 +517,7 @@ void session_refused(struct broker *b, const struct operation *op)
 {
 	struct session *s = &b->session;
 
-	if (s->write_ns > op->sent_ns)
+	if (s->write_ns > op->flight.sent_ns)
 		return;
 	s->write_ns = s->beat_ns;
 	arm(b);

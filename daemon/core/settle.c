@@ -224,7 +224,7 @@ static bool may_join(const struct lock *lock)
 
 static void queue_next(struct lock *lock, enum mode mode)
 {
-	if (!lock->next && !lock->broker->conf->standalone && may_join(lock))
+	if (!lock->next && !lock->broker->conf->standalone && may_join(lock) && turn_may(lock, TURN_JOIN))
 		lock->next = claim_join(lock, mode);
 }
 
@@ -338,12 +338,8 @@ static bool give_back(struct lock *lock)
 static void join_first(struct lock *lock, enum mode mode)
 {
 	/* What a reconnection has to find out comes first. */
-	if (lock->later || !may_join(lock))
+	if (lock->waits[TURN_RECOVER] || !may_join(lock) || !turn_may(lock, TURN_JOIN))
 		return;
-	if (operation_window_full(lock->broker)) {
-		broker_later(lock, false);
-		return;
-	}
 	lock->claim = claim_join(lock, mode);
 	if (!lock->claim && !lock->claim_count)
 		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock, 1));
@@ -448,24 +444,31 @@ static void proclaim(struct lock *lock)
 		return;
 	if (!session_grants(lock->broker) || !may_proclaim(lock, c))
 		return;
+	if (!turn_may(lock, TURN_JOIN))
+		return;
 	if (!election_began(head, c))
 		election_send(head, c, take_token(lock, c, head->mode, false));
 	else if (head->proclamation.state == PROCLAMATION_AGAIN)
 		election_send(head, c, head->proclamation.token);
 }
 
-/* What a pause held back; what a reconnection has to send again waits for its turn. */
-static void ask_again(struct lock *lock)
+void lock_send_deletes(struct lock *lock)
 {
 	struct claim *c;
 
-	if (!lock->claim || somebody_waits(lock))
-		spent_release(lock);
-	if (lock->later)
+	if (TAILQ_EMPTY(&lock->leaving) || !may_send(lock))
 		return;
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		claim_send_delete(c);
-	if (lock->relist) {
+}
+
+/* What a pause held back, or others who had more to send; what a reconnection has to list again waits for its turn. */
+static void ask_again(struct lock *lock)
+{
+	if (!lock->claim || somebody_waits(lock))
+		spent_release(lock);
+	directory_list_wanted(lock);
+	if (lock->relist && !lock->waits[TURN_RECOVER] && turn_may(lock, TURN_JOIN)) {
 		lock->relist = false;
 		if (lock->claim_count)
 			directory_list_anew(lock);
@@ -490,7 +493,9 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
 	else if (lock->grant_count && b->session.connected && !c->own_watch && watch_due_ns(lock, c) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
-	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX)
+	/* What is due and not written waits for its turn. */
+	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX &&
+	    detail_due_ns(lock) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
 }
 
@@ -520,6 +525,7 @@ static void settle(struct lock *lock)
 
 void lock_settle(struct lock *lock)
 {
+	lock_send_deletes(lock);
 	if (lock->flavour == FLAVOUR_LEASES) {
 		lock_untouch(lock); /* one pass: what touches it meanwhile asks for another */
 		semaphore_settle(lock->semaphore);

@@ -59,7 +59,8 @@ struct broker {
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock *named;      /* the latest found by name; NULL */
 	struct map semaphores;   /* by name */
-	struct lock_list locks_used, locks_idle, dirty, later;
+	struct lock_list locks_used, locks_idle, dirty;
+	struct turns turns;
 	size_t idle_count;
 	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
 	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
@@ -87,6 +88,3 @@ void broker_refuse(struct broker *b);
 /* Bracket a line for the log: the text is put together by the caller in the arena. */
 size_t broker_log_begin(struct broker *b);
 struct effect *broker_log_end(struct broker *b, enum effect_level level, size_t begin);
-/* It has operations to send as soon as the window has room; `recover`: its directory is to be listed before. */
-void broker_later(struct lock *lock, bool recover);
-void broker_not_later(struct lock *lock);

@@ -129,7 +129,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_GET:
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
-		load_sent(h, e);
+		load_sent(h, e, text);
 		known_effect(h, e, text);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));
 		break;

@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+/* A new connection is taken to be able to answer so many at once. */
+enum { FIRST = 150 };
+
 static int64_t silent_since(const struct load *l)
 {
 	int64_t sent = l->sent_at[l->first % LOAD_MAX];
@@ -10,7 +13,32 @@ static int64_t silent_since(const struct load *l)
 	return l->first == l->end ? INT64_MAX : sent > l->answered_at ? sent : l->answered_at;
 }
 
-void load_sent(struct host *h, const struct effect *e)
+static bool is_brokers(struct slice path)
+{
+	return memmem(path.data, path.len, "/.", 2);
+}
+
+/* Behind what has waited for long nothing is read, and no more is open than the connection has shown it can answer. */
+static void check_window(const struct host *h, const struct effect *e, struct slice path)
+{
+	const struct load *l = &h->load;
+	uint64_t most = 2 * l->most > FIRST ? 2 * l->most : FIRST;
+	uint64_t first = l->first > l->answering ? l->first : l->answering;
+	int64_t age;
+
+	if (first >= l->end || l->wrote || is_brokers(path))
+		return;
+	age = h->w->sched.now - l->sent_at[first % LOAD_MAX];
+	if (e->type == EFFECT_ZK_LIST && age >= h->w->timeout / 12)
+		world_fail(h->w, -1, "host %d: lists %.*s behind an operation that has been open for %" PRId64 " ms",
+			   h->index, (int)path.len, path.data, age / MS);
+	if (l->end - first > most)
+		world_fail(h->w, -1,
+			   "host %d: %" PRIu64 " operations are open, and no more than %" PRIu64
+			   " were ever answered in time", h->index, l->end - first, l->most);
+}
+
+void load_sent(struct host *h, const struct effect *e, struct slice path)
 {
 	struct load *l = &h->load;
 
@@ -20,6 +48,9 @@ void load_sent(struct host *h, const struct effect *e)
 		l->first = l->end = e->op;
 	if (e->op != l->end)
 		world_fail(h->w, -1, "host %d: operation %" PRIu64 " follows %" PRIu64, h->index, e->op, l->end - 1);
+	check_window(h, e, path);
+	l->wrote |= e->type == EFFECT_ZK_CREATE;
+	l->answered_when_sent[l->end % LOAD_MAX] = l->answered;
 	l->sent_at[l->end++ % LOAD_MAX] = h->w->sched.now;
 }
 
@@ -27,6 +58,8 @@ void load_sent(struct host *h, const struct effect *e)
 void load_before(struct host *h, const struct event *e)
 {
 	h->load.before = h->load.end;
+	h->load.wrote = e->type == EVENT_ZK_CONNECTED;
+	h->load.answering = e->type == EVENT_ZK_ANSWERED ? e->zk_answered.op + 1 : 0;
 	h->load.failed = e->type == EVENT_ZK_ANSWERED && e->zk_answered.code == ZK_UNKNOWN;
 }
 
@@ -42,15 +75,22 @@ void load_dropped(struct host *h)
 	l->first = l->end;
 }
 
-static void take_in(struct load *l, const struct event *e, int64_t now)
+static void take_in(struct load *l, const struct event *e, int64_t now, int64_t timeout)
 {
+	uint64_t at_once;
+
 	if (e->type == EVENT_ZK_SUSPENDED || e->type == EVENT_ZK_EXPIRED) {
 		l->first = l->end;
-	} else if (e->type == EVENT_ZK_CONNECTED && l->first < l->before) {
-		l->first = l->before;
+	} else if (e->type == EVENT_ZK_CONNECTED) {
+		l->first = l->first < l->before ? l->before : l->first;
+		l->most = 0;
 	} else if (e->type == EVENT_ZK_ANSWERED && !l->failed && e->zk_answered.op >= l->first) {
 		l->first = e->zk_answered.op + 1;
 		l->answered_at = now;
+		l->answered++;
+		at_once = l->answered - l->answered_when_sent[e->zk_answered.op % LOAD_MAX];
+		if (at_once > l->most && now - l->sent_at[e->zk_answered.op % LOAD_MAX] <= timeout / 12)
+			l->most = at_once;
 	}
 }
 
@@ -58,7 +98,7 @@ void load_after(struct host *h, const struct event *e)
 {
 	int64_t since;
 
-	take_in(&h->load, e, h->w->sched.now);
+	take_in(&h->load, e, h->w->sched.now, h->w->timeout);
 	since = silent_since(&h->load);
 	if (since != INT64_MAX && broker_deadline(h->broker) - h->offset > since + h->w->timeout / 6)
 		world_fail(h->w, -1, "host %d: the timer comes after a sixth of T without an answer", h->index);

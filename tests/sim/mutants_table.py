@@ -29,6 +29,8 @@ OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
 SEMAPHORE = "daemon/core/semaphore.c"
+TURN = "daemon/core/turn.c"
+WINDOW = "daemon/core/window.c"
 MAIL = "daemon/core/mail.c"
 LETTER = "daemon/core/letter.c"
 REVOKE = "daemon/core/revoke.c"
@@ -40,6 +42,22 @@ FAKEZK_HANDLE = "tests/sim/fakezk_handle.c"
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
         (OPERATION, "\treturn sent_ns > o->answered_ns ? sent_ns : o->answered_ns;", "\treturn sent_ns;")], 1000),
+    ("all is sent at once, whatever is open", [
+        (TURN, "\tif (!window_has_room(&b->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
+    ("the window does not grow smaller when answers are late", [
+        (WINDOW, "\tif (took_ns > span_ns || fits > w->size[gauge])", "\tif (fits > w->size[gauge])")], 1000, "load"),
+    ("the window grows to more than twice what was open", [
+        (WINDOW, "return took_ns <= span_ns / 2 ? 2 * answered : answered * span_ns / took_ns;",
+         "return answered * span_ns / (took_ns + 1);")], 1000, "load"),
+    ("reads are sent behind an old operation", [
+        (TURN, "return turn == TURN_DELETE || oldest_ns == INT64_MAX || "
+         "b->now_ns - oldest_ns < b->session.timeout_ns / OLD_PART;", "return true;")], 1000),
+    ("a delete that waits is overtaken by a join", [
+        (TURN, "\tif (turn != TURN_DELETE && lock->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
+        (SETTLE, "void lock_settle(struct lock *lock)\n{\n\tlock_send_deletes(lock);\n", "void lock_settle(struct lock *lock)\n{\n"),
+        (TURN, "\tlock_send_deletes(lock);\n", "")], 1000, "load"),
+    ("a list that had to wait is forgotten", [
+        (SETTLE, "\tdirectory_list_wanted(lock);\n", "")], 1000, "load"),
     ("a watch event is an answer", [
         (BROKER, "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
     ("watches are counted before they are set", [

@@ -184,8 +184,13 @@ enum { LOAD_MAX = 4096 };
 struct load {
 	uint64_t first, end;     /* numbers of the open operations */
 	uint64_t before;         /* `end` before the event */
+	uint64_t answering;      /* what is younger than the operation that the event answers begins here; 0: none */
 	int64_t sent_at[LOAD_MAX];
+	uint64_t answered_when_sent[LOAD_MAX];
 	int64_t answered_at;     /* the latest answer to one */
+	uint64_t answered;       /* operations, ever */
+	uint64_t most;           /* answered in time at once, on this connection */
+	bool wrote;              /* a create was sent in this event: what follows belongs to it */
 	bool failed;             /* the event is an answer of unknown outcome: reason enough to drop the connection */
 };
 
@@ -536,7 +541,7 @@ void deadlock_owner_answered(struct caller *c, const struct ask *a, struct slice
 void deadlock_check(struct host *h);
 
 /* load.c: what is open, and when its server is silent */
-void load_sent(struct host *h, const struct effect *e);
+void load_sent(struct host *h, const struct effect *e, struct slice path);
 void load_dropped(struct host *h);
 void load_before(struct host *h, const struct event *e);
 void load_after(struct host *h, const struct event *e);

@@ -1,0 +1,315 @@
+/* What may be open at ZooKeeper, and who sends next: T = 12 s, so T/24 = 500 ms, T/12 = 1 s. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_fixture.h"
+#include "core/window.h"
+
+enum { MANY = 200 };
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.limits.requests_per_client = f->conf.limits.requests_per_uid = 1000;
+	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = f->conf.limits.locks = 1000;
+	f->conf.limits.session_path_bytes = 1 << 20;
+	return fixture_setup(f, 4, state);
+}
+
+/* ---- the gauges ---- */
+
+static struct flight send_one(struct window *w, bool write, int64_t bytes, int64_t now_ns)
+{
+	struct flight flight = { .bytes = bytes, .write = write, .sent_ns = now_ns };
+
+	window_sent(w, &flight);
+	return flight;
+}
+
+/* Sends as much as it may, of that size, and answers all of it after so long. How many that were. */
+static int round_trip(struct window *w, int64_t bytes, int64_t *now_ns, int64_t took_ns)
+{
+	static struct flight flights[100000];
+	int count = 0;
+
+	while (window_has_room(w))
+		flights[count++] = send_one(w, false, bytes, *now_ns);
+	*now_ns += took_ns;
+	for (int i = 0; i < count; i++)
+		window_answered(w, &flights[i], *now_ns, 12000 * MS);
+	return count;
+}
+
+static void a_quick_connection_may_have_twice_as_much_open_each_time(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	(void)state;
+	window_begin(&w, 0);
+	for (int most = WINDOW_FIRST_COUNT; most <= WINDOW_FIRST_COUNT * 64; most *= 2)
+		assert_int_equal(round_trip(&w, 10, &now_ns, 5 * MS), most);
+}
+
+static void a_slow_one_what_it_answers_in_time(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	(void)state;
+	window_begin(&w, 0);
+	w.trip_ns = 0;
+	/* 1,600 bytes take 100 ms each: 8,000 in 500 ms, 5 of them. */
+	assert_int_equal(round_trip(&w, 1600, &now_ns, 1100 * MS), 11);
+	for (int i = 0; i < 5; i++)
+		assert_in_range(round_trip(&w, 1600, &now_ns, 500 * MS), 5, 6);
+	assert_in_range(w.size[WINDOW_BYTES], 8000 - 800, 8000 + 800);
+}
+
+/* Where the way is long, what is on it does not count as waiting. */
+static void a_long_way_is_no_slow_link(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+	int before = 0, count = 0;
+
+	(void)state;
+	window_begin(&w, 0);
+	for (int i = 0; i < 8; i++) {
+		before = count;
+		count = round_trip(&w, 10, &now_ns, 400 * MS);
+		assert_true(count > before);
+	}
+}
+
+static void one_operation_however_large_may_be_open(void **state)
+{
+	struct window w;
+	struct flight flight;
+
+	(void)state;
+	window_begin(&w, 0);
+	assert_true(window_has_room(&w));
+	flight = send_one(&w, false, 100 << 20, 0);
+	assert_false(window_has_room(&w));
+	window_answered(&w, &flight, 60000 * MS, 12000 * MS);
+	assert_true(window_has_room(&w));
+	send_one(&w, false, 100 << 20, 0);
+	assert_false(window_has_room(&w));
+}
+
+/* That reads are quick says nothing of a disk that each write waits for. */
+static void writes_are_counted_apart(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	(void)state;
+	window_begin(&w, 0);
+	for (int i = 0; i < 5; i++)
+		round_trip(&w, 10, &now_ns, 5 * MS);
+	assert_int_equal(w.size[WINDOW_WRITES], WINDOW_FIRST_COUNT);
+	for (int i = 0; i < WINDOW_FIRST_COUNT; i++) {
+		assert_true(window_has_room(&w));
+		send_one(&w, true, 10, now_ns);
+	}
+	assert_false(window_has_room(&w));
+}
+
+static void what_was_not_tried_for_long_is_not_believed(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	(void)state;
+	window_begin(&w, 0);
+	for (int i = 0; i < 5; i++)
+		round_trip(&w, 10, &now_ns, 5 * MS);
+	assert_true(w.size[WINDOW_READS] > 16 * WINDOW_FIRST_COUNT);
+	for (int i = 0; i < 100; i++) {
+		struct flight flight = send_one(&w, true, 10, now_ns);
+
+		window_answered(&w, &flight, now_ns + 5 * MS, 12000 * MS);
+		now_ns += 1500 * MS;
+	}
+	assert_int_equal(w.size[WINDOW_READS], WINDOW_FIRST_COUNT);
+}
+
+/* ---- the broker ---- */
+
+static size_t open_count(const struct fixture *f)
+{
+	return f->end_op - f->first_op;
+}
+
+static void ask_many(struct fixture *f, uint32_t conn, const char *prefix, int count)
+{
+	char words[64];
+
+	fixture_resp3(f, conn);
+	for (int i = 0; i < count; i++) {
+		snprintf(words, sizeof(words), "ENQUEUE %s%03d", prefix, i);
+		fixture_ask(f, conn, words);
+	}
+	bytes_clear(&f->replies[conn]);
+}
+
+static bool is_open(const struct fixture *f, enum effect_type type, const char *part)
+{
+	for (size_t i = f->first_op; i < f->end_op; i++)
+		if (f->ops[i % FIXTURE_OPS].effect.type == type && strstr(f->ops[i % FIXTURE_OPS].path, part))
+			return true;
+	return false;
+}
+
+static void what_does_not_fit_waits_and_comes_in_order(void **state)
+{
+	struct fixture *f = *state;
+	size_t most;
+
+	ask_many(f, 0, "x", MANY);
+	most = open_count(f);
+	assert_in_range(most, 9, 3 * WINDOW_FIRST_COUNT);
+	assert_true(is_open(f, EFFECT_ZK_CREATE, "/lb/x000/"));
+	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
+	while (!is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"))
+		fixture_answer(f, ZK_REFUSED);
+	while (fixture_is_open(f))
+		fixture_answer(f, ZK_REFUSED);
+}
+
+static void a_delete_goes_before_what_waits(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	int answers = 0;
+
+	fixture_held(f, name);
+	ask_many(f, 1, "x", MANY);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_false(is_open(f, EFFECT_ZK_DELETE, name));
+	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+		fixture_answer(f, ZK_REFUSED);
+		answers++;
+	}
+	assert_in_range(answers, 1, 4); /* as soon as there was room */
+	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
+}
+
+/* What follows a delete happens at its sending: the lock never has more of its own than it may. */
+static void a_lock_whose_delete_waits_sends_nothing_before_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	ask_many(f, 1, "x", MANY);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_ask(f, 0, "LOCK a");
+	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/a/"));
+		assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/a"));
+		fixture_answer(f, ZK_REFUSED);
+	}
+	while (!is_open(f, EFFECT_ZK_CREATE, "/lb/a/"))
+		fixture_answer(f, ZK_REFUSED);
+}
+
+static void behind_an_old_operation_nothing_is_read(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_pass(f, 500);
+	fixture_ask(f, 1, "LOCK b");
+	assert_int_equal(open_count(f), 3);
+	fixture_pass(f, 999);
+	fixture_ask(f, 2, "LOCK c");
+	assert_true(is_open(f, EFFECT_ZK_CREATE, "/lb/c/"));
+	fixture_pass(f, 1);
+	fixture_ask(f, 3, "LOCK d");
+	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/d/"));
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(is_open(f, EFFECT_ZK_DELETE, name)); /* is no read */
+	fixture_answer(f, ZK_NONODE);
+	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/d/")); /* what is the oldest now is as old */
+	fixture_answer(f, ZK_REFUSED);
+	fixture_answer(f, ZK_NONODE);
+	assert_true(is_open(f, EFFECT_ZK_CREATE, "/lb/d/"));
+	bytes_clear(&f->replies[1]);
+}
+
+static void the_heartbeat_waits_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_many(f, 1, "x", MANY);
+	fixture_pass(f, 1400);
+	assert_false(is_open(f, EFFECT_ZK_SET, "/lb/.hosts/alpha"));
+	fixture_pass(f, 100);
+	assert_true(is_open(f, EFFECT_ZK_SET, "/lb/.hosts/alpha"));
+}
+
+/* Deletes and joins that never end keep nobody else from sending for ever. */
+static void questions_get_their_turn(void **state)
+{
+	struct fixture *f = *state;
+
+	ask_many(f, 1, "x", MANY);
+	fixture_ask(f, 2, "HOSTS");
+	assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/.hosts"));
+	while (!is_open(f, EFFECT_ZK_LIST, "/lb/.hosts"))
+		fixture_answer(f, ZK_REFUSED);
+	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
+}
+
+static void expect_number(struct fixture *f, const char *line, int64_t least, int64_t most)
+{
+	const char *at;
+
+	fixture_ask(f, 3, "INFO zookeeper");
+	bytes_char(&f->replies[3], '\0');
+	at = strstr(f->replies[3].data, line);
+	assert_non_null(at);
+	assert_in_range(strtoll(at + strlen(line), NULL, 10), least, most);
+	bytes_clear(&f->replies[3]);
+}
+
+static void info_tells_how_full_it_is(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_number(f, "\nopen_bytes:", 0, 0);
+	expect_number(f, "\nwindow_bytes:", WINDOW_FIRST_BYTES, WINDOW_FIRST_BYTES);
+	expect_number(f, "\nwindow_reads:", WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT);
+	expect_number(f, "\nwindow_writes:", WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT);
+	expect_number(f, "\nrate_bytes_per_second:", WINDOW_FIRST_BYTES * 2, WINDOW_FIRST_BYTES * 2);
+	expect_number(f, "\nlocks_waiting_to_send:", 0, 0);
+	ask_many(f, 1, "x", MANY);
+	expect_number(f, "\nopen_bytes:", WINDOW_FIRST_BYTES, WINDOW_FIRST_BYTES + 2000);
+	expect_number(f, "\nlocks_waiting_to_send:", MANY / 2, MANY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_quick_connection_may_have_twice_as_much_open_each_time),
+		cmocka_unit_test(a_slow_one_what_it_answers_in_time),
+		cmocka_unit_test(a_long_way_is_no_slow_link),
+		cmocka_unit_test(one_operation_however_large_may_be_open),
+		cmocka_unit_test(writes_are_counted_apart),
+		cmocka_unit_test(what_was_not_tried_for_long_is_not_believed),
+		TEST(what_does_not_fit_waits_and_comes_in_order),
+		TEST(a_delete_goes_before_what_waits),
+		TEST(a_lock_whose_delete_waits_sends_nothing_before_it),
+		TEST(behind_an_old_operation_nothing_is_read),
+		TEST(the_heartbeat_waits_for_nobody),
+		TEST(questions_get_their_turn),
+		TEST(info_tells_how_full_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
