@@ -438,7 +438,7 @@ def test_a_short_silence_is_jeopardy_and_safe_again(own_zk, daemons, clients):
     assert c.push()[0] == "jeopardy"
     zk.signal(signal.SIGCONT)
     assert c.push()[0] == "safe"
-    assert c.call("LOCK", "a") == token
+    assert c.call("LOCK", "a", "REENTER") == token
     assert c.call("VALID", "a") > 0
 
 
