@@ -5,6 +5,7 @@
 #include "core/person.h"
 #include "core/query.h"
 #include "core/query_permits.h"
+#include "core/readers.h"
 #include "core/record.h"
 #include "core/state.h"
 
@@ -116,6 +117,8 @@ static const char *obstacle(const struct query *q, const struct lock *lock)
 		return "the lock's sequence numbers run out: its directory must empty first";
 	if (lock && lock->directory.suspect)
 		return "the lock is of another kind or flavour in ZooKeeper";
+	if (lock && readers_hold_back(lock) && directory_is_contended(&lock->directory))
+		return "who waits on another host comes before those who would join its readers";
 	if (lock && lock->pause_until_ns > b->now_ns)
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;

@@ -190,8 +190,7 @@ void known_check_reader(struct caller *c, const struct ask *a, int64_t token)
 			world_fail(w, a->lock, "host %d: client %u joins those who read %s, and %s", h->index, c->conn,
 				   w->lock_name[a->lock], k->armed ? "somebody is known to wait elsewhere"
 				   : "whether somebody waits elsewhere cannot be known");
-	} else if (h->hears && k->armed && !k->moved && contended && before->armed && t->last_shared &&
-		   t->last >> 10 == token >> 10) {
+	} else if (h->hears && k->armed && !k->moved && contended && before->armed && t->last_shared && t->last == token) {
 		world_fail(w, a->lock, "host %d: client %u reads %s after readers, past somebody who waits elsewhere", h->index,
 			   c->conn, w->lock_name[a->lock]);
 	}
