@@ -322,6 +322,51 @@ static void near_the_wrap_a_directory_of_ours_alone_is_made_anew(void **state)
 	fixture_expect(f, 0, ":93184");
 }
 
+/* Near the wrap: what 0 waits for is empty, and its deletion has been sent. */
+static void ending(struct fixture *f)
+{
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 2147483647u - (1u << 20), 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
+}
+
+/* Of another host, that had known the directory for longer. */
+static void near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	ending(f);
+	fixture_answer(f, ZK_NOTEMPTY);
+	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_no_op(f);
+	fixture_ask(f, 0, "LOCK a");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 0, NULL);
+	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
+}
+
+static void near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again(void **state)
+{
+	struct fixture *f = *state;
+
+	ending(f);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, "");
+	fixture_reconnected(f);
+	fixture_expect(f, 0, "");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer(f, ZK_NONODE);
+	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
+	fixture_expect(f, 0, "");
+}
+
 static void the_session_has_room_for_so_many_paths(void **state)
 {
 	struct fixture *f = *state;
@@ -360,6 +405,8 @@ int main(void)
 		TEST(a_try_leaves_no_watch_on_the_holder),
 		TEST(near_the_wrap_nobody_joins),
 		TEST(near_the_wrap_a_directory_of_ours_alone_is_made_anew),
+		TEST(near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for),
+		TEST(near_the_wrap_a_deletion_of_unknown_outcome_is_looked_at_again),
 		TEST(the_session_has_room_for_so_many_paths),
 	};
 
