@@ -47,7 +47,7 @@ IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c z
 	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c saved.c \
 	successor.c secret.c tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = cli.c cli_say.c cli_lock.c cli_job.c cli_proof.c cli_nested.c cli_call.c cli_table.c cli_tree.c
+CLI = cli.c cli_say.c cli_help.c cli_lock.c cli_job.c cli_proof.c cli_nested.c cli_call.c cli_table.c cli_tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.

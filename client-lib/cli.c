@@ -5,67 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char help[] =
-	"Usage: lockbroker [-S SOCKET] lock [-s | -x] [-n | -w SEC] [-L SEC] [-k SEC] [-r SIG] [-d TEXT]\n"
-	"                               [-o] [--owner OWNER] [--connect SEC] NAME... -- CMD [ARG...]\n"
-	"       lockbroker [-S SOCKET] sem -l N [-c K] [-n | -w SEC] [-L SEC] [-k SEC] NAME -- CMD [ARG...]\n"
-	"       lockbroker [-S SOCKET] campaign [-n | -w SEC] [-k SEC] [-r SIG] NAME DATA -- CMD [ARG...]\n"
-	"       lockbroker [-S SOCKET] leader NAME\n"
-	"       lockbroker [-S SOCKET] observe NAME\n"
-	"       lockbroker [-S SOCKET] ls [PATTERN]\n"
-	"       lockbroker [-S SOCKET] who NAME\n"
-	"       lockbroker [-S SOCKET] why NAME\n"
-	"       lockbroker [-S SOCKET] limit NAME [N]\n"
-	"       lockbroker [-S SOCKET] hosts\n"
-	"       lockbroker [-S SOCKET] revoke NAME [REASON]\n"
-	"       lockbroker [-S SOCKET] force-unlock NAME\n"
-	"       lockbroker [-S SOCKET] ping\n"
-	"       lockbroker [-S SOCKET] info [SECTION]\n"
-	"       lockbroker [-S SOCKET] audit\n"
-	"       lockbroker [-S SOCKET] call [-e] [COMMAND [ARG...]]\n"
-	"\n"
-	"  lock   run CMD while holding the lock NAME, here and on all other hosts; of several NAMEs all or none\n"
-	"           -s      share it with others who do (--shared); -x: with nobody (--exclusive, the default)\n"
-	"           -n      do not wait: exit with 75 when it is taken\n"
-	"           -w SEC  wait that long at most (fractions allowed): exit with 75 when it ran out\n"
-	"           -L SEC  give it back after that long, as if it were lost (--lease)\n"
-	"           -k SEC  when the lock is lost CMD gets SIGTERM, and SIGKILL this much later (3)\n"
-	"           -r SIG  what CMD gets when somebody asks for the lock (--on-revoke; none)\n"
-	"           -d TEXT show that with the lock: `who` tells it\n"
-	"           -o      CMD does not inherit the connection: what it leaves in the background does not keep\n"
-	"                   the lock (--close)\n"
-	"           --owner OWNER  what says the same OWNER waits as one: exit with 70 where it would wait for\n"
-	"                   itself (CMD gets it as $LOCKBROKER_OWNER)\n"
-	"           --connect SEC  how long a broker that is not there is tried: 5, with -n not at all\n"
-	"  sem    run CMD while holding K (1) of the N permits of the semaphore NAME; -n, -w, -L, -k, -o as for lock\n"
-	"  campaign  run CMD while leading the election NAME; everybody can read DATA then\n"
-	"  leader    who leads: token, host and data in a line; 1: nobody\n"
-	"  observe   the same for each change, until interrupted; token 0: nobody leads\n"
-	"  ls     the locks this host holds or waits for; PATTERN with * ? [abc]\n"
-	"  who    who holds the lock NAME and who waits for it, on all hosts\n"
-	"  why    why it is not granted yet, in a sentence\n"
-	"  limit  how many permits the semaphore NAME has; N: change that, for root and the broker's own user\n"
-	"  hosts  the hosts that share locks with this one\n"
-	"  revoke ask whoever holds the lock NAME, on whichever host, to let go: 1 when nobody does\n"
-	"  force-unlock  take it from them, for root and the broker's own user: 1 when nobody had it\n"
-	"  ping   is the broker there?\n"
-	"  info   state and counters\n"
-	"  audit  look into all lock directories, delete what this host has left there; 1: something is odd\n"
-	"  call   send any COMMAND of the protocol and show the reply: 1 when it is an error. Without COMMAND a\n"
-	"         request in each line of the standard input; -e: go on and show events\n"
-	"\n"
-	"  -S SOCKET   the broker's socket ($LOCKBROKER_SOCKET, /run/lockbroker/lockbroker.sock)\n"
-	"  --help, --version\n"
-	"\n"
-	"Exit status: that of CMD, or 128 + its signal; 64 usage, 69 no broker or no ZooKeeper, or the lock\n"
-	"was lost and CMD ended with 0, 70 it would be waited for in a circle, 71 the system failed, 75 not\n"
-	"acquired, 77 not allowed, 126 CMD cannot be run, 127 CMD not found. More in lockbroker(1).\n";
 
 /* ---- what the other files use too ---- */
 
@@ -210,10 +155,7 @@ static int run_info(struct lb *lb, char **arguments)
 	if (status != CLI_OK)
 		return status;
 	text = lb_reply_text(reply, &len);
-	for (; len > 0; text++, len--) {
-		if (*text != '\r')
-			putchar(*text);
-	}
+	cli_lines(text, len);
 	return CLI_OK;
 }
 
@@ -286,6 +228,8 @@ static int run_observe(struct lb *lb, char **arguments)
 /* A sweep of very many directories takes its time. */
 static const int64_t AUDIT_PATIENCE_MS = 86400000;
 
+enum { KEY_COLUMNS = 13 };
+
 static void print_numbers(const struct lb_reply *map)
 {
 	size_t i, len;
@@ -294,8 +238,11 @@ static void print_numbers(const struct lb_reply *map)
 		const struct lb_reply *value = lb_reply_item(map, i);
 		const char *key = lb_reply_text(lb_reply_key(map, i), &len);
 
-		if (lb_reply_type(value) == LB_REPLY_INTEGER)
-			printf("%-13.*s %lld\n", (int)len, key, (long long)lb_reply_integer(value));
+		if (lb_reply_type(value) != LB_REPLY_INTEGER)
+			continue;
+		cli_text(key, len);
+		printf("%*s %lld\n", len < KEY_COLUMNS ? (int)(KEY_COLUMNS - len) : 0, "",
+		       (long long)lb_reply_integer(value));
 	}
 }
 
@@ -363,13 +310,41 @@ static int with_broker(const char *socket, int (*run)(struct lb *, char **), cha
 	return written(status);
 }
 
+/* --help, before any words that are another command's. */
+static bool asks_for_help(int argc, char **argv)
+{
+	int end = strcmp(argv[0], "call") == 0 && argc > 2 ? 2 : argc;
+
+	for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--help") == 0)
+			return true;
+	return false;
+}
+
+static bool is_command(const char *word)
+{
+	static const char *const others[] = { "lock", "sem", "campaign", "call" };
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(word, others[i]) == 0)
+			return true;
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(word, commands[i].word) == 0)
+			return true;
+	return false;
+}
+
 static int dispatch(const char *socket, int argc, char **argv)
 {
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("What shall be done? %s.",
-				 "lock, sem, campaign, leader, observe, ls, who, why, limit, revoke, ping, info, call or another");
+		return cli_usage("There is no command: lock, sem, campaign, leader, observe, ls, who, why or another is missing.");
+	if (is_command(argv[0]) && asks_for_help(argc, argv)) {
+		cli_help(argv[0]);
+		return written(CLI_OK);
+	}
 	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
 		return cli_lock(socket, argc, argv);
 	if (strcmp(argv[0], "call") == 0)
@@ -380,7 +355,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 		if (argc - 1 < commands[i].args_min)
 			return cli_usage("%s wants a NAME.", argv[0]);
 		if (argc - 1 > commands[i].args_max)
-			return cli_usage("%s: too many arguments.", argv[0]);
+			return cli_usage("%s does not take \"%s\".", argv[0], argv[1 + commands[i].args_max]);
 		return with_broker(socket, commands[i].run, argv + 1);
 	}
 	return cli_usage("There is no command \"%s\".", argv[0]);
@@ -414,6 +389,7 @@ int main(int argc, char **argv)
 
 	if (open_standard() < 0)
 		return CLI_OSERR;
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, "+S:Vh", options, NULL)) != -1) {
 		switch (c) {
 		case 'S':
@@ -423,10 +399,13 @@ int main(int argc, char **argv)
 			puts("lockbroker " LOCKBROKER_VERSION);
 			return written(CLI_OK);
 		case 'h':
-			fputs(help, stdout);
+			cli_help(NULL);
 			return written(CLI_OK);
 		case '?':
-			return cli_usage("The options are not understood.");
+			if (optopt == 'S')
+				return cli_usage("%s wants a path.", argv[optind - 1]);
+			return optopt ? cli_usage("There is no option -%c.", optopt)
+				      : cli_usage("There is no option %s.", argv[optind - 1]);
 		}
 	}
 	return dispatch(socket, argc - optind, argv + optind);

@@ -31,6 +31,8 @@ void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tries again what could not be said. */
 void cli_say_unsaid(void);
+/* Prints what all commands do, or that one. */
+void cli_help(const char *word);
 /* The exit status that belongs to a failure. */
 int cli_exit_of(enum lb_result result);
 
@@ -43,6 +45,9 @@ void cli_line(const struct lb_reply *value);
 
 /* Prints a text as it would stand in a table; what would break the line or steer the terminal is shown. */
 void cli_text(const char *text, size_t len);
+
+/* The same with each line of a text of several; INFO, say. */
+void cli_lines(const char *text, size_t len);
 
 /* In quotes, as it could stand in a request; what would steer the terminal as \xHH. */
 void cli_quoted(const char *text, size_t len);

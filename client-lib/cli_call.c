@@ -53,7 +53,8 @@ static void show_plain(const struct resp_value *v)
 		cli_quoted(v->text.data, v->text.len);
 		break;
 	case RESP_DOUBLE:
-		printf("(double) %.*s", (int)v->text.len, v->text.data);
+		printf("(double) ");
+		cli_text(v->text.data, v->text.len);
 		break;
 	case RESP_BOOL:
 		printf(v->integer ? "(true)" : "(false)");
@@ -98,29 +99,13 @@ static void show(const struct resp_value *v, int indent)
 	}
 }
 
-/* Texts of many lines are for people: INFO, CLIENT LIST. */
-static void show_lines(struct slice text)
-{
-	while (text.len > 0) {
-		const char *end = memchr(text.data, '\n', text.len);
-		size_t len = end ? (size_t)(end - text.data) : text.len, used = end ? len + 1 : len;
-
-		if (len > 0 && text.data[len - 1] == '\r')
-			len--;
-		if (len > 0)
-			cli_text(text.data, len);
-		putchar('\n');
-		text = (struct slice){ text.data + used, text.len - used };
-	}
-}
-
 static void show_reply(struct call *c)
 {
 	const struct resp_value *v = &c->lb->replies.values[0];
 
 	c->failed |= v->type == RESP_ERROR;
 	if (v->type == RESP_BULK && v->text.len > 0 && memchr(v->text.data, '\n', v->text.len))
-		show_lines(v->text);
+		cli_lines(v->text.data, v->text.len);
 	else
 		show(v, 0);
 }

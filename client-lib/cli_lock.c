@@ -194,9 +194,9 @@ static int find_dashes(int argc, char **argv, int from)
 	return from;
 }
 
-static int wrong_words(const struct verb *verb)
+static int wrong_words(const struct verb *verb, const char *missing)
 {
-	return cli_usage("Wanted is: lockbroker %s [OPTION...] %s -- CMD [ARG...].", verb->word, verb->wants);
+	return cli_usage("%s is missing: lockbroker %s [OPTION...] %s -- CMD [ARG...].", missing, verb->word, verb->wants);
 }
 
 /*
@@ -210,7 +210,7 @@ static int parse(struct order *o, int argc, char **argv)
 	int end = find_dashes(argc, argv, 1), status;
 
 	if (end == argc)
-		return wrong_words(verb);
+		return wrong_words(verb, "The -- before CMD");
 	status = parse_options(o, end, argv);
 	if (status != CLI_OK)
 		return status;
@@ -221,10 +221,15 @@ static int parse(struct order *o, int argc, char **argv)
 		while (begin < end)
 			add_word(o, argv[begin++]);
 	}
-	if (o->words < verb->words_min || end + 1 >= argc)
-		return wrong_words(verb);
+	if (end == argc)
+		return wrong_words(verb, "The -- before CMD");
+	if (o->words < verb->words_min)
+		return wrong_words(verb, o->words == 0 ? "NAME" : "DATA");
+	if (end + 1 >= argc)
+		return wrong_words(verb, "CMD");
 	if (o->words > verb->words_max)
-		return cli_usage("%s takes %d at most before the --, not %d.", verb->word, verb->words_max, o->words);
+		return cli_usage("%s takes %d word%s at most before the --, not %d.", verb->word, verb->words_max,
+				 verb->words_max == 1 ? "" : "s", o->words);
 	if (verb->held == HELD_PERMITS && !o->limit)
 		return cli_usage("sem wants -l N: how many permits there are.");
 	if (o->options.data && o->words > 1)

@@ -174,7 +174,8 @@ static void print_head(const struct table *t)
 		const char *key = lb_reply_text(lb_reply_key(t->rows, i), &len);
 
 		for (k = 0; k < len; k++)
-			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' : key[k]);
+			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' :
+				key[k] > ' ' && key[k] <= '~'  ? key[k] : '?');
 		printf("%*s", i + 1 < t->columns ? t->widths[i] - (int)len + 2 : 0, "");
 	}
 	putchar('\n');
@@ -198,6 +199,23 @@ void cli_text(const char *text, size_t len)
 	struct cell cell = { .text = len ? text : "-", .len = len ? len : 1 };
 
 	cell_print(&cell);
+}
+
+void cli_lines(const char *text, size_t len)
+{
+	const char *end, *stop = text + len;
+
+	for (; text < stop; text = end + 1) {
+		end = memchr(text, '\n', (size_t)(stop - text));
+		if (!end)
+			end = stop;
+		len = (size_t)(end - text);
+		if (len > 0 && text[len - 1] == '\r')
+			len--;
+		if (len > 0)
+			cli_text(text, len);
+		putchar('\n');
+	}
 }
 
 void cli_line(const struct lb_reply *value)

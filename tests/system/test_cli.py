@@ -528,6 +528,42 @@ def test_ping_info_version_help(broker):
         assert word in text.stdout
 
 
+COMMANDS = ["lock", "sem", "campaign", "leader", "observe", "ls", "who", "why", "limit", "hosts", "revoke", "force-unlock",
+            "ping", "info", "audit", "call"]
+
+
+@pytest.mark.parametrize("word", COMMANDS)
+def test_each_command_has_its_help(word):
+    """It needs no broker, and is a part of what --help says of all."""
+    done = run(None, word, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    usage, about = done.stdout.split("\n\n")[:2]
+    assert usage.startswith(f"Usage: lockbroker [-S SOCKET] {word}") and about.split()[0] == word
+    text = run(None, "--help").stdout
+    assert usage.removeprefix("Usage: ") in text and about in text
+    assert not [w for w in COMMANDS if w != word and f"SOCKET] {w}\n" in usage]
+
+
+def test_help_is_an_option_of_ours_only(standalone):
+    assert run(standalone, "lock", "-n", "--help").returncode == 0
+    assert run(standalone, "lock", "a", "--", "sh", "-c", "echo $1", "sh", "--help").stdout == "--help\n"
+    assert run(standalone, "call", "ECHO", "--help").stdout == '"--help"\n'
+    assert run(None, "nonsense", "--help").returncode == 64
+
+
+@pytest.mark.parametrize("line, sentence", [
+    ("lock a true", "The -- before CMD is missing"), ("lock -- a", "The -- before CMD is missing"),
+    ("lock a --", "CMD is missing"), ("lock -- -- true", "NAME is missing"), ("campaign e -- true", "DATA is missing"),
+    ("who a b", 'who does not take "b"'), ("hosts x", 'hosts does not take "x"'), ("info a b", 'info does not take "b"'),
+    ("--nonsense", "There is no option --nonsense"), ("-z", "There is no option -z"), ("-S", "-S wants a path"),
+    ("lock --nonsense a -- true", "lock has no option --nonsense"), ("lock --owner -- true", "--owner wants a text"),
+    ("lock --connect x a -- true", '--connect wants seconds, not "x"'), ("campaign --owner=x e d -- true", "no option --owner"),
+], ids=lambda line: line[:20])
+def test_wrong_usage_is_named(line, sentence):
+    done = run(None, *line.split())
+    assert done.returncode == 64 and sentence in done.stderr and "--help" in done.stderr
+
+
 def test_the_socket_comes_from_the_environment_too(standalone):
     done = subprocess.run([harness.program("lockbroker"), "ping"], capture_output=True, text=True,
                           env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, timeout=harness.PATIENCE)

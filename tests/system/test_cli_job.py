@@ -12,6 +12,7 @@ import pytest
 
 import harness
 from test_cli import command, start, started
+from test_library import Impostor
 
 
 def full_pipe():
@@ -151,7 +152,31 @@ def test_the_command_gets_sigpipe_as_it_would_without_us(standalone, ignored):
     assert bool(mask & 1 << signal.SIGPIPE - 1) == ignored
 
 
-def test_what_a_broker_says_does_not_steer_the_terminal(standalone, clients):
+HARM = "\u202e\x1b[2J"
+
+
+@pytest.mark.parametrize("words, answer", [
+    (["info"], "$\r\nx:HARM\r\ny"), (["audit"], "%1\r\n+HARM\r\n:1\r\n"), (["why", "a"], "-ERR HARM\r\n"),
+    (["hosts"], "*1\r\n%1\r\n+HARM\r\n+HARM\r\n"), (["call", "PING"], ",HARM\r\n"), (["call", "PING"], "-ERR HARM\r\n"),
+    (["lock", "a", "--", "true"], "-ERR HARM\r\n"), (["leader", "a"], "-ERR HARM\r\n"),
+], ids=lambda x: x[0] if isinstance(x, list) else x[0])
+def test_nothing_of_a_broker_steers_the_terminal(tmp_path, words, answer):
+    body = answer.replace("HARM", HARM)
+    if body[0] == "$":
+        text = body[3:]
+        body = f"${len(text.encode())}\r\n{text}\r\n"
+    path = str(tmp_path / "s")
+    hello = "%1\r\n+server\r\n+lockbroker\r\n"
+    more = ["+OK\r\n"] if words[0] == "lock" else []
+    impostor = Impostor(path, [text.encode() for text in (hello, *more, body)])
+    done = subprocess.run([harness.program("lockbroker"), "-S", path, *words], capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+    impostor.end()
+    said = done.stdout + done.stderr
+    assert "[2J" in said and not any(c in said for c in "\u202e\x1b")
+
+
+def test_a_name_does_not_steer_the_terminal(standalone, clients):
     c = clients(standalone)
     name = "x\u202ey"
     c.call("LOCK", name)
