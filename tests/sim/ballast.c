@@ -68,7 +68,8 @@ static bool free_one(struct world *w, int i)
 	for (n = dir ? TAILQ_FIRST(&dir->children) : NULL; n; n = next) {
 		next = TAILQ_NEXT(n, sibling);
 		if (n->view[FAKEZK_TRUTH].exists && n->session == w->ballast.others) {
-			fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+			fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len },
+				       (struct slice){ 0 });
 			any = true;
 		}
 	}

@@ -262,13 +262,12 @@ static void look_at(struct host *h, int lock, int64_t leader)
 /* Nothing has changed since the last look, and the one before. */
 static bool stands(struct world *w, int lock, int64_t leader)
 {
-	int64_t before = w->leader[lock];
+	int64_t before = w->leader[lock], since = w->sched.now - WITHIN - w->slow_ns;
 
 	w->leader[lock] = leader;
 	if (before != leader || w->leader_since[lock] == 0)
 		w->leader_since[lock] = w->sched.now;
-	return w->leader_since[lock] < w->sched.now - WITHIN - w->slow_ns && w->deleted_at[lock] < w->sched.now - WITHIN - w->slow_ns &&
-	       w->last_fault < w->sched.now - WITHIN - w->slow_ns;
+	return w->leader_since[lock] < since && w->deleted_at[lock] < since && w->last_fault < since;
 }
 
 static void look(void *world, uint64_t argument)
