@@ -41,7 +41,7 @@ BASE = log.c conf.c conf_value.c clock.c backoff.c
 CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c options.c redis.c info.c lock.c request.c \
 	grant.c grant_log.c settle.c claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c \
 	query_permits.c person.c crowd.c knot.c announce.c leftover.c session.c trouble.c status.c quota.c audit.c letter.c \
-	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c permits.c \
+	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c try.c permits.c \
 	window.c turn.c
 IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
 	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c saved.c \
@@ -52,7 +52,8 @@ CLI = cli.c cli_say.c cli_help.c cli_lock.c cli_job.c cli_proof.c cli_nested.c c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_mode.c test_core_readers.c test_core_lease.c test_core_enqueue.c test_core_deadlock.c \
+UNIT_CORE = test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c test_core_lease.c test_core_enqueue.c \
+	test_core_deadlock.c \
 	test_core_multi.c test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
@@ -65,8 +66,8 @@ UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c entitled.c elections.c readers.c \
-	known.c deadlocks.c several.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c trace.c fakezk_ensemble.c \
-	fakezk_handle.c fakezk_server.c fakezk_tree.c
+	known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c \
+	trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather with a semaphore, which no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.

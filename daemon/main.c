@@ -198,6 +198,7 @@ static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool s
 		.linger_ns = c->linger_ms * CLOCK_NS_PER_MS,
 		.handoff_max = c->handoff_max,
 		.handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS,
+		.try_ns = c->try_ms * CLOCK_NS_PER_MS,
 		.deadlock_detection = c->deadlock_detection,
 		.log_grants = logs_grants(c),
 		.log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG,

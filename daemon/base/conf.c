@@ -57,6 +57,8 @@ static const struct conf_key keys[] = {
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
 	       "Times a lock that was let go is handed on inside this host while another one waits; 0: never."),
 	NUMBER("locks", handoff_ms, "100", 0, 60000, "And for how long such a row may go on."),
+	NUMBER("locks", try_ms, "100", 0, 1000,
+	       "How long a try waits for an idle lock of another host, unless that is known to be held; 0: it does not."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
 	NUMBER("locks", deadlock_detection, "1", 0, 1,

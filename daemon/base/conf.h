@@ -38,7 +38,7 @@ struct conf {
 	char *servers, *root, *host, *auth_file;
 	int64_t session_timeout_ms, tick_ms;
 	/* [locks] */
-	int64_t linger_ms, handoff_max, handoff_ms, grant_min_ms, deadlock_detection;
+	int64_t linger_ms, handoff_max, handoff_ms, try_ms, grant_min_ms, deadlock_detection;
 	/* [limits] */
 	int64_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
 	int64_t grants_per_client, grants_per_uid;

@@ -57,6 +57,7 @@ struct broker_conf {
 	int64_t linger_ns;        /* 0: off */
 	int64_t handoff_max;      /* further grants on a znode somebody else waits for */
 	int64_t handoff_ns;
+	int64_t try_ns;           /* what nobody says is held is taken by then (try.h); 0: at once */
 	bool deadlock_detection;  /* of what waits inside the host */
 	bool log_grants;          /* a line for each grant, release and loss ... */
 	enum effect_level log_grants_level; /* ... at that level */

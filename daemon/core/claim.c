@@ -79,6 +79,8 @@ static void send_join(struct claim *c)
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++b->last_nonce;
+	if (c->tries)
+		c->nonce |= CONTENDER_TRY;
 	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->stem = name.len;
@@ -132,6 +134,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
 	mode = flavour_claim_mode(lock->flavour, mode);
 	c = claim_new(lock, mode);
+	c->tries = try_only(lock);
 	directory_check(lock);
 	send_join(c);
 	b->turns.breath = false;
@@ -284,7 +287,7 @@ void claim_found(struct claim *c, struct slice name)
 
 void claim_suspended(struct claim *c)
 {
-	c->listed = c->adopting = c->rivals = c->own_watch = false;
+	c->listed = c->adopting = c->rivals = c->tried = c->own_watch = false;
 	c->leave_op = 0;
 	claim_forget_pred(c);
 	c->detail_client = 0;
@@ -293,7 +296,7 @@ void claim_suspended(struct claim *c)
 void claim_forget_pred(struct claim *c)
 {
 	bytes_clear(&c->pred);
-	c->pred_watch = c->other_kind = false;
+	c->pred_watch = c->other_kind = c->contested = c->in_use = false;
 }
 
 void claim_watch_pred(struct claim *c)
@@ -310,7 +313,7 @@ void claim_watch_pred(struct claim *c)
 	bytes_char(&path, '/');
 	bytes_slice(&path, bytes_view(&c->pred));
 	r.path = bytes_view(&path);
-	operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
+	c->pred_op = operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
 	bytes_free(&path);
 }
 
@@ -433,6 +436,8 @@ static void pred_answered(struct claim *c, const struct event *event)
 		break;
 	case ZK_OK:
 		c->other_kind = !detail_fits(c->lock->kind, event->zk_answered.data);
+		if (event->zk_answered.op == c->pred_op && c->pred_watch)
+			try_read(c, event->zk_answered.data);
 		break;
 	case ZK_UNKNOWN:
 		break;

@@ -52,6 +52,10 @@ struct claim {
 	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See spent.h */
 	bool listed;                   /* WAITING: seen taken on this connection */
 	bool readers_ahead;            /* WAITING and listed: by readers only */
+	bool tries;                    /* its name says that only tries want it (try.h) */
+	bool contested, in_use;        /* WAITING and listed: the one before waits, too; its data say that it does not */
+	bool tried;                    /* HELD: a list showed a try behind it */
+	bool says_held;                /* HELD: its data say so, or those of one it has followed, or they may */
 	bool adopting;                 /* UNSURE: found, its owner is being asked for */
 	bool rivals;                   /* HELD: a list showed that somebody waits elsewhere; on this connection */
 	bool own_watch;                /* HELD: its own znode is watched; on this connection */
@@ -61,7 +65,10 @@ struct claim {
 	uint32_t seq, followed;
 	int64_t czxid;
 	int64_t listed_ns; /* WAITING: when that was asked last */
+	int64_t taken_ns;  /* WAITING: listed behind somebody, who counts as a holder from then on; 0: never listed so */
+	int64_t looked_ns; /* HELD: when a list last showed who is behind it */
 	struct bytes pred; /* WAITING and listed: the predecessor's name */
+	uint64_t pred_op;  /* the latest that read its data */
 	size_t path_bytes; /* charged against the session */
 	/* HELD: what was granted on it. */
 	int64_t held_ns;        /* since when */

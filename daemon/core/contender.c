@@ -102,6 +102,29 @@ void contender_name(struct bytes *out, struct contender_id id, enum flavour flav
 	bytes_text(out, flavour_tag(flavour, mode));
 }
 
+/* kazoo's own names are version 4 uuids: where ours have two zeros, theirs begin with the variant, 8 to b. */
+static bool has_nonce_mark(struct slice child, bool kazoo)
+{
+	const char *at = child.data + (kazoo ? 18 : 3 + 21);
+
+	return (*at >= '8' && *at <= '9') || (*at >= 'a' && *at <= 'f');
+}
+
+bool contender_tries(struct slice child, enum flavour flavour)
+{
+	if (flavour == FLAVOUR_KAZOO)
+		return child.len >= 32 && child.data[16] == '0' && child.data[17] == '0' && has_nonce_mark(child, true);
+	return child.len >= UUID_LEN && memcmp(child.data, "_c_", 3) == 0 && memcmp(child.data + 3 + 13, "-8", 2) == 0 &&
+	       memcmp(child.data + 3 + 18, "-8", 2) == 0 && has_nonce_mark(child, false);
+}
+
+bool contender_same_session(struct slice a, struct slice b, enum flavour flavour)
+{
+	size_t len = flavour == FLAVOUR_KAZOO ? 16 : 3 + 21;
+
+	return a.len >= len && b.len >= len && memcmp(a.data, b.data, len) == 0;
+}
+
 static bool begins_with_session(struct slice child, int64_t session)
 {
 	uint64_t value = (uint64_t)session;

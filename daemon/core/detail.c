@@ -31,6 +31,11 @@ bool detail_fits(enum kind kind, struct slice data)
 	return slice_eq(word.len ? word : slice_of(kind_word(KIND_LOCK)), slice_of(kind_word(kind)));
 }
 
+bool detail_in_use(struct slice data)
+{
+	return !record_is_ours(data) || record_get(data, "held").len || record_get(data, "leader").len;
+}
+
 int64_t detail_due_ns(const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
@@ -94,8 +99,23 @@ static void write_first(struct lock *lock)
 	c->detail_token = g->token;
 	c->detail_ns = lock->broker->now_ns;
 	write_detail(lock, &d, &data);
+	if (c->says_held)
+		record_int(&data, "held", 1);
 	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
 	bytes_free(&data);
+}
+
+void detail_say_held(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+
+	/* On a new connection it is not known whether it was written. An election says who leads. */
+	if (!c->tried || !lock->grant_count || lock->kind == KIND_ELECTION || (c->says_held && c->detail_client))
+		return;
+	if (!turn_may(lock, TURN_JOIN))
+		return;
+	c->says_held = true;
+	write_first(lock);
 }
 
 void detail_write(struct lock *lock)

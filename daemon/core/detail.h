@@ -29,8 +29,12 @@ struct request;
 void detail_begin(const struct lock *lock, struct bytes *data);
 /* A contender with such data takes the name for one of that kind, or is no host's. */
 bool detail_fits(enum kind kind, struct slice data);
+/* Who stands behind a znode with such data need not ask for long: it is a holder's, or no broker's (try.h). */
+bool detail_in_use(struct slice data);
 /* Writes what is due about the lock's first grant. Its claim has rivals. Only while connected. */
 void detail_write(struct lock *lock);
+/* The same at once, with `held`, if somebody tries to have what is granted here and that was not said yet. */
+void detail_say_held(struct lock *lock);
 /* The data that tell of permits. */
 void detail_permits(const struct grant *g, struct bytes *data);
 /* The data of who is proclaimed with that token. */

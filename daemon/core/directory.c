@@ -315,10 +315,11 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	c->listed = true;
 	c->readers_ahead = !ahead.writers;
 	c->listed_ns = c->lock->broker->now_ns;
-	if (slice_eq(bytes_view(&c->pred), ahead.nearest.name))
-		return;
-	claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
-	bytes_slice(&c->pred, ahead.nearest.name);
+	if (!slice_eq(bytes_view(&c->pred), ahead.nearest.name)) {
+		claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
+		bytes_slice(&c->pred, ahead.nearest.name);
+	}
+	try_listed(c, &ahead.nearest, event);
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
@@ -430,11 +431,24 @@ enum directory_child directory_classify(struct directory_view view, struct slice
 	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
 }
 
-/* Whether somebody of another session conflicts with `mode`; strays of ours are deleted, odd children reported. */
-static bool examine_others(struct lock *lock, enum mode mode, const struct event *event)
+/* Who conflicts with our claim, of other sessions. */
+struct others {
+	bool waiters, tries;
+};
+
+static void note_other(struct others *others, const struct lock *lock, struct slice child)
+{
+	if (contender_tries(child, lock->flavour))
+		others->tries = true;
+	else
+		others->waiters = true;
+}
+
+/* Strays of ours are deleted, odd children reported. */
+static struct others examine_others(struct lock *lock, enum mode mode, const struct event *event)
 {
 	const struct directory_view view = { lock->broker->session.id, lock->flavour, lock };
-	bool somebody = false;
+	struct others others = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
@@ -451,21 +465,22 @@ static bool examine_others(struct lock *lock, enum mode mode, const struct event
 			break;
 		case DIRECTORY_CHILD_UNKNOWN:
 			report_odd(lock, child);
-			somebody = somebody || mode_conflicts(mode, other);
+			others.waiters = others.waiters || mode_conflicts(mode, other);
 			break;
 		case DIRECTORY_CHILD_OTHER:
-			somebody = somebody || mode_conflicts(mode, other);
+			if (mode_conflicts(mode, other))
+				note_other(&others, lock, child);
 			break;
 		}
 	}
-	return somebody;
+	return others;
 }
 
 /* That somebody waits is told by any list; that nobody does, only by one that came with the children watch. */
-static void examine_rivals(struct lock *lock, uint64_t number, bool somebody)
+static void examine_rivals(struct lock *lock, uint64_t number, struct others others)
 {
 	struct directory *d = &lock->directory;
-	bool armed = d->watch_op == number;
+	bool armed = d->watch_op == number, somebody = others.waiters;
 	struct claim *c = lock->claim;
 
 	if (armed) {
@@ -476,6 +491,8 @@ static void examine_rivals(struct lock *lock, uint64_t number, bool somebody)
 	}
 	if (!c || c->state != CLAIM_HELD)
 		return;
+	if (armed || others.tries)
+		try_behind(c, others.tries);
 	if (somebody) {
 		c->rivals = true;
 	} else if (armed) {
@@ -498,7 +515,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 {
 	struct directory *d = &lock->directory;
 	struct claim *c, *after, *first = lock->claim, *next = lock->next;
-	bool gone = event->zk_answered.code == ZK_NONODE, somebody;
+	bool gone = event->zk_answered.code == ZK_NONODE;
+	struct others others;
 
 	if (lock->remembered) {
 		lock->broker->stats.relisted_total++;
@@ -524,8 +542,8 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		semaphore_listed(lock, event->zk_answered.count);
 	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
 		examine(c, number, false, event);
-	somebody = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
-	examine_rivals(lock, number, somebody);
+	others = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
+	examine_rivals(lock, number, others);
 	/* Also while they are being read, which somebody may have asked for after this list. */
 	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
 		lock->relist = true;
@@ -644,6 +662,7 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 	if (!lock)
 		return;
 	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
+	try_forget(lock, child);
 	if (lock->next)
 		child_watched(lock, lock->next, type, child);
 	TAILQ_FOREACH(c, &lock->permits, link)

@@ -116,6 +116,7 @@ void lock_free(struct lock *lock)
 	map_remove(&b->paths, &lock->path_node);
 	bytes_free(&lock->name);
 	bytes_free(&lock->directory.path);
+	bytes_free(&lock->seen.by);
 	observe_deinit(&lock->observation);
 	mem_free(lock);
 }

@@ -36,6 +36,7 @@
 #include "core/mode.h"
 #include "core/observe.h"
 #include "core/request.h"
+#include "core/try.h"
 #include "core/turn.h"
 
 struct broker;
@@ -63,6 +64,7 @@ struct lock {
 	size_t watch_bytes;             /* of its watches, quota.h */
 	size_t operations;              /* open ones; they keep the struct */
 	struct directory directory;
+	struct try_seen seen;
 	enum flavour flavour;           /* of the directory */
 	enum kind kind;
 	struct observation observation; /* ELECTION: who watches it */

@@ -9,7 +9,7 @@
 #include "core/semaphore.h"
 #include "core/state.h"
 
-/* Once a wait has run out, a part of T for the answer that tells whether the lock is taken. */
+/* Once a wait has run out, a part of T for the answer that tells whether the lock is taken, besides try_ms. */
 static const int64_t EXPIRED_PART = 6;
 
 static void count(struct request *r, size_t one)
@@ -227,6 +227,6 @@ void request_expire(struct request *r)
 	}
 	r->expired = true;
 	r->lock->expired_count++;
-	heap_set(&b->timers, &r->timer, b->now_ns + b->session.timeout_ns / EXPIRED_PART);
+	heap_set(&b->timers, &r->timer, b->now_ns + b->session.timeout_ns / EXPIRED_PART + b->conf->try_ns);
 	lock_touch(r->lock);
 }

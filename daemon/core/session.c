@@ -235,6 +235,7 @@ static void suspend_lock(struct lock *lock)
 	if (lock->claim_count)
 		lock_remember(lock, true);
 	directory_suspended(lock);
+	try_forget(lock, (struct slice){ 0 });
 	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);
@@ -257,6 +258,8 @@ static void disconnect(struct broker *b)
 	mail_suspended(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
+	TAILQ_FOREACH(lock, &b->locks_idle, link)
+		try_forget(lock, (struct slice){ 0 });
 	audit_suspended(b);
 }
 

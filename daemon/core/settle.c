@@ -173,8 +173,10 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
 	const struct claim *c = lock->claim;
 
-	if (c && c->state == CLAIM_WAITING && c->listed)
+	if (try_seen_taken(lock, mode))
 		return true;
+	if (c && c->state == CLAIM_WAITING && c->listed)
+		return behind || try_taken(c);
 	if (lock->semaphore)
 		return semaphore_full(lock->semaphore);
 	if (!lock->grant_count)
@@ -186,14 +188,15 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 static bool end_expired(struct lock *lock)
 {
 	struct broker *b = lock->broker;
-	bool may_be_known = b->session.connected || b->conf->standalone, behind_writer = false;
+	bool may_be_known = b->session.connected || b->conf->standalone, behind_writer = false, behind_reader = false;
 	size_t before = lock->expired_count;
 	struct request *r, *after;
 
 	TAILQ_FOREACH_SAFE(r, &lock->requests, link, after) {
-		bool taken = is_taken(lock, r->mode, behind_writer);
+		bool taken = is_taken(lock, r->mode, behind_writer || (behind_reader && r->mode == MODE_EXCLUSIVE));
 
 		behind_writer = behind_writer || (r->mode == MODE_EXCLUSIVE && !r->expired);
+		behind_reader = behind_reader || (r->mode == MODE_SHARED && !r->expired);
 		if (!r->expired || (!taken && may_be_known))
 			continue;
 		b->stats.timeouts_total++;
@@ -240,6 +243,8 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 	const struct broker *b = lock->broker;
 
 	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->rivals)
+		return false;
+	if (c->tried || c->says_held)
 		return false;
 	/* Whoever came since waits: to ask would keep him waiting for longer. A reader may have joined readers. */
 	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
@@ -302,7 +307,8 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 /* Not HELD yet: another one will serve the head, or serve it sooner. */
 static bool is_outdated(const struct claim *c, enum mode mode)
 {
-	if (!mode_covers(c->mode, mode))
+	/* Whoever waits is to be counted by the other hosts. */
+	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->lock)))
 		return true;
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
@@ -310,6 +316,8 @@ static bool is_outdated(const struct claim *c, enum mode mode)
 /* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
+	if (head && next->tries && !try_only(next->lock))
+		return true;
 	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
 }
 
@@ -391,6 +399,9 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 {
 	if (c->rivals)
 		return c->held_ns + WATCH_AFTER_NS;
+	/* They come and go, and were told; who waits is counted when that begins to matter. */
+	if (c->says_held && lock->grant_count && !lock->request_count)
+		return c->looked_ns + WATCH_AFTER_NS;
 	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.crowded)
 		return lock->broker->now_ns;
 	return c->granted_ns + WATCH_AFTER_NS;
@@ -431,6 +442,8 @@ static void watch(struct lock *lock)
 		watch_waiting(lock, c);
 	else if (c->state == CLAIM_HELD)
 		watch_held(lock, c);
+	if (c->state == CLAIM_HELD)
+		detail_say_held(lock);
 	if (c->rivals)
 		detail_write(lock);
 }
@@ -487,6 +500,8 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed)
 		heap_set_by(&b->timers, &lock->timer, c->listed_ns + LONG_WAIT_NS);
+	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count)
+		heap_set_by(&b->timers, &lock->timer, c->taken_ns);
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!lock->grant_count && !lock->request_count)

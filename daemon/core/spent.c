@@ -13,6 +13,7 @@ void spent_follow(struct lock *lock)
 	c->spent = c->withheld = true;
 	lock->claim->follows = true;
 	lock->claim->followed = c->seq;
+	lock->claim->says_held = c->says_held; /* whose data are read as long as it stands */
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
 	claim_held(lock->claim);
 }

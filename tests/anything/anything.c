@@ -422,6 +422,7 @@ static void host_init(struct any *a, struct any_host *h, int index)
 		.linger_ns = lingers[rng_below(&a->rng, 3)],
 		.handoff_max = handoffs[rng_below(&a->rng, 3)],
 		.handoff_ns = 100 * MS,
+		.try_ns = 100 * MS,
 		.deadlock_detection = rng_percent(&a->rng, 80),
 		.log_grants = a->seed % 2 == 0,
 		.log_grants_level = EFFECT_LEVEL_DEBUG,

@@ -139,6 +139,8 @@ static void lock_answered(struct caller *c, const struct ask *a, struct slice re
 		   !answer_begins(reply, "-UNAVAILABLE") && !answer_begins(reply, "-DRAINING") &&
 		   !answer_begins(reply, "-MISMATCH") && !answer_begins(reply, "-ERR")) {
 		answer_bad(c, a, reply, "unexpected");
+	} else if (answer_begins(reply, "$-1") || answer_begins(reply, "_")) {
+		tries_answered(c, a);
 	}
 }
 

@@ -91,7 +91,7 @@ static struct ask lock_ask(struct caller *c)
 
 	a.reenter = rng_percent(&w->rng, 50);
 	a.shared = rng_percent(&w->rng, w->mix->shared_percent ? w->mix->shared_percent : SHARED_PERCENT);
-	if (roll < 2)
+	if (roll < 2 || (w->mix->tries_percent && rng_percent(&w->rng, w->mix->tries_percent)))
 		a.wait_ms = 0;
 	else if (roll < 5)
 		a.wait_ms = rng_between(&w->rng, 1, 300);

@@ -11,6 +11,7 @@
 
 enum {
 	CONTENDED_AFTER_NS = 1000000000, /* by then a broker without faults around it knows that somebody waits */
+	ONE_ZNODE = 1000,                /* bytes of paths: there may be no room for a second one */
 };
 
 struct host *check_host_of(struct world *w, const struct zsession *s)
@@ -108,6 +109,7 @@ static int64_t waiter_behind(struct world *w, int lock, const struct host *h, in
 			own = n;
 		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
 			 n->created_at + CONTENDED_AFTER_NS + w->slow_ns < w->sched.now && w->last_fault < n->created_at &&
+			 !tries_is_one(w, lock, n) &&
 			 !(check_is_reader(own) && check_is_reader(n)))
 			return n->czxid;
 	}
@@ -296,6 +298,7 @@ void check_before(struct host *h, const struct event *e)
 	if (!h->conf.standalone)
 		check_session(h, e);
 	end_due(h);
+	tries_before(h);
 }
 
 /* Holders that get pushes are told of a loss at once; the timer is set so that nobody is told late. */
@@ -325,12 +328,13 @@ static void check_told(struct host *h)
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
 }
 
-/* The end of a queued wait is told in time: once it has run out, a sixth of T is left to learn what is to be told. */
+/* The end of a queued wait is told in time: once it has run out, a sixth of T and try_ms are left to learn what is to be told. */
 static void check_wait(struct caller *c, int lock)
 {
 	const struct wait *wait = &c->wait[lock];
 	struct world *w = c->host->w;
-	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 : wait->ask.asked_at + wait->ask.wait_ms * MS;
+	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 + c->host->conf.try_ns
+				    : wait->ask.asked_at + wait->ask.wait_ms * MS;
 
 	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)
 		return;
@@ -414,6 +418,7 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;
+	tries_deleted(w, lock, n);
 	if (cause == ZK_BY_SESSION && check_is_forced(w, n))
 		cause = ZK_BY_OPERATOR;
 	if (cause == ZK_BY_OPERATOR)
@@ -457,6 +462,7 @@ static void check_clutter(struct host *h, int lock)
 	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
 	int64_t since = h->wanted_at[lock] > w->last_fault ? h->wanted_at[lock] : w->last_fault;
 	struct znode *dir, *n;
+	bool lingers;
 	int i;
 
 	for (i = 0; i < h->client_count; i++) {
@@ -467,15 +473,27 @@ static void check_clutter(struct host *h, int lock)
 			return;
 		}
 	}
-	if (since + (w->election[lock] ? 0 : h->conf.linger_ns) + 3 * SECOND + w->slow_ns > w->sched.now)
+	since += 3 * SECOND + w->slow_ns;
+	if (since > w->sched.now)
 		return;
+	lingers = !w->election[lock] && since + h->conf.linger_ns > w->sched.now;
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)
 			if (n->view[FAKEZK_TRUTH].exists && n->session && n->session == h->zk->session && !orphan_is(n) &&
-			    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now)
+			    n->created_at + 3 * SECOND + w->slow_ns < w->sched.now && (!lingers || tries_says_held(n)))
 				world_fail(w, lock, "host %d: nobody has wanted %s for a while, and %s is still there", h->index,
 					   w->lock_name[lock], n->path);
+}
+
+static bool holds_any(const struct host *h, int lock)
+{
+	int i;
+
+	for (i = 0; i < h->client_count; i++)
+		if (h->clients[i].holding[lock].held)
+			return true;
+	return false;
 }
 
 static bool has_znode(const struct host *h, const struct znode *dir, int64_t since)
@@ -488,7 +506,10 @@ static bool has_znode(const struct host *h, const struct znode *dir, int64_t sin
 	return false;
 }
 
-/* A host whose znode an operator took learns it only when the one before goes. */
+/*
+ * A host whose znode an operator took learns it only when the one before goes; one with room for a single znode waits for
+ * its own readers behind others.
+ */
 static bool somebody_waits(const struct world *w, int lock, const struct znode *dir, int64_t since)
 {
 	int h, i;
@@ -497,6 +518,8 @@ static bool somebody_waits(const struct world *w, int lock, const struct znode *
 		for (i = 0; i < w->hosts[h].client_count; i++) {
 			const struct ask *a = check_waiting_ask(&w->hosts[h].clients[i], lock);
 
+			if (w->hosts[h].conf.limits.session_path_bytes <= ONE_ZNODE && holds_any(&w->hosts[h], lock))
+				break;
 			if (a && a->asked_at < since && has_znode(&w->hosts[h], dir, since))
 				return true;
 		}

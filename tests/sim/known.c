@@ -1,5 +1,5 @@
 /*
- * What a host has been told of who waits for a lock elsewhere: by lists that set the children watch, and by what that
+ * What a host has been told of who waits for a lock elsewhere (a try does not wait): by lists that set the children watch, and by what that
  * watch told. It is kept beside the broker's own books, and says whether a reader may join others who read.
  */
 #include "world.h"
@@ -26,6 +26,7 @@ static void take_in_list(struct host *h, int lock, const struct event *e)
 	k->others = k->writers = false;
 	for (i = 0; i < e->zk_answered.count; i++) {
 		if (contender_of_session(e->zk_answered.children[i], h->w->lock_flavour[lock], h->session) ||
+		    contender_tries(e->zk_answered.children[i], h->w->lock_flavour[lock]) ||
 		    !contender_parse(e->zk_answered.children[i], h->w->lock_flavour[lock], &c))
 			continue;
 		k->others = true;

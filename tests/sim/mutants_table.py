@@ -38,6 +38,8 @@ DEMAND = "daemon/core/demand.c"
 ELECTION = "daemon/core/election.c"
 OBSERVE = "daemon/core/observe.c"
 FAKEZK_HANDLE = "tests/sim/fakezk_handle.c"
+TRY = "daemon/core/try.c"
+DETAIL = "daemon/core/detail.c"
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -630,4 +632,19 @@ MUTANTS = [
         (SEMAPHORE, "\tif (s->broker->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
     ("permits that are given back are not in the log", [
         ("daemon/core/permits.c", "\t\tif (c->broker->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
+    ("a try takes an idle claim for a held one", [
+        (TRY, "return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
+    ("a claim whose data say that it is held lingers", [
+        (SETTLE, "\tif (c->tried || c->says_held)\n", "\tif (c->tried)\n")], 3000),
+    ("details of an earlier grant say that it is held", [
+        (DETAIL, 'record_get(data, "held").len ||', 'record_get(data, "token").len ||')], 3000, "tries"),
+    ("every broker's znode is in use", [
+        (DETAIL, "return !record_is_ours(data) || ", "return true || ")], 300, "tries"),
+    ("whoever waits does so with a try's znode", [
+        (SETTLE, " || (c->tries && !try_only(c->lock)))", ")")], 3000),
+    ("what was seen of a znode is believed after its event", [
+        (DIRECTORY, "\ttry_forget(lock, child);\n", "")], 3000, "tries"),
+    ("what was seen of a znode is believed after its event, and for longer", [
+        (TRY, "lock->broker->now_ns >= seen->until_ns", "false"), (DIRECTORY, "\ttry_forget(lock, child);\n", "")], 300,
+     "tries"),
 ]

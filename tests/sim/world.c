@@ -40,6 +40,9 @@ static const struct mix mixes[] = {
 	  .foreign_every_ms = 1500, .hosts_max = 1, .locks_max = 1, .shared_percent = 1, .plain_percent = 90, .warm = true },
 	{ .name = "readers", .share = 12, .fault_every_ms = 6000, .fault_weight = ALL_FAULTS, .foreign_every_ms = 2000,
 	  .operator_every_ms = 8000, .long_hold_percent = 12, .think_ms = 60, .shared_percent = 85, .locks_max = 2 },
+	/* Locks that are idle for most of the time, and linger. */
+	{ .name = "tries", .share = 8, .fault_every_ms = 30000, .fault_weight = ALL_FAULTS, .long_hold_percent = 8,
+	  .think_ms = 1500, .tries_percent = 50, .shared_percent = 20, .locks_max = 2, .foreign_every_ms = 20000 },
 	{ .name = "crossing", .share = 5, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS, .long_hold_percent = 5,
 	  .think_ms = 15, .hosts_max = 1, .shared_percent = 25 },
 	{ .name = "near the wrap", .share = 3, .fault_every_ms = 4000, .fault_weight = ALL_FAULTS, .long_hold_percent = 10,
@@ -203,6 +206,7 @@ static void warm(struct world *w, struct broker_conf *conf)
 static void host_init(struct world *w, struct host *h, int index)
 {
 	static const int64_t handoffs[] = { 0, 1, 3, 64 }, lingers[] = { 0, 100 * MS, 2 * SECOND, 30 * SECOND };
+	static const int64_t tries[] = { 0, 100 * MS, SECOND };
 	int i;
 
 	h->w = w;
@@ -215,6 +219,7 @@ static void host_init(struct world *w, struct host *h, int index)
 		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
+		.try_ns = tries[rng_below(&w->rng, 3)],
 		.deadlock_detection = rng_percent(&w->rng, 90),
 		.grant_min_ns = rng_percent(&w->rng, 50) ? 0 : 200 * MS,
 		.stop_timeout_ns = 2 * SECOND, .limits = limits_choose(w),
@@ -356,6 +361,7 @@ void world_run(struct world *w)
 		host_start(&w->hosts[i]);
 	clutter_start(w);
 	readers_start(w);
+	tries_start(w);
 	elections_start(w);
 	foreign_start(w);
 	permits_start(w);

@@ -56,6 +56,7 @@ struct mix {
 	int64_t think_ms;               /* mean between two acts of a client */
 	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
+	uint32_t tries_percent;         /* the same */
 	bool near_wrap;
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
@@ -253,6 +254,7 @@ struct host {
 	uint64_t read_at_step[LOCKS_MAX]; /* of its last shared grant */
 	int64_t wanted_at[LOCKS_MAX]; /* when a client last held or waited for it */
 	int64_t moved_at[LOCKS_MAX];  /* when a grant was last made or ended */
+	int64_t busy_at[LOCKS_MAX], crowded_at[LOCKS_MAX]; /* when one, or two, last held it or asked for it (tries.c) */
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 	struct load load;
@@ -327,6 +329,7 @@ struct world {
 	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
+	int64_t strange_at[LOCKS_MAX]; /* when one went that is of no host */
 	struct tokens tokens_of[LOCKS_MAX];
 	struct contended contended[LOCKS_MAX];
 	struct meddled meddled[MEDDLED_MAX];
@@ -515,6 +518,18 @@ bool known_open(struct host *h, int lock, int64_t token);
 void readers_start(struct world *w);
 /* Queued readers at the front get it together. */
 void readers_check_together(struct host *h);
+
+/* tries.c: what a try is told */
+void tries_start(struct world *w);
+/* Something is about to happen to it. */
+void tries_before(struct host *h);
+void tries_deleted(struct world *w, int lock, const struct znode *n);
+/* Nil: the lock is taken. */
+void tries_answered(struct caller *c, const struct ask *a);
+/* Its data say that it is held. */
+bool tries_says_held(const struct znode *n);
+/* Its name says that only tries want it. */
+bool tries_is_one(const struct world *w, int lock, const struct znode *n);
 
 /* several.c: MLOCK and MUNLOCK */
 /* Makes one of an ask for a lock; false: not now. */

@@ -7,7 +7,7 @@
 
 static const char younger[] = "0000000100001-2000abcdef012345-00000000000000ab";
 
-static const char behind[] = "_c_00000000-0000-8000-8091-00000000b0b0-__WRIT__0000000200";
+static const char behind[] = "_c_00000000-0000-8000-8011-00000000b0b0-__WRIT__0000000200";
 
 static int setup(void **state)
 {

@@ -1,0 +1,51 @@
+/*
+ * A try: a request that waits no longer (WAIT 0, or its wait has run out), and whether the lock is taken for it. Another
+ * host's idle claim, which lingers, is not: its host lets go of it when it sees ours.
+ *
+ *   what stands nearest before our claim         | the lock is taken
+ *   one who waits for somebody before it         | at once
+ *   no broker's znode                            | when its data were read
+ *   a broker's whose data say `held`, or `leader`| the same; and as long as that is seen (below) without a claim of ours
+ *   a broker's whose data do not say so          | `locks.try_ms` after our claim was first listed behind somebody
+ *   one of this host, which leaves               | not yet: when that is gone, a list tells who is next
+ *
+ * Other hosts do not count a claim that only tries want among those who wait, or hand-offs would end for nothing: its name
+ * says so, and its host writes none that bears it for a request that waits. A host that sees one behind a claim with
+ * grants writes `held` into the data of that claim, once. From then on the claim never lingers, nor does one that follows
+ * it without a gap (spent.h): the word stays true until the znode goes. What the data say besides (detail.h) may be of an
+ * earlier grant.
+ *
+ * `seen` is that a znode's data said so, read with a watch that still stands, less than a second ago on this connection.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/contender.h"
+#include "core/event.h"
+#include "protocol/bytes.h"
+
+struct claim;
+struct lock;
+
+struct try_seen {
+	struct bytes by; /* the znode's name; empty: nothing is seen */
+	enum mode mode;
+	int64_t until_ns;
+};
+
+/* Nothing but tries want the lock. */
+bool try_only(const struct lock *lock);
+/* For a request of that mode, by what was seen. */
+bool try_seen_taken(const struct lock *lock, enum mode mode);
+/* Our claim waits, and was listed: the lock is taken. */
+bool try_taken(const struct claim *c);
+/* A list has shown who stands nearest before our claim, which waits. */
+void try_listed(struct claim *c, const struct contender *nearest, const struct event *event);
+/* The data of the one before it were read, with a watch. */
+void try_read(struct claim *c, struct slice data);
+/* Something happened to that znode, or the connection is gone (empty). */
+void try_forget(struct lock *lock, struct slice name);
+/* The present claim is held: a list has shown whether there is a try of somebody else's behind it. */
+void try_behind(struct claim *c, bool some);

@@ -1,0 +1,117 @@
+"""A try, WAIT 0 or `lockbroker lock -n`, when another host has the lock, or had it a moment ago."""
+
+import signal
+import time
+
+import pytest
+
+import harness
+from peers import curator_peer, place  # noqa: F401 (fixtures)
+from test_cli import run
+
+LINGERS = {"locks__linger_ms": 60000}
+# On a busy machine an idle host may take longer than the usual 100 ms to notice that it is asked for its claim.
+PATIENT = LINGERS | {"locks__try_ms": 1000}
+JOBS = 30
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
+
+
+def hosts(daemons, zk, root, **conf):
+    return daemons(zk, root, host="alpha", **conf), daemons(zk, root, host="beta", **conf)
+
+
+def job_after_job(alpha, beta):
+    """How many of the tries on beta, each right after a job of alpha, are refused."""
+    refused = 0
+    for _ in range(JOBS):
+        assert run(alpha, "lock", "a", "--", "true").returncode == 0
+        status = run(beta, "lock", "-n", "a", "--", "true").returncode
+        assert status in (0, 75)
+        refused += status == 75
+    return refused
+
+
+def test_a_job_that_ended_on_another_host_is_not_in_the_way(daemons, zk, root):
+    assert job_after_job(*hosts(daemons, zk, root, **PATIENT)) == 0
+
+
+def test_without_try_ms_an_idle_claim_counts_as_held(daemons, zk, root):
+    assert job_after_job(*hosts(daemons, zk, root, **LINGERS | {"locks__try_ms": 0})) == JOBS
+
+
+def test_readers_do_not_refuse_a_try_to_read(daemons, zk, root, clients):
+    alpha, beta = hosts(daemons, zk, root, **PATIENT)
+    assert clients(alpha).call("LOCK", "a", "SHARED") > 0
+    assert clients(beta).call("LOCK", "a", "SHARED", "WAIT", 0) > 0
+
+
+def test_an_idle_host_that_does_not_answer_is_waited_for_so_long(daemons, zk, root, clients):
+    alpha, beta = hosts(daemons, zk, root, **LINGERS | {"locks__try_ms": 200})
+    a, b = clients(alpha), clients(beta)
+    a.call("LOCK", "a")
+    a.call("UNLOCK", "a")
+    alpha.signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        assert b.call("LOCK", "a", "WAIT", 0) is None
+        assert time.monotonic() - began >= 0.2
+    finally:
+        alpha.signal(signal.SIGCONT)
+
+
+def operations(daemon):
+    stats = daemon.info("stats")
+    return int(stats["zk_writes_total"]), int(stats["zk_reads_total"])
+
+
+def test_many_tries_of_a_held_lock_ask_zookeeper_once(daemons, zk, root, clients):
+    """The first one joins, reads and leaves; the others are answered from what it saw, for a second. Of the holder they
+    cost one write. Whatever else goes through ZooKeeper meanwhile, heartbeats above all, is bounded by the time it takes."""
+    alpha, beta = hosts(daemons, zk, root)
+    a, b = clients(alpha), clients(beta)
+    a.call("LOCK", "a")
+    harness.wait_until(lambda: b.call("LOCK", "a", "WAIT", 0) is None and seen(b), "the holder to say that it holds it")
+    before, began = [operations(d) for d in (alpha, beta)], time.monotonic()
+    tries = 500
+    for _ in range(tries):
+        assert b.call("LOCK", "a", "WAIT", 0) is None
+    seconds = 1 + int(time.monotonic() - began)
+    (a_writes, a_reads), (b_writes, b_reads) = [
+        [now - then for now, then in zip(operations(d), was)] for d, was in zip((alpha, beta), before)]
+    # In each second: the join and the leave, the list and the read; of the holder a list. And a heartbeat each.
+    assert a_writes <= 1 + seconds and a_reads <= 1 + seconds
+    assert b_writes <= 3 * seconds and b_reads <= 4 * seconds
+    assert b_writes + b_reads < tries
+
+
+def seen(client):
+    """What was read of the holder is that it holds the lock: a further try costs nothing, and no time."""
+    began = time.monotonic()
+    for _ in range(20):
+        assert client.call("LOCK", "a", "WAIT", 0) is None
+    return time.monotonic() - began < 20 * 0.1
+
+
+@pytest.mark.parametrize("flavour, kind", [("mutex", "curator-mutex"), ("rw", "curator-write"), ("kazoo", "kazoo-lock")])
+def test_other_software_is_not_waited_for(place, flavour, kind):
+    """A second each would be lost."""
+    theirs, ours = place.theirs(kind), place.ours(place.daemon(flavour, **PATIENT))
+    assert theirs.try_for(20000)
+    began = time.monotonic()
+    for _ in range(20):
+        assert not ours.try_for(0)
+    assert time.monotonic() - began < 15
+    theirs.release()
+    harness.wait_until(lambda: ours.try_for(0), "its znode to be gone")
+
+
+@pytest.mark.parametrize("flavour, kind", [("mutex", "curator-mutex"), ("rw", "curator-write"), ("kazoo", "kazoo-lock")])
+def test_other_software_waits_for_what_a_try_was_granted(place, flavour, kind):
+    """The name of a try's znode is one like any other."""
+    theirs, ours = place.theirs(kind), place.ours(place.daemon(flavour, **PATIENT))
+    assert ours.try_for(0)
+    place.queue(theirs.ask)
+    assert theirs.waits()
+    ours.release()
+    assert theirs.served()

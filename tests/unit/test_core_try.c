@@ -1,0 +1,479 @@
+/* A try and the claims of other hosts: held ones, idle ones that linger, and those of whom nobody knows (core/try.h). */
+#include "claim_fixture.h"
+
+#include <stdio.h>
+
+#include "core/contender.h"
+
+static const char beta[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
+static const char beta_behind[] = "_c_2000abcd-ef01-8234-8500-000000000002-__WRIT__0000000004";
+static const char beta_reads[] = "_c_2000abcd-ef01-8234-8500-000000000003-__READ__0000000003";
+static const char gamma_waits[] = "_c_3000abcd-ef01-8234-8500-000000000001-__WRIT__0000000004";
+static const char beta_tries[] = "_c_2000abcd-ef01-8234-8580-000000000004-__WRIT__0000000009";
+static const char beta_tries_again[] = "_c_2000abcd-ef01-8234-8580-000000000005-__WRIT__0000000010";
+static const char beta_waits[] = "_c_2000abcd-ef01-8234-8500-000000000006-__WRIT__0000000011";
+
+static const char idle_data[] = "1\nhost=beta\n";
+/* Of some grant, which is over by now for all that is known. */
+static const char detail_data[] = "1\nhost=beta\npid=7\ntoken=1\nholders=1\n";
+static const char held_data[] = "1\nhost=beta\npid=7\ntoken=1\nholders=1\nheld=1\n";
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(false);
+
+	f->conf.try_ns = 100 * MS;
+	f->conf.linger_ns = 1000 * MS;
+	return fixture_setup(f, 5, state);
+}
+
+static bool is_try(const char *name)
+{
+	return contender_tries(slice_of(name), FLAVOUR_RW);
+}
+
+/* Client 0 asks with those words, and its host's znode stands behind that one. */
+static void behind(struct fixture *f, const char *words, const char *other, char name[128])
+{
+	fixture_ask(f, 0, words);
+	if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+		fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, 128);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, other });
+}
+
+/* ... whose data are read, with a watch. */
+static void reads(struct fixture *f, const char *other, const char *data)
+{
+	assert_true(fixture_op(f, EFFECT_ZK_GET, other)->effect.watch);
+	fixture_answer_get(f, 70, BETA, data);
+}
+
+static void deleted(struct fixture *f, const char *name)
+{
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+static void an_idle_claim_of_another_host_is_not_taken_for_a_held_one(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	assert_true(is_try(name));
+	reads(f, beta, idle_data);
+	fixture_expect(f, 0, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, beta);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+}
+
+static void who_does_not_say_that_it_holds_it_has_so_long_to_let_go(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, detail_data);
+	fixture_pass(f, 99);
+	fixture_expect(f, 0, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	/* That is no answer for those who come later. */
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+/* Their znode, their list and their time are one. */
+static void tries_of_one_host_share_a_znode(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, idle_data);
+	fixture_pass(f, 60);
+	fixture_ask(f, 1, "LOCK a WAIT 0");
+	fixture_no_op(f);
+	fixture_pass(f, 40);
+	fixture_expect(f, 0, "$-1");
+	fixture_expect(f, 1, "$-1");
+	deleted(f, name);
+}
+
+static void who_says_that_it_holds_it_is_believed_at_once_and_for_a_second(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, held_data);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_pass(f, 999);
+	fixture_answer_beats(f);
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	fixture_say(f, 1, "LOCK a WAIT 0", "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+static void what_is_seen_ends_with_the_znode(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, held_data);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_watch_contender(f, ZK_WATCH_DELETED, beta);
+	fixture_no_op(f);
+	fixture_say(f, 1, "LOCK a WAIT 0", "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+static void what_is_seen_ends_with_the_connection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, held_data);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 1, "LOCK a WAIT 0",
+		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_reconnected(f);
+	fixture_say(f, 1, "LOCK a WAIT 0", "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+/* Nor does somebody who reads keep readers out. */
+static void what_is_seen_is_for_those_whom_it_keeps_out(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta_reads, name);
+	reads(f, beta_reads, held_data);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 1, "LOCK a SHARED WAIT 0", "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+}
+
+static void a_connection_lost_on_the_way_is_unavailable(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, idle_data);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_expect(f, 0, "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+}
+
+static void it_is_told_as_soon_as_that_is_written(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, idle_data);
+	fixture_pass(f, 20);
+	fixture_watch_contender(f, ZK_WATCH_CHANGED, beta);
+	fixture_expect(f, 0, "");
+	reads(f, beta, held_data);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
+	fixture_no_op(f);
+}
+
+static void who_waits_before_it_is_let_in_first(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, beta, gamma_waits });
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+}
+
+/* The one behind may have followed the other without a gap, and both be idle. */
+static void two_of_one_host_are_one(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a WAIT 0");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 3, (const char *[]){ name, beta, beta_behind });
+	fixture_expect(f, 0, "");
+	reads(f, beta_behind, idle_data);
+	fixture_expect(f, 0, "");
+}
+
+static void what_other_software_makes_is_held(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 0", foreign_low, name);
+	fixture_expect(f, 0, "");
+	reads(f, foreign_low, "192.0.2.1");
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_say(f, 0, "LOCK a WAIT 0", "$-1");
+	fixture_no_op(f);
+}
+
+static void whoever_leads_is_no_idle_claim(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "CAMPAIGN a WAIT 0 DATA x");
+	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, beta });
+	reads(f, beta, "1\nhost=beta\nkind=election\nleader=1\ndata=x\n");
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+}
+
+static void without_try_ms_whoever_stands_before_it_holds_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.try_ns = 0;
+	behind(f, "LOCK a WAIT 0", beta, name);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+}
+
+static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	behind(f, "LOCK a WAIT 30", beta, name);
+	assert_false(is_try(name));
+	reads(f, beta, held_data);
+	fixture_pass(f, 29);
+	fixture_expect(f, 0, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 0, "$-1");
+	deleted(f, name);
+	fixture_pass(f, 1000);
+	fixture_answer_beats(f);
+	behind(f, "LOCK a WAIT 30", beta, name);
+	reads(f, beta, idle_data);
+	fixture_pass(f, 99);
+	fixture_expect(f, 0, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 0, "$-1");
+}
+
+/* Other hosts do not count a try: whoever waits gets a znode that they do count. */
+static void whoever_waits_does_not_wait_with_a_trys_znode(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], waits[128];
+
+	behind(f, "LOCK a WAIT 0", beta, name);
+	reads(f, beta, idle_data);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_made(f, 6, 78, waits, sizeof(waits));
+	assert_false(is_try(waits));
+	fixture_answer_list(f, 1, 2, (const char *[]){ waits, beta });
+	reads(f, beta, idle_data);
+	fixture_no_op(f);
+	fixture_expect(f, 0, "");
+	fixture_pass(f, 100);
+	fixture_expect(f, 0, "$-1");
+	fixture_no_op(f);
+	/* Behind whoever waits here it is taken at once. */
+	fixture_say(f, 2, "LOCK a WAIT 0", "$-1");
+}
+
+/* ---- the holder's side ---- */
+
+/* Client 0 holds the lock for more than a second, nobody is behind it, and that is watched. */
+static void held_and_watched(struct fixture *f, char name[128])
+{
+	fixture_held(f, name);
+	fixture_pass(f, 1000);
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+}
+
+static void sees(struct fixture *f, const char *name, const char *other)
+{
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, other });
+}
+
+static void a_holder_says_so_to_a_try_once(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	held_and_watched(f, name);
+	sees(f, name, beta_tries);
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_SET, name)->data, "\nheld=1\n"));
+	fixture_answer(f, ZK_OK);
+	/* The try goes, others come and go: that is looked at once in a second. */
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_no_op(f);
+	fixture_pass(f, 999);
+	fixture_answer_beats(f);
+	fixture_no_op(f);
+	fixture_pass(f, 1);
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, beta_tries_again });
+	fixture_no_op(f);
+}
+
+/* On a new connection nobody knows whether it was written. */
+static void a_holder_says_so_on_every_connection(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	held_and_watched(f, name);
+	sees(f, name, beta_tries);
+	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_reconnected(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_pass(f, 1000);
+	fixture_answer_beats(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, beta_tries_again });
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_SET, name)->data, "\nheld=1\n"));
+}
+
+static void what_was_said_to_be_held_does_not_linger(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	held_and_watched(f, name);
+	sees(f, name, beta_tries);
+	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_answer(f, ZK_OK);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_pass(f, 1000);
+	fixture_answer_beats(f);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	deleted(f, name);
+}
+
+static void an_idle_claim_goes_when_a_try_is_seen_and_says_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	assert_true(fixture_op(f, EFFECT_ZK_LIST, "/lb/a")->effect.watch);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, beta_tries });
+	deleted(f, name);
+}
+
+/* handoff_max = 0, and hand-offs go on; what waits ends them. */
+static void a_try_does_not_end_the_hand_offs(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	f->conf.handoff_max = 0;
+	held_and_watched(f, name);
+	sees(f, name, beta_tries);
+	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_answer(f, ZK_OK);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":78849");
+	fixture_no_op(f);
+	fixture_ask(f, 2, "LOCK a");
+	sees(f, name, beta_waits);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	fixture_expect(f, 2, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
+}
+
+/* A nonce's bit is all that other hosts have to tell a try by. */
+static void only_a_try_of_ours_is_one(void **state)
+{
+	static const char kazoo[] = "2000abcdef0123450080000000000001__lock__0000000003";
+	static const char kazoo_waits[] = "2000abcdef0123450040000000000001__lock__0000000003";
+
+	static const char uuid4[] = "4c61f3c27f3c4c119d3e1c6f0f3a9b11__lock__0000000003";
+	static const char curators[] = "_c_4c61f3c2-7f3c-4c11-8d3e-fc6f0f3a9b11-__WRIT__0000000003";
+	static const char go_zk[] = "_c_4c61f3c27f3c8c118d3e8c6f0f3a9b11-lock-0000000003";
+
+	(void)state;
+	assert_true(is_try(beta_tries));
+	assert_false(is_try(beta));
+	assert_false(is_try(curators));
+	assert_false(contender_tries(slice_of(go_zk), FLAVOUR_MUTEX));
+	assert_false(is_try("x-0000000003"));
+	assert_true(contender_tries(slice_of(kazoo), FLAVOUR_KAZOO));
+	assert_false(contender_tries(slice_of(kazoo_waits), FLAVOUR_KAZOO));
+	assert_false(contender_tries(slice_of(uuid4), FLAVOUR_KAZOO));
+	assert_false(contender_tries(SLICE("x-0000000003"), FLAVOUR_KAZOO));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_idle_claim_of_another_host_is_not_taken_for_a_held_one),
+		TEST(who_does_not_say_that_it_holds_it_has_so_long_to_let_go),
+		TEST(tries_of_one_host_share_a_znode),
+		TEST(who_says_that_it_holds_it_is_believed_at_once_and_for_a_second),
+		TEST(what_is_seen_ends_with_the_znode),
+		TEST(what_is_seen_ends_with_the_connection),
+		TEST(what_is_seen_is_for_those_whom_it_keeps_out),
+		TEST(a_connection_lost_on_the_way_is_unavailable),
+		TEST(it_is_told_as_soon_as_that_is_written),
+		TEST(who_waits_before_it_is_let_in_first),
+		TEST(two_of_one_host_are_one),
+		TEST(what_other_software_makes_is_held),
+		TEST(whoever_leads_is_no_idle_claim),
+		TEST(without_try_ms_whoever_stands_before_it_holds_it),
+		TEST(a_short_wait_ends_when_its_time_is_up_and_it_is_known),
+		TEST(whoever_waits_does_not_wait_with_a_trys_znode),
+		TEST(a_holder_says_so_to_a_try_once),
+		TEST(a_holder_says_so_on_every_connection),
+		TEST(what_was_said_to_be_held_does_not_linger),
+		TEST(an_idle_claim_goes_when_a_try_is_seen_and_says_nothing),
+		TEST(a_try_does_not_end_the_hand_offs),
+		cmocka_unit_test(only_a_try_of_ours_is_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
