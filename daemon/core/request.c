@@ -222,7 +222,9 @@ void request_expire(struct request *r)
 
 	if (r->expired) {
 		b->stats.timeouts_total++;
-		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper did not say in time whether the lock is taken");
+		request_fail(r, ERROR_UNAVAILABLE,
+			     b->conf->standalone ? "no fencing token could be reserved in daemon.statedir: the log says why"
+						 : "ZooKeeper did not say in time whether the lock is taken");
 		return;
 	}
 	r->expired = true;

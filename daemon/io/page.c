@@ -30,7 +30,7 @@ static void end_earlier(int dir_fd)
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == SESSION_PAGE_BYTES)
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size == SESSION_PAGE_BYTES)
 		old = map(fd);
 	close(fd);
 	if (!old)
@@ -39,17 +39,19 @@ static void end_earlier(int dir_fd)
 	munmap(old, SESSION_PAGE_BYTES);
 }
 
-/* It appears under its name only when it is whole. */
+/*
+ * It appears under its name only when it is whole. Its memory is there before it is written to: a full file system is an
+ * error now, not a signal later.
+ */
 static int make(int dir_fd, const uint8_t *id, struct session_page **ret_page)
 {
-	int fd, rc = 0;
+	int fd, rc;
 
 	unlinkat(dir_fd, "session.new", 0);
 	fd = openat(dir_fd, "session.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return -errno;
-	if (fchmod(fd, 0644) < 0 || ftruncate(fd, SESSION_PAGE_BYTES) < 0)
-		rc = -errno;
+	rc = fchmod(fd, 0644) < 0 ? -errno : -posix_fallocate(fd, 0, SESSION_PAGE_BYTES);
 	if (rc == 0) {
 		*ret_page = map(fd);
 		rc = *ret_page ? 0 : -errno;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -50,6 +51,15 @@ static int open_locked(int dir_fd, pid_t *ret_pid)
 	return rc;
 }
 
+/* Whoever owns it, or may write to it, can put there what clients and the next daemon believe. */
+static bool is_ours(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	       (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX));
+}
+
 int pidfile_open(const char *rundir, pid_t *ret_pid)
 {
 	int dir_fd, rc;
@@ -60,7 +70,7 @@ int pidfile_open(const char *rundir, pid_t *ret_pid)
 	if (dir_fd < 0)
 		return -errno;
 	errno = 0;
-	rc = open_locked(dir_fd, ret_pid);
+	rc = is_ours(dir_fd) ? open_locked(dir_fd, ret_pid) : -EPERM;
 	close(dir_fd);
 	return rc;
 }

@@ -46,20 +46,16 @@ struct zk_handle {
 	struct zk_paths paths;
 };
 
-/* The library's log has no context, and it logs from the thread that ends a session, too. */
+/*
+ * The library's log has no context, it says "broken pipe" of a port that refuses, and it repeats itself at every attempt:
+ * what is to be known is told as a trouble. It logs from the thread that ends a session, too.
+ */
 static void handle_log(const char *message)
 {
-	/* It repeats itself at every attempt; that there is no connection is said by the broker. */
-	static _Thread_local struct log_rate rate = { .window_ns = 600 * CLOCK_NS_PER_S };
 	const char *text = strstr(message, "@");
-	bool bad = strstr(message, ":ZOO_ERROR@") || strstr(message, ":ZOO_WARN@");
 
 	text = text ? strstr(text, ": ") : NULL;
-	text = text ? text + 2 : message;
-	if (bad)
-		log_rated(&rate, LOG_LEVEL_WARNING, "ZooKeeper client: %s", text);
-	else
-		log_debug("ZooKeeper client: %s", text);
+	log_debug("ZooKeeper client: %s", text ? text + 2 : message);
 }
 
 static void handle_off_loop(struct zk_handle *h)
@@ -219,7 +215,7 @@ static void handle_authenticate(struct zk_handle *h)
 
 static int handle_init(struct zk_handle *h, const clientid_t *id)
 {
-	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_WARN);
+	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
 	errno = 0;
 	h->zh = zookeeper_init2(h->attempts.servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
 				handle_log);

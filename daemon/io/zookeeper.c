@@ -74,14 +74,12 @@ static void zookeeper_tell_trouble(struct zookeeper *z, bool refused, const char
 	loop_event(z->loop, &event);
 }
 
-/* That nothing answers is said by the broker when it lasts. */
 static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
 {
 	struct zookeeper *z = arg;
 
 	switch (kind) {
 	case ZK_HANDLE_UNREACHABLE:
-		break;
 	case ZK_HANDLE_SILENT:
 	case ZK_HANDLE_CLOSED:
 		log_rated(&z->rate_trouble[kind], LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);

@@ -85,6 +85,9 @@ def test_nobody_listens(lonely):
     assert d.info()["session_why"].startswith("never connected")
     harness.wait_until(lambda: "trying on; 127.0.0.1:1 cannot be reached" in d.log(), "the complaint")
     assert "STATUS=127.0.0.1:1 cannot be reached" in d.notified(1)
+    says = [line.split(" ", 2)[2] for line in d.log().splitlines() if "serves" not in line]
+    assert says[0] == "warning: ZooKeeper: 127.0.0.1:1 cannot be reached"
+    assert not any("ZooKeeper client" in line for line in says)
 
 
 def test_names_that_nobody_knows(lonely):

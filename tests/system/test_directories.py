@@ -1,0 +1,100 @@
+"""The directories that the daemon keeps its files in: full, or somebody else's."""
+
+import os
+import subprocess
+
+import pytest
+
+import harness
+from harness import NoZookeeper
+
+OTHER_USER = 12345
+
+
+@pytest.fixture
+def directory(tmp_path):
+    path = tmp_path / "run"
+    path.mkdir(mode=0o755)
+    return str(path)
+
+
+def full(path, size, filled=0):
+    """The beginning of a command line: what follows sees a file system of that size there, as nobody else does."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    argv = ["unshare", "--mount", "sh", "-ec",
+            f"mount -t tmpfs -o size={size} tmpfs {path}; head -c {filled} /dev/zero >{path}/filler; exec \"$@\"", "sh"]
+    tried = subprocess.run([*argv, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {tried.stderr.strip()}")
+    return argv
+
+
+class Within(harness.Daemon):
+    """A daemon below another command."""
+
+    before = ()
+
+    def command(self):
+        return [*self.before, *super().command()]
+
+
+def ends(daemon, status):
+    daemon.spawn()
+    try:
+        assert daemon.process.wait(harness.PATIENCE) == status, daemon.log()
+        return daemon.log()
+    finally:
+        daemon.end()
+
+
+def test_a_full_rundir_is_an_error_and_no_signal(directory):
+    """Room for the pid file, none for the session page."""
+    d = Within(NoZookeeper, wait=False, daemon__rundir=directory)
+    d.before = full(directory, "4k")
+    d.expected_exit = 1
+    assert f"error: {directory}/session: No space left on device" in ends(d, 1)
+
+
+@pytest.mark.parametrize("mode, owner", [(0o755, OTHER_USER), (0o777, 0)])
+def test_a_rundir_that_others_may_fill_is_refused(directory, mode, owner):
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a directory away")
+    os.chown(directory, owner, owner)
+    os.chmod(directory, mode)
+    d = harness.Daemon(NoZookeeper, wait=False, daemon__rundir=directory)
+    d.expected_exit = 1
+    assert f"daemon.rundir = {directory}: must belong to the daemon's user or root" in ends(d, 1)
+    assert os.listdir(directory) == []
+
+
+def test_a_page_of_somebody_else_is_not_written_to(directory, daemons):
+    """In a directory where everybody may make files, as in /tmp."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a file away")
+    os.chmod(directory, 0o1777)
+    daemons(daemon__rundir=directory).terminate()
+    page = os.path.join(directory, "session")
+    other = page + ".other"
+    os.link(page, other)
+    with open(other, "r+b") as f:
+        f.seek(16)
+        f.write(b"\xff" * 8)
+    os.chown(other, OTHER_USER, OTHER_USER)
+    with open(other, "rb") as f:
+        before = f.read()
+    d = daemons(daemon__rundir=directory)
+    with open(other, "rb") as f:
+        assert f.read() == before
+    assert os.stat(page).st_uid == 0 and d.info()["session_state"] == "standalone"
+
+
+def test_standalone_with_a_full_statedir_blames_nobody_else(directory, daemons):
+    d = Within(wait=False, daemon__statedir=directory)
+    d.before = full(directory, "4k", 4096)
+    daemons.list.append(d)
+    d.start()
+    with d.client() as c:
+        answer = c.call("LOCK", "a", "WAIT", 100)
+    assert answer.code == "UNAVAILABLE" and "daemon.statedir" in answer and "ZooKeeper" not in answer
+    assert "the tokens file cannot be written: No space left on device" in d.log()
