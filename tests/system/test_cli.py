@@ -544,6 +544,17 @@ def test_each_command_has_its_help(word):
     assert not [w for w in COMMANDS if w != word and f"SOCKET] {w}\n" in usage]
 
 
+def test_that_nobody_leads_is_said(broker):
+    done = run(broker, "leader", "e")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "lockbroker: Nobody leads e.\n")
+
+
+def test_a_call_has_as_many_words_as_a_request_may(standalone):
+    most = run(standalone, "call", "HOLDERS", *["x"] * 1023)
+    assert most.returncode == 1 and most.stdout.startswith("(error) ERR wrong number of arguments"), most
+    assert run(standalone, "call", "HOLDERS", *["x"] * 1024).returncode == 64
+
+
 def test_help_is_an_option_of_ours_only(standalone):
     assert run(standalone, "lock", "-n", "--help").returncode == 0
     assert run(standalone, "lock", "a", "--", "sh", "-c", "echo $1", "sh", "--help").stdout == "--help\n"

@@ -187,6 +187,52 @@ def test_a_name_does_not_steer_the_terminal(standalone, clients):
                                          text=True, timeout=harness.PATIENCE).stderr
 
 
+# ---- signals ----
+
+
+def test_who_asks_once_is_told_once(standalone, clients):
+    """A revoke is one signal, whatever else happens after it."""
+    c = clients(standalone)
+    p, _ = start_deaf(standalone, subprocess.DEVNULL, "-r", "USR1")
+    assert c.call("REVOKE", "a") == 1
+    assert p.stdout.readline() == "SIGUSR1\n"
+    time.sleep(1.2)  # longer than it is between two looks at the proof
+    assert c.call("FORCEUNLOCK", "a") == 1
+    assert p.communicate(timeout=harness.PATIENCE)[0] == "SIGTERM\n"
+    assert p.returncode == 7
+
+
+# The command leaves a process behind, which forks some time after the command has ended.
+LATE_FORK = """
+import os, signal, time
+me = os.getpid()
+if os.fork() > 0:
+    signal.pause()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+while os.getppid() == me:
+    time.sleep(0.01)
+time.sleep(0.5)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+if os.fork() == 0:
+    print("forked", flush=True)
+    print(signal.Signals(signal.sigwait([signal.SIGUSR1])).name, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_signal_reaches_what_was_forked_since_the_last_look(standalone, clients):
+    """After a loss, while what the command left has its grace."""
+    p = start(standalone, "lock", "-k", "50", "a", "--", "/usr/bin/python3", "-c", LATE_FORK)
+    assert p.stdout.readline() == "ready\n"
+    assert clients(standalone).call("FORCEUNLOCK", "a") == 1
+    assert p.stdout.readline() == "forked\n"
+    p.send_signal(signal.SIGUSR1)
+    assert p.stdout.readline() == "SIGUSR1\n"
+    assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
+
+
 # ---- the proof ----
 
 

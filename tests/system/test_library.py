@@ -192,6 +192,15 @@ def test_the_page_of_another_daemon_is_not_believed(daemons, programs):
     assert answer.startswith("CONNECTION"), "it must be asked, for nothing else knows"
 
 
+def test_a_handle_leaves_nothing_behind(standalone, tmp_path):
+    """Neither memory nor descriptors nor mappings, whatever it kept when it was closed."""
+    program = compile_with_library(os.path.join(harness.HERE, "leak_test.c"), tmp_path / "leak",
+                                   harness.program("liblockbroker.a"))
+    done = subprocess.run([program, standalone.socket], capture_output=True, text=True, timeout=harness.PATIENCE,
+                          env=os.environ | {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
+    assert (done.stdout, done.stderr) == ("0 bytes, 0 descriptors, 0 mappings\n", "")
+
+
 def test_options_of_another_size(standalone, programs):
     """Those of a newer program count as far as they are known; what is not set does not matter, what is set does."""
     p = programs(standalone.socket)
