@@ -56,7 +56,7 @@ static const struct conf_key keys[] = {
 	       "How long an idle lock that nobody else wants stays with this host, which saves the network; 0: off."),
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
 	       "Times a lock that was let go is handed on inside this host while another one waits; 0: never."),
-	NUMBER("locks", handoff_ms, "100", 0, 60000, "And for how long such a row may go on."),
+	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long that may go on."),
 	NUMBER("locks", try_ms, "100", 0, 1000,
 	       "How long a try waits for an idle lock of another host, unless that is known to be held; 0: it does not."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
