@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import fakezk
 import harness
 from harness import FAST, FAST_TICK_MS
 
@@ -232,6 +233,47 @@ def test_a_child_that_was_left_the_lock_is_a_holder(daemons, zk, root, clients, 
     if known:
         began = time.monotonic()
         assert isinstance(b.reply(), int) and time.monotonic() - began < AT_ONCE
+
+
+class Cutter(fakezk.Gate):
+    """Ends connections that continue that session, as many times, with the answer to the handshake."""
+
+    def __init__(self, port):
+        self.session, self.cuts, self.daemon = None, 0, None
+        super().__init__(port)
+
+    def _pass_on(self, connection):
+        head = connection.recv(28, socket.MSG_PEEK | socket.MSG_WAITALL)
+        if len(head) < 28 or not self.cuts or struct.unpack_from(">q", head, 20)[0] != self.session:
+            super()._pass_on(connection)
+            return
+        self.cuts -= 1
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            server.sendall(connection.recv(1000))
+            answer = server.recv(1000)
+        # Both are there when it looks.
+        self.daemon.signal(signal.SIGSTOP)
+        harness.wait_until(lambda: self.daemon.state() == "T", "the daemon to stand still")
+        connection.sendall(answer)
+        connection.shutdown(socket.SHUT_RDWR)
+        self.daemon.signal(signal.SIGCONT)
+
+
+def test_a_session_is_ended_however_often_the_connection_is_cut(daemons, zk, root):
+    """A server that has it and goes away is tried again: that is no farewell that was not heard, which is given up
+    after ten."""
+    cutter = Cutter(zk.port)
+    try:
+        d = daemons(zk, root, host="alpha", **LONG, zookeeper__servers=cutter.address)
+        left = Saved(d).session()
+        cutter.daemon, cutter.session, cutter.cuts = d, left, 12
+        d.kill()
+        d.start()
+        harness.wait_until(lambda: d.info()["leftover_sessions"] == "0", "its end to be known")
+        assert cutter.cuts == 0 and "is over" in d.log() and "could not be ended" not in d.log()
+        assert hex(left) not in zk.sessions()
+    finally:
+        cutter.end()
 
 
 def test_a_copy_of_a_living_daemons_file_does_it_no_harm(daemons, zk, root, clients):

@@ -89,6 +89,21 @@ def test_directories_that_nobody_uses_go_and_come_again(own_zk, daemons, clients
     assert k.exists("/t/.hosts")
 
 
+def test_what_is_of_hosts_stays_when_it_is_empty(own_zk, daemons, clients, kazoo_client):
+    """No container: another daemon may be about to announce itself."""
+    zk = own_zk(jvm=["-Dznode.container.checkIntervalMs=100"])
+    d = daemons(zk, "/t/deep", locks__linger_ms=0, host="alpha")
+    with d.client() as c:
+        c.call("LOCK", "a")
+    assert d.terminate() == 0
+    k = kazoo_client(zk)
+    harness.wait_until(lambda: not k.exists("/t/deep/a"), "the directory of the lock to be deleted")
+    assert k.get_children("/t/deep/.hosts") == []
+    time.sleep(1)
+    for path in "/t", "/t/deep", "/t/deep/.hosts", "/t/deep/.mail":
+        assert k.exists(path), path
+
+
 def test_linger_keeps_the_claim_until_somebody_wants_it(daemons, zk, root, clients, kazoo_client):
     alpha, beta = daemons(zk, root, locks__linger_ms=60000), daemons(zk, root)
     a, b = clients(alpha), clients(beta)
