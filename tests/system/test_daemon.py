@@ -367,14 +367,27 @@ def test_units_are_sound(tmp_path):
     assert str(tmp_path) not in done.stderr
 
 
-def test_descriptors_are_not_inherited(standalone, clients):
-    clients(standalone)
-    pid = standalone.process.pid
+def inherited(pid):
+    """What a program that this process became would have, by number: all that is there and not marked."""
+    found = {}
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        if int(fd) > 2:
+        try:
             with open(f"/proc/{pid}/fdinfo/{fd}") as f:
                 flags = int(next(line.split()[1] for line in f if line.startswith("flags:")), 8)
-            assert flags & os.O_CLOEXEC, os.readlink(f"/proc/{pid}/fd/{fd}")
+            if not flags & os.O_CLOEXEC:
+                found[int(fd)] = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            pass  # closed meanwhile: who asked whether it is ready has gone, the worker has read its file
+    return found
+
+
+def test_descriptors_are_not_inherited(standalone, clients):
+    """Also those that come and go."""
+    c = clients(standalone)
+    for _ in range(20):
+        assert isinstance(c.call("LOCK", "a"), int) and c.call("UNLOCK", "a") == 0
+        with standalone.client():
+            assert set(inherited(standalone.process.pid)) == {0, 1, 2}
 
 
 def test_peer_credentials_are_not_forgeable(standalone, clients):
