@@ -43,7 +43,7 @@ DETAIL = "daemon/core/detail.c"
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
-        (OPERATION, "\treturn sent_ns > o->answered_ns ? sent_ns : o->answered_ns;", "\treturn sent_ns;")], 1000),
+        (OPERATION, "\treturn sent_ns > answered_ns ? sent_ns : answered_ns;", "\treturn sent_ns;")], 1000),
     ("all is sent at once, whatever is open", [
         (TURN, "\tif (!window_has_room(&b->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
     ("the window does not grow smaller when answers are late", [
@@ -78,18 +78,18 @@ MUTANTS = [
     ("one uuid for all claims of a session", [
         (CLAIM, "c->nonce = ++b->last_nonce;", "c->nonce = b->last_nonce;")], 3000),
     ("deadline from the last read, whatever the leader saw", [
-        (OPERATION, "if (op->write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
+        (OPERATION, "if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 2000),
     ("10/12 of T, whatever the leader saw", [
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->sent_ns + s->timeout_ns / 12 * 10")], 3000),
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->flight.sent_ns + s->timeout_ns / 12 * 10")], 3000),
     ("2/3 of T, whatever the leader saw", [
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->sent_ns + s->timeout_ns / 3 * 2")], 5000),
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 5000),
     ("the leader has seen what was answered just now", [
         (SESSION, "op->seen_ns + s->timeout_ns / 50 * 49)", "s->answers_ns[0] + s->timeout_ns)")], 5000),
     ("a handshake is as young as its answer", [
@@ -97,12 +97,12 @@ MUTANTS = [
     ("no rule for a standstill, and 10/12 of T", [
         (SESSION, "if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->sent_ns + s->timeout_ns / 12 * 10")], 2000),
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->flight.sent_ns + s->timeout_ns / 12 * 10")], 2000),
     ("a late answer proves, whatever the leader saw", [
-        (SESSION, "if (b->now_ns - op->sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
+        (SESSION, "if (b->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "b->now_ns + s->timeout_ns / 3 * 2")], 2000),
     ("no heartbeat while idle, whatever the leader saw", [
         (SESSION,
@@ -114,8 +114,8 @@ MUTANTS = [
         (SESSION, "\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
         (SESSION, "\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (SESSION,
-         "min64(op->sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->sent_ns + s->timeout_ns / 3 * 2")], 2000),
+         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
+         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 2000),
     ("the heartbeat is a read", [
         (ANNOUNCE,
          "operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
@@ -124,20 +124,22 @@ MUTANTS = [
     ("CHANGED of the predecessor is not re-armed", [
         (DIRECTORY, "\t\telse\n\t\t\tc->pred_watch = false;", "\t\telse\n\t\t\tc->pred_watch = true;")], 1000),
     ("CHANGED of the own znode is not re-armed", [
-        (DIRECTORY, "\t\telse if (c->own_watch)\n\t\t\tclaim_watch_own(c);", "")], 3000),
+        (DIRECTORY, "\t\telse\n\t\t\tc->own_watch = false;", "\t\telse\n\t\t\tc->own_watch = true;")], 3000),
     ("a left znode is adopted", [
         (CLAIM,
-         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);",
+         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);",
          "\tif ((c = TAILQ_FIRST(&lock->leaving)) && c->named) {\n\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n"
-         "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(lock, false);\n\t\treturn c;\n\t}\n"
-         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);")], 300),
+         "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(lock, false);\n"
+         "\t\tb->turns.breath = false;\n\t\treturn c;\n\t}\n"
+         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);")], 300),
     ("a cancelled create is adopted, and its delete goes on", [
         (CLAIM,
-         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);",
+         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);",
          "\tTAILQ_FOREACH(c, &lock->leaving, link)\n\t\tif (!c->named) {\n"
          "\t\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n\t\t\tc->state = CLAIM_JOINING;\n"
-         "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(lock, false);\n\t\t\treturn c;\n\t\t}\n"
-         "\tc = claim_new(lock, mode);\n\tdirectory_check(lock);"),
+         "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(lock, false);\n"
+         "\t\t\tb->turns.breath = false;\n\t\t\treturn c;\n\t\t}\n"
+         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);"),
         (CLAIM,
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}",
          "\tif (c->join_tries == 100)\n"
@@ -181,7 +183,7 @@ MUTANTS = [
         (SETTLE, "\tif (!lock->claim || somebody_waits(lock))\n\t\tspent_release(lock);\n", ""),
         (CLAIM, "\tspent_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
-        (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour")], 300, "spent"),
+        (CLAIM, "\tb->turns.breath = true;\n\tspent_release(lock);\n", "\tb->turns.breath = true;\n")], 300, "spent"),
     ("takes over although it was not right behind", [
         (SETTLE, " || claim_before(next) != c)", ")"),
         (SETTLE, "!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 1000, "spent, operator"),
@@ -192,15 +194,14 @@ MUTANTS = [
         (SETTLE, "lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
-        (CLAIM, "\tspent_release(lock);\n\tmode = flavour", "\tmode = flavour"),
-        (CLAIM, "\tdirectory_check(lock);\n\tsend_join(c);\n\treturn c;",
-         "\tdirectory_check(lock);\n\tsend_join(c);\n\tspent_release(lock);\n\treturn c;")], 1000, "spent, operator"),
+        (CLAIM, "\tb->turns.breath = true;\n\tspent_release(lock);\n", "\tb->turns.breath = true;\n"),
+        (CLAIM, "\tdirectory_check(lock);\n\tsend_join(c);\n", "\tdirectory_check(lock);\n\tsend_join(c);\n\tspent_release(lock);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
     ("who may not be seen is nobody that could be asked", [
         (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
     ("a list sent before the delete tells what stands behind our own", [
-        (CLAIM, "\tif (c->lock->directory.list_op > deleted)", "\tif (c->lock->directory.list_op)"),
+        (CLAIM, "\tif (directory_lists_after(&c->lock->directory, deleted))", "\tif (c->lock->directory.list_op)"),
         (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
@@ -322,8 +323,7 @@ MUTANTS = [
         (SETTLE, "if (!together && !(lock->grant_count ?", "if (!(lock->grant_count ?"),
         (SETTLE, "if (together || !b->session", "if (!b->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
-        (DIRECTORY, "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = somebody || mode_conflicts(mode, other);",
-         "\t\tcase DIRECTORY_CHILD_OTHER:\n\t\t\tsomebody = true;")], 40000, "readers"),
+        (DIRECTORY, "\t\t\tif (mode_conflicts(mode, other))\n\t\t\t\tnote_other(", "\t\t\tif (true)\n\t\t\t\tnote_other(")], 40000, "readers"),
     ("a reader waits for readers of other hosts", [
         (DIRECTORY, "\t\tif (!mode_conflicts(c->mode, other.mode))\n\t\t\tcontinue;\n", "")], 300),
     ("a reader does not wait for writers of other hosts", [
@@ -497,8 +497,8 @@ MUTANTS = [
     ("nobody watches for room", [
         (SEMAPHORE, "\t\tdirectory_arm(leases);", "\t\t;")], 100, "calm permits"),
     ("a semaphore whose data changed is not read again", [
-        (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex))",
-         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex))")], 300, "permits"),
+        (SEMAPHORE, "\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))",
+         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))")], 300, "permits"),
     ("a limit that was overwritten is not said again", [
         (SEMAPHORE, "\t\tsay_limit(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
     ("more permits leave the lease as it is", [
@@ -546,7 +546,7 @@ MUTANTS = [
         (MAIL, "\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
         (SESSION, "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", ""),
-        (SESSION, "\ts->safe_until_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
+        (SESSION, "\ts->safe_until_ns = s->told_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
         (ELECTION, "return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
          "return election_began(r, c);")], 300),
