@@ -34,7 +34,8 @@ PYTHON = /usr/bin/python3
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
-PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c name.c session_page.c
+PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
+	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
@@ -52,9 +53,9 @@ CLI = cli.c cli_say.c cli_help.c cli_lock.c cli_job.c cli_proof.c cli_nested.c c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
-UNIT_CORE = test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c test_core_lease.c test_core_enqueue.c \
-	test_core_deadlock.c \
-	test_core_multi.c test_core_claim.c test_core_outcome.c test_core_refused.c test_core_traffic.c \
+UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c test_core_claim.c \
+	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \

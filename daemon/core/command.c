@@ -17,15 +17,30 @@
 
 static const int64_t NS_PER_MS = 1000000;
 
+enum { NAME_SHOWN_BYTES = 64 };
+
+/* Whatever it is: its first bytes in quotes. */
+static void refuse_name(struct client *c, const char *sentence, struct slice name)
+{
+	struct refusal no = refusal_of(ERROR_BADNAME, sentence, SLICE(""), "");
+
+	if (name.len > NAME_SHOWN_BYTES) {
+		bytes_quote(&no.sentence, (struct slice){ name.data, NAME_SHOWN_BYTES });
+		bytes_text(&no.sentence, "...");
+	} else {
+		bytes_quote(&no.sentence, name);
+	}
+	refusal_reply(c, &no);
+}
+
 bool command_valid_name(struct client *c, struct slice name)
 {
 	if (!name_valid(name)) {
-		client_reply_error(c, ERROR_BADNAME,
-				   "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		refuse_name(c, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: ", name);
 		return false;
 	}
 	if (!flavour_has_place(c->broker->conf, name)) {
-		client_reply_error(c, ERROR_BADNAME, "that is a prefix with a path of its own: a lock's name goes on behind it");
+		refuse_name(c, "that is a prefix with a path of its own, a lock's name goes on behind it: ", name);
 		return false;
 	}
 	return true;
@@ -161,11 +176,21 @@ static struct grant *find_grant(struct client *c, struct slice name)
 	return g ? g : permits_find(c, name);
 }
 
-/* NULL when it is none, lost or another one's token was given, and that was answered. `undone` says the rest. */
-static struct grant *valid_grant(struct client *c, struct grant *g, int64_t token, const char *else_told, const char *undone)
+static void not_held(struct client *c, struct slice name)
 {
+	struct refusal no = refusal_of(ERROR_NOTHELD, "this client does not hold it: ", name, "");
+
+	refusal_reply(c, &no);
+}
+
+/* NULL when it is none, lost or another one's token was given, and that was answered. `undone` says the rest. */
+static struct grant *valid_grant(const struct request_words *w, struct grant *g, int64_t token, const char *else_told,
+				 const char *undone)
+{
+	struct client *c = w->client;
+
 	if (!g)
-		client_reply_error(c, ERROR_NOTHELD, "this client does not hold that lock");
+		not_held(c, w->argv[1]);
 	else if (token >= 0 && token != g->token)
 		client_reply_error(c, ERROR_LOST, undone);
 	else if (g->lost)
@@ -182,7 +207,7 @@ static struct grant *grant_of(const struct request_words *w, const struct lock *
 	struct client *c = w->client;
 	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-	return of_kind(c, w->argv[1], lock, kind) ? valid_grant(c, g, token, else_told, undone) : NULL;
+	return of_kind(c, w->argv[1], lock, kind) ? valid_grant(w, g, token, else_told, undone) : NULL;
 }
 
 static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
@@ -226,7 +251,7 @@ static void do_renew(const struct request_words *w)
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
 	if (semaphore_find(c->broker, w->argv[1]))
-		g = valid_grant(c, permits_find(c, w->argv[1]), o.token, "the permits were lost before they were renewed",
+		g = valid_grant(w, permits_find(c, w->argv[1]), o.token, "the permits were lost before they were renewed",
 				"permits have no token; nothing was renewed");
 	else
 		g = named_grant(w, KIND_LOCK, o.token, "the grant was lost before it was renewed",

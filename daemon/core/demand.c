@@ -286,7 +286,9 @@ void demand_found(struct query *q)
 		add_follower(d, q, &q->children[i]);
 	if (!letter_room(b, kind, d->count)) {
 		b->stats.limits_total++;
-		fail(d, ERROR_LIMIT, "as many letters to other hosts as may are under way; try again in a few seconds");
+		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
+		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
+				     "limits.session_path_bytes is reached; try again in a few seconds");
 		return;
 	}
 	serve_here(d);

@@ -188,6 +188,14 @@ static bool is_asked(const char *name, size_t count, const struct slice *asked)
 	return count == 0;
 }
 
+bool info_knows(struct slice section)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		if (is_asked(sections[i].name, 1, &section))
+			return true;
+	return false;
+}
+
 void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *asked)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
@@ -265,7 +273,8 @@ void info_locks(struct client *c, const struct slice *pattern)
 	}
 	if (work > MATCH_STEPS_MAX) {
 		mem_free(shown);
-		client_reply_error(c, ERROR_LIMIT, "that pattern is too much work for so many locks");
+		client_reply_error(c, ERROR_LIMIT, "that pattern takes more than 10000000 steps to match with all locks");
+		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
 		return;
 	}
 	if (count <= most)

@@ -7,6 +7,8 @@ struct broker;
 struct client;
 struct lock;
 
+/* INFO has that section, or the word is one for all of them. */
+bool info_knows(struct slice section);
 /* INFO's text: the sections named, all when none is. */
 void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *sections);
 /* LOCKS and CLIENT LIST. */

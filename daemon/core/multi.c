@@ -28,7 +28,9 @@ static size_t parse_names(const struct request_words *w, enum command command)
 			return 0;
 		for (size_t j = 0; j < i; j++)
 			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
-				client_reply_error(c, ERROR_ERR, "a name is given twice");
+				struct refusal no = refusal_of(ERROR_ERR, "a name is given twice: ", w->argv[2 + i], "");
+
+				refusal_reply(c, &no);
 				return 0;
 			}
 	}
@@ -122,6 +124,16 @@ static void refuse(struct multi *m, struct refusal *no)
 	refusal_reply(c, no);
 }
 
+/* The one it is at is refused, unless it is for no fault of that one. A circle tells its names itself. */
+static void refuse_at(struct multi *m, struct refusal *no)
+{
+	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING) {
+		bytes_text(&no->sentence, ": ");
+		bytes_slice(&no->sentence, bytes_view(&m->parts[m->at].name));
+	}
+	refuse(m, no);
+}
+
 void multi_timed_out(struct multi *m)
 {
 	struct client *c = m->client;
@@ -135,10 +147,9 @@ void multi_timed_out(struct multi *m)
 
 void multi_failed(struct multi *m, enum error_code code, const char *sentence)
 {
-	struct client *c = m->client;
+	struct refusal no = refusal_of(code, sentence, SLICE(""), "");
 
-	end(m);
-	client_reply_error(c, code, sentence);
+	refuse_at(m, &no);
 }
 
 static void finish(struct multi *m)
@@ -230,8 +241,9 @@ static void step(struct multi *m)
 	}
 	if (m->until_ns != INT64_MAX)
 		terms.wait_ns = m->until_ns > c->broker->now_ns ? m->until_ns - c->broker->now_ns : 0;
-	if (!request_ask(c, bytes_view(&m->parts[m->at].name), &terms, &no))
-		refuse(m, &no);
+	if (request_ask(c, bytes_view(&m->parts[m->at].name), &terms, &no))
+		return;
+	refuse_at(m, &no);
 }
 
 /* Nothing is taken yet. */

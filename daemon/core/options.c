@@ -77,22 +77,25 @@ static bool parse_token(struct client *c, struct slice word, struct options *o)
 	return true;
 }
 
-/* `parse` takes the word that follows; NULL: none does. */
+#define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
+
+/* `parse` takes the word that follows; NULL: none does. First the one that is said most. */
 static const struct {
 	const char *word;
+	size_t len;
 	enum option option;
 	bool (*parse)(struct client *c, struct slice word, struct options *o);
 } table[] = {
-	{ "SHARED", OPTION_SHARED, NULL },
-	{ "WAIT", OPTION_WAIT, parse_wait },
-	{ "LEASE", OPTION_LEASE, parse_lease },
-	{ "DATA", OPTION_DATA, parse_data },
-	{ "TOKEN", OPTION_TOKEN, parse_token },
-	{ "ENQUEUE", OPTION_ENQUEUE, NULL },
-	{ "LIMIT", OPTION_LIMIT, parse_limit },
-	{ "COUNT", OPTION_COUNT, parse_count },
-	{ "LAZY", OPTION_LAZY, NULL },
-	{ "REENTER", OPTION_REENTER, NULL },
+	{ OPTION(REENTER), NULL },
+	{ OPTION(WAIT), parse_wait },
+	{ OPTION(SHARED), NULL },
+	{ OPTION(LEASE), parse_lease },
+	{ OPTION(DATA), parse_data },
+	{ OPTION(TOKEN), parse_token },
+	{ OPTION(ENQUEUE), NULL },
+	{ OPTION(LIMIT), parse_limit },
+	{ OPTION(COUNT), parse_count },
+	{ OPTION(LAZY), NULL },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
@@ -104,7 +107,7 @@ bool options_parse(const struct request_words *w, enum command command, size_t f
 	for (size_t at = from; at < w->argc; at++) {
 		size_t i = 0;
 
-		while (i < TABLE_LINES && !slice_is(w->argv[at], table[i].word))
+		while (i < TABLE_LINES && (w->argv[at].len != table[i].len || !slice_is(w->argv[at], table[i].word)))
 			i++;
 		if (i == TABLE_LINES || !(table[i].option & taken & ~ret->given) ||
 		    (table[i].parse && at + 1 == w->argc)) {

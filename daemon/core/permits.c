@@ -73,6 +73,18 @@ static bool is_other_limit(const struct client *c, struct slice name, int64_t li
 
 enum { OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE };
 
+/* "this client has 2 permits, and <asks for|gives> 3..." */
+static void refuse_permits(struct client *c, enum error_code code, int64_t has, int64_t count, const char *rest)
+{
+	struct refusal no = refusal_of(code, "this client has ", SLICE(""), "");
+
+	bytes_int(&no.sentence, has);
+	bytes_text(&no.sentence, code == ERROR_NOTHELD ? " permits, and gives " : " permits, asks for ");
+	bytes_int(&no.sentence, count);
+	bytes_text(&no.sentence, rest);
+	refusal_reply(c, &no);
+}
+
 void permits_acquire(const struct request_words *w)
 {
 	struct client *c = w->client;
@@ -99,7 +111,7 @@ void permits_acquire(const struct request_words *w)
 	if (g && g->lost) {
 		reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	} else if (g && g->depth + o.count > o.limit && !is_other_limit(c, w->argv[1], o.limit)) {
-		client_reply_error(c, ERROR_DEADLOCK, "with the permits it has this client would wait for itself");
+		refuse_permits(c, ERROR_DEADLOCK, g->depth, o.count, " more, and would wait for itself");
 	} else {
 		ask_for(c, w->argv[1], &terms);
 	}
@@ -120,7 +132,7 @@ void permits_release(const struct request_words *w)
 		return;
 	}
 	if (!g || g->depth < o.count) {
-		client_reply_error(c, ERROR_NOTHELD, "this client does not have that many permits");
+		refuse_permits(c, ERROR_NOTHELD, g ? g->depth : 0, o.count, " back");
 		return;
 	}
 	rest = g->depth - o.count;

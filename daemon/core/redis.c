@@ -32,18 +32,27 @@ void syntax_error(struct client *c, enum command command)
 	usage_error(c, "syntax error in", command);
 }
 
-void unknown_command(struct client *c, struct slice word)
+/* -ERR unknown <what> '<word>'<and the rest> */
+static void unknown(struct client *c, const char *what, struct slice word, const char *rest)
 {
 	struct bytes text = { 0 };
 	size_t begin = client_reply_begin(c);
 
-	bytes_text(&text, "unknown command '");
+	bytes_text(&text, "unknown ");
+	bytes_text(&text, what);
+	bytes_text(&text, " '");
 	for (size_t i = 0; i < word.len && i < 64; i++)
 		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
 	bytes_text(&text, "'");
+	bytes_text(&text, rest);
 	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
 	client_reply_end(c, begin);
 	bytes_free(&text);
+}
+
+void unknown_command(struct client *c, struct slice word)
+{
+	unknown(c, "command", word, "");
 }
 
 static void set(struct bytes *to, struct slice value)
@@ -169,6 +178,12 @@ void redis_info(const struct request_words *w)
 {
 	struct bytes text = { 0 };
 
+	for (size_t i = 1; i < w->argc; i++)
+		if (!info_knows(w->argv[i])) {
+			unknown(w->client, "section", w->argv[i],
+				" in 'info' command; INFO alone shows all there are");
+			return;
+		}
 	info_write(w->client->broker, &text, w->argc - 1, w->argv + 1);
 	reply_bulk(w->client, bytes_view(&text));
 	bytes_free(&text);
@@ -208,7 +223,7 @@ static void set_owner(struct client *c, struct slice name)
 	else if (owner_join(c, name))
 		client_reply_status(c, "OK");
 	else
-		client_reply_error(c, ERROR_ERR, "OWNER is said while nothing is held or waited for");
+		client_reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
 }
 
 static void client_setinfo(const struct request_words *w)
@@ -247,7 +262,7 @@ void redis_client(const struct request_words *w)
 		client_reply_integer(c, (int64_t)c->id);
 	else if (slice_is(what, "GETNAME") && w->argc == 2)
 		client_getname(c);
-	else if (slice_is(what, "LIST"))
+	else if (slice_is(what, "LIST") && w->argc == 2)
 		info_clients(c);
 	else if (slice_is(what, "UNBLOCK"))
 		client_unblock(w);

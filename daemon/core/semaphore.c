@@ -293,11 +293,21 @@ void semaphore_vanished(struct semaphore *s)
 
 static void reject(struct semaphore *s)
 {
+	struct bytes why = { 0 };
 	struct request *r, *after;
 
-	TAILQ_FOREACH_SAFE(r, &s->mutex->requests, link, after)
-		if (s->limit && r->limit != s->limit)
-			request_fail(r, ERROR_MISMATCH, "another limit was agreed on: LIMIT name tells it");
+	TAILQ_FOREACH_SAFE(r, &s->mutex->requests, link, after) {
+		if (!s->limit || r->limit == s->limit)
+			continue;
+		bytes_clear(&why);
+		bytes_text(&why, "this semaphore has a limit of ");
+		bytes_int(&why, s->limit);
+		bytes_text(&why, ", not ");
+		bytes_int(&why, r->limit);
+		bytes_char(&why, '\0');
+		request_fail(r, ERROR_MISMATCH, why.data);
+	}
+	bytes_free(&why);
 }
 
 /* ---- who is next ---- */

@@ -246,7 +246,9 @@ static void conn_refuse_long(struct conn *c)
 	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
 		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
 		  CONN_UNPARSED_MAX >> 20);
-	conn_refuse(c, ERROR_LIMIT, SLICE("clients have sent too much that cannot be served yet: no long requests now"));
+	_Static_assert(CONN_UNPARSED_MAX == 64 << 20 && CONN_UNPARSED_SMALL == 8 << 10, "as it is said");
+	conn_refuse(c, ERROR_LIMIT,
+		    SLICE("all clients have sent more than 64 MiB that cannot be served yet: no request longer than 8 KiB now"));
 }
 
 /* The latest request, of `env->asker`, took until `now_ns`. */

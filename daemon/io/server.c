@@ -86,7 +86,7 @@ static void server_welcome(struct server *s, int fd)
 
 static void server_refuse(struct server *s, int fd)
 {
-	static const char text[] = "-LIMIT too many clients\r\n";
+	static const char text[] = "-LIMIT as many clients as may be are connected (limits.clients)\r\n";
 	ssize_t sent = send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	(void)sent;

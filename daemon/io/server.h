@@ -2,7 +2,7 @@
  * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes what it
  * answers. Numbers are small and dense; one is free again when EVENT_CLIENT_GONE has been told.
  *
- * One past limits.clients gets "-LIMIT too many clients" and is closed; the broker never hears of it. When
+ * One past limits.clients gets -LIMIT and is closed; the broker never hears of it. When
  * descriptors run out, accepting pauses for a moment.
  */
 #pragma once

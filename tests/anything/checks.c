@@ -1,5 +1,6 @@
 /* What must hold, whatever was asked: see anything.h. */
 #include "anything.h"
+#include "protocol/answers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,16 +74,24 @@ void any_check_asking(struct any_peer *p)
 	p->held = holds(p, true);
 }
 
-static bool is_error(struct slice reply)
+static int error_of(struct slice reply)
 {
 	for (int code = 0; code < ERROR_COUNT; code++) {
 		const char *word = error_word((enum error_code)code);
 		size_t len = strlen(word);
 
 		if (reply.len > len + 1 && memcmp(reply.data + 1, word, len) == 0 && reply.data[len + 1] == ' ')
-			return true;
+			return code;
 	}
-	return false;
+	return -1;
+}
+
+/* By the table that the document shows. */
+static void check_source(const struct any_peer *p, int source, int code)
+{
+	if (source < SOURCE_COUNT && code >= 0 && !answers_error(source, (enum error_code)code))
+		any_fail(p->host->any, "host %d client %u: -%s from source %d, which the table does not know", p->host->index,
+			 p->conn, error_word((enum error_code)code), source);
 }
 
 static void forget_told(struct any_peer *p)
@@ -99,8 +108,10 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 	if (!p->asking)
 		any_fail(a, "host %d client %u: a reply without a request: %.*s", p->host->index, p->conn,
 			 (int)reply.len, reply.data);
-	if (!reply.len || !strchr(":+-$*%_", reply.data[0]) || (reply.data[0] == '-' && !is_error(reply)))
+	if (!reply.len || !strchr(":+-$*%_", reply.data[0]) || (reply.data[0] == '-' && error_of(reply) < 0))
 		any_fail(a, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len, reply.data);
+	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
+		check_source(p, (int)p->command, error_of(reply));
 	p->asking = false;
 	p->replied = true;
 	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);
@@ -163,6 +174,13 @@ static size_t split(struct slice text, struct slice *items)
 	return count;
 }
 
+static void check_event(const struct any_peer *p, struct slice event, struct slice word)
+{
+	for (int code = 0; code < ERROR_COUNT; code++)
+		if (slice_eq(word, slice_of(error_word((enum error_code)code))))
+			check_source(p, slice_eq(event, SLICE("failed")) ? SOURCE_FAILED : SOURCE_UNOBSERVED, code);
+}
+
 static void told(struct any_peer *p, struct slice text)
 {
 	struct slice items[ITEMS_MAX];
@@ -176,6 +194,8 @@ static void told(struct any_peer *p, struct slice text)
 	t = &p->told[name];
 	if (slice_eq(items[0], SLICE("unobserved")))
 		*t = (struct any_told){ 0 };
+	if (slice_eq(items[0], SLICE("unobserved")) || slice_eq(items[0], SLICE("failed")))
+		check_event(p, items[0], count > 2 ? items[2] : SLICE(""));
 	if (!slice_eq(items[0], SLICE("leader")) || count < 3)
 		return;
 	token = strtoll(items[2].data + 1, NULL, 10);
@@ -190,7 +210,7 @@ static void told(struct any_peer *p, struct slice text)
 
 void any_check_push(struct any_peer *p, struct slice push)
 {
-	if (push.len && push.data[0] == '-' && is_error(push))
+	if (push.len && push.data[0] == '-' && error_of(push) >= 0)
 		return; /* refused before it asked */
 	if (!push.len || push.data[0] != '>' || p->version != 3)
 		any_fail(p->host->any, "host %d client %u: not a push it may get: %.*s", p->host->index, p->conn,

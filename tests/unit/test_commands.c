@@ -9,6 +9,7 @@
 
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
+#include "protocol/answers.h"
 #include "protocol/errors.h"
 
 static void commands_are_found_in_any_case(void **state)
@@ -100,6 +101,39 @@ static void the_document_lists_each_command_with_its_bounds(void **state)
 	free(text);
 }
 
+static int source_of(const char *word)
+{
+	if (strcmp(word, "failed") == 0)
+		return SOURCE_FAILED;
+	if (strcmp(word, "unobserved") == 0)
+		return SOURCE_UNOBSERVED;
+	return command_find(slice_of(word)) == COMMAND_COUNT ? -1 : (int)command_find(slice_of(word));
+}
+
+/* Where it comes from by the last column: "any", or words in backquotes, of which the first tells the command. */
+static void expect_sources(enum error_code code, char *line)
+{
+	bool listed_as[SOURCE_COUNT] = { false };
+	char *at, *end = strrchr(line, '|');
+
+	assert_non_null(end);
+	*end = '\0';
+	at = strrchr(line, '|');
+	assert_int_equal(strncmp(at, "| any", 5) == 0, answers_any(code));
+	while (!answers_any(code) && (at = strchr(at, '`'))) {
+		size_t len = strcspn(++at, "` ");
+		char word[32];
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, at);
+		assert_true(source_of(word) >= 0);
+		listed_as[source_of(word)] = true;
+		at = strchr(at, '`') + 1;
+	}
+	for (int i = 0; i < SOURCE_COUNT && !answers_any(code); i++)
+		if (listed_as[i] != answers_error(i, code))
+			fail_msg("%s and its source %d", error_word(code), i);
+}
+
 static void the_document_lists_each_error(void **state)
 {
 	char *text = document(), *line = listed(text, "errors");
@@ -111,8 +145,12 @@ static void the_document_lists_each_error(void **state)
 
 		if (sscanf(line, "| `%31[A-Z]` |", word) != 1)
 			continue;
-		for (int i = 0; i < ERROR_COUNT; i++)
-			known += strcmp(word, error_word((enum error_code)i)) == 0;
+		for (int i = 0; i < ERROR_COUNT; i++) {
+			if (strcmp(word, error_word((enum error_code)i)))
+				continue;
+			known++;
+			expect_sources((enum error_code)i, line);
+		}
 		assert_int_equal(known, 1);
 		rows++;
 	}

@@ -214,7 +214,7 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
 	fixture_say(f, 0, "VALID a", ":0");
 	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 }
 
 static void waiters_outlive_a_full_session_at_a_give_back(void **state)

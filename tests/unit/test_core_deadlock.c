@@ -237,7 +237,7 @@ static void clients_of_one_owner_belong_together(void **state)
 static void an_owner_is_said_before_anything_is_held(void **state)
 {
 	struct fixture *f = *state;
-	static const char late[] = "-ERR OWNER is said while nothing is held or waited for";
+	static const char late[] = "-ERR OWNER is set before anything is held or waited for";
 
 	held(f, 0, "LOCK a");
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", late);

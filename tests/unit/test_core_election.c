@@ -166,7 +166,7 @@ static void a_campaign_can_be_queued_and_taken_back(void **state)
 	fixture_say(f, 1, "CAMPAIGN a ENQUEUE DATA y", "+QUEUED");
 	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client campaigns for that already: RESIGN takes it back");
 	fixture_say(f, 1, "RESIGN a", ":0");
-	fixture_say(f, 1, "RESIGN a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 1, "RESIGN a", "-NOTHELD this client does not hold it: a");
 	fixture_say(f, 2, "CAMPAIGN a ENQUEUE DATA z", "+QUEUED");
 	fixture_say(f, 3, "CAMPAIGN a WAIT 0 DATA z", "$-1");
 	fixture_say(f, 0, "RESIGN a", ":1");

@@ -50,11 +50,14 @@ static void the_longest_prefix_says_where_a_lock_lives(void **state)
 static void a_prefix_alone_is_no_name(void **state)
 {
 	struct fixture *f = *state;
-	static const char why[] = "-BADNAME that is a prefix with a path of its own: a lock's name goes on behind it";
+	static const char why[] = "-BADNAME that is a prefix with a path of its own, a lock's name goes on behind it: ";
+	char app[128], k[128];
 
-	fixture_say(f, 0, "LOCK app/", why);
-	fixture_say(f, 0, "UNLOCK k", why);
-	fixture_say(f, 0, "HOLDERS k", why);
+	snprintf(app, sizeof(app), "%s\"app/\"", why);
+	snprintf(k, sizeof(k), "%s\"k\"", why);
+	fixture_say(f, 0, "LOCK app/", app);
+	fixture_say(f, 0, "UNLOCK k", k);
+	fixture_say(f, 0, "HOLDERS k", k);
 	fixture_no_op(f);
 }
 

@@ -40,7 +40,7 @@ static void a_holder_here_is_told_before_the_next_is_granted(void **state)
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
 	fixture_expect(f, 1, ":78849");
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $6 forced");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
 	fixture_expect_push(f, 1, ">4 $4 lost $1 a :78849 $6 forced");
 	fixture_expect(f, 2, ":78850");

@@ -173,7 +173,7 @@ static void a_lost_session_loses_all_permits(void **state)
 	permit_held(f, lease);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
 }
 
 /* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */

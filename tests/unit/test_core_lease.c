@@ -27,7 +27,7 @@ static void a_lease_ends_by_itself_and_the_next_token_is_larger(void **state)
 	fixture_expect(f, 1, ":1025");
 	fixture_say(f, 3, "VALID a", ":0");
 	fixture_say(f, 3, "UNLOCK a", "-LOST the lease of the grant ran out");
-	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 }
 
 static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
@@ -41,10 +41,10 @@ static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
 	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out");
 	fixture_say(f, 0, "LOCK a", ":4096");
 	fixture_say(f, 0, "RENEW b 10", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "RENEW b 10", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "RENEW b 10", "-NOTHELD this client does not hold it: b");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 c :3072 $5 lease");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold it: c");
 }
 
 static void re_entry_takes_the_later_end(void **state)

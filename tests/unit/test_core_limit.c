@@ -3,7 +3,6 @@
 
 #include "semaphore_fixture.h"
 
-static const char other_limit[] = "-MISMATCH another limit was agreed on: LIMIT name tells it";
 
 static int setup(void **state)
 {
@@ -21,8 +20,8 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 
 	fixture_say(f, 0, "LIMIT s", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", other_limit);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit); /* and not that it would wait for itself */
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "-MISMATCH this semaphore has a limit of 2, not 3");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 2, not 1"); /* and not that it would wait for itself */
 	fixture_say(f, 1, "LIMIT s", ":2");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
@@ -37,7 +36,7 @@ static void operators_change_the_limit(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
 	fixture_say(f, 0, "LIMIT s 2", ":2");
-	fixture_expect(f, 1, other_limit);
+	fixture_expect(f, 1, "-MISMATCH this semaphore has a limit of 2, not 1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
 	f->conf.uid = 1001;
 	fixture_say(f, 0, "LIMIT s 3", "-DENIED limits are changed by root and the daemon's own user only");
@@ -49,7 +48,7 @@ static void another_limit_is_refused_and_nothing_created(void **state)
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
-	fixture_expect(f, 0, other_limit);
+	fixture_expect(f, 0, "-MISMATCH this semaphore has a limit of 2, not 3");
 	fixture_no_op(f);
 }
 
@@ -74,9 +73,9 @@ static void whose_limit_is_another_one_is_told_so_first(void **state)
 	char lease[128];
 
 	permit_held(f, lease);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", other_limit);
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 3, not 1");
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK with the permits it has this client would wait for itself");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK this client has 1 permits, asks for 1 more, and would wait for itself");
 }
 
 /* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */

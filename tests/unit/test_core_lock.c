@@ -1,6 +1,9 @@
 /* Tier 1, in standalone mode: requests, grants, waits, losses of clients, limits. */
 #include "core_fixture.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static int setup(void **state)
 {
 	return fixture_setup(fixture_new(true), 4, state);
@@ -32,7 +35,7 @@ static void reentry_keeps_the_token_and_counts_levels(void **state)
 	fixture_say(f, 0, "UNLOCK a", ":1");
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 }
 
 /* Clients of Redis share a connection among threads: nothing is granted because it is the same connection. */
@@ -99,7 +102,7 @@ static void a_lazy_answer_may_wait_and_no_other(void **state)
 	assert_true(f->lazy[0]);
 	fixture_expect(f, 1, ":1025");
 	assert_false(f->lazy[1]);
-	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold it: a");
 	assert_true(f->lazy[0]);
 	fixture_say(f, 0, "UNLOCK a LAZY LAZY",
 		    "-ERR syntax error in 'unlock' command; Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]");
@@ -215,7 +218,8 @@ static void names_and_words_are_checked(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_say(f, 0, "LOCK .", "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+	fixture_say(f, 0, "LOCK .",
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \".\"");
 	fixture_say(f, 0, "LOCK a WAIT -1", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT 31536000001", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 0, "LOCK a WAIT", "-ERR syntax error in 'lock' command; Take a lock: "
@@ -226,6 +230,44 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
 	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");
 	fixture_say(f, 0, "lock a wait 31536000000", ":1024");
+}
+
+static void what_is_not_understood_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	static const char section[] = "-ERR unknown section 'nope' in 'info' command; INFO alone shows all there are";
+	static const char *const stray[] = {
+		"CLIENT LIST x", "CLIENT ID x", "CLIENT GETNAME x", "CLIENT UNBLOCK 1 x", "CLIENT SETNAME a b", "CLIENT NO-EVICT ON x",
+		"CLIENT SETINFO LIB-NAME a b", "COMMAND COUNT x", "COMMAND x", "HELLO 3 x", "HELLO 3 SETNAME", "LOCK a x", "RESET x",
+		"QUIT x", "HOSTS x", "AUDIT x", "EVENTS x", "UNLOCK a x", "MUNLOCK 1 a x", "RELEASE a x", "LIMIT a 1 x", "SELECT 1",
+	};
+
+	fixture_say(f, 0, "INFO nope", section);
+	fixture_say(f, 0, "INFO server nope stats", section);
+	for (size_t i = 0; i < sizeof(stray) / sizeof(stray[0]); i++) {
+		fixture_ask(f, 0, stray[i]);
+		if (strncmp(f->replies[0].data, "-ERR ", 5))
+			fail_msg("%s: %.*s", stray[i], (int)f->replies[0].len, f->replies[0].data);
+		bytes_clear(&f->replies[0]);
+	}
+	fixture_ask(f, 0, "info SERVER all everything default");
+	assert_int_equal(f->replies[0].data[0], '$');
+}
+
+/* The first bytes of what is no name, whatever they are. */
+static void a_refusal_names_what_it_refuses(void **state)
+{
+	struct fixture *f = *state;
+	char words[700] = "LOCK ", reply[256];
+
+	fixture_say(f, 0, "LOCK a\x01\"",
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"a\\x01\\\"\"");
+	memset(words + 5, 'x', 513);
+	snprintf(reply, sizeof(reply), "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: "
+		 "\"%.64s\"...", words + 5);
+	fixture_say(f, 0, words, reply);
+	fixture_say(f, 0, "MUNLOCK 2 b a", "-NOTHELD not held, and nothing is released: b");
+	fixture_say(f, 0, "DOWNGRADE b", "-NOTHELD this client does not hold it: b");
 }
 
 static void limits_hold_at_and_one_past(void **state)
@@ -436,6 +478,8 @@ int main(void)
 		TEST(unblock_ends_a_wait),
 		TEST(waits_of_others_are_ended_by_operators_only),
 		TEST(names_and_words_are_checked),
+		TEST(what_is_not_understood_is_an_error),
+		TEST(a_refusal_names_what_it_refuses),
 		TEST(limits_hold_at_and_one_past),
 		TEST(waiting_counts_against_what_a_user_may_hold),
 		TEST(a_connection_that_is_being_closed_holds_nothing),

@@ -138,7 +138,7 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 	fixture_expect(f, 2, "");
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_expect(f, 2, ":1026");
-	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold it: a");
 }
 
 static void words_of_lock_come_in_any_order(void **state)
@@ -355,7 +355,7 @@ static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
 	fixture_expect(f, 0, ":76800");
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded");
-	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold it: a");
 }
 
 int main(void)

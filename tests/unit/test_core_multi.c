@@ -189,7 +189,7 @@ static void the_leases_begin_when_all_is_there(void **state)
 	fixture_pass(f, 101);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 a :2048 $5 lease >4 $4 lost $1 b :1025 $5 lease");
 	fixture_say(f, 2, "MUNLOCK 2 a b", "-LOST the grant was lost, and nothing is released: a");
-	fixture_say(f, 2, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 2, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 	fixture_say(f, 2, "UNLOCK b", "-LOST the lease of the grant ran out");
 }
 
@@ -266,7 +266,7 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	fixture_say(f, 1, "LOCK e", ":4096");
 	/* Five for each client, here. */
 	fixture_say(f, 1, "MLOCK 3 a b f",
-		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client): f");
 	expect_free(f, "a");
 	expect_free(f, "b");
 	fixture_say(f, 0, "LOCK d", "");
@@ -341,9 +341,9 @@ static void words(void **state)
 	fixture_say(f, 0, "MLOCK 2 a", number);
 	fixture_say(f, 0, "MLOCK 1 a b", order);
 	fixture_say(f, 0, "MLOCK 1 a DATA x", order);
-	fixture_say(f, 0, "MLOCK 2 a a", "-ERR a name is given twice");
+	fixture_say(f, 0, "MLOCK 2 a a", "-ERR a name is given twice: a");
 	fixture_say(f, 0, "MLOCK 2 a ..",
-		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"..\"");
 	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: a");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: b");

@@ -78,7 +78,7 @@ static void reasons_are_short_and_printable(void **state)
 	fixture_say(f, 0, "REVOKE a x\ty", "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
 	fixture_say(f, 0, "REVOKE a \xff", "-ERR a reason is 1..128 bytes of UTF-8 without control characters");
 	fixture_say(f, 0, "REVOKE ..",
-		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..");
+		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"..\"");
 }
 
 static void a_holder_elsewhere_is_asked_by_letter(void **state)
@@ -222,7 +222,8 @@ static void letters_under_way_are_bounded(void **state)
 	}
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
-	fixture_expect(f, 0, "-LIMIT as many letters to other hosts as may are under way; try again in a few seconds");
+	fixture_expect(f, 0, "-LIMIT no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
+		       "limits.session_path_bytes is reached; try again in a few seconds");
 	/* An operator's goes out all the same. */
 	fixture_ask(f, 0, "FORCEUNLOCK a");
 	held_by_beta(f);
@@ -231,7 +232,8 @@ static void letters_under_way_are_bounded(void **state)
 	fixture_ask(f, 1, "FORCEUNLOCK a");
 	fixture_answer(f, ZK_OK);
 	held_by_beta(f);
-	fixture_expect(f, 1, "-LIMIT as many letters to other hosts as may are under way; try again in a few seconds");
+	fixture_expect(f, 1, "-LIMIT no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
+		       "limits.session_path_bytes is reached; try again in a few seconds");
 }
 
 int main(void)

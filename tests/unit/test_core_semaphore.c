@@ -18,10 +18,10 @@ static void permits_are_counted_and_waited_for_in_order(void **state)
 	fixture_expect(f, 2, "");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_expect(f, 2, ":1");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 2", ":3");
-	fixture_say(f, 2, "RELEASE s COUNT 4", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 2, "RELEASE s COUNT 4", "-NOTHELD this client has 3 permits, and gives 4 back");
 	fixture_say(f, 2, "RELEASE s COUNT 3", ":0");
 }
 
@@ -49,7 +49,7 @@ static void nonsense_is_refused(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000001", "-ERR LIMIT takes a number of permits, 1..1000000");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000 COUNT 1000000",
-		    "-DEADLOCK with the permits it has this client would wait for itself");
+		    "-DEADLOCK this client has 1 permits, asks for 1000000 more, and would wait for itself");
 }
 
 static void locks_and_semaphores_are_told_apart(void **state)
@@ -77,7 +77,7 @@ static void a_lease_ends_and_the_next_is_served(void **state)
 	fixture_expect(f, 1, ":1");
 	fixture_say(f, 0, "VALID s", ":0");
 	fixture_say(f, 0, "RELEASE s", "-LOST the lease of the permits ran out");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 10", ":1");
 	fixture_pass(f, 10);
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 s :0 $5 lease");
@@ -110,10 +110,10 @@ static void permits_are_renewed(void **state)
 	fixture_say(f, 0, "RENEW s 300", ":1");
 	fixture_say(f, 0, "VALID s", ":300");
 	fixture_say(f, 0, "RENEW s 30", ":1");
-	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold it: s");
 	fixture_pass(f, 30);
 	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold it: s");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 0, "RENEW s 20", ":1");
 	fixture_pass(f, 20);
@@ -132,7 +132,7 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 	fixture_expect(f, 0, "-LOST the lease of the permits ran out");
 	fixture_say(f, 1, "RELEASE s", ":0");
 	fixture_expect(f, 2, ":2");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client does not have that many permits");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
 }
 
 /* ---- circles of waits (deadlock.h, knot.h) ---- */

@@ -198,7 +198,7 @@ static void loss_is_told_at_two_thirds_and_once(void **state)
 	fixture_pass(f, 1);
 	fixture_say(f, 0, "VALID a", ":0");
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $7 session");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold that lock");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
 }
 
 static void an_unread_loss_is_told_by_the_next_lock(void **state)

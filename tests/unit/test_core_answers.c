@@ -1,0 +1,261 @@
+/*
+ * Each error that a command or an event may carry by the table (protocol/answers.h) is really answered: asked for here,
+ * one by one. That nothing else is answered is looked at by tests/anything, with whatever is asked.
+ */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "protocol/answers.h"
+
+static bool seen[SOURCE_COUNT][ERROR_COUNT];
+
+/* The source of what was just answered. */
+static void note(struct fixture *f, int source, uint32_t conn, enum error_code code)
+{
+	struct bytes *text = f->replies[conn].len ? &f->replies[conn] : &f->pushes[conn];
+	bool found = memmem(text->data, text->len, error_word(code), strlen(error_word(code)));
+
+	if (!found)
+		fail_msg("source %d: no %s, but: %.*s", source, error_word(code), (int)text->len, text->data);
+	seen[source][code] = true;
+	bytes_clear(&f->replies[conn]);
+	bytes_clear(&f->pushes[conn]);
+}
+
+/* "number words" for each step, ended by NULL; the answer to the last one has that code. */
+static void expect(struct fixture *f, enum error_code code, const char *const *steps)
+{
+	for (; *steps; steps++) {
+		uint32_t conn = (uint32_t)(**steps - '0');
+		size_t len = strcspn(*steps + 2, " ");
+
+		bytes_clear(&f->replies[conn]);
+		fixture_ask(f, conn, *steps + 2);
+		if (!steps[1])
+			note(f, (int)command_find((struct slice){ *steps + 2, len }), conn, code);
+	}
+}
+
+#define EXPECT(code, ...) expect(f, ERROR_##code, (const char *const[]){ __VA_ARGS__, NULL })
+
+static int start(struct fixture *f, void **state)
+{
+	f->conf.limits.grants_per_client = f->conf.limits.grants_per_uid = 100;
+	return fixture_setup(f, 6, state);
+}
+
+static int setup_standalone(void **state)
+{
+	return start(fixture_new(true), state);
+}
+
+static int setup(void **state)
+{
+	return start(fixture_new(false), state);
+}
+
+static void names(void **state)
+{
+	static const char *const words[] = {
+		"LOCK .", "ENQUEUE .", "MLOCK 1 .", "UNLOCK .", "MUNLOCK 1 .", "DOWNGRADE .", "RENEW . 5", "CANCEL .",
+		"ACQUIRE . LIMIT 1", "RELEASE .", "LIMIT .", "VALID .", "CAMPAIGN . DATA x", "RESIGN .", "LEADER .",
+		"OBSERVE .", "UNOBSERVE .", "HOLDERS .", "QUEUE .", "WHY .", "REVOKE .", "FORCEUNLOCK .",
+	};
+	struct fixture *f = *state;
+	char step[32];
+
+	f->conf.uid = 1000;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		snprintf(step, sizeof(step), "0 %s", words[i]);
+		EXPECT(BADNAME, step);
+	}
+	EXPECT(NOPROTO, "0 HELLO 4");
+}
+
+static void what_is_held_or_not(void **state)
+{
+	struct fixture *f = *state;
+
+	EXPECT(HELD, "0 LOCK a", "0 LOCK a");
+	EXPECT(HELD, "0 ENQUEUE a");
+	EXPECT(HELD, "0 MLOCK 1 a");
+	EXPECT(HELD, "0 CAMPAIGN e DATA x", "0 CAMPAIGN e DATA x");
+	EXPECT(NOTHELD, "1 UNLOCK a");
+	EXPECT(NOTHELD, "1 MUNLOCK 1 a");
+	EXPECT(NOTHELD, "1 DOWNGRADE a");
+	EXPECT(NOTHELD, "1 RENEW a 5");
+	EXPECT(NOTHELD, "1 RESIGN e");
+	EXPECT(NOTHELD, "1 RELEASE s");
+}
+
+static void what_was_lost(void **state)
+{
+	static const char *const locks[] = { "LOCK a", "ENQUEUE a", "MLOCK 1 a", "UNLOCK a", "MUNLOCK 1 a", "DOWNGRADE a", "RENEW a 5" };
+	struct fixture *f = *state;
+	char step[32];
+
+	f->conf.uid = 1000;
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++) {
+		fixture_ask(f, 0, "LOCK a LEASE 1");
+		fixture_pass(f, 1);
+		snprintf(step, sizeof(step), "0 %s", locks[i]);
+		EXPECT(LOST, step);
+	}
+	EXPECT(LOST, "0 CAMPAIGN e DATA x", "1 FORCEUNLOCK e", "0 CAMPAIGN e DATA x");
+	EXPECT(LOST, "0 CAMPAIGN e DATA x", "1 FORCEUNLOCK e", "0 RESIGN e");
+	EXPECT(LOST, "0 ACQUIRE s LIMIT 2", "1 FORCEUNLOCK s", "0 ACQUIRE s LIMIT 2");
+	EXPECT(LOST, "0 ACQUIRE s LIMIT 2", "1 FORCEUNLOCK s", "0 RELEASE s");
+}
+
+static void circles(void **state)
+{
+	struct fixture *f = *state;
+
+	EXPECT(DEADLOCK, "0 LOCK a SHARED", "0 LOCK a REENTER");
+	EXPECT(DEADLOCK, "0 ENQUEUE a REENTER");
+	EXPECT(DEADLOCK, "0 MLOCK 1 a REENTER");
+	EXPECT(DEADLOCK, "0 ACQUIRE s LIMIT 1", "0 ACQUIRE s LIMIT 1");
+	EXPECT(DEADLOCK, "1 CAMPAIGN e DATA x", "2 LOCK b", "1 LOCK b", "2 CAMPAIGN e DATA x");
+}
+
+static void users(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.uid = 1001;
+	EXPECT(DENIED, "0 FORCEUNLOCK a");
+	EXPECT(DENIED, "0 LIMIT s 5");
+	fixture_simple(f, EVENT_CLIENT_GONE, 5);
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
+	EXPECT(DENIED, "0 CLIENT UNBLOCK 7");
+}
+
+static void kinds(void **state)
+{
+	struct fixture *f = *state;
+
+	EXPECT(MISMATCH, "0 CAMPAIGN e DATA x", "0 LOCK e");
+	EXPECT(MISMATCH, "0 ENQUEUE e");
+	EXPECT(MISMATCH, "0 MLOCK 1 e");
+	EXPECT(MISMATCH, "0 UNLOCK e");
+	EXPECT(MISMATCH, "0 MUNLOCK 1 e");
+	EXPECT(MISMATCH, "0 DOWNGRADE e");
+	EXPECT(MISMATCH, "0 RENEW e 5");
+	EXPECT(MISMATCH, "0 LOCK a", "0 CAMPAIGN a DATA x");
+	EXPECT(MISMATCH, "0 RESIGN a");
+	EXPECT(MISMATCH, "0 ACQUIRE a LIMIT 1");
+	EXPECT(MISMATCH, "0 LIMIT a");
+	EXPECT(MISMATCH, "0 LEADER a");
+	EXPECT(MISMATCH, "0 OBSERVE a");
+}
+
+static void the_end(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_ask(f, 1, "EVENTS");
+	note(f, SOURCE_FAILED, 1, ERROR_DRAINING);
+	EXPECT(DRAINING, "1 LOCK a");
+	EXPECT(DRAINING, "1 ENQUEUE a");
+	EXPECT(DRAINING, "1 MLOCK 1 a");
+	EXPECT(DRAINING, "1 CAMPAIGN e DATA x");
+	EXPECT(DRAINING, "1 ACQUIRE s LIMIT 1");
+	EXPECT(DRAINING, "1 OBSERVE e");
+}
+
+static void the_end_of_audits(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_STOP, 0);
+	EXPECT(DRAINING, "1 AUDIT");
+}
+
+static void without_zookeeper(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.uid = 1000;
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	EXPECT(UNAVAILABLE, "0 LOCK a WAIT 0");
+	EXPECT(UNAVAILABLE, "0 MLOCK 1 a WAIT 0");
+	EXPECT(UNAVAILABLE, "0 CAMPAIGN e DATA x WAIT 0");
+	EXPECT(UNAVAILABLE, "0 ACQUIRE s LIMIT 1 WAIT 0");
+	EXPECT(UNAVAILABLE, "0 LIMIT s");
+	EXPECT(UNAVAILABLE, "0 LEADER e");
+	EXPECT(UNAVAILABLE, "0 HOLDERS a");
+	EXPECT(UNAVAILABLE, "0 QUEUE a");
+	EXPECT(UNAVAILABLE, "0 HOSTS");
+	EXPECT(UNAVAILABLE, "0 AUDIT");
+	EXPECT(UNAVAILABLE, "0 REVOKE a");
+	EXPECT(UNAVAILABLE, "0 FORCEUNLOCK a");
+	fixture_say(f, 0, "ENQUEUE a WAIT 0", "+QUEUED");
+	fixture_ask(f, 0, "EVENTS");
+	note(f, SOURCE_FAILED, 0, ERROR_UNAVAILABLE);
+}
+
+static void what_zookeeper_says(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	fixture_answer_get(f, 1, 0, "1\nkind=election\nflavour=rw\n");
+	fixture_ask(f, 0, "EVENTS");
+	note(f, SOURCE_FAILED, 0, ERROR_MISMATCH);
+}
+
+static void what_zookeeper_says_to_observers(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "OBSERVE a", "+OK");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_ask(f, 0, "EVENTS");
+	note(f, SOURCE_UNOBSERVED, 0, ERROR_MISMATCH);
+}
+
+static void what_zookeeper_refuses_to_observers(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "OBSERVE b", "+OK");
+	fixture_answer(f, ZK_REFUSED);
+	fixture_ask(f, 0, "EVENTS");
+	note(f, SOURCE_UNOBSERVED, 0, ERROR_UNAVAILABLE);
+}
+
+/* The last one: all that the table has was seen. */
+static void nothing_stands_in_the_table_that_is_never_answered(void **state)
+{
+	(void)state;
+	for (int code = 0; code < ERROR_COUNT; code++)
+		for (int source = 0; source < SOURCE_COUNT && !answers_any((enum error_code)code); source++)
+			if (seen[source][code] != answers_error(source, (enum error_code)code))
+				fail_msg("source %d and %s", source, error_word((enum error_code)code));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(names),
+		ALONE(what_is_held_or_not),
+		ALONE(what_was_lost),
+		ALONE(circles),
+		ALONE(users),
+		ALONE(kinds),
+		ALONE(the_end),
+		TEST(the_end_of_audits),
+		TEST(without_zookeeper),
+		TEST(what_zookeeper_says),
+		TEST(what_zookeeper_says_to_observers),
+		TEST(what_zookeeper_refuses_to_observers),
+		cmocka_unit_test(nothing_stands_in_the_table_that_is_never_answered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
