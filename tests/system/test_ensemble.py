@@ -2,6 +2,7 @@
 that who loses one hears of it once, before anybody else has it. Each fault alone and at a known moment; all of them in
 any order are tests/torture's."""
 
+import functools
 import os
 import signal
 import sys
@@ -105,7 +106,7 @@ class Site:
         for who, (name, token) in self.held.items():
             assert not self.witness.pushes(who, "lost"), self.witness.seen[who]
             assert self.witness.ask(who, "VALID", name, "TOKEN", token) > 0
-            assert self.witness.ask(who, "LOCK", name) == token, "a re-entry"
+            assert self.witness.ask(who, "LOCK", name, "REENTER") == token
         for h in self.hosts:
             stats = h.daemon.info("stats")
             assert (stats["losses_total"], stats["sessions_total"]) == ("0", "1"), h.daemon.log()
@@ -134,6 +135,12 @@ class Site:
         assert not complaints and not wrong, "\n\n".join(complaints + wrong)
 
 
+    def begin_again(self):
+        """With nobody, in a directory of their own; what was, has to end well."""
+        self.end()
+        self.__init__(self.net, self.servers, self.root + "a")
+
+
 @pytest.fixture
 def site(net, trio, root):
     made = Site(net, trio, root)
@@ -141,17 +148,30 @@ def site(net, trio, root):
     made.end()
 
 
+class Leaderless(Exception):
+    """For longer than an outage may last that costs no lock."""
+
+
 def wait_led(servers, without):
-    """Until the others have a leader. Seldom they find none for half a minute: the one LOOKING, the other LEADING
-    without a quorum. Then there was a long outage, which is allowed to cost locks, and nothing is shown."""
-    began = time.monotonic()
-    try:
-        servers.wait_led(without=without)
-    except AssertionError:
-        pass  # what follows says so
-    took = time.monotonic() - began
+    """Until the others have a leader, which they must find."""
+    took = servers.wait_led(without=without)
     if took > LONG_S / 2 - 1:
-        pytest.skip(f"not tested: the ensemble itself had no leader for {took:.1f} s")
+        raise Leaderless(f"the ensemble itself had no leader for {took:.1f} s")
+
+
+def if_led(test):
+    """Seldom, on a busy machine, the servers find no leader for long: the one LOOKING, the other LEADING without a
+    quorum until it gives up. That is an outage which may cost locks, and shows nothing; so the test begins again."""
+    @functools.wraps(test)
+    def until_led(site, **fixtures):
+        for _ in range(3):
+            try:
+                return test(site=site, **fixtures)
+            except Leaderless:
+                site.begin_again()
+        return test(site=site, **fixtures)
+
+    return until_led
 
 
 def follower_of(servers):
@@ -172,6 +192,7 @@ def pair_under_load(site, server=None):
 # ---- what costs nothing ----
 
 
+@if_led
 def test_a_rolling_restart_costs_no_lock(site, trio):
     """Pitfall 25: a session survives the change of its server, and an election."""
     pair = pair_under_load(site)
@@ -187,6 +208,7 @@ def test_a_rolling_restart_costs_no_lock(site, trio):
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])
+@if_led
 def test_a_server_that_stands_still_costs_no_lock(site, trio, role):
     """Pitfalls 11, 25: SIGSTOP leaves its connections open and its port reachable; only silence tells."""
     server = trio.leader() if role == "leader" else follower_of(trio)
@@ -211,6 +233,7 @@ def test_a_server_behind_a_black_hole_costs_no_lock(site, trio):
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])
+@if_led
 def test_a_killed_server_costs_no_lock(site, trio, role):
     """Pitfall 25."""
     server = trio.leader() if role == "leader" else follower_of(trio)

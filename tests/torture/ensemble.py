@@ -14,6 +14,8 @@ import harness
 SIZE = 3
 # With a tick of 0.5 s: followers leave a silent leader, and a leader followers, after 1.5 s.
 INIT_LIMIT, SYNC_LIMIT = 20, 3
+# Who looks for a leader asks again so often at least; by default it waits twice as long each time, up to a minute.
+NOTIFICATION_MS = 800
 CONTAINER_CHECK_MS = 1000  # directories vanish under the daemons' hands all the time
 
 
@@ -36,7 +38,8 @@ class Server(harness.Zookeeper):
         self.number = number
         self.lines = ""
         self.quorum_port, self.election_port = server_port(), server_port()
-        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={CONTAINER_CHECK_MS}"], wait=False)
+        super().__init__(tick_ms, jvm=[f"-Dznode.container.checkIntervalMs={CONTAINER_CHECK_MS}",
+                                       f"-Dzookeeper.fastleader.maxNotificationInterval={NOTIFICATION_MS}"], wait=False)
         self.port = server_port()
 
     def more_conf(self):
