@@ -10,12 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The kernel answers within send(): there is nothing to wait for. */
-int peer_open(void)
-{
-	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-}
-
 uint32_t peer_self(int fd)
 {
 	struct stat st;
@@ -58,6 +52,17 @@ static int ask(int diag, uint32_t inode, union answer *ret)
 		return -EIO;
 	memcpy(&error, NLMSG_DATA(&ret->header), sizeof(error));
 	return error.error < 0 ? error.error : -EIO;
+}
+
+int peer_open(void)
+{
+	/* The kernel answers within send(): there is nothing to wait for. */
+	int diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	union answer answer;
+
+	/* The first question may make it load a module: not while somebody waits. */
+	(void)ask(diag, 1, &answer);
+	return diag;
 }
 
 uint32_t peer_of(int diag, uint32_t self)
