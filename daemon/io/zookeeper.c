@@ -213,6 +213,8 @@ struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const 
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
+	/* The first lines of an outage: that it lasts is said by the broker. */
+	z->rate_trouble[ZK_HANDLE_UNREACHABLE].window_ns = 600 * CLOCK_NS_PER_S;
 	STAILQ_INIT(&z->failures);
 	return z;
 }
