@@ -45,7 +45,7 @@ CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c option
 	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c try.c permits.c \
 	window.c turn.c
 IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
-	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c saved.c \
+	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c kin.c saved.c \
 	successor.c secret.c tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = cli.c cli_say.c cli_help.c cli_lock.c cli_job.c cli_proof.c cli_nested.c cli_call.c cli_table.c cli_tree.c

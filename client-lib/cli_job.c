@@ -321,6 +321,16 @@ static bool is_over(struct cli_job *job)
 	return true;
 }
 
+/* So that who asks for the holder is shown the command when we are gone. Brokers that do not know that word may say so. */
+static void tell_child(struct cli_job *job)
+{
+	char number[24];
+	const char *words[] = { "CLIENT", "SETINFO", "CHILD", number };
+
+	snprintf(number, sizeof(number), "%d", (int)job->child);
+	cli_proof_tell(&job->proof, 4, words);
+}
+
 /* What is known of a loss by now, before there is anything that would have to be ended. */
 static void look_before(struct cli_job *job)
 {
@@ -352,6 +362,7 @@ static int start(struct cli_job *job)
 	if (job->child == 0)
 		become(job);
 	job->started = true;
+	tell_child(job);
 	return 0;
 }
 

@@ -247,6 +247,9 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_CLIENT_WRITTEN:
 		client_of(b, event->conn)->revoke_bytes = 0;
 		break;
+	case EVENT_CLIENT_PROCESS:
+		client_process(client_of(b, event->conn), event);
+		break;
 	case EVENT_CLIENT_GONE:
 		client_gone(client_of(b, event->conn));
 		break;

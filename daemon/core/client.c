@@ -31,6 +31,41 @@ static void keep_printable(struct bytes *to, struct slice text)
 		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
 }
 
+void client_set_child(struct client *c, uint32_t pid)
+{
+	struct effect *e = effects_add(c->broker->out, EFFECT_PROCESS);
+
+	e->conn = c->conn;
+	e->pid = c->child = pid;
+	c->child_known = false;
+}
+
+void client_process(struct client *c, const struct event *event)
+{
+	/* It may have told of another one since. */
+	if (event->process.pid != c->child)
+		return;
+	if (event->process.comm.len) {
+		bytes_clear(&c->child_comm);
+		keep_printable(&c->child_comm, event->process.comm);
+	}
+	c->child_known = true;
+	c->peer_ended = event->process.peer_ended;
+	c->child_ended = event->process.child_ended;
+}
+
+uint32_t client_shown(const struct client *c, struct slice *ret_comm)
+{
+	bool here = !c->child_known || !c->peer_ended;
+
+	if (here || !c->child_ended) {
+		*ret_comm = bytes_view(here ? &c->comm : &c->child_comm);
+		return here ? c->pid : c->child;
+	}
+	*ret_comm = SLICE("inherited");
+	return 0;
+}
+
 static void refuse(struct client *c)
 {
 	size_t begin = effects_begin(c->broker->out);
@@ -118,6 +153,7 @@ void client_gone(struct client *c)
 	owner_leave(c);
 	user_leave(b, c->user);
 	bytes_free(&c->comm);
+	bytes_free(&c->child_comm);
 	bytes_free(&c->name);
 	bytes_free(&c->lib_name);
 	bytes_free(&c->lib_version);

@@ -38,6 +38,9 @@ struct client {
 	struct owner *owner;      /* NULL: it is one by itself */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
+	uint32_t child;           /* the process that it told of; 0: none */
+	struct bytes child_comm;
+	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
 	struct multi *multi;      /* the MLOCK that waits */
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
@@ -59,6 +62,11 @@ struct client {
 };
 
 void client_connected(struct broker *b, const struct event *event);
+/* It told of a process: once the one that connected has ended that one is shown, if the adapter finds it to be the user's. */
+void client_set_child(struct client *c, uint32_t pid);
+void client_process(struct client *c, const struct event *event);
+/* Which process is shown: the one that connected, or the one it told of, while they live; else 0 and "inherited". */
+uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 void client_half_closed(struct client *c);
 void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */

@@ -59,11 +59,12 @@ struct detail {
 static void write_detail(const struct lock *lock, const struct detail *d, struct bytes *data)
 {
 	const struct broker *b = lock->broker;
+	struct slice command;
 
 	detail_begin(lock, data);
-	record_int(data, "pid", d->client->pid);
+	record_int(data, "pid", client_shown(d->client, &command));
 	record_int(data, "uid", d->client->uid);
-	record_slice(data, "command", bytes_view(&d->client->comm));
+	record_slice(data, "command", command);
 	record_slice(data, "name", bytes_view(&d->client->name));
 	record_text(data, "mode", mode_word(d->mode));
 	record_int(data, "token", d->token);

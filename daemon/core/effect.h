@@ -22,6 +22,7 @@ enum effect_type {
 	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before it is told */
+	EFFECT_PROCESS,   /* `conn` told of its process `pid` (0: of none): say EVENT_CLIENT_PROCESS, and again at changes */
 	EFFECT_LEFTOVER_ADD, /* `session`, the present one, is given up and will be ended: a successor must know it on */
 	EFFECT_LEFTOVER_END, /* end `session`, which was left or given up, then say EVENT_LEFTOVER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
@@ -38,7 +39,8 @@ struct span {
 
 struct effect {
 	enum effect_type type;
-	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER */
+	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS */
+	uint32_t pid;       /* PROCESS */
 	uint64_t op;        /* ZK_*: comes back in the answer */
 	enum zk_create create; /* ZK_CREATE */
 	bool exact;         /* ZK_SET: only if it is of `version` */

@@ -34,6 +34,7 @@ enum event_type {
 	EVENT_CLIENT_ASKED,  /* one request; the next only after its one EFFECT_REPLY */
 	EVENT_CLIENT_HALF_CLOSED, /* it sends no more: what waits is cancelled, what it sent before may still be asked */
 	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and with it all that was to be before */
+	EVENT_CLIENT_PROCESS, /* of one that EFFECT_PROCESS named, whether it lives, and the peer; not of another user's */
 	EVENT_CLIENT_GONE,   /* the connection is closed: no effect may name it any more, its number is free */
 	EVENT_ZK_CONNECTED,  /* also after a reconnection; may come without a SUSPENDED before */
 	EVENT_ZK_SUSPENDED,  /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
@@ -56,6 +57,11 @@ struct event {
 			uint32_t pid, uid, gid;
 			struct slice comm; /* command name of the peer, may be empty */
 		} connected;
+		struct {
+			uint32_t pid;
+			struct slice comm; /* empty: as told before */
+			bool peer_ended, child_ended;
+		} process;
 		struct {
 			size_t argc; /* at least 1 */
 			const struct slice *argv;

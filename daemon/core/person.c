@@ -17,16 +17,18 @@ static struct slice znode_of(const struct lock *lock)
 struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
 {
 	const struct broker *b = lock->broker;
+	struct slice command;
+	uint32_t pid = client_shown(c, &command);
 
 	return (struct person){
 		.here = true,
 		.host = slice_of(b->conf->host),
 		.name = bytes_view(&c->name),
-		.command = bytes_view(&c->comm),
+		.command = command,
 		.znode = znode_of(lock),
 		.mode = mode,
 		.client = (int64_t)c->id,
-		.pid = c->pid,
+		.pid = pid,
 		.uid = c->uid,
 		.for_ms = (b->now_ns - since_ns) / NS_PER_MS,
 		.lease_ms = -1,
@@ -129,6 +131,9 @@ void person_say(struct bytes *text, const struct person *p)
 		bytes_text(text, " (");
 		bytes_slice(text, p->command);
 		bytes_text(text, ")");
+	} else if (p->command.len) {
+		bytes_text(text, ", ");
+		bytes_slice(text, p->command);
 	}
 	if (p->for_ms >= 0) {
 		bytes_text(text, ", for ");

@@ -226,10 +226,27 @@ static void set_owner(struct client *c, struct slice name)
 		client_reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
 }
 
+static void set_child(struct client *c, struct slice text)
+{
+	int64_t pid;
+
+	if (!number_parse(text, &pid) || pid < 0 || pid > INT32_MAX) {
+		client_reply_error(c, ERROR_ERR, "CHILD is the number of a process, or 0");
+		return;
+	}
+	client_set_child(c, (uint32_t)pid);
+	client_reply_status(c, "OK");
+}
+
 static void client_setinfo(const struct request_words *w)
 {
 	struct client *c = w->client;
 	struct bytes *to = NULL;
+
+	if (w->argc == 4 && slice_is(w->argv[2], "CHILD")) {
+		set_child(c, w->argv[3]);
+		return;
+	}
 
 	if (w->argc == 4 && slice_is(w->argv[2], "OWNER")) {
 		set_owner(c, w->argv[3]);
@@ -240,7 +257,7 @@ static void client_setinfo(const struct request_words *w)
 	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
 		to = &c->lib_version;
 	if (!to)
-		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER or OWNER and a value");
+		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
 	else if (set_label(c, to, w->argv[3]))
 		client_reply_status(c, "OK");
 }
@@ -371,6 +388,8 @@ void redis_reset(const struct request_words *w)
 
 	client_release_all(c);
 	owner_leave(c);
+	if (c->child)
+		client_set_child(c, 0);
 	broker_settle(c->broker);
 	c->version = 2;
 	bytes_clear(&c->name);

@@ -158,6 +158,9 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 	case EFFECT_HOLDER:
 		saved_holder(l->to.saved, effect->conn, effect->holds);
 		break;
+	case EFFECT_PROCESS:
+		server_process(l->to.server, effect->conn, effect->pid);
+		break;
 	case EFFECT_LEFTOVER_ADD:
 		saved_add_leftover(l->to.saved, effect->session);
 		break;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/conn.h"
+#include "io/kin.h"
 #include "io/loop.h"
 #include "io/process.h"
 #include "io/saved.h"
@@ -24,6 +25,7 @@ struct server {
 	struct loop *loop;
 	size_t clients_max;
 	struct saved *saved;
+	struct kin *kin;
 	int64_t look_ns; /* not before that: whether holders live */
 	struct conn_env env;
 	int listening;
@@ -148,6 +150,7 @@ struct server *server_new(struct loop *loop, int fd, const struct server_conf *c
 	TAILQ_INIT(&s->env.later);
 	TAILQ_INIT(&s->env.dirty);
 	s->accepting = watch_new(loop_base(loop), server_accept, s);
+	s->kin = kin_new(loop);
 	s->pause = watch_new(loop_base(loop), server_resume, s);
 	s->listening = fd;
 	watch_set(s->accepting, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
@@ -163,6 +166,7 @@ void server_free(struct server *s)
 	for (i = 0; i < s->conns_cap; i++)
 		if (s->conns[i])
 			conn_free(s->conns[i]);
+	kin_free(s->kin);
 	watch_free(s->accepting);
 	watch_free(s->pause);
 	mem_free(s->conns);
@@ -185,6 +189,14 @@ void server_push(struct server *s, uint32_t number, struct slice text, bool repo
 void server_close(struct server *s, uint32_t number)
 {
 	conn_close(server_conn(s, number));
+}
+
+void server_process(struct server *s, uint32_t number, uint32_t pid)
+{
+	const struct conn *c = server_conn(s, number);
+
+	if (c->fd >= 0)
+		kin_said(s->kin, number, c->fd, (pid_t)pid);
 }
 
 /* Only those that are there now: who gets there meanwhile has the next turn. */
@@ -217,6 +229,7 @@ static void server_bury(struct server *s, struct conn *c)
 
 	loop_event(s->loop, &event);
 	saved_holder(s->saved, c->number, false);
+	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;
 	s->count--;

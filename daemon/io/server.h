@@ -33,6 +33,7 @@ void server_free(struct server *s);
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
 void server_push(struct server *s, uint32_t number, struct slice text, bool report);
 void server_close(struct server *s, uint32_t number);
+void server_process(struct server *s, uint32_t number, uint32_t pid);
 
 /* Once a turn: goes on with the clients that had more requests than one turn serves, or were just answered. */
 void server_continue(struct server *s);

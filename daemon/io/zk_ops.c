@@ -134,6 +134,7 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_ZK_DROP:
 	case EFFECT_TOKENS:
 	case EFFECT_HOLDER:
+	case EFFECT_PROCESS:
 	case EFFECT_LEFTOVER_ADD:
 	case EFFECT_LEFTOVER_END:
 	case EFFECT_LOG:

@@ -216,6 +216,7 @@ static void carry_out(struct any_host *h, const struct effect *e)
 		any_logged(h, e, text);
 		break;
 	case EFFECT_HOLDER:
+	case EFFECT_PROCESS:
 	case EFFECT_LEFTOVER_ADD:
 	case EFFECT_LEFTOVER_END:
 		break;

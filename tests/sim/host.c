@@ -137,6 +137,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		h->tokens = e->limit;
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * MS), tokens_due, h, h->life);
 		break;
+	case EFFECT_PROCESS:
+		break;
 	case EFFECT_HOLDER:
 		if (e->conn != BALLAST_CONN || !w->ballast.names)
 			saved_holder(h, e->conn, e->holds);

@@ -126,6 +126,8 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_CLIENT_WRITTEN:
 		trace_line(h->w, -1, "host %d <- client %u was written to", h->index, e->conn);
 		break;
+	case EVENT_CLIENT_PROCESS:
+		break;
 	case EVENT_CLIENT_GONE:
 		trace_line(h->w, -1, "host %d <- client %u gone", h->index, e->conn);
 		break;
@@ -182,6 +184,8 @@ void trace_effect(struct host *h, const struct effect *e)
 			lock = h->clients[e->conn].current.lock;
 		trace_line(h->w, lock, "host %d -> client %u: %s %.*s", h->index, e->conn, words[e->type], (int)text.len,
 			   text.data);
+		break;
+	case EFFECT_PROCESS:
 		break;
 	case EFFECT_HOLDER:
 		trace_line(h->w, -1, "host %d -> client %u %s", h->index, e->conn,

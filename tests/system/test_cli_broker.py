@@ -173,3 +173,63 @@ def test_an_environment_that_outlived_its_lock_means_nothing(broker):
     assert re.fullmatch(r"\d+ a", told)
     done = run(broker, "lock", "a", "--", "echo", "run", env=os.environ | {"LOCKBROKER_HELD": told})
     assert (done.returncode, done.stdout) == (0, "run\n")
+
+
+# ---- who is shown ----
+
+
+def holder(daemon):
+    with daemon.client() as c:
+        return next(((h["pid"], h["command"]) for h in c.call("HOLDERS", "a")), None)
+
+
+def test_the_command_is_shown_when_its_lockbroker_has_ended_and_inheritors_as_such(broker, clients):
+    p, child = started(broker, "sh", "-c", "sleep 60 & echo $!; exec sleep 60")
+    left = int(p.stdout.readline())
+    assert holder(broker) == (p.pid, "lockbroker")
+    p.kill()
+    p.wait()
+    harness.wait_until(lambda: holder(broker) == (child, "sleep"), "the command to be shown")
+    assert re.match(rf"held on this host, pid {child} \(sleep\), for ", run(broker, "why", "a").stdout)
+    os.kill(child, signal.SIGKILL)
+    harness.wait_until(lambda: holder(broker) == (0, "inherited"), "that nobody who is known is there any longer")
+    assert re.match(r"held on this host, inherited, for ", run(broker, "why", "a").stdout)
+    os.kill(left, signal.SIGKILL)
+    assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
+
+
+# Says that this process is its child, and leaves the connection to one that nobody was told of.
+TELL_AND_LEAVE = """
+import socket, subprocess, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b"LOCK a\\r\\nCLIENT SETINFO CHILD %s\\r\\n" % sys.argv[2].encode())
+said = b""
+while said.count(b"\\n") < 2:
+    said += s.recv(100)
+p = subprocess.Popen(["sleep", "60"], pass_fds=[s.fileno()], stdout=subprocess.DEVNULL)
+print(p.pid, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes another user")
+def test_a_process_of_another_user_is_not_believed_to_be_ones_own(standalone):
+    def told(pid):
+        p = harness.spawn(["/usr/bin/python3", "-c", TELL_AND_LEAVE, standalone.socket, str(pid)], stdout=subprocess.PIPE)
+        left = int(p.stdout.readline())
+        p.wait()
+        return p.pid, left
+
+    with subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"]) as other, \
+            subprocess.Popen(["sleep", "60"]) as own:
+        for pid, believed in ((own.pid, True), (other.pid, False)):
+            peer, left = told(pid)
+            if believed:
+                harness.wait_until(lambda: holder(standalone) == (own.pid, "sleep"), "its own to be shown")
+            else:
+                time.sleep(2)
+                assert holder(standalone)[0] == peer
+            os.kill(left, signal.SIGKILL)
+            harness.wait_until(lambda: holder(standalone) is None, "the end of the connection")
+        other.kill()
+        own.kill()

@@ -142,6 +142,8 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		bytes_slice(&f->log, effects_slice(&f->effects, e->text));
 		bytes_char(&f->log, '\n');
 		break;
+	case EFFECT_PROCESS:
+		break;
 	case EFFECT_HOLDER:
 		assert_true(!f->conf.standalone && f->holds[e->conn] != e->holds);
 		f->holds[e->conn] = e->holds;

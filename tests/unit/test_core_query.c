@@ -1,5 +1,6 @@
 /* Questions about other hosts (query.h), and what a holder writes about itself for them (detail.h). */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/query.h"
 #include "core_fixture.h"
@@ -247,6 +248,49 @@ static void a_client_may_go_while_it_asks(void **state)
 	fixture_say(f, 0, "PING", "+PONG");
 }
 
+/* The adapter tells what has become of the one that connected, and of the one that it told of. */
+static void processes(struct fixture *f, uint32_t pid, bool peer_ended, bool child_ended)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_PROCESS,
+					  .process = { pid, SLICE("two words"), peer_ended, child_ended } });
+}
+
+static void expect_shown(struct fixture *f, const char *holder)
+{
+	char sentence[64];
+
+	snprintf(sentence, sizeof(sentence), "held on this host, %s, for 0 ms", holder);
+	fixture_ask(f, 0, "WHY a");
+	bytes_append(&f->replies[0], "", 1);
+	assert_non_null(strstr(f->replies[0].data, sentence));
+	bytes_clear(&f->replies[0]);
+}
+
+static void who_inherited_is_shown_when_who_connected_has_ended(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	bytes_clear(&f->replies[0]);
+	fixture_say(f, 0, "CLIENT SETINFO CHILD x", "-ERR CHILD is the number of a process, or 0");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 2147483648", "-ERR CHILD is the number of a process, or 0");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 77", "+OK");
+	expect_shown(f, "pid 100 (test)");
+	processes(f, 77, false, false);
+	expect_shown(f, "pid 100 (test)");
+	processes(f, 78, true, false);
+	expect_shown(f, "pid 100 (test)");
+	processes(f, 77, true, false);
+	expect_shown(f, "pid 77 (two?words)");
+	processes(f, 77, true, true);
+	expect_shown(f, "inherited");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 0", "+OK");
+	expect_shown(f, "pid 100 (test)");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 79", "+OK");
+	processes(f, 77, true, true);
+	expect_shown(f, "pid 100 (test)");
+}
+
 static void hosts_are_listed_with_what_they_announce(void **state)
 {
 	struct fixture *f = *state;
@@ -363,6 +407,7 @@ int main(void)
 		TEST(hosts_are_listed_with_what_they_announce),
 		TEST(at_most_so_many_are_read_and_few_at_a_time),
 		ALONE(standalone_asks_nobody),
+		ALONE(who_inherited_is_shown_when_who_connected_has_ended),
 		TEST(a_holder_writes_about_itself_once_somebody_elsewhere_waits),
 		TEST(a_claim_is_written_at_most_once_a_second),
 	};

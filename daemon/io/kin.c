@@ -1,0 +1,179 @@
+#include "io/kin.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/queue.h"
+#include "io/loop.h"
+#include "io/process.h"
+#include "io/watch.h"
+
+/* A look costs some 20 us: so many at a time take less than a millisecond. */
+enum { LOOKS_MAX = 16 };
+#define LOOK_NS (500 * CLOCK_NS_PER_MS)
+
+struct one {
+	TAILQ_ENTRY(one) link;
+	uint32_t conn;
+	uid_t uid;
+	pid_t peer, child;
+	uint64_t peer_start, child_start; /* 0: not known yet */
+	bool peer_ended, child_ended;
+};
+
+TAILQ_HEAD(one_list, one);
+
+struct kin {
+	struct loop *loop;
+	struct watch *timer;
+	struct one_list list; /* who was not looked at for the longest time first */
+	struct one **by_conn;
+	size_t cap;
+};
+
+static bool is_of(pid_t pid, uid_t uid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid == uid;
+}
+
+/* May free it, as all that is told to the broker. */
+static void tell(struct kin *k, const struct one *o, struct slice comm)
+{
+	loop_event(k->loop, &(struct event){ .type = EVENT_CLIENT_PROCESS,
+					     .conn = o->conn,
+					     .process = { .pid = (uint32_t)o->child,
+							  .comm = comm,
+							  .peer_ended = o->peer_ended,
+							  .child_ended = o->child_ended } });
+}
+
+/* The first look; both numbers are known to be theirs by then. */
+static void identify(struct kin *k, struct one *o)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+
+	if (process_read(o->peer, text, &process) == 0)
+		o->peer_start = process.start;
+	o->peer_ended = !o->peer_start || !process_lives(o->peer, o->peer_start);
+	if (process_read(o->child, text, &process) < 0 || !is_of(o->child, o->uid)) {
+		kin_gone(k, o->conn);
+		return;
+	}
+	o->child_start = process.start;
+	tell(k, o, process.comm);
+}
+
+static void look(struct kin *k, struct one *o)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+	bool peer = o->peer_ended || !process_lives(o->peer, o->peer_start);
+	bool child = o->child_ended || !process_lives(o->child, o->child_start);
+
+	if (peer == o->peer_ended && child == o->child_ended)
+		return;
+	o->peer_ended = peer;
+	o->child_ended = child;
+	/* It may have become another program since. */
+	if (child || process_read(o->child, text, &process) < 0)
+		process.comm = (struct slice){ 0 };
+	tell(k, o, process.comm);
+}
+
+static void look_around(void *arg, int fd, unsigned int what)
+{
+	struct kin *k = arg;
+	const struct one *last = TAILQ_LAST(&k->list, one_list);
+	struct one *o;
+
+	for (int i = 0; i < LOOKS_MAX && (o = TAILQ_FIRST(&k->list)); i++) {
+		bool all = o == last;
+
+		TAILQ_REMOVE(&k->list, o, link);
+		TAILQ_INSERT_TAIL(&k->list, o, link);
+		if (o->child_start)
+			look(k, o);
+		else
+			identify(k, o);
+		if (all)
+			break;
+	}
+	if (!TAILQ_EMPTY(&k->list))
+		watch_set(k->timer, -1, 0, LOOK_NS);
+}
+
+struct kin *kin_new(struct loop *loop)
+{
+	struct kin *k = mem_new(sizeof(*k));
+
+	k->loop = loop;
+	k->timer = watch_new(loop_base(loop), look_around, k);
+	TAILQ_INIT(&k->list);
+	return k;
+}
+
+void kin_free(struct kin *k)
+{
+	struct one *o;
+
+	if (!k)
+		return;
+	while ((o = TAILQ_FIRST(&k->list)))
+		kin_gone(k, o->conn);
+	watch_free(k->timer);
+	mem_free(k->by_conn);
+	mem_free(k);
+}
+
+static void reserve(struct kin *k, uint32_t conn)
+{
+	size_t cap = k->cap ? k->cap : 64;
+
+	while (cap <= conn)
+		cap *= 2;
+	if (cap == k->cap)
+		return;
+	k->by_conn = mem_resize(k->by_conn, cap * sizeof(struct one *));
+	memset(k->by_conn + k->cap, 0, (cap - k->cap) * sizeof(struct one *));
+	k->cap = cap;
+}
+
+void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	struct one *o;
+
+	kin_gone(k, conn);
+	if (child <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return;
+	reserve(k, conn);
+	o = k->by_conn[conn] = mem_new(sizeof(*o));
+	o->conn = conn;
+	o->uid = cred.uid;
+	o->peer = cred.pid;
+	o->child = child;
+	TAILQ_INSERT_HEAD(&k->list, o, link);
+	/* Not from within what the broker does just now. */
+	watch_set(k->timer, -1, 0, 0);
+}
+
+void kin_gone(struct kin *k, uint32_t conn)
+{
+	struct one *o = conn < k->cap ? k->by_conn[conn] : NULL;
+
+	if (!o)
+		return;
+	k->by_conn[conn] = NULL;
+	TAILQ_REMOVE(&k->list, o, link);
+	mem_free(o);
+}
