@@ -156,6 +156,30 @@ static void a_lock_of_a_prefix_is_made_where_it_belongs(void **state)
 	fixture_expect(f, 0, ":78848");
 }
 
+/* Among the hosts each of their claims is exclusive: whoever waits there could not have it with them. */
+static void readers_of_a_host_share_a_mutex_until_anybody_else_waits(void **state)
+{
+	static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000009";
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK app/a SHARED");
+	fixture_answer_get(f, 1, 0, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer_made(f, 0, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_say(f, 1, "LOCK app/a SHARED", "");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, ":78848");
+	fixture_say(f, 1, "UNLOCK app/a", ":0");
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/app/locks/a");
+	fixture_say(f, 1, "LOCK app/a SHARED", "");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, behind });
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+}
+
 static void kazoos_directories_are_not_taken_away(void **state)
 {
 	struct fixture *f = *state;
@@ -208,6 +232,7 @@ int main(void)
 		TEST(contenders_are_named_by_flavour),
 		TEST(numbers_past_the_wrap_are_read_in_every_flavour),
 		TEST(a_lock_of_a_prefix_is_made_where_it_belongs),
+		TEST(readers_of_a_host_share_a_mutex_until_anybody_else_waits),
 		TEST(kazoos_directories_are_not_taken_away),
 		TEST(a_host_of_another_flavour_is_told),
 		TEST(curators_semaphore_is_no_lock),
