@@ -8,13 +8,19 @@ static bool lacks_tokens(const struct claim *c)
 	return c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, MODE_SHARED);
 }
 
+/* Whoever was before it has gone; those behind it came later. */
+static bool next_has_its_turn(const struct lock *lock)
+{
+	return lock->next && lock->next->state == CLAIM_HELD && lock->next->mode == MODE_SHARED;
+}
+
 bool readers_may_join(const struct lock *lock)
 {
 	const struct broker *b = lock->broker;
 
 	if (lacks_tokens(lock->claim))
 		return false;
-	if (b->conf->standalone)
+	if (b->conf->standalone || next_has_its_turn(lock))
 		return true;
 	return b->session.connected ? directory_is_quiet(&lock->directory) : lock->directory.was_quiet;
 }

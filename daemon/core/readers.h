@@ -7,8 +7,8 @@
  *
  *   children watch     | a reader at the head of the queue
  *   ARMED, and quiet   | joins, without a word to ZooKeeper
- *   ARMED, somebody is | waits; *next* is queued for it behind whoever waits. It joins when he has given up
- *   there              |
+ *   ARMED, somebody is | waits; *next* is queued for it behind whoever waits. It joins when all have gone, or when
+ *   there              |   those have that stood before next: who came later waits for it
  *   NONE, FIRED        | waits for a list with watch, one for all; its answer decides for all who wait when it comes,
  *                      |   also when the watch fires right after: others who come and go keep nobody waiting
  *   (no connection)    | joins if the watch was ARMED and quiet when the connection went; else waits

@@ -351,6 +351,10 @@ MUTANTS = [
         (DIRECTORY, "bool quiet = directory_is_quiet(&lock->directory);", "bool quiet = lock->directory.quiet;")], 10000),
     ("no next for a reader whom somebody elsewhere keeps from joining", [
         (SETTLE, "\treturn directory_is_contended(&lock->directory) && readers_hold_back(lock);", "\treturn false;")], 10000),
+    ("a reader whose place among the hosts has come waits for those who came later", [
+        (READERS, "b->conf->standalone || next_has_its_turn(lock))", "b->conf->standalone)")], 20000, "readers"),
+    ("a reader has its turn as soon as its next is queued", [
+        (READERS, "lock->next->state == CLAIM_HELD &&", "lock->next->state != CLAIM_JOINING &&")], 1000),
     ("a reader after readers passes who is known to wait", [
         (SETTLE, "\tif (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))\n\t\treturn false;\n", "")], 1000),
     ("a writer behind its host's shared claim queues next only when that goes back", [

@@ -96,6 +96,7 @@ struct queue {
 	int own, own_writers;
 	bool entitled;       /* one of its own covers the mode, and nothing keeps that from being entitled */
 	bool others;         /* somebody else conflicts with its first */
+	bool turn;           /* the first is a reader's, and so is one that has its turn, too */
 };
 
 static struct queue queue_of(const struct host *h, const struct znode *dir, bool shared)
@@ -112,6 +113,7 @@ static struct queue queue_of(const struct host *h, const struct znode *dir, bool
 		q.own += own;
 		q.own_writers += own && !check_is_reader(n);
 		q.entitled = q.entitled || (own && (shared || !check_is_reader(n)) && !check_ahead_of(h->w, n));
+		q.turn = q.turn || (own && n != first && check_is_reader(first) && check_is_reader(n) && !check_ahead_of(h->w, n));
 	}
 	TAILQ_FOREACH(n, &dir->children, sibling)
 		if (n->view[FAKEZK_TRUTH].exists && n->session != h->zk->session && first &&
@@ -164,7 +166,7 @@ static void look_at(struct host *h, int lock)
 			   f.caller->conn, w->lock_name[lock]);
 	if (held.readers && !f.ask->shared)
 		return;
-	if (q.entitled && (held.readers ? !q.others && held.latest <= since : h->moved_at[lock] <= since))
+	if (q.entitled && (held.readers ? (!q.others || q.turn) && held.latest <= since : h->moved_at[lock] <= since))
 		world_fail(w, lock, "host %d: nothing keeps client %u from being granted %s, and it waits", h->index, f.caller->conn,
 			   w->lock_name[lock]);
 }

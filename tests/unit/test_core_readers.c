@@ -160,6 +160,28 @@ static void a_reader_held_back_joins_when_the_writer_elsewhere_has_gone(void **s
 	fixture_op(f, EFFECT_ZK_DELETE, next);
 }
 
+/* Its place among the hosts is that of next: who came after that is not before it. */
+static void a_reader_held_back_joins_when_all_who_were_before_it_have_gone(void **state)
+{
+	static const char writer_late[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b17-__WRIT__0000000012";
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	read_held(f, name);
+	fixture_say(f, 1, "LOCK a SHARED", "");
+	held_back(f, name, next);
+	something_changes(f);
+	expect_list_with_watch(f);
+	fixture_answer_list(f, 1, 5, (const char *[]){ name, writer_high, reader_high, next, writer_late });
+	fixture_expect(f, 1, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, writer_high);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 4, (const char *[]){ name, reader_high, next, writer_late });
+	fixture_expect(f, 1, ":76800");
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_say(f, 2, "LOCK a SHARED WAIT 0", "$-1");
+}
+
 static void what_changes_is_looked_at_before_the_next_one_joins(void **state)
 {
 	struct fixture *f = *state;
@@ -278,6 +300,7 @@ int main(void)
 		TEST(changes_without_end_keep_no_reader_waiting),
 		TEST(nobody_joins_past_a_writer_of_another_host),
 		TEST(a_reader_held_back_joins_when_the_writer_elsewhere_has_gone),
+		TEST(a_reader_held_back_joins_when_all_who_were_before_it_have_gone),
 		TEST(what_changes_is_looked_at_before_the_next_one_joins),
 		TEST(who_reads_elsewhere_is_not_passed_by_those_who_join_a_downgraded_grant),
 		TEST(a_claim_that_nobody_holds_is_handed_to_readers_within_the_bounds),
