@@ -43,7 +43,7 @@ CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c option
 	grant.c grant_log.c settle.c claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c \
 	query_permits.c person.c crowd.c knot.c announce.c leftover.c session.c trouble.c status.c quota.c audit.c letter.c \
 	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c try.c permits.c \
-	window.c turn.c
+	window.c turn.c look.c
 IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
 	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c kin.c saved.c \
 	successor.c secret.c tokens.c
@@ -59,7 +59,7 @@ UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_status.c test_core_leftover.c test_core_window.c
+	test_core_status.c test_core_leftover.c test_core_window.c test_core_look.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c demand_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/detail.h"
+#include "core/look.h"
 #include "core/quota.h"
 #include "core/readers.h"
 #include "core/semaphore.h"
@@ -299,22 +300,45 @@ void claim_forget_pred(struct claim *c)
 	c->pred_watch = c->other_kind = c->contested = c->in_use = false;
 }
 
-void claim_watch_pred(struct claim *c)
+/* Nothing else of it needs to be found, then its own znode tells all that a list would. */
+static bool is_held_alone(const struct lock *lock)
+{
+	return lock->claim && lock->claim->state == CLAIM_HELD && !lock->next && TAILQ_EMPTY(&lock->leaving) &&
+	       !lock->semaphore;
+}
+
+/* Who waits elsewhere need not be known as long as nobody here is to get it next. */
+bool claim_recover(struct lock *lock)
+{
+	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count) {
+		directory_list(lock, false);
+		return !lock->directory.wanted;
+	}
+	claim_watch_own(lock->claim);
+	return lock->claim->own_watch;
+}
+
+uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
 {
 	struct bytes path = { 0 };
-	struct operation_request r = {
-		.op = { .kind = OPERATION_WATCH_PRED, .lock = c->lock, .claim = c->number },
-	};
+	struct operation_request r = { .op = { .kind = kind, .lock = c->lock, .claim = c->number } };
+	uint64_t number;
 
+	bytes_slice(&path, bytes_view(&c->lock->directory.path));
+	bytes_char(&path, '/');
+	bytes_slice(&path, name);
+	r.path = bytes_view(&path);
+	number = operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
+	bytes_free(&path);
+	return number;
+}
+
+void claim_watch_pred(struct claim *c)
+{
 	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->lock, TURN_JOIN))
 		return;
 	c->pred_watch = true;
-	bytes_slice(&path, bytes_view(&c->lock->directory.path));
-	bytes_char(&path, '/');
-	bytes_slice(&path, bytes_view(&c->pred));
-	r.path = bytes_view(&path);
-	c->pred_op = operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
-	bytes_free(&path);
+	c->pred_op = claim_read(c, OPERATION_WATCH_PRED, bytes_view(&c->pred));
 }
 
 void claim_watch_own(struct claim *c)
@@ -453,6 +477,17 @@ static void pred_answered(struct claim *c, const struct event *event)
 	}
 }
 
+static void own_answered(struct claim *c, const struct event *event)
+{
+	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
+		return;
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id ||
+	    event->zk_answered.stat.czxid != c->czxid)
+		directory_list(c->lock, false);
+	else if (is_held_alone(c->lock))
+		lock_verified(c->lock);
+}
+
 /* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */
 static void adopt_answered(struct claim *c, const struct event *event)
 {
@@ -504,12 +539,15 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_JOIN:
 		join_answered(c, event);
 		break;
+	case OPERATION_LOOK_OWN:
+	case OPERATION_LOOK_PRED:
+		look_answered(c, op, event);
+		break;
 	case OPERATION_WATCH_PRED:
 		pred_answered(c, event);
 		break;
 	case OPERATION_WATCH_OWN:
-		if (event->zk_answered.code == ZK_NONODE && c->state == CLAIM_HELD)
-			directory_list(c->lock, false);
+		own_answered(c, event);
 		break;
 	case OPERATION_ADOPT:
 		adopt_answered(c, event);

@@ -64,7 +64,8 @@ struct claim {
 	uint8_t join_tries;
 	uint32_t seq, followed;
 	int64_t czxid;
-	int64_t listed_ns; /* WAITING: when that was asked last */
+	uint8_t looks;     /* WAITING: reads since the last list (look.h) */
+	int64_t look_ns;   /* WAITING and listed: when it is to be looked at again */
 	int64_t taken_ns;  /* WAITING: listed behind somebody, who counts as a holder from then on; 0: never listed so */
 	int64_t looked_ns; /* HELD: when a list last showed who is behind it */
 	struct bytes pred; /* WAITING and listed: the predecessor's name */
@@ -99,8 +100,11 @@ void claim_held(struct claim *c);                        /* entitled from now on
 void claim_watch_pred(struct claim *c);
 void claim_forget_pred(struct claim *c);
 void claim_watch_own(struct claim *c);
+/* After a reconnection: asks what became of the lock's claims. False: it could not. */
+bool claim_recover(struct lock *lock);
+uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name); /* a znode beside it; the operation */
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
-/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
+/* Answers of JOIN, LOOK_*, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name);      /* asks what a create of unknown outcome left under it */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING, its create of unknown outcome: it left this */

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "core/announce.h"
+#include "core/look.h"
 #include "core/record.h"
 #include "core/semaphore.h"
 #include "core/state.h"
@@ -314,7 +315,8 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	}
 	c->listed = true;
 	c->readers_ahead = !ahead.writers;
-	c->listed_ns = c->lock->broker->now_ns;
+	c->looks = 0;
+	look_later(c);
 	if (!slice_eq(bytes_view(&c->pred), ahead.nearest.name)) {
 		claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
 		bytes_slice(&c->pred, ahead.nearest.name);
@@ -518,10 +520,7 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 	bool gone = event->zk_answered.code == ZK_NONODE;
 	struct others others;
 
-	if (lock->remembered) {
-		lock->broker->stats.relisted_total++;
-		lock_remember(lock, false);
-	}
+	lock_verified(lock);
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
 	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;

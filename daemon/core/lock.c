@@ -214,6 +214,15 @@ void lock_remember(struct lock *lock, bool remembered)
 	lock->broker->remembered_count += remembered ? 1 : (size_t)-1;
 }
 
+void lock_verified(struct lock *lock)
+{
+	lock->verified_ns = lock->broker->now_ns;
+	if (!lock->remembered)
+		return;
+	lock->broker->stats.relisted_total++;
+	lock_remember(lock, false);
+}
+
 void lock_touch(struct lock *lock)
 {
 	if (lock->dirty)

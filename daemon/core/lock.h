@@ -71,7 +71,8 @@ struct lock {
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */
-	bool remembered;                /* it has claims from before the connection: not listed on this one yet */
+	bool remembered;                /* it has claims from before the connection: not verified on this one yet */
+	int64_t verified_ns;            /* when it was found out last what became of its claims */
 };
 
 /* The lock of that name; NULL: this host knows none. */
@@ -91,8 +92,9 @@ bool lock_in_use(const struct lock *lock); /* something needs the struct */
 void lock_touch(struct lock *lock);   /* to be settled before the event ends */
 void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */
 void lock_settle(struct lock *lock);
-/* What became of its claims is not known, or is known again. */
+/* What became of its claims is not known, or was found out now. */
 void lock_remember(struct lock *lock, bool remembered);
+void lock_verified(struct lock *lock);
 /* Frees or parks it if nothing refers to it. */
 void lock_rest(struct lock *lock);
 void lock_free(struct lock *lock);

@@ -192,6 +192,8 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		directory_answered(op, number, event);
 		break;
 	case OPERATION_JOIN:
+	case OPERATION_LOOK_OWN:
+	case OPERATION_LOOK_PRED:
 	case OPERATION_WATCH_PRED:
 	case OPERATION_WATCH_OWN:
 	case OPERATION_ADOPT:

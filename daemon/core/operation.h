@@ -26,6 +26,8 @@ enum operation_kind {
 	OPERATION_JOIN,     /* create a claim's znode */
 	OPERATION_DIR_END,  /* delete a lock's directory: its numbers ran out and it is empty */
 	OPERATION_LIST,     /* list a lock's directory */
+	OPERATION_LOOK_OWN,   /* get a waiting claim's own znode (look.h), */
+	OPERATION_LOOK_PRED,  /* and its predecessor */
 	OPERATION_WATCH_PRED, /* get-and-watch the predecessor a claim waits for */
 	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */

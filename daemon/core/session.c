@@ -1,7 +1,9 @@
 #include "core/session.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "core/announce.h"
 #include "core/mail.h"
 #include "core/semaphore.h"
@@ -369,17 +371,34 @@ int64_t session_older_answer(const struct broker *b)
 	return INT64_MIN;
 }
 
+static int by_age(const void *a, const void *b)
+{
+	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+
+	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
+}
+
+/* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
 static void queue_recovery(struct broker *b)
 {
-	struct lock *lock;
+	struct lock *lock, **locks;
+	size_t count = 0;
 
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		lock_touch(lock);
 		if (!TAILQ_EMPTY(&lock->leaving))
 			turn_wait(lock, TURN_DELETE);
-		if (lock->claim_count || lock->observation.count)
-			turn_wait(lock, TURN_RECOVER);
+		count += lock->claim_count || lock->observation.count;
 	}
+	locks = mem_new((count + 1) * sizeof(struct lock *));
+	count = 0;
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (lock->claim_count || lock->observation.count)
+			locks[count++] = lock;
+	qsort(locks, count, sizeof(struct lock *), by_age);
+	for (size_t i = 0; i < count; i++)
+		turn_wait(locks[i], TURN_RECOVER);
+	mem_free(locks);
 }
 
 /* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */

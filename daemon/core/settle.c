@@ -2,6 +2,7 @@
 
 #include "core/detail.h"
 #include "core/election.h"
+#include "core/look.h"
 #include "core/quota.h"
 #include "core/readers.h"
 #include "core/semaphore.h"
@@ -10,9 +11,6 @@
 
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
-
-/* Somebody may have deleted a waiting znode of ours, or a server may have missed something: looked at now and then. */
-static const int64_t LONG_WAIT_NS = 30000000000;
 
 /* Whether something may be asked of ZooKeeper for this lock now. */
 static bool may_send(const struct lock *lock)
@@ -411,23 +409,14 @@ static void watch_held(struct lock *lock, struct claim *c)
 {
 	if (readers_hold_back(lock))
 		directory_arm(lock);
-	if (c->own_watch || watch_due_ns(lock, c) > lock->broker->now_ns)
+	if (watch_due_ns(lock, c) > lock->broker->now_ns)
 		return;
-	if (c->rivals)
+	if (c->rivals && !c->own_watch)
 		claim_watch_own(c);
-	else
+	/* Where nobody is to get it next, who waits elsewhere is told in good time by a look. */
+	if (!c->rivals && !directory_watches(&lock->directory) &&
+	    (lock->request_count || !lock->grant_count || turn_may(lock, TURN_LOOK)))
 		directory_arm(lock);
-}
-
-static void watch_waiting(struct lock *lock, struct claim *c)
-{
-	claim_watch_pred(c);
-	if (c->listed && lock->broker->now_ns - c->listed_ns >= LONG_WAIT_NS) {
-		c->listed_ns = lock->broker->now_ns;
-		directory_list(lock, false);
-		if (lock->semaphore) /* a stray of ours among the permits would keep whoever is before us */
-			directory_list(lock->semaphore->leases, false);
-	}
 }
 
 static void watch(struct lock *lock)
@@ -438,12 +427,13 @@ static void watch(struct lock *lock)
 		claim_watch_pred(lock->next);
 	if (!c)
 		return;
-	if (c->state == CLAIM_WAITING)
-		watch_waiting(lock, c);
-	else if (c->state == CLAIM_HELD)
+	if (c->state == CLAIM_WAITING) {
+		claim_watch_pred(c);
+		look_continue(c);
+	} else if (c->state == CLAIM_HELD) {
 		watch_held(lock, c);
-	if (c->state == CLAIM_HELD)
 		detail_say_held(lock);
+	}
 	if (c->rivals)
 		detail_write(lock);
 }
@@ -498,15 +488,15 @@ static void set_timer(struct lock *lock)
 		return;
 	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count || lock->observation.count))
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed)
-		heap_set_by(&b->timers, &lock->timer, c->listed_ns + LONG_WAIT_NS);
+	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > b->now_ns)
+		heap_set_by(&b->timers, &lock->timer, c->look_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count)
 		heap_set_by(&b->timers, &lock->timer, c->taken_ns);
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!lock->grant_count && !lock->request_count)
 		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
-	else if (lock->grant_count && b->session.connected && !c->own_watch && watch_due_ns(lock, c) > b->now_ns)
+	else if (lock->grant_count && b->session.connected && watch_due_ns(lock, c) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
 	/* What is due and not written waits for its turn. */
 	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX &&

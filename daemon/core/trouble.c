@@ -49,6 +49,8 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "create a znode in";
 	case OPERATION_LIST:
 		return "list";
+	case OPERATION_LOOK_OWN:
+	case OPERATION_LOOK_PRED:
 	case OPERATION_WATCH_PRED:
 	case OPERATION_WATCH_OWN:
 	case OPERATION_ADOPT:

@@ -108,9 +108,7 @@ static void serve(struct lock *lock, enum turn turn)
 	leave(lock, TURN_DELETE);
 	b->turns.served = lock;
 	lock_send_deletes(lock);
-	if (turn == TURN_RECOVER && lock->claim_count)
-		directory_list(lock, false);
-	if (turn == TURN_RECOVER && lock->directory.wanted)
+	if (turn == TURN_RECOVER && lock->claim_count && !claim_recover(lock))
 		turn_wait(lock, TURN_RECOVER); /* its deletes have taken the room */
 	lock_touch(lock);
 	broker_settle(b);

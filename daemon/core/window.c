@@ -2,6 +2,7 @@
 
 enum {
 	SPAN_PART = 24, /* of T */
+	TRIP_PART = 12,
 	AMOUNT_MAX = INT32_MAX, /* of what counts as answered at once: a product of it and some seconds is a number */
 };
 
@@ -63,7 +64,7 @@ bool window_has_room(const struct window *w)
 /* A round trip of more than that is no distance, but a server that is slow. */
 int64_t window_span_ns(const struct window *w, int64_t timeout_ns)
 {
-	return timeout_ns / SPAN_PART + (w->trip_ns == INT64_MAX ? 0 : min64(w->trip_ns, timeout_ns / SPAN_PART));
+	return timeout_ns / SPAN_PART + (w->trip_ns == INT64_MAX ? 0 : min64(w->trip_ns, timeout_ns / TRIP_PART));
 }
 
 /* So much was answered in so long: what would be in `span_ns`, if so much more is to be believed. */
@@ -85,7 +86,8 @@ void window_answered(struct window *w, const struct flight *flight, int64_t now_
 {
 	int64_t took_ns = now_ns - flight->sent_ns, span_ns;
 
-	w->trip_ns = min64(w->trip_ns, took_ns);
+	if (flight->write)
+		w->trip_ns = min64(w->trip_ns, took_ns);
 	span_ns = window_span_ns(w, timeout_ns);
 	for (int i = 0; i < WINDOW_GAUGES; i++) {
 		int64_t mine = amount(flight, (enum window_gauge)i), answered;

@@ -1,5 +1,5 @@
 /*
- * How much may be open at ZooKeeper: as much as is answered in a 24th of T, and in the time of one round trip, so that
+ * How much may be open at ZooKeeper: as much as is answered in a 24th of T, and in the time that a write takes, so that
  * a heartbeat or a delete never waits for long behind what was asked before it.
  *
  * Three gauges: bytes, reads and writes, for a link, a server and its disk each have a speed of their own. What is
@@ -31,7 +31,7 @@ struct window {
 	int64_t size[WINDOW_GAUGES];     /* what may be open */
 	int64_t answered[WINDOW_GAUGES]; /* ever, on this connection */
 	int64_t used_ns[WINDOW_GAUGES];  /* when at least half of it was made use of */
-	int64_t trip_ns;                 /* the shortest time from an operation to its answer; INT64_MAX: none yet */
+	int64_t trip_ns;                 /* the shortest time from a write to its answer; INT64_MAX: none yet */
 };
 
 /* Of an operation that is open. */

@@ -29,6 +29,7 @@ OWNER = "daemon/core/owner.c"
 COMMAND = "daemon/core/command.c"
 AUDIT = "daemon/core/audit.c"
 SEMAPHORE = "daemon/core/semaphore.c"
+LOOK = "daemon/core/look.c"
 TURN = "daemon/core/turn.c"
 WINDOW = "daemon/core/window.c"
 MAIL = "daemon/core/mail.c"
@@ -166,7 +167,7 @@ MUTANTS = [
     ("the entitlement of next is forgotten", [
         (DIRECTORY, "\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         (DIRECTORY, "\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
+        (LOOK, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (SETTLE,
          "\tif (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))\n\t\treturn false;\n",
@@ -202,10 +203,10 @@ MUTANTS = [
         (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
     ("a list sent before the delete tells what stands behind our own", [
         (CLAIM, "\tif (directory_lists_after(&c->lock->directory, deleted))", "\tif (c->lock->directory.list_op)"),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
+        (LOOK, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         (CLAIM, "\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
-        (SETTLE, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
+        (LOOK, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
     ("the delete after a wait that ran out is forgotten", [
         (SETTLE,
          "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",

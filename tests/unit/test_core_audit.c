@@ -428,8 +428,8 @@ static void remembered_directories_are_counted_until_they_are_listed(void **stat
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
 	fixture_reconnected(f);
 	info_has(f, 2, "audit", "audit_remembered:2\r\n");
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_answer_get(f, 77, SESSION, "");
 	info_has(f, 2, "audit", "audit_remembered:1\r\n");
 	info_has(f, 2, "audit", "audit_relisted:1\r\n");
 	/* With the session everything of it goes. */

@@ -53,24 +53,6 @@ static void a_waiter_watches_only_its_predecessor_and_lists_when_that_goes(void 
 	fixture_expect(f, 0, ":78848");
 }
 
-static void a_long_wait_looks_again_now_and_then(void **state)
-{
-	struct fixture *f = *state;
-	char name[128];
-
-	claim_waits(f, name);
-	for (int ms = 0; ms < 29000; ms += 1000) {
-		fixture_pass(f, 1000);
-		fixture_answer_beats(f);
-		fixture_no_op(f);
-	}
-	fixture_pass(f, 1000);
-	fixture_answer_beats(f);
-	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
-	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_low }); /* ours was deleted by hand */
-	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
-}
-
 /* Pitfall 16. */
 static void nonode_from_the_watch_lists_again(void **state)
 {
@@ -390,7 +372,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_cold_lock_costs_one_breath_and_its_end_one_delete),
 		TEST(a_waiter_watches_only_its_predecessor_and_lists_when_that_goes),
-		TEST(a_long_wait_looks_again_now_and_then),
 		TEST(nonode_from_the_watch_lists_again),
 		TEST(a_waiter_whose_znode_was_deleted_joins_again),
 		TEST(a_try_behind_another_host_is_nil_and_takes_its_znode_away),
