@@ -2,7 +2,6 @@
 
 enum {
 	SPAN_PART = 24, /* of T */
-	TRIP_PART = 12,
 	AMOUNT_MAX = INT32_MAX, /* of what counts as answered at once: a product of it and some seconds is a number */
 };
 
@@ -64,7 +63,7 @@ bool window_has_room(const struct window *w)
 /* A round trip of more than that is no distance, but a server that is slow. */
 int64_t window_span_ns(const struct window *w, int64_t timeout_ns)
 {
-	return timeout_ns / SPAN_PART + (w->trip_ns == INT64_MAX ? 0 : min64(w->trip_ns, timeout_ns / TRIP_PART));
+	return timeout_ns / SPAN_PART + (w->trip_ns == INT64_MAX ? 0 : min64(w->trip_ns, timeout_ns / SPAN_PART));
 }
 
 /* So much was answered in so long: what would be in `span_ns`, if so much more is to be believed. */
