@@ -180,6 +180,16 @@ static void fail_all(struct lock *lock, enum error_code code, const char *senten
 	observe_fail_all(lock, code, sentence);
 }
 
+static void tell_mismatch(struct lock *lock, struct slice data)
+{
+	struct bytes why = { 0 };
+
+	flavour_say_mismatch(&why, lock->kind, lock->flavour, data);
+	bytes_char(&why, '\0');
+	fail_all(lock, ERROR_MISMATCH, why.data);
+	bytes_free(&why);
+}
+
 static void get_answered(struct lock *lock, const struct event *event)
 {
 	struct directory *d = &lock->directory;
@@ -192,7 +202,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 												   : DIRECTORY_MISMATCH;
 		d->suspect = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
-			fail_all(lock, ERROR_MISMATCH, "that name is a lock of another kind or flavour");
+			tell_mismatch(lock, event->zk_answered.data);
 		break;
 	case ZK_NONODE:
 		d->suspect = false;

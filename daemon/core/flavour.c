@@ -3,7 +3,10 @@
 #include <assert.h>
 
 #include "core/broker.h"
+#include "core/record.h"
 #include "protocol/name.h"
+
+enum { WORD_SHOWN_BYTES = 32 };
 
 static const struct {
 	const char *word, *exclusive, *shared;
@@ -65,4 +68,21 @@ bool flavour_has_place(const struct broker_conf *conf, struct slice name)
 	const struct broker_prefix *p = find(conf, name);
 
 	return !p || !p->path || name.len > strlen(p->prefix);
+}
+
+/* Whoever wrote the data may have written anything. */
+static void add_word(struct bytes *text, const char *before, struct slice word)
+{
+	if (word.len > WORD_SHOWN_BYTES)
+		word.len = WORD_SHOWN_BYTES;
+	bytes_text(text, before);
+	bytes_quote(text, word);
+}
+
+void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavour, struct slice data)
+{
+	add_word(text, "that name's directory in ZooKeeper is of kind ", record_get(data, "kind"));
+	add_word(text, " and flavour ", record_get(data, "flavour"));
+	add_word(text, ", not ", slice_of(kind_word(kind)));
+	add_word(text, " and ", slice_of(flavour_word(flavour)));
 }

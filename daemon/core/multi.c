@@ -184,8 +184,10 @@ static bool forbids(const struct multi *m, struct slice name, struct refusal *re
 	struct lock *lock = lock_find(c->broker, name);
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-	if (semaphore_find(c->broker, name) || (lock && !lock_may_be(lock, KIND_LOCK)))
-		*ret = refusal_of(ERROR_MISMATCH, "that name is of another kind: ", name, "");
+	if (semaphore_find(c->broker, name))
+		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: ", name, "");
+	else if (lock && !lock_may_be(lock, KIND_LOCK))
+		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
 	else if (g && !m->reenter)
 		*ret = refusal_held(name);
 	else if (g && !mode_covers(g->mode, m->mode))

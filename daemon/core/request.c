@@ -85,7 +85,7 @@ bool request_ask(struct client *client, struct slice name, const struct request_
 	if (lock->request_count >= b->conf->limits.requests_per_lock)
 		return refuse_limit(b, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	if (!lock_may_be(lock, terms->kind))
-		return refuse(ret, ERROR_MISMATCH, "that name is a lock of another kind");
+		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;

@@ -510,7 +510,8 @@ static void refuse_other_kind(struct lock *lock)
 	const struct claim *c = lock->claim;
 
 	if (c && c->state == CLAIM_WAITING && c->other_kind)
-		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a lock of another kind");
+		request_fail_all(lock, ERROR_MISMATCH, lock->kind == KIND_LOCK ? "that name is in use as an election"
+									  : "that name is in use as a lock");
 }
 
 /*

@@ -187,7 +187,7 @@ static void a_lock_is_no_election_and_the_other_way_round(void **state)
 	fixture_say(f, 0, "UNLOCK a", "-MISMATCH that name is an election");
 	fixture_say(f, 0, "DOWNGRADE a", "-MISMATCH that name is an election");
 	fixture_say(f, 0, "RENEW a 10", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH that name is of another kind: a");
+	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH that name is an election: a");
 	fixture_say(f, 0, "MUNLOCK 1 a", "-MISMATCH that name is an election, and nothing is released: a");
 	fixture_lock_held(f, 2, "b", 5, 80, name, sizeof(name));
 	fixture_expect(f, 2, ":81920");

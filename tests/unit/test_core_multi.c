@@ -324,7 +324,7 @@ static void a_semaphore_is_no_part(void **state)
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", ":1");
-	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH that name is of another kind: s");
+	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH that name is a semaphore's, not a lock's: s");
 	fixture_say(f, 1, "RELEASE s", ":0");
 }
 
