@@ -340,7 +340,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 	size_t i;
 
 	if (argc < 1)
-		return cli_usage("There is no command: lock, sem, campaign, leader, observe, ls, who, why or another is missing.");
+		return cli_usage("A command is missing: lock, sem, campaign, leader, observe, ls, who, why or another.");
 	if (is_command(argv[0]) && asks_for_help(argc, argv)) {
 		cli_help(argv[0]);
 		return written(CLI_OK);

@@ -57,11 +57,7 @@ struct event {
 			uint32_t pid, uid, gid;
 			struct slice comm; /* command name of the peer, may be empty */
 		} connected;
-		struct {
-			uint32_t pid;
-			struct slice comm; /* empty: as told before */
-			bool peer_ended, child_ended;
-		} process;
+		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: as told before */
 		struct {
 			size_t argc; /* at least 1 */
 			const struct slice *argv;
