@@ -180,5 +180,5 @@ def test_a_restart_of_stunnel_is_jeopardy_and_safe_again(stunnel, daemons, clien
     assert c.push()[0] == "jeopardy"
     tunnel.start()
     assert c.push()[0] == "safe"
-    assert c.call("LOCK", "a") == token
+    assert c.call("LOCK", "a", "REENTER") == token
     assert d.info("stats")["losses_total"] == "0"
