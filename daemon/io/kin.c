@@ -21,7 +21,7 @@ struct one {
 	uint32_t conn;
 	uid_t uid;
 	pid_t peer, child;
-	uint64_t peer_start, child_start; /* 0: not known yet */
+	uint64_t peer_start, child_start; /* 0: not known */
 	bool peer_ended, child_ended;
 };
 
@@ -63,7 +63,7 @@ static void identify(struct kin *k, struct one *o)
 
 	if (process_read(o->peer, text, &process) == 0)
 		o->peer_start = process.start;
-	o->peer_ended = !o->peer_start || !process_lives(o->peer, o->peer_start);
+	o->peer_ended = !process_lives(o->peer, o->peer_start);
 	if (process_read(o->child, text, &process) < 0 || !is_of(o->child, o->uid)) {
 		kin_gone(k, o->conn);
 		return;
@@ -154,7 +154,8 @@ void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
 	struct one *o;
 
 	kin_gone(k, conn);
-	if (child <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+	/* Of another name space it has no number here, and what it tells would be another process. */
+	if (child <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid <= 0)
 		return;
 	reserve(k, conn);
 	o = k->by_conn[conn] = mem_new(sizeof(*o));
