@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/quota.h"
 #include "core/record.h"
 #include "core/state.h"
 
@@ -100,6 +101,8 @@ static void write_first(struct lock *lock)
 	c->detail_token = g->token;
 	c->detail_ns = lock->broker->now_ns;
 	write_detail(lock, &d, &data);
+	if (g->data.len && quota_has_room_for_text(lock))
+		record_slice(&data, "data", bytes_view(&g->data));
 	if (c->says_held)
 		record_int(&data, "held", 1);
 	claim_write(c, OPERATION_DETAIL, bytes_view(&data));

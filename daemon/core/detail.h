@@ -5,6 +5,8 @@
  * older than 100 ms, and at most once a second per claim. Until then, and after the next hand-off, the data say less, or
  * what was true `written` ago.
  *
+ * With them goes the text that the grant was given, `data`.
+ *
  * Of an election they say who leads, `leader`, with its `data`: written before it is told (election.h), and not again.
  *
  * They also say, from the first on, what the host takes the name for, if not for a lock: `kind`. Where other software made

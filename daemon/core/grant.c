@@ -95,6 +95,9 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	if (data.len) {
 		bytes_clear(&g->data);
 		bytes_slice(&g->data, data);
+		if (g->lock->claim)
+			g->lock->claim->detail_client = 0; /* what was written about it is no longer true */
+		lock_touch(g->lock);
 	}
 }
 

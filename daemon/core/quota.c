@@ -25,13 +25,23 @@ static size_t znode_path(const struct lock *lock)
 	return lock->directory.path.len + CONTENDER_NAME_MAX;
 }
 
-static bool is_oversize(const struct lock *lock)
+static bool fits(const struct lock *lock, size_t text)
 {
 	const struct broker *b = lock->broker;
 
-	size_t slack = REQUEST_SLACK + (lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+	return !b->packet_bytes ||
+	       znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK + text <= (size_t)b->packet_bytes;
+}
 
-	return b->packet_bytes && znode_path(lock) + strlen(b->conf->host) + slack > (size_t)b->packet_bytes;
+bool quota_has_room_for_text(const struct lock *lock)
+{
+	return fits(lock, LIMIT_DATA_BYTES_MAX);
+}
+
+/* A leader's text has to be told. */
+static bool is_oversize(const struct lock *lock)
+{
+	return !fits(lock, lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
 }
 
 const char *quota_refuses(const struct lock *lock, size_t count)

@@ -31,6 +31,8 @@ void quota_packet(struct broker *b, const struct event *event);
 const char *quota_refuses(const struct lock *lock, size_t count);
 /* The same for who wants to observe it. */
 const char *quota_refuses_observer(const struct lock *lock);
+/* What a znode of the lock tells of a holder may include the text that it gave. */
+bool quota_has_room_for_text(const struct lock *lock);
 /* What the watches of a lock count, from its flags. */
 size_t quota_watches(const struct lock *lock);
 /* Once a lock that was touched is settled. */

@@ -641,8 +641,6 @@ MUTANTS = [
         (TRY, "return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [
         (SETTLE, "\tif (c->tried || c->says_held)\n", "\tif (c->tried)\n")], 3000),
-    ("details of an earlier grant say that it is held", [
-        (DETAIL, 'record_get(data, "held").len ||', 'record_get(data, "token").len ||')], 3000, "tries"),
     ("every broker's znode is in use", [
         (DETAIL, "return !record_is_ours(data) || ", "return true || ")], 300, "tries"),
     ("whoever waits does so with a try's znode", [

@@ -5,6 +5,7 @@ import signal
 
 import harness
 from harness import FAST, FAST_TICK_MS
+from test_cli import run
 
 
 def described(client, name):
@@ -37,6 +38,28 @@ def test_a_holder_of_another_host_is_named(two_hosts, clients):
     assert waiter.reply() > token
     (here,) = b.call("HOLDERS", "orders")
     assert (here["host"], here["age_ms"]) == ("beta", 0)
+
+
+def test_the_text_of_a_holder_is_seen_on_hosts_that_wait(two_hosts, clients):
+    a, b, waiter = clients(two_hosts[0]), clients(two_hosts[1]), clients(two_hosts[1])
+    token = a.call("LOCK", "orders", "DATA", "10.0.0.1:80 = here")
+    waiter.send("LOCK", "orders")
+    holder = harness.wait_until(lambda: described(b, "orders"), "the holder to write")
+    assert holder["data"] == "10.0.0.1:80 = here"
+    assert a.call("LOCK", "orders", "REENTER", "DATA", "there") == token
+    harness.wait_until(lambda: described(b, "orders")["data"] == "there", "the other text")
+    assert "there" in run(two_hosts[1], "who", "orders").stdout
+
+
+def test_a_try_is_enough_to_learn_who_holds_it(two_hosts, clients):
+    a, b = clients(two_hosts[0]), clients(two_hosts[1])
+    a.call("LOCK", "orders", "DATA", "nightly")
+
+    def tried():
+        assert b.call("LOCK", "orders", "WAIT", 0) is None
+        return described(b, "orders")
+
+    assert harness.wait_until(tried, "the holder to write")["data"] == "nightly"
 
 
 def test_a_host_that_does_not_take_part_can_tell(daemons, zk, root, clients):
