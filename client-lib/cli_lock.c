@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -345,6 +346,35 @@ static enum lb_result take_by(struct order *o, int64_t end)
 	return take(o);
 }
 
+static const char *word_of(const struct lb_reply *holder, const char *key, int *ret_len)
+{
+	size_t len;
+	const char *text = lb_reply_text(lb_reply_field(holder, key), &len);
+
+	*ret_len = (int)len;
+	return text;
+}
+
+/* By whom, as far as the broker knows that: it asks nobody, however many try. */
+static void say_taken(const struct order *o)
+{
+	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host, *command;
+	const struct lb_reply *reply, *holder;
+	int host_len, command_len;
+	char error[1024];
+
+	snprintf(error, sizeof(error), "%s", lb_error(o->job.lb));
+	if (lb_command(o->job.lb, 3, words, &reply) != LB_OK || lb_reply_count(reply) == 0) {
+		cli_say("%s", error);
+		return;
+	}
+	holder = lb_reply_item(reply, 0);
+	host = word_of(holder, "host", &host_len);
+	command = word_of(holder, "command", &command_len);
+	cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
+		(long long)lb_reply_integer(lb_reply_field(holder, "pid")), command_len, command);
+}
+
 /*
  * Connects and takes, CLI_OK, or says why not. Who has been queued goes on waiting for as long as was asked, although the
  * broker goes away: its successor has a new queue, where we ask again.
@@ -373,6 +403,10 @@ static int acquire(struct order *o, const char *socket)
 		}
 		if (r == LB_OK)
 			return CLI_OK;
+		if (r == LB_TAKEN && o->verb->held == HELD_LOCKS && o->job.count == 1) {
+			say_taken(o);
+			return CLI_TAKEN;
+		}
 		if (!is_away(r) || now_ms() >= limit) {
 			cli_say("%s", lb_error(o->job.lb));
 			return cli_exit_of(r);

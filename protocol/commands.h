@@ -27,7 +27,7 @@
 	X(LEADER, 2, 2, "readonly", "Who leads, on whichever host, and its data: LEADER name") \
 	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
 	X(UNOBSERVE, 2, 2, "readonly fast", "No more of that: UNOBSERVE name") \
-	X(HOLDERS, 2, 2, "readonly", "Who holds a lock, on whichever host: HOLDERS name") \
+	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on whichever host: HOLDERS name [KNOWN]") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
 	X(REVOKE, 2, 3, "write", "Ask the holders of a lock to let go, on whichever host: REVOKE name [reason]") \

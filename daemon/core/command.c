@@ -303,10 +303,18 @@ static void do_valid(const struct request_words *w)
 
 static void do_query(const struct request_words *w, enum command command)
 {
-	if (command == COMMAND_HOSTS)
+	if (command == COMMAND_HOSTS) {
 		query_hosts(w->client);
-	else if (command_valid_name(w->client, w->argv[1]))
+		return;
+	}
+	if (!command_valid_name(w->client, w->argv[1]))
+		return;
+	if (w->argc == 2)
 		query_lock(w->client, command, w->argv[1]);
+	else if (slice_is(w->argv[2], "known"))
+		query_known(w->client, w->argv[1]);
+	else
+		usage_error(w->client, "unknown word in", command);
 }
 
 static void do_revoke(const struct request_words *w)

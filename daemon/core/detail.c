@@ -37,6 +37,11 @@ bool detail_in_use(struct slice data)
 	return !record_is_ours(data) || record_get(data, "held").len || record_get(data, "leader").len;
 }
 
+bool detail_tells(struct slice data)
+{
+	return record_get(data, "pid").len;
+}
+
 int64_t detail_due_ns(const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);

@@ -33,6 +33,8 @@ void detail_begin(const struct lock *lock, struct bytes *data);
 bool detail_fits(enum kind kind, struct slice data);
 /* Who stands behind a znode with such data need not ask for long: it is a holder's, or no broker's (try.h). */
 bool detail_in_use(struct slice data);
+/* Such data tell who holds it, or did. */
+bool detail_tells(struct slice data);
 /* Writes what is due about the lock's first grant. Its claim has rivals. Only while connected. */
 void detail_write(struct lock *lock);
 /* The same at once, with `held`, if somebody tries to have what is granted here and that was not said yet. */

@@ -117,6 +117,7 @@ void lock_free(struct lock *lock)
 	bytes_free(&lock->name);
 	bytes_free(&lock->directory.path);
 	bytes_free(&lock->seen.by);
+	bytes_free(&lock->seen.data);
 	observe_deinit(&lock->observation);
 	mem_free(lock);
 }

@@ -146,6 +146,28 @@ void query_lock(struct client *c, enum command command, struct slice name)
 	begin(q);
 }
 
+static void take_seen(struct query *q, const struct lock *lock)
+{
+	q->children = mem_new(sizeof(*q->children));
+	q->children[0].mode = lock->seen.mode;
+	bytes_slice(&q->children[0].name, bytes_view(&lock->seen.by));
+	bytes_slice(&q->children[0].data, bytes_view(&lock->seen.data));
+	q->count = 1;
+}
+
+void query_known(struct client *c, struct slice name)
+{
+	struct query *q = query_new(c, COMMAND_HOLDERS);
+	const struct lock *lock = lock_find(c->broker, name);
+
+	bytes_slice(&q->name, name);
+	if (query_semaphore(q))
+		q->part = QUERY_LIMIT;
+	else if (lock && !lock->grant_count && try_knows_holder(lock))
+		take_seen(q, lock);
+	answer(q);
+}
+
 void query_limit(struct client *c, struct slice name, int64_t limit)
 {
 	struct query *q = query_new(c, COMMAND_LIMIT);

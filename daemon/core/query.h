@@ -71,6 +71,8 @@ struct query {
 
 /* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
 void query_lock(struct client *c, enum command command, struct slice name);
+/* HOLDERS, as far as this host knows without asking. */
+void query_known(struct client *c, struct slice name);
 /* LIMIT: reads the limit; sets it to `limit` if that is not 0. Not standalone. */
 void query_limit(struct client *c, struct slice name, int64_t limit);
 void query_hosts(struct client *c);

@@ -3,6 +3,8 @@
 #include "core/detail.h"
 #include "core/state.h"
 
+enum { SEEN_BYTES = 2048 }; /* ours are shorter */
+
 static const int64_t SEEN_NS = 1000000000;
 
 bool try_only(const struct lock *lock)
@@ -15,7 +17,7 @@ bool try_seen_taken(const struct lock *lock, enum mode mode)
 {
 	const struct try_seen *seen = &lock->seen;
 
-	if (!seen->by.len || lock->broker->now_ns >= seen->until_ns || (lock->claim && lock->claim->state == CLAIM_HELD))
+	if (!seen->by.len || !seen->in_use || lock->broker->now_ns >= seen->until_ns || (lock->claim && lock->claim->state == CLAIM_HELD))
 		return false;
 	return mode_conflicts(seen->mode, flavour_claim_mode(lock->flavour, mode));
 }
@@ -60,12 +62,23 @@ void try_read(struct claim *c, struct slice data)
 	struct contender before;
 
 	c->in_use = detail_in_use(data);
-	if (!c->in_use || !contender_parse(bytes_view(&c->pred), c->lock->flavour, &before))
+	if (!contender_parse(bytes_view(&c->pred), c->lock->flavour, &before))
 		return;
 	bytes_clear(&seen->by);
+	bytes_clear(&seen->data);
 	bytes_slice(&seen->by, before.name);
+	bytes_slice(&seen->data, (struct slice){ data.data, data.len < SEEN_BYTES ? data.len : SEEN_BYTES });
 	seen->mode = before.mode;
+	seen->first = !c->contested;
+	seen->in_use = c->in_use;
 	seen->until_ns = c->lock->broker->now_ns + SEEN_NS;
+}
+
+bool try_knows_holder(const struct lock *lock)
+{
+	const struct try_seen *seen = &lock->seen;
+
+	return seen->by.len && seen->first && detail_tells(bytes_view(&seen->data));
 }
 
 void try_forget(struct lock *lock, struct slice name)

@@ -15,7 +15,8 @@
  * it without a gap (spent.h): the word stays true until the znode goes. What the data say besides (detail.h) may be of an
  * earlier grant.
  *
- * `seen` is that a znode's data said so, read with a watch that still stands, less than a second ago on this connection.
+ * `seen` is what a znode's data said, read with a watch that still stands: whether it is in use counts for a second, who
+ * holds it is told to those who ask what this host knows (HOLDERS name KNOWN).
  */
 #pragma once
 
@@ -31,8 +32,11 @@ struct lock;
 
 struct try_seen {
 	struct bytes by; /* the znode's name; empty: nothing is seen */
+	struct bytes data;
 	enum mode mode;
-	int64_t until_ns;
+	bool first;       /* nobody before it conflicts with it: it holds the lock, if somebody does */
+	bool in_use;
+	int64_t until_ns; /* for a try */
 };
 
 /* Nothing but tries want the lock. */
@@ -45,6 +49,8 @@ bool try_taken(const struct claim *c);
 void try_listed(struct claim *c, const struct contender *nearest, const struct event *event);
 /* The data of the one before it were read, with a watch. */
 void try_read(struct claim *c, struct slice data);
+/* Who holds the lock on another host has been read, and nothing has happened to that znode since. */
+bool try_knows_holder(const struct lock *lock);
 /* Something happened to that znode, or the connection is gone (empty). */
 void try_forget(struct lock *lock, struct slice name);
 /* The present claim is held: a list has shown whether there is a try of somebody else's behind it. */

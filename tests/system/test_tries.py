@@ -1,5 +1,6 @@
 """A try, WAIT 0 or `lockbroker lock -n`, when another host has the lock, or had it a moment ago."""
 
+import os
 import signal
 import time
 
@@ -59,6 +60,30 @@ def test_an_idle_host_that_does_not_answer_is_waited_for_so_long(daemons, zk, ro
         assert time.monotonic() - began >= 0.2
     finally:
         alpha.signal(signal.SIGCONT)
+
+
+def test_who_is_refused_is_told_by_whom_it_is_held_and_nobody_is_asked(daemons, zk, root, clients):
+    alpha, beta = hosts(daemons, zk, root)
+    a, b = clients(alpha), clients(beta)
+    assert b.call("HOLDERS", "a", "KNOWN") == []
+    a.call("LOCK", "a", "DATA", "nightly")
+    words = f"The lock a is held on host alpha by pid {os.getpid()} ("
+    assert words in run(alpha, "lock", "-n", "a", "--", "true").stderr
+
+    def told():
+        done = run(beta, "lock", "-n", "a", "--", "true")
+        assert done.returncode == 75 and "The lock a is held" in done.stderr
+        return words in done.stderr
+
+    harness.wait_until(told, "the holder to say who it is")
+    assert words in run(beta, "lock", "-w", "0.2", "a", "--", "true").stderr
+    (holder,) = b.call("HOLDERS", "a", "KNOWN")
+    assert (holder["host"], holder["data"]) == ("alpha", "nightly")
+    assert b.call("HOLDERS", "a", "WHAT").code == "ERR"
+    before = operations(beta)[1]
+    for _ in range(100):
+        b.call("HOLDERS", "a", "KNOWN")
+    assert operations(beta)[1] - before < 50
 
 
 def operations(daemon):
