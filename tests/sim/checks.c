@@ -422,6 +422,8 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	if (cause == ZK_BY_SESSION && check_is_forced(w, n))
 		cause = ZK_BY_OPERATOR;
 	if (cause == ZK_BY_OPERATOR)
+		w->taken_at[lock] = w->sched.now;
+	if (cause == ZK_BY_OPERATOR)
 		entitled_meddle(w, n);
 	else
 		check_believed(w, lock, n);

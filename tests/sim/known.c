@@ -172,11 +172,13 @@ static bool others_read(const struct caller *c, int lock)
 	return false;
 }
 
-/* Another znode of the same session, which has its turn: who stands behind that came later. */
-static bool has_its_turn(const struct world *w, const struct znode *own)
+/* Another znode of the same session, which has its turn: who stands behind that came later. Or it was there just now. */
+static bool has_its_turn(const struct world *w, int lock, const struct znode *own)
 {
 	const struct znode *n;
 
+	if (w->taken_at[lock] && w->taken_at[lock] + SECOND + w->slow_ns > w->sched.now)
+		return true;
 	TAILQ_FOREACH(n, &own->parent->children, sibling)
 		if (n != own && n->session == own->session && n->view[FAKEZK_TRUTH].exists && check_is_reader(n) &&
 		    check_is_reader(own) && !orphan_is(n) && !check_ahead_of(w, n))
@@ -201,7 +203,7 @@ void known_check_reader(struct caller *c, const struct ask *a, int64_t token)
 		w->stats->joined++;
 		/* Also before the event: deadlines come first, and a wait that ran out may have kept this one. */
 		if ((!k->armed || contended) && (!before->armed || conflicts(w, a->lock, before, own)) &&
-		    !has_its_turn(w, own))
+		    !has_its_turn(w, a->lock, own))
 			world_fail(w, a->lock, "host %d: client %u joins those who read %s, and %s", h->index, c->conn,
 				   w->lock_name[a->lock], k->armed ? "somebody is known to wait elsewhere"
 				   : "whether somebody waits elsewhere cannot be known");

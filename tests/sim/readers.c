@@ -156,11 +156,17 @@ static void look_at(struct host *h, int lock)
 	struct held held = held_of(h, lock);
 	struct queue q;
 
+	if (f.ask && f.ask->order != h->front_order[lock]) {
+		h->front_order[lock] = f.ask->order;
+		h->front_at[lock] = w->sched.now;
+	}
 	if (!f.ask || !dir || !h->broker || h->stopping || !stays(f, w->sched.now) || f.ask->asked_at > since)
 		return;
 	if (w->last_fault > since || held.meddled || held.writer || moved(w, dir, lock, since))
 		return;
 	q = queue_of(h, dir, f.ask->shared);
+	if (f.ask->shared && h->front_at[lock] > since && held.readers)
+		return;
 	if (lacks_next(h, &q, held, f.ask->shared))
 		world_fail(w, lock, "host %d: client %u waits for %s behind its host's claim, and next is not queued", h->index,
 			   f.caller->conn, w->lock_name[lock]);

@@ -258,6 +258,8 @@ struct host {
 	struct caller clients[CLIENTS_MAX + 1]; /* with the auditor */
 	int client_count;
 	struct load load;
+	uint64_t front_order[LOCKS_MAX]; /* of the request that is to be served first, as it was looked at */
+	int64_t front_at[LOCKS_MAX];     /* since when */
 	struct known known[LOCKS_MAX], known_before[LOCKS_MAX]; /* now, and before the event */
 	bool hears;              /* of changes: it is connected, as far as it was told */
 	struct porter porter;
@@ -329,6 +331,7 @@ struct world {
 	int64_t last_fault, quiet_at;
 	int64_t operator_from;
 	int64_t deleted_at[LOCKS_MAX]; /* when a znode of it went away */
+	int64_t taken_at[LOCKS_MAX];   /* the same, by an operator */
 	int64_t strange_at[LOCKS_MAX]; /* when one went that is of no host */
 	struct tokens tokens_of[LOCKS_MAX];
 	struct contended contended[LOCKS_MAX];
