@@ -68,7 +68,7 @@ struct effects {
 
 static inline struct slice effects_slice(const struct effects *e, struct span s)
 {
-	return (struct slice){ e->arena.data + s.at, s.len };
+	return (struct slice){ s.len ? e->arena.data + s.at : NULL, s.len };
 }
 
 /* Appends one effect and returns it, valid until the next is added. */

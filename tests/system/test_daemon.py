@@ -225,6 +225,22 @@ def test_sigterm_waits_no_longer_than_it_was_told(daemons, clients):
     assert a.ended()
 
 
+def test_whoever_is_connected_at_the_end_leaves_nothing(daemons, clients):
+    """With half a request, with an answer not read, waiting, before and behind one that has gone. What the daemon did
+    not free is seen by a sanitizer: then it does not end with 0."""
+    d = daemons(daemon__stop_timeout_ms=300)
+    holder, gone, half, waiter, deaf = (clients(d, 2) for _ in range(5))
+    assert isinstance(holder.call("LOCK", "a"), int)
+    half.send_raw(b"*2\r\n$4\r\nECHO\r\n$1000\r\n" + b"x" * 500)
+    waiter.send("LOCK", "a")
+    deaf.send("ECHO", "x" * 60000)
+    harness.wait_until(lambda: len(holder.call("QUEUE", "a")) == 1, "the request to be queued")
+    gone.close()
+    harness.wait_until(lambda: len(holder.call("CLIENT", "LIST").splitlines()) == 4, "one to be gone")
+    assert d.terminate() == 0
+    assert holder.ended() and half.ended()
+
+
 def test_a_second_sigterm_ends_it_at_once(daemons, clients):
     d = daemons(daemon__stop_timeout_ms=60000)
     a = clients(d)
