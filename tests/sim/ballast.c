@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* LOOKS_PERCENT: of what it takes to list all once. */
+/* LOOKS_PERCENT: of what it takes to list all once. SHARE_PERCENT: of the seeds of ordinary weather. */
 enum {
 	NAMES_MIN = 40,
 	CONTENDERS_MIN = 60,
@@ -18,6 +18,7 @@ enum {
 	DROPS_MAX = 2,
 	LOOKS_SECONDS = 65,
 	LOOKS_PERCENT = 75,
+	SHARE_PERCENT = 2,
 	CUTS_MAX = 7,
 };
 
@@ -78,6 +79,13 @@ static bool free_one(struct world *w, int i)
 	return any;
 }
 
+/* Servers that are far apart besides would leave no time for a proof. */
+static void near(const struct world *w, int64_t *ns)
+{
+	if (*ns > w->timeout / 60)
+		*ns = w->timeout / 60;
+}
+
 void ballast_init(struct world *w)
 {
 	struct ballast *b = &w->ballast;
@@ -86,13 +94,17 @@ void ballast_init(struct world *w)
 	int i;
 
 	b->freed = -1;
-	if (!w->mix->loaded || w->mix->standalone)
+	if (w->mix->standalone ||
+	    !(w->mix->loaded || (w->mix->share && !w->mix->steps && rng_percent(&r, SHARE_PERCENT))))
 		return;
 	b->names = (int)rng_between(&r, NAMES_MIN, BALLAST_MAX);
 	b->contenders = (int)rng_between(&r, CONTENDERS_MIN, CONTENDERS_MAX);
 	b->transfer_ns = w->timeout / 100 * rng_between(&r, 10, 90);
 	bytes = (int64_t)b->names * b->contenders * (int64_t)(sizeof(MODEL) + 3);
 	w->zk.link_bytes_s = bytes * SECOND / b->transfer_ns;
+	near(w, &w->zk.delay_max);
+	near(w, &w->zk.lag_max);
+	near(w, &w->zk.quorum_max);
 	w->slow_ns = 2 * b->transfer_ns + w->timeout / 2;
 	fakezk_operate(&w->zk, EFFECT_ZK_CREATE, SLICE("/locks"), (struct slice){ 0 });
 	b->others = fakezk_session(&w->zk, CONTENDERS_TIMEOUT_NS);
