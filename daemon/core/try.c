@@ -17,7 +17,8 @@ bool try_seen_taken(const struct lock *lock, enum mode mode)
 {
 	const struct try_seen *seen = &lock->seen;
 
-	if (!seen->by.len || !seen->in_use || lock->broker->now_ns >= seen->until_ns || (lock->claim && lock->claim->state == CLAIM_HELD))
+	if (!seen->by.len || !seen->in_use || lock->broker->now_ns >= seen->until_ns ||
+	    (lock->claim && lock->claim->state == CLAIM_HELD))
 		return false;
 	return mode_conflicts(seen->mode, flavour_claim_mode(lock->flavour, mode));
 }

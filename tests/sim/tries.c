@@ -90,12 +90,14 @@ void tries_answered(struct caller *c, const struct ask *a)
 	struct world *w = c->host->w;
 	int64_t now = w->sched.now;
 
-	if (c->host->conf.standalone || now - a->asked_at >= c->host->conf.try_ns || w->last_fault > now - WITHIN - w->slow_ns)
+	if (c->host->conf.standalone || now - a->asked_at >= c->host->conf.try_ns ||
+	    w->last_fault > now - WITHIN - w->slow_ns)
 		return;
 	if (c->unblocked_at >= a->asked_at)
 		return; /* somebody has ended it */
 	if (!was_busy(w, c, a->lock, now - KNOWN_WITHIN - w->slow_ns))
-		world_fail(w, a->lock, "host %d client %u: %s is said to be taken after %" PRId64 " ms, and nobody wants it",
+		world_fail(w, a->lock,
+			   "host %d client %u: %s is said to be taken after %" PRId64 " ms, and nobody wants it",
 			   c->host->index, c->conn, w->lock_name[a->lock], (now - a->asked_at) / MS);
 }
 
@@ -119,7 +121,8 @@ static bool somebody_stays(const struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct ask *a = check_waiting_ask(&h->clients[i], lock);
 
-		if (a && h->clients[i].state == CLIENT_ON && !h->clients[i].half_closed && a->asked_at < now - WITHIN - h->w->slow_ns &&
+		if (a && h->clients[i].state == CLIENT_ON && !h->clients[i].half_closed &&
+		    a->asked_at < now - WITHIN - h->w->slow_ns &&
 		    (a->wait_ms < 0 || a->asked_at + a->wait_ms * MS > now))
 			return true;
 	}
