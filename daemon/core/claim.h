@@ -12,8 +12,8 @@
  *   LEAVING  | nobody wants it; it is deleted                | delete answered OK or NONODE -> NONE
  *
  * LEAVING is for good: a claim that was let go is never adopted again, whatever its znode's fate. A connection lost
- * keeps WAITING, HELD and LEAVING as they are; a list of the new connection says what became of the first two, and
- * the delete is sent again. The first list shows all that the create of this claim preceded: answers come in order.
+ * keeps WAITING, HELD and LEAVING as they are; on the new connection a list says what became of the first two, or for
+ * one that is held, and nobody here waits behind it, its own znode does; the delete is sent again. The first list shows all that the create of this claim preceded: answers come in order.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 /* A new connection is taken to be able to answer so many at once. */
-enum { FIRST = 150 };
+enum { FIRST = 150, LOOKS_MAX = 20 };
 
 static int64_t silent_since(const struct load *l)
 {
@@ -49,6 +49,9 @@ void load_sent(struct host *h, const struct effect *e, struct slice path)
 	if (e->op != l->end)
 		world_fail(h->w, -1, "host %d: operation %" PRIu64 " follows %" PRIu64, h->index, e->op, l->end - 1);
 	check_window(h, e, path);
+	/* By a timer no more than a few are looked at: who joins writes as well. */
+	if (e->type == EFFECT_ZK_GET && !e->watch && l->by_time && ++l->looks > LOOKS_MAX && !l->wrote)
+		world_fail(h->w, -1, "host %d: looks at all that waits in one event", h->index);
 	l->wrote |= e->type == EFFECT_ZK_CREATE;
 	l->answered_when_sent[l->end % LOAD_MAX] = l->answered;
 	l->sent_at[l->end++ % LOAD_MAX] = h->w->sched.now;
@@ -59,6 +62,8 @@ void load_before(struct host *h, const struct event *e)
 {
 	h->load.before = h->load.end;
 	h->load.wrote = e->type == EVENT_ZK_CONNECTED;
+	h->load.by_time = e->type == EVENT_TIME;
+	h->load.looks = 0;
 	h->load.answering = e->type == EVENT_ZK_ANSWERED ? e->zk_answered.op + 1 : 0;
 	h->load.failed = e->type == EVENT_ZK_ANSWERED && e->zk_answered.code == ZK_UNKNOWN;
 }

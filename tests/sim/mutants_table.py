@@ -61,6 +61,16 @@ MUTANTS = [
         (TURN, "\tlock_send_deletes(lock);\n", "")], 1000, "load"),
     ("a list that had to wait is forgotten", [
         (SETTLE, "\tdirectory_list_wanted(lock);\n", "")], 1000, "load"),
+    ("all looks come in one event", [
+        (LOOK, "c->look_ns = b->now_ns + LONG_WAIT_NS - random_below(&b->random, LONG_WAIT_NS / 3);",
+         "c->look_ns = (b->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
+    ("a look is always a list", [
+        (LOOK, "\tif (must_list(c)) {", "\tif (true) {")], 300, "load"),
+    ("recovery begins anew each time", [
+        (SESSION, "\tqsort(locks, count, sizeof(struct lock *), by_age);\n", "")], 300, "load"),
+    ("a held claim is asked for after a reconnection, and the answer is not looked at", [
+        (CLAIM, "\tif (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id ||\n\t    event->zk_answered.stat.czxid != c->czxid)",
+         "\tif (false)")], 1000),
     ("a watch event is an answer", [
         (BROKER, "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
     ("watches are counted before they are set", [
