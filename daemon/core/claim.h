@@ -13,7 +13,8 @@
  *
  * LEAVING is for good: a claim that was let go is never adopted again, whatever its znode's fate. A connection lost
  * keeps WAITING, HELD and LEAVING as they are; on the new connection a list says what became of the first two, or for
- * one that is held, and nobody here waits behind it, its own znode does; the delete is sent again. The first list shows all that the create of this claim preceded: answers come in order.
+ * one that is held, and nobody here waits behind it, its own znode does; the delete is sent again. The first list shows
+ * all that the create of this claim preceded: answers come in order.
  */
 #pragma once
 
