@@ -71,7 +71,8 @@ enum lb_result {
  * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or if that is unset or empty,
  * /run/lockbroker/lockbroker.sock. *ret is always set, to a handle that the caller must lb_close(): on failure it
  * knows only its lb_error(). Returns LB_OK; LB_DENIED when this user may not reach it (the sentence names the remedy);
- * LB_CONNECTION when there is no daemon, or it did not answer within 10 s; LB_LIMIT when it has too many clients; LB_DRAINING; LB_REFUSED.
+ * LB_CONNECTION when there is no daemon, or it did not answer within 10 s; LB_LIMIT when it has too many clients;
+ * LB_DRAINING; LB_REFUSED.
  */
 enum lb_result lb_open(const char *path, struct lb **ret);
 
@@ -246,8 +247,8 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
  * or its lease has run out. While all is well the figure stays between half and two thirds of the session timeout, or is
  * the rest of the lease; in standalone mode it is a large constant without a lease. It reads what the daemon has sent
  * and the page in which it keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page
- * cannot be read, or is another daemon's (another file system name space, say), the daemon is asked. LB_CONNECTION: the connection, and so
- * everything held, is gone.
+ * cannot be read, or is another daemon's (another file system name space, say), the daemon is asked. LB_CONNECTION: the
+ * connection, and so everything held, is gone.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 

@@ -84,8 +84,8 @@ static const char help[] =
 	"  -h, --help                     print this, and end\n"
 	"\n"
 	"SIGTERM, SIGINT and SIGQUIT end it once holders have let go or daemon.stop_timeout_ms has passed; a second\n"
-	"one ends it at once. Other signals are said in the log and ignored. Exit status: 0 stopped as asked, 1 failed, 2 bad options or configuration, or the host's name is\n"
-	"another daemon's.\n";
+	"one ends it at once. Other signals are said in the log and ignored. Exit status: 0 stopped as asked, 1 failed,\n"
+	"2 bad options or configuration, or the host's name is another daemon's.\n";
 
 static int usage_error(const char *sentence)
 {

@@ -77,7 +77,8 @@ said=$(LDCONFIG=true sh client-lib/ldconfig.sh "$root" /usr/lib liblockbroker.so
 case $said in *"run ldconfig"*) ;; *) fail "installed elsewhere, ldconfig is not mentioned: $said" ;; esac
 said=$(LDCONFIG=false sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
 case $said in *"as root"*) ;; *) fail "ldconfig failed, and that is not said: $said" ;; esac
-said=$(LDCONFIG="echo liblockbroker.so.1 => /usr/lib/liblockbroker.so.1" sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
+said=$(LDCONFIG="echo liblockbroker.so.1 => /usr/lib/liblockbroker.so.1" \
+	sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
 [ "${said#*Programs do not find}" = "$said" ] || fail "it is found, and the opposite is said: $said"
 said=$(LDCONFIG=true sh client-lib/ldconfig.sh "" /usr/lib liblockbroker.so.1)
 case $said in *"ld.so.conf.d"*) ;; *) fail "it is not found, and that is not said: $said" ;; esac

@@ -27,7 +27,6 @@
 #include "core/mode.h"
 #include "core/operation.h"
 
-struct broker;
 struct lock;
 
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
@@ -43,29 +42,23 @@ struct claim {
 	TAILQ_ENTRY(claim) link; /* lock->leaving */
 	enum claim_state state;
 	enum mode mode;
-	uint64_t number;               /* never used twice */
-	uint64_t nonce;                /* of its uuid */
+	uint64_t number, nonce;        /* never used twice; of its uuid */
 	uint64_t join_op;              /* the create: lists sent after it must show the znode */
 	uint64_t leave_op;             /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
 	size_t stem;                   /* length of the name without the number */
 	bool named, stray;             /* the number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See spent.h */
-	bool listed;                   /* WAITING: seen taken on this connection */
-	bool readers_ahead;            /* WAITING and listed: by readers only */
+	bool listed, readers_ahead;    /* WAITING: seen taken on this connection; by readers only */
 	bool tries;                    /* its name says that only tries want it (try.h) */
 	bool contested, in_use;        /* WAITING and listed: the one before waits, too; its data say that it does not */
-	bool tried;                    /* HELD: a list showed a try behind it */
-	bool says_held;                /* HELD: its data say so, or those of one it has followed, or they may */
+	bool tried, says_held;         /* HELD: a list showed a try behind it; its data say so (or may, or its forerunner's) */
 	bool adopting;                 /* UNSURE: found, its owner is being asked for */
-	bool rivals;                   /* HELD: a list showed that somebody waits elsewhere; on this connection */
-	bool own_watch;                /* HELD: its own znode is watched; on this connection */
-	bool pred_watch;               /* WAITING: the predecessor is watched; on this connection */
-	bool other_kind;               /* ... and its host takes the name for one of another kind */
-	uint8_t join_tries;
+	bool rivals, own_watch;        /* HELD, on this connection: a list showed that others wait; its znode is watched */
+	bool pred_watch, other_kind;   /* WAITING: the predecessor is watched; its host takes the name for another kind */
+	uint8_t join_tries, looks;     /* looks, WAITING: reads since the last list (look.h) */
 	uint32_t seq, followed;
 	int64_t czxid;
-	uint8_t looks;     /* WAITING: reads since the last list (look.h) */
 	int64_t look_ns;   /* WAITING and listed: when it is to be looked at again */
 	int64_t taken_ns;  /* WAITING: listed behind somebody, who counts as a holder from then on; 0: never listed so */
 	int64_t looked_ns; /* HELD: when a list last showed who is behind it */
@@ -73,13 +66,11 @@ struct claim {
 	uint64_t pred_op;  /* the latest that read its data */
 	size_t path_bytes; /* charged against the session */
 	/* HELD: what was granted on it. */
-	int64_t held_ns;        /* since when */
 	bool granted, follows;  /* or, of an election, proclaimed; it took over (spent.h) from number `followed` */
 	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences that, too */
-	int64_t granted_ns;     /* when the first of the present grants was made */
+	int64_t held_ns, granted_ns; /* since when; when the first of the present grants was made */
 	int32_t handoffs;       /* n of the token */
-	int64_t contended;      /* hand-offs made while somebody waited, or might */
-	int64_t contended_ns;   /* since when */
+	int64_t contended, contended_ns; /* hand-offs made while somebody waited, or might; since when */
 	int64_t idle_ns;        /* without grant since then */
 	/* Of the grant that its data tell of (detail.h), and when that was written; 0: none on this connection. */
 	uint64_t detail_client;
@@ -88,8 +79,7 @@ struct claim {
 
 const char *claim_state_word(enum claim_state state);
 struct claim *claim_join(struct lock *lock, enum mode mode); /* its create sent; NULL: a limit forbids it */
-/* Nobody wants it any more: moves it to lock->leaving and deletes its znode as soon as that can be done. */
-void claim_leave(struct claim *c);
+void claim_leave(struct claim *c); /* nobody wants it: moved to lock->leaving, deleted as soon as that can be done */
 const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
 void claim_free(struct claim *c);                        /* its znode is gone, or goes with its session */
 void claim_free_all(struct lock *lock);                  /* the same, of all that the lock has */
@@ -97,12 +87,10 @@ bool claim_stray(struct lock *lock, struct slice name);  /* nobody knew it: to b
 void claim_send_delete(struct claim *c);                 /* of a LEAVING one, if it can be sent and is not under way */
 void claim_suspended(struct claim *c);                   /* the connection is gone: what was under way is unknown */
 void claim_held(struct claim *c);                        /* entitled from now on */
-/* Watches what the claim waits for, unless that is done, or it is ours (only in WAITING); it is not known any more. */
-void claim_watch_pred(struct claim *c);
-void claim_forget_pred(struct claim *c);
+void claim_watch_pred(struct claim *c);  /* WAITING: watches what it waits for, unless that is done, or it is ours */
+void claim_forget_pred(struct claim *c); /* that is not known any longer */
 void claim_watch_own(struct claim *c);
-/* After a reconnection: asks what became of the lock's claims. False: it could not. */
-bool claim_recover(struct lock *lock);
+bool claim_recover(struct lock *lock); /* after a reconnection: asks what became of its claims; false: it could not */
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name); /* a znode beside it; the operation */
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
 /* Answers of JOIN, LOOK_*, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */

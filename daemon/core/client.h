@@ -62,7 +62,7 @@ struct client {
 };
 
 void client_connected(struct broker *b, const struct event *event);
-/* It told of a process: once the one that connected has ended that one is shown, if the adapter finds it to be the user's. */
+/* It named a process, which is shown once the one that connected has ended, if the adapter finds it to be the user's. */
 void client_set_child(struct client *c, uint32_t pid);
 void client_process(struct client *c, const struct event *event);
 /* Which process is shown: the one that connected, or the one it told of, while they live; else 0 and "inherited". */

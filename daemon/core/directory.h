@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/child.h"
 #include "core/event.h"
 #include "core/flavour.h"
 #include "core/kind.h"
@@ -56,24 +57,6 @@ struct directory {
 	struct bytes path;
 };
 
-/* What a child of a lock's directory is to us. */
-enum directory_child {
-	DIRECTORY_CHILD_OURS,    /* a contender of the present session, and a live claim knows it */
-	DIRECTORY_CHILD_STRAY,   /* the same, and none does */
-	DIRECTORY_CHILD_OTHER,   /* somebody else's contender */
-	DIRECTORY_CHILD_UNKNOWN, /* could be one, of no known kind: it is waited for */
-	DIRECTORY_CHILD_ODD,     /* cannot be one */
-};
-
-/* Whose directory is looked at. */
-struct directory_view {
-	int64_t session;
-	enum flavour flavour;
-	const struct lock *lock; /* NULL: the host knows none of that directory */
-};
-
-/* *mode: of OTHER and UNKNOWN. */
-enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode);
 /* Made for that kind, or by software that does not say. */
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
 void directory_check(struct lock *lock);            /* reads the data if they are not known */

@@ -82,12 +82,10 @@ struct lock *lock_make(struct broker *b, struct slice name);
 struct lock *lock_find_path(struct broker *b, struct slice path);
 /* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
 bool lock_may_be(const struct lock *lock, enum kind kind);
-/* From now on it is of that kind. */
-void lock_become(struct lock *lock, enum kind kind);
+void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A part of a semaphore, at that path. */
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
-/* One more may be known, if need be in the place of one that is only remembered. */
-bool lock_has_room(struct broker *b);
+bool lock_has_room(struct broker *b); /* one more may be known, if need be in the place of one that is only remembered */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
 void lock_touch(struct lock *lock);   /* to be settled before the event ends */
 void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */
@@ -95,12 +93,8 @@ void lock_settle(struct lock *lock);
 /* What became of its claims is not known, or was found out now. */
 void lock_remember(struct lock *lock, bool remembered);
 void lock_verified(struct lock *lock);
-/* Frees or parks it if nothing refers to it. */
-void lock_rest(struct lock *lock);
+void lock_rest(struct lock *lock); /* frees or parks it if nothing refers to it */
 void lock_free(struct lock *lock);
-/* Those that wait, as long as there is room; before anything else of the lock. */
-void lock_send_deletes(struct lock *lock);
-/* Asks nothing of ZooKeeper for that long. */
-void lock_pause(struct lock *lock, int64_t pause_ns);
-/* The session is lost: its grants are, and the claims that were held are let go. */
-void lock_lose(struct lock *lock);
+void lock_send_deletes(struct lock *lock); /* those that wait, as long as there is room; before anything else of it */
+void lock_pause(struct lock *lock, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
+void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */

@@ -10,8 +10,8 @@
  *
  * An earlier turn goes before a later one, and within one the first comes first. Questions and the audit come after all
  * of them, and heartbeats do not wait at all. But of eight turns one goes the other way round, and one is for
- * questions, so that none of them waits for ever. A lock whose turn it is sends all that it has to send, deletes first: one whose delete waits
- * sends nothing else before. What waits is served while the connection proves the session.
+ * questions, so that none of them waits for ever. A lock whose turn it is sends all that it has to send, deletes first:
+ * one whose delete waits sends nothing else before. What waits is served while the connection proves the session.
  *
  * What one claim sends together is one breath: begun, it is finished, whatever the window says.
  */

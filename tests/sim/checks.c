@@ -328,7 +328,7 @@ static void check_told(struct host *h)
 		world_fail(h->w, -1, "host %d: the timer comes after the end of the proof", h->index);
 }
 
-/* The end of a queued wait is told in time: once it has run out, a sixth of T and try_ms are left to learn what is to be told. */
+/* A queued wait that ran out is told of in time: a sixth of T and try_ms are left to learn what is to be told. */
 static void check_wait(struct caller *c, int lock)
 {
 	const struct wait *wait = &c->wait[lock];

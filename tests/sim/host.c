@@ -84,6 +84,29 @@ static void stopped_due(void *host, uint64_t end_session)
 		host_die(h, end_session);
 }
 
+static void carry_to_client(struct host *h, const struct effect *e, struct slice text)
+{
+	struct world *w = h->w;
+
+	if (e->conn == BALLAST_CONN && w->ballast.names) {
+		if (e->type == EFFECT_REPLY)
+			ballast_replied(h, text);
+		else if (e->type == EFFECT_PUSH)
+			ballast_pushed(h, text);
+		return;
+	}
+	if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going && e->type != EFFECT_CLOSE)
+		return;
+	if (e->conn >= (uint32_t)h->client_count || h->clients[e->conn].state == CLIENT_OFF)
+		world_fail(w, -1, "host %d: an effect names connection %u, which is not there", h->index, e->conn);
+	if (e->type == EFFECT_REPLY)
+		caller_replied(&h->clients[e->conn], text);
+	else if (e->type == EFFECT_PUSH)
+		told_pushed(&h->clients[e->conn], text);
+	else
+		caller_close(&h->clients[e->conn]);
+}
+
 static void host_carry_out(struct host *h, const struct effects *all, const struct effect *e)
 {
 	struct world *w = h->w;
@@ -95,23 +118,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_REPLY:
 	case EFFECT_PUSH:
 	case EFFECT_CLOSE:
-		if (e->conn == BALLAST_CONN && w->ballast.names) {
-			if (e->type == EFFECT_REPLY)
-				ballast_replied(h, text);
-			else if (e->type == EFFECT_PUSH)
-				ballast_pushed(h, text);
-			break;
-		}
-		if (e->conn < (uint32_t)h->client_count && h->clients[e->conn].going && e->type != EFFECT_CLOSE)
-			break;
-		if (e->conn >= (uint32_t)h->client_count || h->clients[e->conn].state == CLIENT_OFF)
-			world_fail(w, -1, "host %d: an effect names connection %u, which is not there", h->index, e->conn);
-		if (e->type == EFFECT_REPLY)
-			caller_replied(&h->clients[e->conn], text);
-		else if (e->type == EFFECT_PUSH)
-			told_pushed(&h->clients[e->conn], text);
-		else
-			caller_close(&h->clients[e->conn]);
+		carry_to_client(h, e, text);
 		break;
 	case EFFECT_ZK_OPEN:
 		known_effect(h, e, text);

@@ -216,7 +216,8 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->conf = (struct broker_conf){
 		.standalone = w->mix->standalone, .root = places.root, .prefixes = places.prefixes,
 		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
-		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1, .session_timeout_ns = w->timeout, .tick_ns = w->tick,
+		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1,
+		.session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],
 		.handoff_ns = rng_percent(&w->rng, 30) ? 50 * MS : 5 * SECOND,
 		.try_ns = tries[rng_below(&w->rng, 3)],

@@ -199,6 +199,21 @@ static void fork_and_close(struct lb *lb)
 	puts(status == 0 ? "OK" : "the child failed");
 }
 
+/* What does not ask the daemon anything. */
+static void of_handle(struct lb *lb, char **argv)
+{
+	if (strcmp(argv[0], "deferred") == 0)
+		lb_set_deferred(lb, atoi(argv[2])), puts("OK");
+	else if (strcmp(argv[0], "fd") == 0)
+		printf("%d\n", lb_fd(lb));
+	else if (strcmp(argv[0], "error") == 0)
+		puts(lb_error(lb));
+	else if (strcmp(argv[0], "fork") == 0)
+		fork_and_close(lb);
+	else if (strcmp(argv[0], "interrupt") == 0)
+		interrupt(), puts("OK");
+}
+
 static void carry_out(int argc, char **argv)
 {
 	struct lb **lb = &handles[argc > 1 ? atoi(argv[1]) : 0];
@@ -261,16 +276,8 @@ static void carry_out(int argc, char **argv)
 		command(*lb, argc - 2, argv + 2);
 	else if (strcmp(argv[0], "patience") == 0)
 		lb_set_patience(*lb, atoll(argv[2])), puts("OK");
-	else if (strcmp(argv[0], "deferred") == 0)
-		lb_set_deferred(*lb, atoi(argv[2])), puts("OK");
-	else if (strcmp(argv[0], "fd") == 0)
-		printf("%d\n", lb_fd(*lb));
-	else if (strcmp(argv[0], "error") == 0)
-		puts(lb_error(*lb));
-	else if (strcmp(argv[0], "fork") == 0)
-		fork_and_close(*lb);
-	else if (strcmp(argv[0], "interrupt") == 0)
-		interrupt(), puts("OK");
+	else
+		of_handle(*lb, argv);
 }
 
 int main(void)

@@ -92,7 +92,8 @@ static void what_is_held_or_not(void **state)
 
 static void what_was_lost(void **state)
 {
-	static const char *const locks[] = { "LOCK a", "ENQUEUE a", "MLOCK 1 a", "UNLOCK a", "MUNLOCK 1 a", "DOWNGRADE a", "RENEW a 5" };
+	static const char *const locks[] = { "LOCK a",	"ENQUEUE a",   "MLOCK 1 a", "UNLOCK a",
+					     "MUNLOCK 1 a", "DOWNGRADE a", "RENEW a 5" };
 	struct fixture *f = *state;
 	char step[32];
 

@@ -21,7 +21,8 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 	fixture_say(f, 0, "LIMIT s", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "-MISMATCH this semaphore has a limit of 2, not 3");
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 2, not 1"); /* and not that it would wait for itself */
+	/* And not that it would wait for itself. */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 2, not 1");
 	fixture_say(f, 1, "LIMIT s", ":2");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
@@ -75,7 +76,8 @@ static void whose_limit_is_another_one_is_told_so_first(void **state)
 	permit_held(f, lease);
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 3, not 1");
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-DEADLOCK this client has 1 permits, asks for 1 more, and would wait for itself");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1",
+		    "-DEADLOCK this client has 1 permits, asks for 1 more, and would wait for itself");
 }
 
 /* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */

@@ -159,8 +159,9 @@ static void reset_releases_and_forgets(void **state)
 {
 	struct fixture *f = *state;
 
-	fixture_say(f, 0, "HELLO 3 SETNAME worker", "%9 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 "
-		    "$4 mode $10 standalone $4 role $6 master $7 modules *0 $12 session_page $9 /run/page $15 session_page_id $4 0123");
+	fixture_say(f, 0, "HELLO 3 SETNAME worker",
+		    "%9 $6 server $10 lockbroker $7 version $4 test $5 proto :3 $2 id :1 $4 mode $10 standalone $4 role $6 master "
+		    "$7 modules *0 $12 session_page $9 /run/page $15 session_page_id $4 0123");
 	fixture_say(f, 0, "CLIENT GETNAME", "$6 worker");
 	/* 64 bytes, and one more. */
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "+OK");
@@ -237,7 +238,8 @@ static void what_is_not_understood_is_an_error(void **state)
 	struct fixture *f = *state;
 	static const char section[] = "-ERR unknown section 'nope' in 'info' command; INFO alone shows all there are";
 	static const char *const stray[] = {
-		"CLIENT LIST x", "CLIENT ID x", "CLIENT GETNAME x", "CLIENT UNBLOCK 1 x", "CLIENT SETNAME a b", "CLIENT NO-EVICT ON x",
+		"CLIENT LIST x", "CLIENT ID x", "CLIENT GETNAME x", "CLIENT UNBLOCK 1 x", "CLIENT SETNAME a b",
+		"CLIENT NO-EVICT ON x",
 		"CLIENT SETINFO LIB-NAME a b", "COMMAND COUNT x", "COMMAND x", "HELLO 3 x", "HELLO 3 SETNAME", "LOCK a x", "RESET x",
 		"QUIT x", "HOSTS x", "AUDIT x", "EVENTS x", "UNLOCK a x", "MUNLOCK 1 a x", "RELEASE a x", "LIMIT a 1 x", "SELECT 1",
 	};
