@@ -165,7 +165,14 @@ static void porter_thinks(void *host, uint64_t argument)
 	}
 }
 
-/* Nobody else holds it by a grant that is proven. */
+/* By a grant that is proven; what a third party ended is proven until that is noticed. */
+static bool holds(const struct host *h, int i)
+{
+	const struct zsession *s = h->zk->session;
+
+	return h->broker && h->porter.wait[i] == BALLAST_HOLDING && host_proven_ns(h) > 0 && !(s && s->evicted);
+}
+
 static void granted(struct host *h, int i)
 {
 	struct world *w = h->w;
@@ -174,8 +181,7 @@ static void granted(struct host *h, int i)
 	if (i == w->ballast.freed)
 		w->ballast.freed = -1;
 	for (o = 0; o < w->host_count; o++)
-		if (o != h->index && w->hosts[o].broker && w->hosts[o].porter.wait[i] == BALLAST_HOLDING &&
-		    host_proven_ns(&w->hosts[o]) > 0)
+		if (o != h->index && holds(&w->hosts[o], i))
 			world_fail(w, -1, "x%d is granted to host %d while host %d holds it", i, h->index, o);
 	h->porter.wait[i] = BALLAST_HOLDING;
 }

@@ -70,6 +70,7 @@ struct zsession {
 	LIST_HEAD(, znode) ephemerals;
 	int64_t id, timeout, expiry;
 	bool alive;                   /* in the truth */
+	bool evicted;                 /* a third party ended it */
 	bool closing, was_closing;    /* its end is proposed; or was once, and the next leader knew nothing of it */
 	bool known[FAKEZK_SERVERS];   /* applied there and not closed there */
 	int owner;                    /* the server it was last seen connected to, by the leader; -1: any */

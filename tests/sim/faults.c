@@ -219,8 +219,10 @@ static void packet_learn(struct world *w, struct host *h)
 /* A third party ends a session, as whoever knows its number can. To its holders that is what an operator does. */
 static void evict(struct world *w, struct zsession *s)
 {
-	if (s && s->alive && w->zk.leader >= 0)
-		fakezk_session_close(&w->zk, s, (struct txn){ .origin = -1 }, ZK_BY_OPERATOR);
+	if (!s || !s->alive || w->zk.leader < 0)
+		return;
+	s->evicted = true;
+	fakezk_session_close(&w->zk, s, (struct txn){ .origin = -1 }, ZK_BY_OPERATOR);
 }
 
 static void reset(struct world *w, struct zhandle *h)
