@@ -107,8 +107,8 @@ static int export(const struct cli_job *job)
  * The last look at the proof is the last thing before the command: we may have been stopped on the way. It is us who
  * ignore SIGPIPE: the command is to end by it as it would without us.
  */
-static void become(struct cli_job *job) __attribute__((noreturn));
-static void become(struct cli_job *job)
+static void become(struct cli_job *job, pid_t parent) __attribute__((noreturn));
+static void become(struct cli_job *job, pid_t parent)
 {
 	struct sigaction ignored;
 	int error = 0;
@@ -118,6 +118,9 @@ static void become(struct cli_job *job)
 	else if (export(job) < 0)
 		error = ENOMEM;
 	if (!error) {
+		/* A death before that request is told by no signal. */
+		if (job->closes && getppid() != parent)
+			_exit(not_started(job, NULL, "lockbroker was killed."));
 		if (cli_proof_left_ms(&job->proof) == 0)
 			_exit(not_started(job, NULL, not_proven(job)));
 		sigaction(SIGPIPE, &job->pipe_action, &ignored);
@@ -346,6 +349,7 @@ static void look_before(struct cli_job *job)
 
 static int start(struct cli_job *job)
 {
+	pid_t self = getpid();
 	int r = cli_tree_begin(&job->tree);
 
 	/* This may wait for the broker, so that signals still have their usual effect. */
@@ -360,7 +364,7 @@ static int start(struct cli_job *job)
 	if (job->child < 0)
 		return -errno;
 	if (job->child == 0)
-		become(job);
+		become(job, self);
 	job->started = true;
 	tell_child(job);
 	return 0;

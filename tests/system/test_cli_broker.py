@@ -134,6 +134,21 @@ def test_a_command_that_does_not_inherit_is_ended_when_its_lockbroker_is_killed(
     assert isinstance(clients(broker).call("LOCK", "a", "WAIT", 20000), int)
 
 
+def test_a_command_is_not_started_when_its_lockbroker_is_killed_before_it_could_be_told_of_that(standalone, tmp_path):
+    trace = tmp_path / "trace"
+    ran = tmp_path / "ran"
+    p = harness.spawn(["strace", "-f", "-o", trace, "-e", "trace=prctl", "-e", "inject=prctl:delay_enter=3000000:when=1",
+                       *command(standalone, "lock", "-o", "a", "--", "touch", str(ran))],
+                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    harness.wait_until(lambda: p.poll() is not None or "PDEATHSIG" in (trace.read_text() if trace.exists() else ""),
+                       "the command to be about to ask for a signal")
+    if p.poll() == 1 and "ptrace" in p.stderr.read():
+        pytest.skip("this host does not let us trace")
+    os.kill(int(re.search(r"^(\d+) .*SUBREAPER", trace.read_text(), re.M)[1]), signal.SIGKILL)
+    assert "is not started" in p.communicate(timeout=harness.PATIENCE)[1]
+    assert not ran.exists()
+
+
 def test_the_owner_has_its_long_option_only(broker):
     done = run(broker, "lock", "--owner", "me", "a", "--", "sh", "-c", "echo $LOCKBROKER_OWNER")
     assert done.stdout == "me\n"
