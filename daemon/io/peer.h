@@ -2,7 +2,8 @@
  * The other end of a connected Unix socket, as the kernel tells of it (sock_diag(7)): which one that is, and whether
  * anybody still has it open. It stays open for as long as any process has it, the one that connected or a child that it
  * was left to, also when our end is gone. Sockets are told apart by inode: one may be another's later, which then looks
- * open. Each question takes the kernel a look at all sockets of the network namespace: 0.2 ms with 9000 of them.
+ * open. Each question takes the kernel a look at all sockets of the network namespace: 0.2 ms with 5000 of them, and 3 ms
+ * with 18000 where others want the processor.
  */
 #pragma once
 

@@ -20,7 +20,8 @@
 
 enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 3, BOOT_ID_MAX = 64, HOST_MAX = 256 };
 
-#define LOOK_NS (2 * CLOCK_NS_PER_MS) /* for the questions of one saved_look() */
+#define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call while others wait */
+#define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* nobody is served yet */
 
 struct file_session {
 	int64_t id; /* 0: none */
@@ -64,9 +65,9 @@ struct saved {
 	struct file_holder *held;
 	size_t held_count;
 	bool held_foreign; /* the numbers mean nothing here */
-	int diag; /* see peer.h */
-	uint32_t *self; /* our ends of the connections whose other ends are not known yet, else 0 */
-	size_t look;    /* the holder to be looked at next */
+	int diag;          /* see peer.h */
+	uint32_t *self;    /* our ends of the connections whose other ends are not known yet, else 0 */
+	size_t look;       /* the holder to be looked at next */
 };
 
 static size_t size_of(size_t holders)
@@ -189,14 +190,17 @@ static void take_leftover(struct file *f, const struct file_leftover *left)
 
 /*
  * Who connected may have ended and left the connection to a child, which nobody can name: so both must be gone. Who has
- * ended is not looked at again: there may be thousands.
+ * ended is not looked at again: there may be thousands. Those for whom no time is left live as far as is known.
  */
-static bool held_live(struct saved *s)
+static bool held_live(struct saved *s, int64_t time_ns)
 {
+	int64_t until_ns = clock_now_ns() + time_ns;
 	const struct file_holder *last;
 
 	while (s->held_count) {
 		last = &s->held[s->held_count - 1];
+		if (clock_now_ns() >= until_ns)
+			return true;
 		if (s->held_foreign || process_lives((pid_t)last->pid, last->start) ||
 		    peer_is_open(s->diag, (uint32_t)last->peer))
 			return true;
@@ -250,7 +254,7 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 	memcpy(left.password, last->password, sizeof(left.password));
 	if (last->id && until_ns > conf->now_ns) {
 		keep_holders(s, old);
-		if (held_live(s)) {
+		if (held_live(s, FIRST_LOOK_NS)) {
 			s->held_session = last->id;
 			left.not_before_ns = until_ns;
 		}
@@ -385,7 +389,7 @@ bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *
 
 bool saved_holders_live(struct saved *s)
 {
-	return held_live(s);
+	return held_live(s, LOOK_NS);
 }
 
 int64_t saved_held_session(const struct saved *s)

@@ -44,7 +44,10 @@ void saved_close(struct saved *s);
 size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list);
 /* False: it is none of them (any more). */
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret);
-/* Of the last session: true while a process lives that held something under it, or anybody may have its connection. */
+/*
+ * Of the last session: true while a process lives that held something under it, or anybody may have its connection. Looks
+ * for a few ms at most, and goes on with the next call: until all were looked at it is true.
+ */
 bool saved_holders_live(struct saved *s);
 /* ... and which session that is; 0: none that had holders. */
 int64_t saved_held_session(const struct saved *s);

@@ -20,7 +20,7 @@
 
 enum { TRIES_MAX = 10 };
 
-#define LOOK_NS (250 * CLOCK_NS_PER_MS)
+#define LOOK_NS (50 * CLOCK_NS_PER_MS)
 #define RETRY_NS (500 * CLOCK_NS_PER_MS)
 
 enum step { STEP_IDLE, STEP_ATTACHING, STEP_CLOSING };

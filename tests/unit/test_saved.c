@@ -37,6 +37,7 @@ static int make_dir(void **state)
 	snprintf(path, sizeof(path), "%s/saved", dir);
 	conf.boot_id = "boot";
 	conf.host = "alpha";
+	conf.clients = CLIENTS;
 	return 0;
 }
 
@@ -444,6 +445,38 @@ static void a_connection_that_is_not_known_may_be_left_to_a_child(void **state)
 	saved_close(s);
 }
 
+/* A question about each of thousands would take seconds where there are many sockets. */
+static void many_ended_holders_are_looked_at_little_by_little(void **state)
+{
+	enum { MANY = 4000 };
+	int of_all[2], of_last[2], calls = 0;
+	struct saved *s;
+
+	(void)state;
+	conf.clients = MANY;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, of_all), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, of_last), 0);
+	s = opened();
+	session_is(s, 1, 10 * SECOND);
+	for (uint32_t i = 0; i < MANY; i++) {
+		saved_connected(s, i, getpid(), own_start() + 1, i == MANY - 1 ? of_last[0] : of_all[0]);
+		saved_holder(s, i, true);
+	}
+	for (int i = 0; i < MANY; i++)
+		saved_look(s);
+	saved_close(s);
+	close(of_all[0]);
+	close(of_all[1]);
+	s = opened();
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	close(of_last[0]);
+	close(of_last[1]);
+	while (saved_holders_live(s))
+		calls++;
+	assert_in_range(calls, 2, MANY);
+	saved_close(s);
+}
+
 /* It may have read until when it is safe. */
 static void a_living_holder_that_closed_its_connection_is_one(void **state)
 {
@@ -586,6 +619,7 @@ int main(void)
 		TEST(whoever_has_the_connection_of_an_ended_holder_is_one),
 		TEST(a_connection_that_is_not_known_may_be_left_to_a_child),
 		TEST(a_living_holder_that_closed_its_connection_is_one),
+		TEST(many_ended_holders_are_looked_at_little_by_little),
 #undef TEST
 		cmocka_unit_test(a_name_may_hold_anything),
 		cmocka_unit_test(a_zombie_has_ended_unless_a_thread_lives),
