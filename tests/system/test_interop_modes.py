@@ -356,4 +356,5 @@ def test_in_a_directory_of_theirs_a_lock_and_an_election_hear_of_each_other(plac
     place.k.delete(between)
     assert other.reply().code == "MISMATCH", "now ours does"
     holder.close()
+    place.wait_children(0)  # what it had is gone when its daemon has deleted that
     assert isinstance(other.call(*words[second], "WAIT", SOON), int), "one name is of one kind at a time"
