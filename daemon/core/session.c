@@ -308,6 +308,7 @@ void session_open(struct broker *b)
 {
 	give_up(b);
 	b->session.contact_ns = b->now_ns;
+	b->session.opening = true;
 	effects_add(b->out, EFFECT_ZK_OPEN);
 	arm(b);
 }
@@ -424,6 +425,9 @@ void session_connected(struct broker *b, const struct event *event)
 	int64_t id = event->zk_connected.session;
 	bool fresh = s->id != id, other = s->timeout_ns != event->zk_connected.timeout_ns;
 
+	/* Its deadline came first: the handle that says so is discarded. */
+	if (s->opening)
+		return;
 	session_suspended(b);
 	if (fresh)
 		begin_session(b, id);
@@ -549,6 +553,7 @@ void session_pass(struct broker *b, int64_t before_ns)
 {
 	struct session *s = &b->session;
 
+	s->opening = false;
 	if (b->conf->standalone)
 		return;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */

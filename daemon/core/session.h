@@ -50,6 +50,7 @@ struct session {
 	bool had_one;    /* this is not the first */
 	bool was_announced; /* ever, under whichever session */
 	bool fruitless;  /* the last connection ended without a proof: that was told once */
+	bool opening;    /* in this event another one was asked for */
 	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
 	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */

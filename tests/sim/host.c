@@ -53,8 +53,10 @@ static void session_open_due(void *host, uint64_t life)
 {
 	struct host *h = host;
 
-	if (life == h->life && h->broker)
-		zhandle_open(h->zk);
+	if (life != h->life || !h->broker)
+		return;
+	h->opening = false;
+	zhandle_open(h->zk);
 }
 
 static void session_drop_due(void *host, uint64_t life)
@@ -123,6 +125,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_OPEN:
 		known_effect(h, e, text);
 		saved_given_up(h);
+		h->opening = true;
 		sched_at(&w->sched, w->sched.now, session_open_due, h, h->life);
 		break;
 	case EFFECT_ZK_DROP:
@@ -196,7 +199,8 @@ void host_zk_notified(void *host, const struct event *e)
 
 	if (mine.type == EVENT_ZK_CONNECTED)
 		mine.zk_connected.asked_ns += h->offset;
-	if (h->broker)
+	/* What the old handle still says is of a session that the broker has given up. */
+	if (h->broker && !h->opening)
 		host_handle(h, &mine);
 }
 
@@ -210,7 +214,7 @@ void host_start(struct host *h)
 	h->began_at = w->sched.now;
 	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
 	assert(h->broker);
-	h->stopping = h->permits_vague = false;
+	h->stopping = h->opening = h->permits_vague = false;
 	h->timer_at = INT64_MAX;
 	h->timer_life++;
 	h->life++;

@@ -237,6 +237,7 @@ struct host {
 	int64_t offset;          /* of its clock */
 	int64_t stopped_until;   /* SIGSTOP */
 	bool stopping;
+	bool opening; /* a session, in this instant: the old handle is not heard */
 	struct zhandle *zk;
 	struct effects effects;
 	int64_t timer_at;

@@ -127,6 +127,29 @@ static void what_is_given_up_early_is_ended_at_the_last_instant_that_was_told(vo
 	fixture_free(f);
 }
 
+/* The daemon stood still, and its handle was connected again: time comes first, and discards that handle. */
+static void what_is_given_up_as_it_comes_back_is_given_up_once(void **state)
+{
+	struct fixture *f = proven();
+
+	(void)state;
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	f->now_ns += 20000 * MS;
+	fixture_zk_connected(f, SESSION);
+	assert_int_equal(f->opens, 2);
+	assert_int_equal(f->added, SESSION);
+	assert_int_equal(f->ended_count, 1);
+	fixture_no_op(f);
+	f->added = 0;
+	fixture_pass(f, 60000);
+	assert_int_equal(f->added, 0);
+	assert_int_equal(f->opens, 2);
+	fixture_zk_connected(f, SESSION + 1);
+	fixture_answer_session(f);
+	assert_true(broker_safe_until(f->broker) > f->now_ns);
+	fixture_free(f);
+}
+
 static void what_this_daemon_gave_up_is_no_rival(void **state)
 {
 	struct fixture *f = proven();
@@ -392,6 +415,7 @@ int main(void)
 		cmocka_unit_test(when_no_holder_lives_any_more_the_wait_ends),
 		cmocka_unit_test(a_session_that_is_given_up_is_left_and_ended),
 		cmocka_unit_test(what_is_given_up_early_is_ended_at_the_last_instant_that_was_told),
+		cmocka_unit_test(what_is_given_up_as_it_comes_back_is_given_up_once),
 		cmocka_unit_test(what_this_daemon_gave_up_is_no_rival),
 		cmocka_unit_test(of_many_that_are_given_up_those_that_are_over_make_room),
 		cmocka_unit_test(who_goes_on_writing_has_the_name_and_a_newcomer_ends),
