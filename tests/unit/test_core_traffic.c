@@ -53,13 +53,11 @@ static uint32_t queue_next(struct fixture *f, uint32_t holder, const char *name,
 	return holder;
 }
 
-/* Held by 1 on `name`, whose tokens are spent; next stands behind. */
-static void spent(struct fixture *f, char name[128], char next[128])
+/* `name`, which 1 holds, comes to the end of its tokens; 0 holds next, which stands behind. */
+static void spend(struct fixture *f, const char name[128], char next[128])
 {
-	uint32_t holder;
+	uint32_t holder = hand_off(f, 1, 1, 767);
 
-	held_and_quiet(f, name);
-	holder = hand_off(f, 1, 1, 767);
 	fixture_no_op(f);
 	holder = queue_next(f, holder, name, 99, next);
 	assert_int_equal(hand_off(f, holder, 768, 1023), 1);
@@ -68,6 +66,12 @@ static void spent(struct fixture *f, char name[128], char next[128])
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_expect(f, 0, ":101376"); /* 99 << 10 */
 	fixture_no_op(f);
+}
+
+static void spent(struct fixture *f, char name[128], char next[128])
+{
+	held_and_quiet(f, name);
+	spend(f, name, next);
 }
 
 /* What a warm lock costs: a delete, a create and a list, together, once in 1,024 grants; no grant waits for them. */
@@ -159,6 +163,33 @@ static void a_lock_of_one_client_goes_on_without_a_gap(void **state)
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_no_op(f);
 	fixture_pass(f, 100);
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_DELETE, next);
+	fixture_answer(f, ZK_OK);
+	fixture_no_op(f);
+}
+
+/* What its data say is believed as long as it stands, whoever has followed it. */
+static void what_follows_a_znode_that_was_said_to_be_held_does_not_linger(void **state)
+{
+	static const char beta_tries[] = "_c_2000abcd-ef01-8234-8580-000000000004-__WRIT__0000000009";
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	held_and_quiet(f, name);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, beta_tries });
+	assert_non_null(strstr(fixture_op(f, EFFECT_ZK_SET, name)->data, "\nheld=1\n"));
+	fixture_answer(f, ZK_OK);
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
+	fixture_pass(f, 1000);
+	fixture_answer_beats(f);
+	expect_list(f, true);
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	spend(f, name, next);
+	fixture_say(f, 0, "UNLOCK a", ":0");
 	fixture_op(f, EFFECT_ZK_DELETE, name);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_DELETE, next);
@@ -431,6 +462,7 @@ int main(void)
 		TEST(what_is_asked_at_once_may_go_out_together),
 		TEST_IN(what_is_asked_later_does_not_wait_for_it, claim_setup_linger),
 		TEST_IN(a_lock_of_one_client_goes_on_without_a_gap, claim_setup_linger),
+		TEST_IN(what_follows_a_znode_that_was_said_to_be_held_does_not_linger, claim_setup_linger),
 		TEST_IN(a_spent_znode_goes_when_somebody_comes, claim_setup_linger),
 		TEST(a_spent_znode_stays_over_a_reconnection),
 		TEST_IN(who_took_over_is_told_of_its_loss_before_others_are_let_in, claim_setup_linger),
