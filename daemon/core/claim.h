@@ -60,7 +60,7 @@ struct claim {
 	uint32_t seq, followed;
 	int64_t czxid;
 	int64_t look_ns;   /* WAITING and listed: when it is to be looked at again */
-	int64_t taken_ns;  /* WAITING: listed behind somebody, who counts as a holder from then on; 0: never listed so */
+	int64_t taken_ns;  /* WAITING: from then on another host's before it counts as a holder's; 0: not listed so */
 	int64_t looked_ns; /* HELD: when a list last showed who is behind it */
 	struct bytes pred; /* WAITING and listed: the predecessor's name */
 	uint64_t pred_op;  /* the latest that read its data */

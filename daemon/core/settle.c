@@ -174,7 +174,7 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 	if (try_seen_taken(lock, mode))
 		return true;
 	if (c && c->state == CLAIM_WAITING && c->listed)
-		return behind || try_taken(c);
+		return behind || try_taken(c, mode);
 	if (lock->semaphore)
 		return semaphore_full(lock->semaphore);
 	if (!lock->grant_count)
@@ -490,7 +490,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, c->look_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count)
+	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, c->taken_ns);
 	if (!c || c->state != CLAIM_HELD)
 		return;

@@ -23,9 +23,11 @@ bool try_seen_taken(const struct lock *lock, enum mode mode)
 	return mode_conflicts(seen->mode, flavour_claim_mode(lock->flavour, mode));
 }
 
-bool try_taken(const struct claim *c)
+bool try_taken(const struct claim *c, enum mode mode)
 {
-	return c->contested || c->in_use || c->lock->broker->now_ns >= c->taken_ns;
+	if (c->readers_ahead && mode == MODE_SHARED)
+		return false;
+	return c->contested || c->in_use || (c->taken_ns && c->lock->broker->now_ns >= c->taken_ns);
 }
 
 /* Two of one host are one contender: the one behind may have followed the other (spent.h), and neither be in use. */
@@ -50,11 +52,13 @@ static bool waits(const struct contender *c, enum flavour flavour, const struct 
 void try_listed(struct claim *c, const struct contender *nearest, const struct event *event)
 {
 	const struct broker *b = c->lock->broker;
+	bool own = contender_of_session(nearest->name, c->lock->flavour, b->session.id);
 
-	if (!c->taken_ns)
+	if (own)
+		c->taken_ns = 0;
+	else if (!c->taken_ns)
 		c->taken_ns = b->now_ns + b->conf->try_ns;
-	c->contested = !contender_of_session(nearest->name, c->lock->flavour, b->session.id) &&
-		       waits(nearest, c->lock->flavour, event);
+	c->contested = !own && waits(nearest, c->lock->flavour, event);
 }
 
 void try_read(struct claim *c, struct slice data)

@@ -6,8 +6,9 @@
  *   one who waits for somebody before it         | at once
  *   no broker's znode                            | when its data were read
  *   a broker's whose data say `held`, or `leader`| the same; and as long as that is seen (below) without a claim of ours
- *   a broker's whose data do not say so          | `locks.try_ms` after our claim was first listed behind somebody
+ *   a broker's whose data do not say so          | `locks.try_ms` after our claim was first listed behind a stranger
  *   one of this host, which leaves               | not yet: when that is gone, a list tells who is next
+ *   readers only, and the request is a reader's  | not yet: it gets a claim of its own mode when it is the first
  *
  * Other hosts do not count a claim that only tries want among those who wait, or hand-offs would end for nothing: its name
  * says so, and its host writes none that bears it for a request that waits. A host that sees one behind a claim with
@@ -43,8 +44,8 @@ struct try_seen {
 bool try_only(const struct lock *lock);
 /* For a request of that mode, by what was seen. */
 bool try_seen_taken(const struct lock *lock, enum mode mode);
-/* Our claim waits, and was listed: the lock is taken. */
-bool try_taken(const struct claim *c);
+/* Our claim waits, and was listed: the lock is taken for a request of that mode. */
+bool try_taken(const struct claim *c, enum mode mode);
 /* A list has shown who stands nearest before our claim, which waits. */
 void try_listed(struct claim *c, const struct contender *nearest, const struct event *event);
 /* The data of the one before it were read, with a watch. */

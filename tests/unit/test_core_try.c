@@ -289,6 +289,52 @@ static void a_short_wait_ends_when_its_time_is_up_and_it_is_known(void **state)
 	fixture_expect(f, 0, "$-1");
 }
 
+/* It is on its way out, however long that takes: what stands before it then has its own time. */
+static void a_claim_of_this_host_that_leaves_holds_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	f->conf.handoff_max = 0;
+	fixture_held(f, name);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_ask(f, 1, "LOCK a WAIT 0");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_answer_made(f, 6, 78, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_pass(f, 150);
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_answer_list(f, 1, 2, (const char *[]){ beta, next });
+	reads(f, beta, idle_data);
+	fixture_pass(f, 99);
+	fixture_expect(f, 1, "");
+	fixture_watch_contender(f, ZK_WATCH_DELETED, beta);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":79872");
+}
+
+/* The writer's try is told that readers have it; the reader's gets a znode that only writers keep out. */
+static void a_reader_is_not_kept_out_by_those_who_read_elsewhere(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], reader[128];
+
+	behind(f, "LOCK a WAIT 0", beta_reads, name);
+	fixture_ask(f, 1, "LOCK a SHARED WAIT 0");
+	reads(f, beta_reads, held_data);
+	fixture_expect(f, 0, "$-1");
+	fixture_expect(f, 1, "");
+	fixture_op(f, EFFECT_ZK_DELETE, name);
+	fixture_answer(f, ZK_OK);
+	fixture_op(f, EFFECT_ZK_CREATE, "-__READ__");
+	fixture_answer_made(f, 6, 78, reader, sizeof(reader));
+	fixture_answer_list(f, 1, 2, (const char *[]){ beta_reads, reader });
+	fixture_expect(f, 1, ":79872");
+}
+
 /* Other hosts do not count a try: whoever waits gets a znode that they do count. */
 static void whoever_waits_does_not_wait_with_a_trys_znode(void **state)
 {
@@ -466,6 +512,8 @@ int main(void)
 		TEST(whoever_leads_is_no_idle_claim),
 		TEST(without_try_ms_whoever_stands_before_it_holds_it),
 		TEST(a_short_wait_ends_when_its_time_is_up_and_it_is_known),
+		TEST(a_claim_of_this_host_that_leaves_holds_nothing),
+		TEST(a_reader_is_not_kept_out_by_those_who_read_elsewhere),
 		TEST(whoever_waits_does_not_wait_with_a_trys_znode),
 		TEST(a_holder_says_so_to_a_try_once),
 		TEST(a_holder_says_so_on_every_connection),
