@@ -399,6 +399,21 @@ static void a_holder_says_so_to_a_try_once(void **state)
 	fixture_no_op(f);
 }
 
+/* However often it changes what it wants to be known: that is for those who wait. */
+static void what_a_holder_changes_is_not_written_for_a_try(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	held_and_watched(f, name);
+	sees(f, name, beta_tries);
+	fixture_op(f, EFFECT_ZK_SET, name);
+	fixture_answer(f, ZK_OK);
+	for (int i = 0; i < 3; i++)
+		fixture_say(f, 0, "LOCK a REENTER DATA x", ":78848");
+	fixture_no_op(f);
+}
+
 /* On a new connection nobody knows whether it was written. */
 static void a_holder_says_so_on_every_connection(void **state)
 {
@@ -516,6 +531,7 @@ int main(void)
 		TEST(a_reader_is_not_kept_out_by_those_who_read_elsewhere),
 		TEST(whoever_waits_does_not_wait_with_a_trys_znode),
 		TEST(a_holder_says_so_to_a_try_once),
+		TEST(what_a_holder_changes_is_not_written_for_a_try),
 		TEST(a_holder_says_so_on_every_connection),
 		TEST(what_was_said_to_be_held_does_not_linger),
 		TEST(an_idle_claim_goes_when_a_try_is_seen_and_says_nothing),
