@@ -70,7 +70,7 @@ SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c check
 	known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c \
 	trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
-OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load
+OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c

@@ -307,10 +307,13 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
+	const struct world *w = c->host->w;
 	int64_t holders;
 
 	if (denied != answer_begins(reply, "-DENIED"))
 		answer_bad(c, a, reply, "an operator may, and nobody else");
+	if (answer_begins(reply, "-ERR") && !w->foreign_count && !w->mix->operator_every_ms)
+		answer_bad(c, a, reply, "there is nobody who cannot be asked");
 	if (denied || answer_begins(reply, "-UNAVAILABLE") || answer_begins(reply, "-LIMIT") ||
 	    (a->command == COMMAND_REVOKE && answer_begins(reply, "-ERR")))
 		return;

@@ -150,6 +150,16 @@ static struct ask downgrade_or_unlock_ask(struct caller *c, int lock)
 	return unlock_ask(c, lock);
 }
 
+static struct ask demand_ask(struct caller *c, int lock)
+{
+	struct world *w = c->host->w;
+
+	if (rng_percent(&w->rng, 60))
+		return ask_of(COMMAND_REVOKE, lock);
+	w->forces[lock]++;
+	return ask_of(COMMAND_FORCEUNLOCK, lock);
+}
+
 static struct ask other_ask(struct caller *c)
 {
 	static const enum command others[] = {
@@ -173,10 +183,8 @@ static struct ask other_ask(struct caller *c)
 		a.wait_ms = rng_between(r, 0, 200);
 	if (a.command == COMMAND_HELLO)
 		a.token = 2 + rng_below(r, 2);
-	if (a.command == COMMAND_FORCEUNLOCK && rng_percent(r, 60))
-		a.command = COMMAND_REVOKE;
 	if (a.command == COMMAND_FORCEUNLOCK)
-		c->host->w->forces[a.lock]++;
+		a = demand_ask(c, a.lock);
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
 	if (a.command == COMMAND_CLIENT && rng_percent(r, 30))
@@ -233,6 +241,8 @@ struct ask ask_choose(struct caller *c)
 		a.owner = 1 + (int)rng_below(r, OWNERS);
 		return a;
 	}
+	if (c->host->w->mix->demands_percent && rng_percent(r, c->host->w->mix->demands_percent))
+		return demand_ask(c, (int)rng_below(r, (uint32_t)c->host->w->lock_count));
 	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
 		return wait_ask(c, waited);
 	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {

@@ -242,6 +242,51 @@ static void refuse(struct world *w, int64_t until)
 		w->zk.refuses_reads_until = until;
 }
 
+static void link_opens(void *server, uint64_t life)
+{
+	struct zserver *s = server;
+
+	if (s->life == (int64_t)life)
+		pipe_release(&s->to_leader);
+}
+
+/*
+ * The next write of the host's own znode gets no further than to its server, for now, and the process dies meanwhile.
+ * Nothing else is under way, so that its successor sees one write of a daemon that is dead, not two.
+ */
+static void late_write(struct world *w, struct host *h)
+{
+	struct zserver *s = h->zk->conn ? h->zk->conn->server : NULL;
+
+	if (!h->broker || !s || s->index == w->zk.leader || h->zk->open)
+		return;
+	pipe_hold(&s->to_leader);
+	h->dies_writing_until = w->sched.now + w->timeout / 3;
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, w->timeout / 3, w->timeout), link_opens, s,
+		 (uint64_t)s->life);
+	lasts_until(w, w->sched.now + 3 * w->timeout);
+}
+
+static void die_late(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (h->life != life || h->w->quiet)
+		return;
+	h->file_lost = true;
+	host_die(h, false);
+}
+
+void faults_written(struct host *h, struct slice path)
+{
+	struct world *w = h->w;
+
+	if (w->sched.now >= h->dies_writing_until || !memmem(path.data, path.len, "/.hosts/", 8))
+		return;
+	h->dies_writing_until = 0;
+	sched_at(&w->sched, w->sched.now + w->zk.delay_max, die_late, h, h->life);
+}
+
 static void fault(struct world *w, enum fault kind)
 {
 	static const char *const names[] = {
@@ -305,6 +350,9 @@ static void fault(struct world *w, enum fault kind)
 		break;
 	case FAULT_EVICT:
 		evict(w, any_handle(w)->session);
+		break;
+	case FAULT_LATE:
+		late_write(w, any_host(w));
 		break;
 	case FAULT_PACKET:
 		if (!w->ballast.names) /* which has no room in so little */

@@ -4,6 +4,7 @@
  */
 #include "world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/param.h>
 
@@ -69,13 +70,33 @@ static bool asks_for_force(const struct host *h, int lock, int64_t since)
 	return false;
 }
 
+static bool is_box_of(const struct host *h, struct slice path)
+{
+	char box[40];
+	int len = snprintf(box, sizeof(box), "/locks/.mail/%s", h->name);
+
+	return begins(path, box) && (path.len == (size_t)len || path.data[len] == '/');
+}
+
+void forced_answered(struct host *h, const struct event *e)
+{
+	if (e->type == EVENT_ZK_ANSWERED && e->zk_answered.code == ZK_REFUSED && is_box_of(h, e->zk_answered.path))
+		h->mail_refused_at = h->w->sched.now;
+}
+
+/* It was not allowed to read its mail, and asks again half a minute later. */
+static bool reads_no_mail(const struct host *h)
+{
+	return h->mail_refused_at && h->w->sched.now < h->mail_refused_at + 31 * SECOND + h->w->slow_ns;
+}
+
 /* One that nothing ails answers in time. */
 static bool should_have_answered(const struct world *w, const struct host *owner, const struct host *asker)
 {
 	int64_t since = w->sched.now - 5 * SECOND - w->slow_ns;
 
 	return w->last_fault < since && w->mail_meddled_at < since && owner->conf.limits.session_path_bytes > 1000 &&
-	       !owner->stopping && !asker->stopping;
+	       !owner->stopping && !asker->stopping && !reads_no_mail(owner) && !reads_no_mail(asker);
 }
 
 /* Only when its daemon has had its time, or there is none that could be asked. */

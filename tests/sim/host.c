@@ -139,6 +139,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_ZK_GET:
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
+		if (e->type == EFFECT_ZK_SET)
+			faults_written(h, text);
 		load_sent(h, e, text);
 		known_effect(h, e, text);
 		zhandle_send(h->zk, e, text, effects_slice(all, e->data));
@@ -199,6 +201,7 @@ void host_zk_notified(void *host, const struct event *e)
 
 	if (mine.type == EVENT_ZK_CONNECTED)
 		mine.zk_connected.asked_ns += h->offset;
+	forced_answered(h, e);
 	/* What the old handle still says is of a session that the broker has given up. */
 	if (h->broker && !h->opening)
 		host_handle(h, &mine);

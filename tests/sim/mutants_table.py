@@ -208,7 +208,7 @@ MUTANTS = [
     ("lingers although a list has shown who waits", [
         (SETTLE, "lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
     ("who may not be seen is nobody that could be asked", [
-        (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 8000),
+        (DEMAND, "\tif (q->refused) {", "\tif (false) {")], 100, "refused"),
     ("a list sent before the delete tells what stands behind our own", [
         (CLAIM, "\tif (directory_lists_after(&c->lock->directory, deleted))", "\tif (c->lock->directory.list_op)"),
         (LOOK, "LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
@@ -288,7 +288,7 @@ MUTANTS = [
         (ANNOUNCE, "} else if (leftover_is(b, stat->owner)) {\n\t\trival_forget(b);\n\t} else if", "} else if"),
         (ANNOUNCE, "} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("one write of another session makes a rival", [
-        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 30000),
+        (ANNOUNCE, "enum { RIVAL_WRITES = 2 };", "enum { RIVAL_WRITES = 1 };")], 100, "late"),
     ("a holder is not in the table", [
         (GRANT, "\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [

@@ -112,10 +112,11 @@ void saved_begin(struct host *h)
 	int i;
 
 	/* Somebody removed the file, or it was garbled. */
-	if (rng_percent(&h->w->rng, 15))
+	if (rng_percent(&h->w->rng, 15) || h->file_lost)
 		h->saved_count = h->given_up = 0;
 	else if (last && !holders_live(h, last))
 		last->not_before = 0;
+	h->file_lost = false;
 	for (i = 0; i < h->saved_count; i++)
 		h->leftovers[i] = (struct broker_leftover){ h->saved[i].session, h->saved[i].not_before };
 	h->conf.leftovers = h->leftovers;

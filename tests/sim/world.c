@@ -56,6 +56,12 @@ static const struct mix mixes[] = {
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .permits = true },
 	{ .name = "load", .share = 0, .fault_every_ms = 2500, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
 	  .think_ms = 100, .foreign_every_ms = 3000, .loaded = true },
+	/* Many questions who is to let go, and often no answer. */
+	{ .name = "refused", .share = 0, .fault_every_ms = 1500, .fault_weight = { [FAULT_RESET] = 1, [FAULT_REFUSE] = 8 },
+	  .long_hold_percent = 50, .think_ms = 80, .demands_percent = 15 },
+	/* Daemons die with a write of theirs under way. */
+	{ .name = "late", .share = 0, .fault_every_ms = 6000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LATE] = 8 },
+	  .long_hold_percent = 40, .think_ms = 500 },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };

@@ -32,7 +32,7 @@ enum {
 
 #define FAULTS(X) \
 	X(RESET) X(STALL) X(SILENT) X(LINK) X(TRICKLE) X(CUT) X(ELECTION) X(RESTART) X(FREEZE) X(KILL) X(STOP) X(ISOLATE) \
-	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT)
+	X(HANDSHAKE) X(REFUSE) X(PACKET) X(EVICT) X(LATE)
 
 enum fault {
 #define X(name) FAULT_##name,
@@ -57,6 +57,7 @@ struct mix {
 	uint32_t plain_percent;         /* of the runs: LOCK and UNLOCK only */
 	uint32_t shared_percent;        /* of what is asked for; 0: the usual */
 	uint32_t tries_percent;         /* the same */
+	uint32_t demands_percent;       /* the same, of REVOKE and FORCEUNLOCK */
 	bool near_wrap;
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
@@ -250,6 +251,9 @@ struct host {
 	int saved_count;
 	int64_t given_up, given_up_at, given_up_told; /* the last session it gave up that lived then; 0: none */
 	int64_t began_at;        /* its process */
+	int64_t dies_writing_until; /* until then its process dies by the next write of its own znode */
+	int64_t mail_refused_at;    /* it could not read or write its mailbox; 0: never */
+	bool file_lost;             /* the next process does not know what this one leaves */
 	struct broker_leftover leftovers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
@@ -573,12 +577,16 @@ struct host *check_host_of(struct world *w, const struct zsession *s);
 /* forced.c: locks taken by force */
 /* What a broker logs. */
 void check_logged(struct host *h, struct slice text);
+/* Something is answered to it. */
+void forced_answered(struct host *h, const struct event *e);
 /* Its deletion is on its way, in place of its daemon. */
 bool check_is_forced(const struct world *w, const struct znode *n);
 
 /* faults.c */
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
+/* A host sends a write. */
+void faults_written(struct host *h, struct slice path);
 
 /* foreign.c */
 /* A znode under the session of a host that its broker never made. */
