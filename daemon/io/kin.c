@@ -15,6 +15,8 @@
 /* A look costs some 20 us: so many at a time take less than a millisecond. */
 enum { LOOKS_MAX = 16 };
 #define LOOK_NS (500 * CLOCK_NS_PER_MS)
+/* Who has only just told of a process is looked at soon, but however often that is told no more often than this. */
+#define SOON_NS (20 * CLOCK_NS_PER_MS)
 
 struct one {
 	TAILQ_ENTRY(one) link;
@@ -30,7 +32,8 @@ TAILQ_HEAD(one_list, one);
 struct kin {
 	struct loop *loop;
 	struct watch *timer;
-	struct one_list list; /* who was not looked at for the longest time first */
+	int64_t looked_ns;
+	struct one_list list; /* who was never looked at first, then who was not for the longest time */
 	struct one **by_conn;
 	size_t cap;
 };
@@ -89,12 +92,20 @@ static void look(struct kin *k, struct one *o)
 	tell(k, o, process.comm);
 }
 
+static void look_soon(struct kin *k)
+{
+	int64_t left_ns = k->looked_ns + SOON_NS - clock_now_ns();
+
+	watch_set(k->timer, -1, 0, left_ns > 0 ? left_ns : 0);
+}
+
 static void look_around(void *arg, int fd, unsigned int what)
 {
 	struct kin *k = arg;
 	const struct one *last = TAILQ_LAST(&k->list, one_list);
 	struct one *o;
 
+	k->looked_ns = clock_now_ns();
 	for (int i = 0; i < LOOKS_MAX && (o = TAILQ_FIRST(&k->list)); i++) {
 		bool all = o == last;
 
@@ -107,7 +118,10 @@ static void look_around(void *arg, int fd, unsigned int what)
 		if (all)
 			break;
 	}
-	if (!TAILQ_EMPTY(&k->list))
+	o = TAILQ_FIRST(&k->list);
+	if (o && !o->child_start)
+		look_soon(k);
+	else if (o)
 		watch_set(k->timer, -1, 0, LOOK_NS);
 }
 
@@ -165,7 +179,7 @@ void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
 	o->child = child;
 	TAILQ_INSERT_HEAD(&k->list, o, link);
 	/* Not from within what the broker does just now. */
-	watch_set(k->timer, -1, 0, 0);
+	look_soon(k);
 }
 
 void kin_gone(struct kin *k, uint32_t conn)

@@ -248,3 +248,18 @@ def test_a_process_of_another_user_is_not_believed_to_be_ones_own(standalone):
             harness.wait_until(lambda: holder(standalone) is None, "the end of the connection")
         other.kill()
         own.kill()
+
+
+def test_processes_are_not_looked_at_as_often_as_somebody_tells_of_one(standalone, clients):
+    def reads():
+        with open(f"/proc/{standalone.process.pid}/io") as f:
+            return int(re.search(r"syscr: (\d+)", f.read())[1])
+
+    tellers = [clients(standalone) for _ in range(16)]
+    for c in tellers:
+        assert c.call("CLIENT", "SETINFO", "CHILD", os.getpid()) == "OK"
+    before, began = reads(), time.monotonic()
+    for _ in range(1000):
+        tellers[0].call("CLIENT", "SETINFO", "CHILD", os.getpid())
+    looks = (time.monotonic() - began) / 0.02 + 3
+    assert reads() - before <= looks * 16 * 4, "four files of each of 16, fifty times a second"
