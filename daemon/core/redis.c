@@ -76,7 +76,7 @@ static bool valid_label(struct slice s)
 
 static void refuse_label(struct client *c)
 {
-	client_reply_error(c, ERROR_ERR, "names are at most 64 printable ASCII characters without spaces");
+	client_reply_error(c, ERROR_ERR, "a name or an owner is at most 64 printable ASCII characters without spaces");
 }
 
 static bool set_label(struct client *c, struct bytes *to, struct slice value)

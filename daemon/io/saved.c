@@ -160,7 +160,9 @@ static int open_old(int dir_fd, struct file **ret_old)
 		*ret_old = read_whole(fd, &why);
 	}
 	if (why)
-		log_warning("what an earlier daemon saved is not used: %s; its session is left to its timeout", why);
+		log_warning("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
+			    "timeout",
+			    why);
 	return fd;
 }
 
@@ -246,7 +248,9 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 	int64_t until_ns = not_before(old, last, conf->now_ns);
 
 	if (why) {
-		log_info("what an earlier daemon saved is not used: %s; its session is left to its timeout", why);
+		log_info("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
+			 "timeout",
+			 why);
 		return;
 	}
 	for (size_t i = 0; i < LEFTOVERS_MAX; i++)

@@ -247,7 +247,7 @@ static void an_owner_is_said_before_anything_is_held(void **state)
 	fixture_say(f, 2, "CLIENT SETINFO OWNER y", "+OK");
 	fixture_say(f, 3, "CLIENT SETINFO OWNER y", "+OK");
 	fixture_say(f, 3, "CLIENT SETINFO OWNER not\tprintable",
-		    "-ERR names are at most 64 printable ASCII characters without spaces");
+		    "-ERR a name or an owner is at most 64 printable ASCII characters without spaces");
 	held(f, 2, "LOCK b");
 	deadlock(f, 3, "LOCK b");
 	/* RESET forgets it. */

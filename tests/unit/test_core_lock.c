@@ -166,7 +166,7 @@ static void reset_releases_and_forgets(void **state)
 	/* 64 bytes, and one more. */
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "+OK");
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefX",
-		    "-ERR names are at most 64 printable ASCII characters without spaces");
+		    "-ERR a name or an owner is at most 64 printable ASCII characters without spaces");
 	fixture_say(f, 0, "CLIENT GETNAME", "$64 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
