@@ -483,8 +483,8 @@ void audit_continue(struct broker *b)
 		send_root(b);
 	else if (a->state == AUDIT_WALK)
 		send_directories(b);
-	if (a->state == AUDIT_CLEAR && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
-		a->clear_op = UINT64_MAX; /* what waits is sent later than all that is open */
+	if (a->state == AUDIT_CLEAR && b->stray_count && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
+		a->clear_op = UINT64_MAX; /* a stray that waits is sent later than all that is open */
 	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)
 		a->clear_op = b->operations.end;
 	/* Answers come in order: the first open operation is the oldest. */

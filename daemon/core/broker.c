@@ -414,6 +414,21 @@ static bool is_wanted(const struct claim *next)
 	return head ? mode_covers(next->mode, head->mode) : lock->claim->handoffs >= CLAIM_NEXT_FROM;
 }
 
+/* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
+static void check_sending(const struct lock *lock)
+{
+	bool sends = lock->broker->session.proving && lock->pause_until_ns <= lock->broker->now_ns;
+	bool listed = lock->claim && lock->claim->state == CLAIM_WAITING && lock->claim->listed;
+	const struct claim *c;
+
+	assert(!sends || !lock->directory.wanted || lock->waits[TURN_JOIN] || lock->waits[TURN_DELETE]);
+	assert(!listed || (!lock->next && !lock->remembered && lock->claim->named));
+	TAILQ_FOREACH(c, &lock->leaving, link) {
+		assert(!sends || !c->named || c->withheld || c->leave_op || lock->waits[TURN_DELETE]);
+		assert(!listed || c->named);
+	}
+}
+
 static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, size_t *claims)
 {
 	const struct request *r;
@@ -448,6 +463,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	assert(!lock->next || (lock->next->state != CLAIM_LEAVING && is_wanted(lock->next)));
 	if (lock->semaphore)
 		semaphore_check(lock->semaphore);
+	check_sending(lock);
 	assert(!n_grants || lock->flavour == FLAVOUR_LEASES ||
 	       (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
 	assert(lock->watch_bytes == quota_watches(lock));
@@ -471,6 +487,9 @@ void broker_check(const struct broker *b)
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->multis) && TAILQ_EMPTY(&b->closing));
+	/* Whose turn it is next is looked at with the next answer: there has to be one. */
+	assert(!b->session.proving || !b->turns.waiting || b->operations.first != b->operations.end);
+	assert(!b->turns.breath && !b->turns.served);
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += quota_watches(lock);

@@ -13,18 +13,6 @@ void look_later(struct claim *c)
 	c->look_ns = b->now_ns + LONG_WAIT_NS - random_below(&b->random, LONG_WAIT_NS / 3);
 }
 
-static bool has_unknown(const struct lock *lock)
-{
-	const struct claim *c;
-
-	if (lock->next && !lock->next->named)
-		return true;
-	TAILQ_FOREACH(c, &lock->leaving, link)
-		if (!c->named)
-			return true;
-	return lock->remembered || !lock->claim->named;
-}
-
 static bool is_own(const struct claim *c)
 {
 	const struct lock *lock = c->lock;
@@ -39,8 +27,7 @@ static bool must_list(const struct claim *c)
 
 	if (c->looks + 1 >= LOOKS_MAX || lock->semaphore || lock->directory.state != DIRECTORY_FITS)
 		return true;
-	return has_unknown(lock) || !c->pred.len || is_own(c) || !head ||
-	       flavour_claim_mode(lock->flavour, head->mode) != c->mode;
+	return !c->pred.len || is_own(c) || !head || flavour_claim_mode(lock->flavour, head->mode) != c->mode;
 }
 
 static void list(struct claim *c)

@@ -5,10 +5,12 @@
  * Two small reads are enough: its own znode, which is the one it made, and the one before it, which still stands. What
  * they cannot show is what else may lie in the directory; so every tenth look is a list, and so is each of a claim
  *
- * - in a directory where the outcome of anything is unknown, or whose data are not known to fit,
+ * - in a directory whose data are not known to fit,
  * - of a semaphore: a stray of ours among the permits would keep whoever is before us,
  * - behind a znode of our own session: if no claim knows it, only a list has it deleted,
  * - whose mode is not that of who waits for it: a reader whom readers alone keep waiting needs another claim.
+ *
+ * Where the outcome of anything is unknown no look is due: what was listed since then shows all that there is of ours.
  *
  * And one follows when either znode is not there, or is another's. The list decides, as it always does.
  */

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "core/audit.h"
+#include "core/mail.h"
 #include "core/query.h"
 #include "core/state.h"
 
@@ -84,9 +86,10 @@ bool turn_may(struct lock *lock, enum turn turn)
 static struct lock *first_of(const struct broker *b, enum turn *turn)
 {
 	const struct turns *t = &b->turns;
+	unsigned int from = (t->count + 1) % FAIR_EVERY == 0 ? t->count / FAIR_EVERY : 0;
 
-	for (int i = 0; i < TURNS; i++) {
-		*turn = (enum turn)((t->count + 1) % FAIR_EVERY == 0 ? TURNS - 1 - i : i);
+	for (unsigned int i = 0; i < TURNS; i++) {
+		*turn = (enum turn)((from + i) % TURNS);
 		if (!TAILQ_EMPTY(&t->queues[*turn]) && has_room(b, *turn))
 			return TAILQ_FIRST(&t->queues[*turn]);
 	}
@@ -96,7 +99,9 @@ static struct lock *first_of(const struct broker *b, enum turn *turn)
 static void serve_questions(struct broker *b)
 {
 	b->turns.questions = true;
+	mail_continue(b);
 	query_continue(b);
+	audit_continue(b);
 	b->turns.questions = false;
 }
 

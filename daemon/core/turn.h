@@ -8,10 +8,11 @@
  *   RECOVER | to find out what became of its claims (a reconnection)    |   behind an operation that old no read is
  *   LOOK    | to look whether what it waits for is still as it was      |   sent, or it would hide how long that takes
  *
- * An earlier turn goes before a later one, and within one the first comes first. Questions and the audit come after all
- * of them, and heartbeats do not wait at all. But of eight turns one goes the other way round, and one is for
- * questions, so that none of them waits for ever. A lock whose turn it is sends all that it has to send, deletes first:
- * one whose delete waits sends nothing else before. What waits is served while the connection proves the session.
+ * An earlier turn goes before a later one, and within one the first comes first. Questions, the mail and the audit come
+ * after all of them, and heartbeats do not wait at all. But of eight turns one begins with each queue in its turn, and
+ * one is for questions and the like, so that none of them waits for ever. A lock whose turn it is sends all that it has
+ * to send, deletes first: one whose delete waits sends nothing else before. What waits is served while the connection
+ * proves the session.
  *
  * What one claim sends together is one breath: begun, it is finished, whatever the window says.
  */
@@ -47,5 +48,5 @@ void turn_wait(struct lock *lock, enum turn turn);
 void turn_forget(struct lock *lock);
 /* Who has waited sends, as long as there is room. Once all else of an event is done. */
 void turn_serve(struct broker *b);
-/* Questions and the audit may send: no lock waits, or it is their turn all the same. */
+/* Questions, the mail and the audit may send: no lock waits, or it is their turn all the same. */
 bool turn_of_questions(const struct broker *b);

@@ -1,9 +1,6 @@
 #include "core/window.h"
 
-enum {
-	SPAN_PART = 24, /* of T */
-	AMOUNT_MAX = INT32_MAX, /* of what counts as answered at once: a product of it and some seconds is a number */
-};
+enum { SPAN_PART = 24 }; /* of T */
 
 static const int64_t FIRST[WINDOW_GAUGES] = { WINDOW_FIRST_BYTES, WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT };
 static const int64_t LEAST[WINDOW_GAUGES] = { WINDOW_LEAST_BYTES, WINDOW_LEAST_COUNT, WINDOW_LEAST_COUNT };
@@ -69,8 +66,9 @@ int64_t window_span_ns(const struct window *w, int64_t timeout_ns)
 /* So much was answered in so long: what would be in `span_ns`, if so much more is to be believed. */
 static int64_t in_time(int64_t answered, int64_t took_ns, int64_t span_ns)
 {
-	answered = min64(answered, AMOUNT_MAX);
-	return took_ns <= span_ns / 2 ? 2 * answered : answered * span_ns / took_ns;
+	/* By a quotient: T may be an hour, and a product of that and of some megabytes is no number any more. */
+	return took_ns <= span_ns / 2 ? 2 * answered
+				      : (int64_t)((double)answered * ((double)span_ns / (double)took_ns));
 }
 
 static void measure(struct window *w, enum window_gauge gauge, int64_t answered, int64_t took_ns, int64_t span_ns)

@@ -125,6 +125,51 @@ static void a_claim_in_another_mode_than_its_head_is_listed(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
+/* Named as ours are, and no name that we make: nothing here knows it, and nothing here deletes it. */
+static void a_claim_behind_a_stray_of_its_session_is_listed(void **state)
+{
+	static const char stray[] = "_c_1000abcd-ef01-8234-8500-000000000001-made-by-hand----__WRIT__0000000003";
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, stray });
+	assert_true(fixture_op(f, EFFECT_ZK_GET, stray)->effect.watch);
+	fixture_answer_get(f, 70, SESSION, "");
+	for (int i = 0; i < 2; i++) {
+		pass_until_asked(f);
+		fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+		fixture_answer_list(f, 1, 2, (const char *[]){ name, stray });
+		fixture_answer_beats(f);
+		fixture_no_op(f);
+	}
+}
+
+/* Its permits, too: one of ours that nobody knows would keep out who is before us. */
+static void who_waits_for_a_semaphore_lists_its_queue_and_its_permits(void **state)
+{
+	static const char before[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000003";
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
+	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nlimit=3\n");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, before });
+	fixture_op(f, EFFECT_ZK_GET, before);
+	fixture_answer_get(f, 70, BETA, "1\nhost=beta\n");
+	pass_until_asked(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/locks");
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, before });
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 0, NULL);
+	fixture_answer_beats(f);
+	fixture_no_op(f);
+}
+
 /* Those who began to wait together do not look together. */
 static void looks_do_not_come_all_at_once(void **state)
 {
@@ -260,6 +305,8 @@ int main(void)
 		TEST(a_znode_that_is_not_ours_is_listed),
 		TEST(a_predecessor_that_is_gone_is_listed),
 		TEST(a_claim_in_another_mode_than_its_head_is_listed),
+		TEST(a_claim_behind_a_stray_of_its_session_is_listed),
+		TEST(who_waits_for_a_semaphore_lists_its_queue_and_its_permits),
 		TEST(looks_do_not_come_all_at_once),
 		TEST(a_held_claim_is_asked_for_by_its_name),
 		TEST(one_that_is_gone_meanwhile_is_lost),

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core_fixture.h"
+#include "core/lock.h"
+#include "core/state.h"
 #include "core/window.h"
 
 enum { MANY = 200 };
@@ -84,6 +86,21 @@ static void a_long_way_is_no_slow_link(void **state)
 		count = round_trip(&w, 10, &now_ns, 400 * MS);
 		assert_true(count > before);
 	}
+}
+
+/* T may be an hour, and then a disk that took some minutes for much is no mistake of ours. */
+static void a_long_timeout_is_reckoned_with(void **state)
+{
+	const int64_t timeout_ns = 3600000 * MS;
+	struct window w;
+	struct flight flight;
+
+	(void)state;
+	window_begin(&w, 0);
+	w.trip_ns = 0;
+	flight = send_one(&w, false, 100 << 20, 0);
+	window_answered(&w, &flight, 100000 * MS, timeout_ns);
+	assert_in_range(w.size[WINDOW_BYTES], 150 << 20, 151 << 20); /* in 150 s */
 }
 
 static void one_operation_however_large_may_be_open(void **state)
@@ -219,6 +236,37 @@ static void a_lock_whose_delete_waits_sends_nothing_before_it(void **state)
 		fixture_answer(f, ZK_REFUSED);
 }
 
+/* Not before, when it would still show the znode, and not only when the delete is answered. */
+static void what_follows_a_delete_that_had_to_wait_is_listed_behind_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], next[128];
+
+	fixture_ask(f, 0, "LOCK a SHARED");
+	fixture_answer_get(f, 1, 0, LOCK_DATA);
+	fixture_answer_made(f, 5, 77, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 0, ":78848");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_made(f, 6, 78, next, sizeof(next));
+	fixture_answer_list(f, 1, 2, (const char *[]){ name, next });
+	fixture_no_op(f);
+	ask_many(f, 2, "x", MANY);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	while (!is_open(f, EFFECT_ZK_DELETE, name)) {
+		assert_false(is_open(f, EFFECT_ZK_LIST, "/lb/a"));
+		fixture_answer(f, ZK_REFUSED);
+	}
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_DELETE)
+		fixture_answer(f, ZK_REFUSED);
+	assert_true(is_open(f, EFFECT_ZK_LIST, "/lb/a"));
+	fixture_answer(f, ZK_OK);
+	while (!strstr(fixture_oldest(f)->path, "/lb/a"))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_list(f, 1, 1, (const char *[]){ next });
+	fixture_expect(f, 1, ":79872");
+}
+
 static void behind_an_old_operation_nothing_is_read(void **state)
 {
 	struct fixture *f = *state;
@@ -268,6 +316,82 @@ static void questions_get_their_turn(void **state)
 	assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
 }
 
+static bool is_audited(const struct fixture *f)
+{
+	for (size_t i = f->first_op; i < f->end_op; i++)
+		if (strcmp(f->ops[i % FIXTURE_OPS].path, "/lb") == 0)
+			return true;
+	return false;
+}
+
+/* Letters, which may be the word to let go of a lock, and the audit are no different. */
+static void the_mail_and_the_audit_get_their_turn(void **state)
+{
+	static const char letter[] = "0000000100000-2000abcdef012345-00000000000000aa";
+	struct fixture *f = *state;
+
+	f->mail = true;
+	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
+	ask_many(f, 1, "x", MANY);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/.mail/alpha");
+	fixture_answer_list(f, 1, 1, (const char *[]){ letter });
+	fixture_ask(f, 2, "AUDIT");
+	while (!is_open(f, EFFECT_ZK_GET, letter) || !is_audited(f)) {
+		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
+		fixture_answer(f, ZK_REFUSED);
+	}
+}
+
+/* Deletes that wait concern it as long as one of them is of a stray. */
+static void an_audit_ends_while_deletes_wait(void **state)
+{
+	struct fixture *f = *state;
+	char other[16], name[128];
+
+	for (int i = 0; i < 2 * MANY; i++) {
+		snprintf(other, sizeof(other), "x%03d", i);
+		fixture_lock_held(f, 1, other, 5, 77, name, sizeof(name));
+	}
+	bytes_clear(&f->replies[1]);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_pass(f, 400); /* or the window would be larger each time */
+	fixture_ask(f, 2, "AUDIT");
+	while (!is_audited(f))
+		fixture_answer(f, ZK_OK);
+	while (strcmp(fixture_oldest(f)->path, "/lb") != 0)
+		fixture_answer(f, ZK_OK);
+	fixture_pass(f, 400);
+	fixture_answer_list(f, 1, 0, NULL);
+	assert_int_equal(f->replies[2].len, 0);
+	while (f->replies[2].len == 0) {
+		assert_true(f->broker->turns.waiting > 0);
+		fixture_answer(f, ZK_OK);
+	}
+	bytes_clear(&f->replies[2]);
+}
+
+/* Joins and looks that never end do not either. */
+static void a_recovery_gets_its_turn(void **state)
+{
+	struct fixture *f = *state;
+	char name[128], other[16];
+
+	fixture_held(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	ask_many(f, 1, "x", MANY);
+	ask_many(f, 2, "y", MANY);
+	fixture_zk_connected(f, SESSION);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(other, sizeof(other), "y%03d", i);
+		turn_wait(lock_find(f->broker, slice_of(other)), TURN_LOOK);
+	}
+	fixture_answer(f, ZK_OK); /* the heartbeat */
+	while (!is_open(f, EFFECT_ZK_GET, name)) {
+		assert_false(is_open(f, EFFECT_ZK_CREATE, "/lb/x199/"));
+		fixture_answer(f, ZK_REFUSED);
+	}
+}
+
 static void expect_number(struct fixture *f, const char *line, int64_t least, int64_t most)
 {
 	const char *at;
@@ -301,15 +425,20 @@ int main(void)
 		cmocka_unit_test(a_quick_connection_may_have_twice_as_much_open_each_time),
 		cmocka_unit_test(a_slow_one_what_it_answers_in_time),
 		cmocka_unit_test(a_long_way_is_no_slow_link),
+		cmocka_unit_test(a_long_timeout_is_reckoned_with),
 		cmocka_unit_test(one_operation_however_large_may_be_open),
 		cmocka_unit_test(writes_are_counted_apart),
 		cmocka_unit_test(what_was_not_tried_for_long_is_not_believed),
 		TEST(what_does_not_fit_waits_and_comes_in_order),
 		TEST(a_delete_goes_before_what_waits),
 		TEST(a_lock_whose_delete_waits_sends_nothing_before_it),
+		TEST(what_follows_a_delete_that_had_to_wait_is_listed_behind_it),
 		TEST(behind_an_old_operation_nothing_is_read),
 		TEST(the_heartbeat_waits_for_nobody),
 		TEST(questions_get_their_turn),
+		TEST(the_mail_and_the_audit_get_their_turn),
+		TEST(an_audit_ends_while_deletes_wait),
+		TEST(a_recovery_gets_its_turn),
 		TEST(info_tells_how_full_it_is),
 	};
 
