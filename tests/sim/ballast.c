@@ -23,7 +23,6 @@ enum {
 };
 
 static const char MODEL[] = "_c_00000000-0000-4000-a000-000000000000-__WRIT__0000000000";
-static const int64_t PROVEN_TIMEOUT_NS = 3 * SECOND;
 static const int64_t CONTENDERS_TIMEOUT_NS = 10000000 * SECOND;
 
 static void name_of(int i, char *name)
@@ -265,8 +264,7 @@ void ballast_checked(struct host *h)
 
 	if (!b->steady)
 		return;
-	/* Where a commit takes a tenth of T to a follower, the session is in jeopardy now and then with an idle link, too. */
-	if (!is_safe(h) && h->w->timeout >= PROVEN_TIMEOUT_NS)
+	if (!is_safe(h))
 		world_fail(h->w, -1, "host %d: its link is slow and without fault, and its session is not proven",
 			   h->index);
 	if (h->porter.drops > DROPS_MAX)

@@ -62,7 +62,9 @@ void load_before(struct host *h, const struct event *e)
 {
 	h->load.before = h->load.end;
 	h->load.wrote = e->type == EVENT_ZK_CONNECTED;
-	h->load.by_time = e->type == EVENT_TIME;
+	/* Of a host that stood still much is overdue at once: the window bounds that. */
+	h->load.by_time = e->type == EVENT_TIME && h->w->sched.now - h->load.handled_at < h->w->timeout / 3;
+	h->load.handled_at = h->w->sched.now;
 	h->load.looks = 0;
 	h->load.answering = e->type == EVENT_ZK_ANSWERED ? e->zk_answered.op + 1 : 0;
 	h->load.failed = e->type == EVENT_ZK_ANSWERED && e->zk_answered.code == ZK_UNKNOWN;

@@ -192,7 +192,8 @@ struct load {
 	int64_t answered_at;     /* the latest answer to one */
 	uint64_t answered;       /* operations, ever */
 	uint64_t most;           /* answered in time at once, on this connection */
-	bool by_time;            /* the event is that time has passed; */
+	int64_t handled_at;      /* the latest event */
+	bool by_time;            /* the event is that time has passed, and the host did not stand still until then: */
 	int looks;               /* reads without a watch that it has led to */
 	bool wrote;              /* a create was sent in this event: what follows belongs to it */
 	bool failed;             /* the event is an answer of unknown outcome: reason enough to drop the connection */
