@@ -67,8 +67,9 @@ int64_t window_span_ns(const struct window *w, int64_t timeout_ns)
 static int64_t in_time(int64_t answered, int64_t took_ns, int64_t span_ns)
 {
 	/* By a quotient: T may be an hour, and a product of that and of some megabytes is no number any more. */
-	return took_ns <= span_ns / 2 ? 2 * answered
-				      : (int64_t)((double)answered * ((double)span_ns / (double)took_ns));
+	if (took_ns <= span_ns / 2)
+		return 2 * answered;
+	return (int64_t)((double)answered * ((double)span_ns / (double)took_ns));
 }
 
 static void measure(struct window *w, enum window_gauge gauge, int64_t answered, int64_t took_ns, int64_t span_ns)
