@@ -307,10 +307,13 @@ static bool is_held_alone(const struct lock *lock)
 	       !lock->semaphore;
 }
 
-/* Who waits elsewhere need not be known as long as nobody here is to get it next. */
+/*
+ * Who waits elsewhere need not be known as long as nobody here is to get it next. A watch on a znode is longer than one on
+ * its directory: where there is not room enough for all, the others are listed.
+ */
 bool claim_recover(struct lock *lock)
 {
-	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count) {
+	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count || !quota_has_room_for_own(lock->claim)) {
 		directory_list(lock, false);
 		return !lock->directory.wanted;
 	}

@@ -71,6 +71,15 @@ static size_t claim_watches(const struct claim *c)
 	return bytes;
 }
 
+/* The other half is for those that join, and for the directories. */
+bool quota_has_room_for_own(const struct claim *c)
+{
+	const struct broker *b = c->lock->broker;
+	size_t own = c->lock->directory.path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
+
+	return b->watch_bytes + own <= quota_path_max(b) / 2;
+}
+
 /* The directory's, and one on its first contender, as long as one of ours. */
 static size_t observed_watches(const struct lock *lock)
 {

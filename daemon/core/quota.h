@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 struct broker;
+struct claim;
 struct event;
 struct lock;
 
@@ -33,6 +34,8 @@ const char *quota_refuses(const struct lock *lock, size_t count);
 const char *quota_refuses_observer(const struct lock *lock);
 /* What a znode of the lock tells of a holder may include the text that it gave. */
 bool quota_has_room_for_text(const struct lock *lock);
+/* After a reconnection the claim's own znode may be watched: that leaves room for others. */
+bool quota_has_room_for_own(const struct claim *c);
 /* What the watches of a lock count, from its flags. */
 size_t quota_watches(const struct lock *lock);
 /* Once a lock that was touched is settled. */

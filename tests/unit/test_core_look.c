@@ -247,6 +247,27 @@ static void where_somebody_here_waits_too_the_directory_is_listed(void **state)
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 }
 
+/* Or a session that is nearly full could take no further lock: each watch would be as long as a znode's path. */
+static void what_is_left_for_watches_is_left_for_those_who_join(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	size_t watch;
+
+	fixture_held(f, name);
+	watch = strlen("/lb/a/") + strlen(name) + 4;
+	f->conf.limits.session_path_bytes = 2 * watch;
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	f->conf.limits.session_path_bytes = 2 * watch - 1;
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_reconnected(f);
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_no_op(f);
+}
+
 /* Who else waits is to be known of a grant of some age, as ever. */
 static void who_waits_elsewhere_is_asked_afterwards(void **state)
 {
@@ -311,6 +332,7 @@ int main(void)
 		TEST(a_held_claim_is_asked_for_by_its_name),
 		TEST(one_that_is_gone_meanwhile_is_lost),
 		TEST(where_somebody_here_waits_too_the_directory_is_listed),
+		TEST(what_is_left_for_watches_is_left_for_those_who_join),
 		TEST(who_waits_elsewhere_is_asked_afterwards),
 		TEST(what_was_found_out_longest_ago_goes_first),
 	};
