@@ -30,6 +30,7 @@ FRESH ?= $(shell date +%s)000
 FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
+WRITE ?=
 PYTHON = /usr/bin/python3
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
@@ -171,7 +172,7 @@ SIM_BIN = $(BUILD)/sim
 ANYTHING_BIN = $(BUILD)/anything
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps check unit sim mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
+.PHONY: all help deps check unit sim golden mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -340,6 +341,9 @@ else
 	$(foreach first,$(SIM_FIRST),$(ANYTHING_BIN) --seeds $$(($(SEEDS) / 3 + 1)) --first $(first) &&) true
 endif
 
+golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
+	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
+
 mutants: ## break the rules one by one; the simulator must notice each
 	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc)
 
@@ -360,7 +364,7 @@ CLANG_UNIT = $(if $(shell command -v clang),$(MAKE) BUILD=$(BUILD)/clang SAN=und
 check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@$(MAKE) deps
 	@$(MAKE) all tests
-	@for step in layers unit packaging sim mutants system; do echo "== $$step"; $(MAKE) $$step || exit 1; done
+	@for step in layers unit packaging sim golden mutants system; do echo "== $$step"; $(MAKE) $$step || exit 1; done
 	@$(MAKE) $(SANITIZED) all tests
 	@for step in unit sim system; do echo "== $$step, sanitized"; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang')

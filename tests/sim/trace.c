@@ -173,7 +173,7 @@ void trace_effect(struct host *h, const struct effect *e)
 {
 	static const char *const words[] = { "reply", "push", "close", "OPEN", "DROP", "CREATE", "LIST", "GET",
 					     "DELETE", "SET", "TOKENS", "HOLDER", "END", "log", "STOPPED" };
-	struct slice text = effects_slice(&h->effects, e->text);
+	struct slice text = effects_slice(&h->effects, e->text), data;
 	int lock = -1;
 
 	switch (e->type) {
@@ -209,8 +209,10 @@ void trace_effect(struct host *h, const struct effect *e)
 	case EFFECT_ZK_GET:
 	case EFFECT_ZK_DELETE:
 	case EFFECT_ZK_SET:
-		trace_line(h->w, lock_in(h->w, text), "host %d -> zk: op %" PRIu64 " %s%s %.*s", h->index, e->op,
-			   words[e->type], e->watch ? " and watch" : "", (int)text.len, text.data);
+		data = effects_slice(&h->effects, e->data);
+		trace_line(h->w, lock_in(h->w, text), "host %d -> zk: op %" PRIu64 " %s%s %.*s%s%.*s", h->index, e->op,
+			   words[e->type], e->watch ? " and watch" : "", (int)text.len, text.data, data.len ? " " : "",
+			   (int)data.len, data.data);
 		break;
 	}
 }

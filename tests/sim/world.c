@@ -96,6 +96,14 @@ bool world_has_mix(const char *name)
 	return mix_find(name) != NULL;
 }
 
+void world_mixes(void)
+{
+	int i;
+
+	for (i = 0; i < MIXES; i++)
+		puts(mixes[i].name);
+}
+
 void world_fail(struct world *w, int lock, const char *format, ...)
 {
 	va_list args;

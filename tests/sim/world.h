@@ -365,6 +365,7 @@ struct world {
 /* `mix` is the name of the weather wanted; NULL: the seed chooses. */
 void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats);
 bool world_has_mix(const char *name);
+void world_mixes(void); /* prints their names */
 /* Runs to the end; leaves by w->failed when an invariant is broken. */
 void world_run(struct world *w);
 void world_deinit(struct world *w);
