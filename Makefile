@@ -40,16 +40,28 @@ PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c co
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
-CORE = effect.c broker.c user.c owner.c client.c client_event.c command.c options.c redis.c info.c lock.c request.c \
-	grant.c grant_log.c settle.c claim.c directory.c contender.c flavour.c operation.c record.c detail.c query.c query_reply.c \
-	query_permits.c person.c crowd.c knot.c announce.c leftover.c session.c trouble.c status.c quota.c audit.c letter.c \
-	mail.c revoke.c demand.c deadlock.c multi.c election.c observe.c semaphore.c spent.c readers.c try.c permits.c \
-	window.c turn.c look.c
-IO = watch.c signals.c loop.c server.c conn.c listen.c zookeeper.c zk_handle.c zk_attempts.c zk_handshake.c zk_farewell.c \
-	zk_ops.c zk_paths.c zk_probe.c zk_reply.c worker.c resolve.c notify.c pidfile.c page.c peer.c process.c kin.c saved.c \
-	successor.c secret.c tokens.c
+# The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
+FLOORS = top command hosts client kind lock claim session znode port
+CORE_top = broker.c
+CORE_command = command/cmd_lock.c command/cmd_client.c command/info.c command/cmd_semaphore.c
+CORE_hosts = hosts/query.c hosts/query_lock.c hosts/query_semaphore.c hosts/participant.c hosts/audit.c hosts/outbox.c \
+	hosts/inbox.c hosts/revoke.c hosts/revocation.c
+CORE_client = client/notification.c client/args.c client/deadlock_permits.c client/deadlock.c client/mlock.c
+CORE_kind = kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
+CORE_lock = lock/user.c lock/group.c lock/client.c lock/lock.c lock/request.c lock/grant.c lock/grant_log.c \
+	lock/readers.c lock/try.c
+CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c
+CORE_session = session/operation.c session/presence.c session/predecessor.c session/session.c session/trouble.c \
+	session/status.c session/budget.c session/window.c
+CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
+CORE_port = port/effect.c
+CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
+IO = watch.c signals.c loop.c worker.c notify.c process.c kin.c socket/server.c socket/conn.c socket/listen.c \
+	socket/peer.c zookeeper/zookeeper.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
+	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
+	zookeeper/predecessor.c zookeeper/secret.c files/pidfile.c files/page.c files/saved.c files/tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = cli.c cli_say.c cli_help.c cli_lock.c cli_job.c cli_proof.c cli_nested.c cli_call.c cli_table.c cli_tree.c
+CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
@@ -140,7 +152,7 @@ CORE_O = $(call objects,daemon/core,$(CORE))
 IO_O = $(call objects,daemon/io,$(IO))
 MAIN_O = $(OBJ)/daemon/main.o
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
-CLI_O = $(call objects,client-lib,$(CLI))
+CLI_O = $(call objects,client-lib/cli,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))

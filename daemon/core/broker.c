@@ -4,11 +4,11 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/command.h"
-#include "core/multi.h"
-#include "core/query.h"
-#include "core/quota.h"
-#include "core/semaphore.h"
+#include "core/command/cmd_lock.h"
+#include "core/client/mlock.h"
+#include "core/hosts/query.h"
+#include "core/session/budget.h"
+#include "core/kind/semaphore.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;

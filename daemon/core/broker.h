@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "effect.h"
-#include "event.h"
-#include "flavour.h"
+#include "core/port/effect.h"
+#include "core/port/event.h"
+#include "core/znode/flavour.h"
 #include "protocol/session_page.h"
 
 struct broker_limits {

@@ -7,13 +7,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/notify.h"
-#include "io/page.h"
-#include "io/saved.h"
-#include "io/server.h"
-#include "io/successor.h"
-#include "io/tokens.h"
+#include "io/files/page.h"
+#include "io/files/saved.h"
+#include "io/socket/server.h"
+#include "io/zookeeper/predecessor.h"
+#include "io/files/tokens.h"
 #include "io/watch.h"
-#include "io/zookeeper.h"
+#include "io/zookeeper/zookeeper.h"
 
 /* For the requests of what is readable in one turn, and of each queue of those who wait. */
 #define SHARE_NS (2 * CLOCK_NS_PER_MS)

@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "core/record.h"
+#include "core/znode/record.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -160,7 +160,7 @@ struct fakezk {
 
 enum zhandle_state { ZHANDLE_CLOSED, ZHANDLE_WAITING, ZHANDLE_CONNECTING, ZHANDLE_CONNECTED, ZHANDLE_DEAD };
 
-/* The client library: one handle, one session at a time. Tells its owner by the events of core/event.h. */
+/* The client library: one handle, one session at a time. Tells its owner by the events of core/port/event.h. */
 struct zhandle {
 	struct fakezk *z;
 	enum zhandle_state state;

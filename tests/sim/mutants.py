@@ -27,7 +27,7 @@ PURE = ["daemon/base/map.c", "daemon/base/heap.c"]
 
 
 def sources():
-    core = sorted(glob.glob("daemon/core/*.c"))
+    core = sorted(glob.glob("daemon/core/**/*.c", recursive=True))
     sim = sorted(f for f in glob.glob("tests/sim/*.c") if not os.path.basename(f).startswith("test_"))
     return core + sim + sorted(glob.glob("tests/anything/*.c")) + PURE + sorted(glob.glob("protocol/*.c"))
 

@@ -8,39 +8,39 @@ lost wake-ups: those mutants break both.
 """
 
 BROKER = "daemon/core/broker.c"
-CLAIM = "daemon/core/claim.c"
-DIRECTORY = "daemon/core/directory.c"
-SESSION = "daemon/core/session.c"
-ANNOUNCE = "daemon/core/announce.c"
-OPERATION = "daemon/core/operation.c"
-SETTLE = "daemon/core/settle.c"
-SPENT = "daemon/core/spent.c"
-READERS = "daemon/core/readers.c"
-LOCK = "daemon/core/lock.c"
-REQUEST = "daemon/core/request.c"
-GRANT = "daemon/core/grant.c"
-LEFTOVER = "daemon/core/leftover.c"
-CLIENT = "daemon/core/client.c"
-FLAVOUR = "daemon/core/flavour.c"
-MULTI = "daemon/core/multi.c"
-DEADLOCK = "daemon/core/deadlock.c"
-KNOT = "daemon/core/knot.c"
-OWNER = "daemon/core/owner.c"
-COMMAND = "daemon/core/command.c"
-AUDIT = "daemon/core/audit.c"
-SEMAPHORE = "daemon/core/semaphore.c"
-LOOK = "daemon/core/look.c"
-TURN = "daemon/core/turn.c"
-WINDOW = "daemon/core/window.c"
-MAIL = "daemon/core/mail.c"
-LETTER = "daemon/core/letter.c"
-REVOKE = "daemon/core/revoke.c"
-DEMAND = "daemon/core/demand.c"
-ELECTION = "daemon/core/election.c"
-OBSERVE = "daemon/core/observe.c"
+CLAIM = "daemon/core/claim/claim.c"
+DIRECTORY = "daemon/core/claim/directory.c"
+SESSION = "daemon/core/session/session.c"
+ANNOUNCE = "daemon/core/session/presence.c"
+OPERATION = "daemon/core/session/operation.c"
+SETTLE = "daemon/core/kind/rwlock.c"
+SPENT = "daemon/core/claim/rollover.c"
+READERS = "daemon/core/lock/readers.c"
+LOCK = "daemon/core/lock/lock.c"
+REQUEST = "daemon/core/lock/request.c"
+GRANT = "daemon/core/lock/grant.c"
+LEFTOVER = "daemon/core/session/predecessor.c"
+CLIENT = "daemon/core/lock/client.c"
+FLAVOUR = "daemon/core/znode/flavour.c"
+MULTI = "daemon/core/client/mlock.c"
+DEADLOCK = "daemon/core/client/deadlock.c"
+KNOT = "daemon/core/client/deadlock_permits.c"
+OWNER = "daemon/core/lock/group.c"
+COMMAND = "daemon/core/command/cmd_lock.c"
+AUDIT = "daemon/core/hosts/audit.c"
+SEMAPHORE = "daemon/core/kind/semaphore.c"
+LOOK = "daemon/core/claim/look.c"
+TURN = "daemon/core/claim/turn.c"
+WINDOW = "daemon/core/session/window.c"
+MAIL = "daemon/core/hosts/inbox.c"
+LETTER = "daemon/core/hosts/outbox.c"
+REVOKE = "daemon/core/hosts/revoke.c"
+DEMAND = "daemon/core/hosts/revocation.c"
+ELECTION = "daemon/core/kind/election.c"
+OBSERVE = "daemon/core/kind/observe.c"
 FAKEZK_HANDLE = "tests/sim/fakezk_handle.c"
-TRY = "daemon/core/try.c"
-DETAIL = "daemon/core/detail.c"
+TRY = "daemon/core/lock/try.c"
+DETAIL = "daemon/core/znode/holder.c"
 
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
@@ -459,7 +459,7 @@ MUTANTS = [
     ("MUNLOCK takes all levels", [
         (MULTI, "\t\tif (!g->depth)\n", "\t\tif (true)\n")], 1000),
     ("CLIENT UNBLOCK of an MLOCK leaves it behind", [
-        ("daemon/core/redis.c", "\t\trequest_time_out(other->request);\n",
+        ("daemon/core/command/cmd_client.c", "\t\trequest_time_out(other->request);\n",
          "\t\trequest_end(other->request);\n\t\tclient_reply_nil(other);\n\t\tother->multi = NULL;\n")], 1000),
     ("a LOCK that closes a cycle waits", [
         (REQUEST, "deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300),
@@ -489,7 +489,7 @@ MUTANTS = [
     ("an owner changes while something is waited for", [
         (OWNER, "c->grant_count > c->lost_count || c->request_count", "c->grant_count > c->lost_count")], 3000),
     ("RESET leaves the owner", [
-        ("daemon/core/redis.c", "\towner_leave(c);\n", "")], 3000),
+        ("daemon/core/command/cmd_client.c", "\towner_leave(c);\n", "")], 3000),
     ("strays stay where a list shows them", [
         (DIRECTORY, "\t\t\tclaim_stray(lock, child);\n", "")], 3000),
     ("one permit more than the limit", [
@@ -526,7 +526,7 @@ MUTANTS = [
     ("no deadlock through permits is seen", [
         (DEADLOCK, "\tif (!s->permits || s->cut)\n", "\tif (true)\n")], 1000, "permits standalone"),
     ("an ACQUIRE looks for no deadlock", [
-        ("daemon/core/permits.c", "terms->wait_ns != 0 && deadlock_closes(", "false && deadlock_closes(")], 1000,
+        ("daemon/core/command/cmd_semaphore.c", "terms->wait_ns != 0 && deadlock_closes(", "false && deadlock_closes(")], 1000,
      "permits standalone"),
     ("a semaphore's queue near its last numbers is joined again and again", [
         (DIRECTORY, "\tif (lock->semaphore && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
@@ -643,7 +643,7 @@ MUTANTS = [
     ("permits are not in the log", [
         (SEMAPHORE, "\tif (s->broker->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
     ("permits that are given back are not in the log", [
-        ("daemon/core/permits.c", "\t\tif (c->broker->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
+        ("daemon/core/command/cmd_semaphore.c", "\t\tif (c->broker->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
     ("a try takes an idle claim for a held one", [
         (TRY, "return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [

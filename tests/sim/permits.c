@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "core/contender.h"
+#include "core/znode/contender.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

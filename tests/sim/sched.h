@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "core/event.h"
-#include "core/effect.h"
+#include "core/port/event.h"
+#include "core/port/effect.h"
 #include "protocol/bytes.h"
 
 #define MS ((int64_t)1000000)

@@ -489,7 +489,7 @@ bool check_is_reader(const struct znode *n);
 /* A contender in the truth that keeps `n` from being entitled; NULL. */
 const struct znode *check_ahead_of(const struct world *w, const struct znode *n);
 
-/* permits.c: a semaphore, and those who share it */
+/* cmd_semaphore.c: a semaphore, and those who share it */
 void permits_init(struct world *w);
 /* Something about it, instead of something about a lock. */
 bool permits_turn(struct caller *c);

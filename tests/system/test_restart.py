@@ -58,7 +58,7 @@ sys.stdin.read()
 
 
 class Saved:
-    """<rundir>/saved, as daemon/io/saved.c writes it."""
+    """<rundir>/saved, as daemon/io/files/saved.c writes it."""
 
     COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 64, 68, 72, 136, 392, 472, 632
     HOLDER = "=IIQQ"  # holds, pid, start, its end of the connection

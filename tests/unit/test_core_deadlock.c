@@ -1,7 +1,7 @@
 /* Deadlock detection inside the host: the LOCK that would close a cycle of waits is refused, and no other is. */
 #include "core_fixture.h"
 
-#include "core/deadlock.h"
+#include "core/client/deadlock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/contender.h"
+#include "core/znode/contender.h"
 #include "core_fixture.h"
 
 static const struct broker_prefix prefixes[] = {

@@ -1,4 +1,4 @@
-/* FORCEUNLOCK: taking locks from their holders, on whichever hosts (demand.h, revoke.h). */
+/* FORCEUNLOCK: taking locks from their holders, on whichever hosts (revocation.h, revoke.h). */
 #include <stdio.h>
 #include <string.h>
 

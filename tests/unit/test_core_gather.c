@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/contender.h"
+#include "core/znode/contender.h"
 #include "semaphore_fixture.h"
 
 static const char foreign_turn[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-lock-0000000001";

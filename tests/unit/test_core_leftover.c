@@ -1,7 +1,7 @@
 /* What earlier daemons left and this one gave up, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
 #include "core_fixture.h"
 
-#include "core/leftover.h"
+#include "core/session/predecessor.h"
 
 #define LEFT INT64_C(0x10000000000000aa)
 #define LEFT_TOO INT64_C(0x10000000000000bb)

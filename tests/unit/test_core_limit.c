@@ -1,4 +1,4 @@
-/* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (permits.h). */
+/* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (cmd_semaphore.h). */
 #include <stdio.h>
 
 #include "semaphore_fixture.h"

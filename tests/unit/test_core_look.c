@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "claim_fixture.h"
-#include "core/look.h"
+#include "core/claim/look.h"
 
 static int setup(void **state)
 {

@@ -1,8 +1,8 @@
-/* This host's mailbox (mail.h), and what it does at another host's word (revoke.h). */
+/* This host's mailbox (inbox.h), and what it does at another host's word (revoke.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/mail.h"
+#include "core/hosts/inbox.h"
 #include "demand_fixture.h"
 
 static const char younger[] = "0000000100001-2000abcdef012345-00000000000000ab";

@@ -1,8 +1,8 @@
-/* Who has permits, asked across hosts (query_permits.h, crowd.h), and asking for them back (demand.h). */
+/* Who has permits, asked across hosts (query_semaphore.h, permit_holders.h), and asking for them back (revocation.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/query.h"
+#include "core/hosts/query.h"
 #include "demand_fixture.h"
 #include "semaphore_fixture.h"
 

@@ -1,8 +1,8 @@
-/* Questions about other hosts (query.h), and what a holder writes about itself for them (detail.h). */
+/* Questions about other hosts (query.h), and what a holder writes about itself for them (holder.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/query.h"
+#include "core/hosts/query.h"
 #include "core_fixture.h"
 
 static const char first[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000003";

@@ -1,8 +1,8 @@
-/* REVOKE: asking the holders of a lock to let go, on whichever hosts (demand.h, revoke.h). */
+/* REVOKE: asking the holders of a lock to let go, on whichever hosts (revocation.h, revoke.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/letter.h"
+#include "core/hosts/outbox.h"
 #include "demand_fixture.h"
 
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";

@@ -1,9 +1,9 @@
-/* A try and the claims of other hosts: held ones, idle ones that linger, and those of whom nobody knows (core/try.h). */
+/* A try and the claims of other hosts: held ones, idle ones that linger, and those of whom nobody knows (core/lock/try.h). */
 #include "claim_fixture.h"
 
 #include <stdio.h>
 
-#include "core/contender.h"
+#include "core/znode/contender.h"
 
 static const char beta[] = "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000003";
 static const char beta_behind[] = "_c_2000abcd-ef01-8234-8500-000000000002-__WRIT__0000000004";

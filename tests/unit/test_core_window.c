@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core_fixture.h"
-#include "core/lock.h"
+#include "core/lock/lock.h"
 #include "core/state.h"
-#include "core/window.h"
+#include "core/session/window.h"
 
 enum { MANY = 200 };
 

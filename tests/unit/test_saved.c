@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "core/leftover.h"
+#include "core/session/predecessor.h"
 #include "io/process.h"
-#include "io/saved.h"
+#include "io/files/saved.h"
 
 #define SECOND INT64_C(1000000000)
 #define NOW (1000 * SECOND)

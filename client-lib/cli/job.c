@@ -1,0 +1,412 @@
+#include "client-lib/cli/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/cli/main.h"
+#include "protocol/bytes.h"
+#include "client-lib/wire.h"
+
+/* How often the proof is looked at, at least. */
+#define PROOF_MS 500
+/* What forks while it is killed takes more than once. What may not be killed is left alone after a while. */
+#define KILL_AGAIN_MS 50
+#define GIVE_UP_MS 2000
+
+static const int forwarded[] = {
+	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+	SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- the command ---- */
+
+/* The subject of a sentence, "lock orders is": all that is held, or one of it. Returns `ret`. */
+static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
+{
+	if (name || job->count == 1)
+		snprintf(ret, size, "lock %s is", name ? name : job->names[0]);
+	else
+		snprintf(ret, size, "%zu locks are", job->count);
+	return ret;
+}
+
+static const char *not_proven(const struct cli_job *job)
+{
+	return job->leased ? "the lease has run out, or nothing proves any more that it is held."
+			   : "nothing proves any more that it is held.";
+}
+
+/* Lost before there was a command that could be ended. */
+static int not_started(struct cli_job *job, const char *name, const char *why)
+{
+	char what[1024];
+
+	job->lost = true;
+	cli_say("The %s lost: %s %s is not started.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+	return CLI_UNAVAILABLE;
+}
+
+/* A line for each of what is held: names have no line ends. */
+static int export_held(const struct cli_job *job)
+{
+	struct bytes names = { 0 }, tokens = { 0 };
+	char number[24];
+
+	for (size_t i = 0; i < job->count; i++) {
+		if (i > 0) {
+			bytes_text(&names, "\n");
+			bytes_text(&tokens, "\n");
+		}
+		bytes_text(&names, job->names[i]);
+		snprintf(number, sizeof(number), "%lld", job->tokens ? (long long)job->tokens[i] : 0);
+		bytes_text(&tokens, number);
+	}
+	bytes_append(&names, "", 1);
+	bytes_append(&tokens, "", 1);
+	/* Without tokens there may be one of a lock around us. */
+	if (job->tokens ? setenv("LOCKBROKER_TOKEN", tokens.data, 1) < 0 : unsetenv("LOCKBROKER_TOKEN") < 0)
+		return -errno;
+	return setenv("LOCKBROKER_NAME", names.data, 1) < 0 ? -errno : 0;
+}
+
+static int export(const struct cli_job *job)
+{
+	char number[24];
+
+	if (export_held(job) < 0)
+		return -errno;
+	if (job->tokens && cli_nested_export(job->count, job->names, job->tokens) < 0)
+		return -errno;
+	if (job->owner && (*job->owner ? setenv("LOCKBROKER_OWNER", job->owner, 1) : unsetenv("LOCKBROKER_OWNER")) < 0)
+		return -errno;
+	if (job->closes)
+		return unsetenv("LOCKBROKER_FD") < 0 ? -errno : 0;
+	snprintf(number, sizeof(number), "%d", lb_fd(job->lb));
+	return setenv("LOCKBROKER_FD", number, 1) < 0 ? -errno : 0;
+}
+
+/*
+ * The last look at the proof is the last thing before the command: we may have been stopped on the way. It is us who
+ * ignore SIGPIPE: the command is to end by it as it would without us.
+ */
+static void become(struct cli_job *job, pid_t parent) __attribute__((noreturn));
+static void become(struct cli_job *job, pid_t parent)
+{
+	struct sigaction ignored;
+	int error = 0;
+
+	if (job->closes ? prctl(PR_SET_PDEATHSIG, (long)SIGTERM) < 0 : fcntl(lb_fd(job->lb), F_SETFD, 0) < 0)
+		error = errno;
+	else if (export(job) < 0)
+		error = ENOMEM;
+	if (!error) {
+		/* A death before that request is told by no signal. */
+		if (job->closes && getppid() != parent)
+			_exit(not_started(job, NULL, "lockbroker was killed."));
+		if (cli_proof_left_ms(&job->proof) == 0)
+			_exit(not_started(job, NULL, not_proven(job)));
+		sigaction(SIGPIPE, &job->pipe_action, &ignored);
+		sigprocmask(SIG_SETMASK, &job->inherited, NULL);
+		execvp(job->command[0], job->command);
+		error = errno;
+		sigaction(SIGPIPE, &ignored, NULL);
+	}
+	cli_say("Cannot run %s: %s.", job->command[0], strerror(error));
+	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
+}
+
+/* From here on a signal is a thing to be read, not an end that would leave the command alone. */
+static int catch_signals(struct cli_job *job)
+{
+	sigset_t set, speaking;
+	size_t i;
+
+	sigemptyset(&speaking);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		sigaddset(&set, forwarded[i]);
+	/* Who started us may have ignored it, and then nobody could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
+	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
+		return -errno;
+	/* A terminal must not stop us because we speak from the background. */
+	sigaddset(&speaking, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &speaking, NULL);
+	job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return job->signals < 0 ? -errno : 0;
+}
+
+/* ---- while it runs ---- */
+
+static void signal_all(struct cli_job *job, int number)
+{
+	cli_tree_find(&job->tree, job->child);
+	cli_tree_signal(&job->tree, number);
+}
+
+/* The loss of one (NULL: of all) is the end of what was to be done under all of them. */
+static void lost(struct cli_job *job, const char *name, const char *why)
+{
+	char what[1024];
+
+	if (job->lost)
+		return;
+	if (!job->started) {
+		job->status = not_started(job, name, why);
+		return;
+	}
+	job->lost = true;
+	/* To be told are also those that are being forked just now, and not those that are forked to clean up. */
+	cli_tree_stop(&job->tree, job->child);
+	cli_tree_signal(&job->tree, SIGTERM);
+	cli_tree_signal(&job->tree, SIGCONT);
+	job->kill_at_ms = now_ms() + job->grace_ms;
+	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
+}
+
+static const char *why_lost(const char *reason)
+{
+	if (strcmp(reason, "forced") == 0)
+		return "an operator took it by force.";
+	return strcmp(reason, "lease") == 0 ? "its lease has run out." : "the broker says so.";
+}
+
+static void heed_event(struct cli_job *job, const struct lb_event *event)
+{
+	char text[1024];
+
+	switch (event->type) {
+	case LB_EVENT_LOST:
+		lost(job, event->name, why_lost(event->reason));
+		break;
+	case LB_EVENT_JEOPARDY:
+		cli_say("ZooKeeper is out of reach; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
+			(double)event->ms / 1e3);
+		break;
+	case LB_EVENT_SAFE:
+		cli_say("ZooKeeper is back; the %s safe.", subject(job, NULL, text, sizeof(text)));
+		break;
+	case LB_EVENT_REVOKE:
+		cli_say("The lock %s is asked back: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
+		job->asked_back = true;
+		break;
+	case LB_EVENT_GRANTED:
+	case LB_EVENT_TIMEOUT:
+	case LB_EVENT_FAILED:
+	case LB_EVENT_LEADER:
+	case LB_EVENT_UNOBSERVED:
+	case LB_EVENT_OTHER:
+		break;
+	}
+}
+
+static void heed_events(struct cli_job *job)
+{
+	enum lb_result r = cli_proof_hear(&job->proof);
+	struct lb_event event;
+
+	/* What came before the end of the connection says more than that. */
+	while (job->lb->events.len > 0 && lb_event(job->lb, 0, &event) == LB_OK)
+		heed_event(job, &event);
+	if (r != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+}
+
+/* Nothing is taken away by it: what the command does about it is its own affair. One signal for all that came. */
+static void pass_on_revoke(struct cli_job *job)
+{
+	if (job->asked_back && job->on_revoke && job->child > 0)
+		kill(job->child, job->on_revoke);
+	job->asked_back = false;
+}
+
+/* What the terminal sends goes to the whole foreground group: the command has it already, if it is in ours. */
+static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_KERNEL &&
+	       (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT || info->ssi_signo == SIGHUP ||
+		info->ssi_signo == SIGWINCH) &&
+	       getpgid(job->child) == getpgrp();
+}
+
+/* When the command has ended, and we only wait for what it left, that is who gets them. */
+static void forward_signals(struct cli_job *job)
+{
+	struct signalfd_siginfo info;
+
+	while (read(job->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (job->child == 0)
+			signal_all(job, (int)info.ssi_signo);
+		else if (!from_terminal(job, &info))
+			kill(job->child, (int)info.ssi_signo);
+	}
+}
+
+/* Among the dead are orphans that became our children. */
+static void reap(struct cli_job *job)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		cli_tree_reaped(&job->tree, pid);
+		if (pid != job->child)
+			continue;
+		job->child = 0;
+		job->status = WIFSIGNALED(status) ? CLI_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+}
+
+/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+static void heed_proof(struct cli_job *job)
+{
+	if (cli_proof_ask(&job->proof, PROOF_MS) != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+	else if (cli_proof_left_ms(&job->proof) == 0)
+		lost(job, NULL, not_proven(job));
+}
+
+static int poll_timeout(const struct cli_job *job)
+{
+	int64_t left = job->kill_at_ms - now_ms();
+
+	if (job->kill_at_ms == INT64_MAX)
+		return (int)MIN(cli_proof_left_ms(&job->proof), PROOF_MS - 1) + 1;
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static void kill_if_due(struct cli_job *job)
+{
+	int64_t now = now_ms();
+
+	if (now < job->kill_at_ms)
+		return;
+	signal_all(job, SIGKILL);
+	job->kill_at_ms = now + KILL_AGAIN_MS;
+	if (job->give_up_at_ms < INT64_MAX)
+		return;
+	cli_say("%s%s did not end within %.1f s: killing it.", job->child ? "" : "What is left of ", job->command[0],
+		(double)job->grace_ms / 1e3);
+	job->give_up_at_ms = now + GIVE_UP_MS;
+}
+
+/* After a loss nobody may go on, so we are there until the last one has ended. */
+static bool is_over(struct cli_job *job)
+{
+	if (job->child > 0)
+		return false;
+	if (!job->lost || cli_tree_find(&job->tree, 0) == 0)
+		return true;
+	if (now_ms() < job->give_up_at_ms)
+		return false;
+	cli_say("What is left of %s cannot be killed.", job->command[0]);
+	return true;
+}
+
+/* So that who asks for the holder is shown the command when we are gone. Brokers that do not know that word may say so. */
+static void tell_child(struct cli_job *job)
+{
+	char number[24];
+	const char *words[] = { "CLIENT", "SETINFO", "CHILD", number };
+
+	snprintf(number, sizeof(number), "%d", (int)job->child);
+	cli_proof_tell(&job->proof, 4, words);
+}
+
+/* What is known of a loss by now, before there is anything that would have to be ended. */
+static void look_before(struct cli_job *job)
+{
+	enum lb_result r = cli_proof_begin(&job->proof);
+
+	if (r != LB_OK)
+		lost(job, NULL, lb_error(job->lb));
+	else
+		heed_events(job);
+	if (!job->lost)
+		heed_proof(job);
+}
+
+static int start(struct cli_job *job)
+{
+	pid_t self = getpid();
+	int r = cli_tree_begin(&job->tree);
+
+	/* This may wait for the broker, so that signals still have their usual effect. */
+	look_before(job);
+	if (job->lost)
+		return 0;
+	if (r == 0)
+		r = catch_signals(job);
+	if (r < 0)
+		return r;
+	job->child = fork();
+	if (job->child < 0)
+		return -errno;
+	if (job->child == 0)
+		become(job, self);
+	job->started = true;
+	tell_child(job);
+	return 0;
+}
+
+static int watch(struct cli_job *job)
+{
+	for (;;) {
+		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
+				      { .fd = lb_fd(job->lb), .events = POLLIN } };
+
+		/* The command's end is looked for before the loss that its end may bring. */
+		forward_signals(job);
+		reap(job);
+		if (is_over(job))
+			break;
+		if (!job->lost)
+			heed_events(job);
+		if (!job->lost)
+			heed_proof(job);
+		pass_on_revoke(job);
+		kill_if_due(job);
+		cli_say_unsaid();
+		poll(p, job->lost ? 1 : 2, poll_timeout(job));
+	}
+	/* What was done without the lock is no success. */
+	return job->lost && job->status == CLI_OK ? CLI_UNAVAILABLE : job->status;
+}
+
+int cli_job_run(struct cli_job *job)
+{
+	int r, status;
+
+	job->signals = -1;
+	job->kill_at_ms = job->give_up_at_ms = INT64_MAX;
+	job->proof = (struct cli_proof){ .lb = job->lb, .name = job->names[0] };
+	r = start(job);
+	if (r < 0)
+		cli_say("Cannot start %s: %s.", job->command[0], strerror(-r));
+	status = r < 0 ? CLI_OSERR : job->started ? watch(job) : job->status;
+	if (job->signals >= 0)
+		close(job->signals);
+	cli_say_unsaid();
+	return status;
+}

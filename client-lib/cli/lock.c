@@ -1,0 +1,442 @@
+/*
+ * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a
+ * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is cli_job.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/cli/main.h"
+#include "client-lib/cli/job.h"
+#include "protocol/limits.h"
+
+/* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
+#define GRACE_MS 3000
+#define SECONDS_MAX 1e9
+/* For a broker that is not there: how long at first, and how often. */
+enum { CONNECT_MS = 5000, RETRY_MS = 100 };
+/* What is answered later than that had been queued. */
+enum { QUEUED_MS = 100 };
+
+enum held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
+
+static const struct verb {
+	const char *word;
+	enum held held;
+	const char *letters; /* of its options, for getopt; "-": other words stand where they like */
+	const char *longs;   /* of those that have a word only */
+	const char *wants;   /* before the command */
+	int words_min, words_max;
+} verbs[] = {
+	{ "lock", HELD_LOCKS, "-:sxnw:k:r:d:L:o", "CO", "NAME...", 1, LIMIT_NAMES_MAX },
+	{ "sem", HELD_PERMITS, "-:nw:k:r:l:c:L:o", "C", "NAME", 1, 1 },
+	{ "campaign", HELD_LEADERSHIP, "-:nw:k:r:o", "C", "NAME DATA", 2, 2 },
+};
+
+struct order {
+	const struct verb *verb;
+	struct lb_options options; /* of locks; timeout_ms of all */
+	int64_t limit, permits;
+	int64_t connect_ms; /* -1: not said */
+	char *names[LIMIT_NAMES_MAX]; /* and DATA; more were given if `words` is more */
+	int words;
+	int64_t tokens[LIMIT_NAMES_MAX];
+	struct cli_job job;
+};
+
+/* ---- what was asked for ---- */
+
+static int parse_seconds(const char *text, int64_t *ret_ms)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0))
+		return -EINVAL;
+	*ret_ms = (int64_t)((seconds > SECONDS_MAX ? SECONDS_MAX : seconds) * 1000 + 0.999);
+	return 0;
+}
+
+/* TERM, SIGTERM or 15; none. */
+static int parse_signal(const char *text, int *ret)
+{
+	const char *word = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (end == text || *end) {
+		for (number = NSIG - 1; number > 0; number--) {
+			const char *name = sigabbrev_np((int)number);
+
+			if (name && strcasecmp(name, word) == 0)
+				break;
+		}
+		if (number == 0 && strcasecmp(text, "none") != 0)
+			return -EINVAL;
+	}
+	if (number < 0 || number >= NSIG)
+		return -EINVAL;
+	*ret = (int)number;
+	return 0;
+}
+
+static int parse_permits(const char *text, int64_t *ret)
+{
+	char *end;
+	long long value = strtoll(text, &end, 10);
+
+	if (end == text || *end || value < 1 || value > 1000000)
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}
+
+static void add_word(struct order *o, char *word)
+{
+	if (o->words < LIMIT_NAMES_MAX)
+		o->names[o->words] = word;
+	o->words++;
+}
+
+static int parsed_word(int error, const char *option, const char *what)
+{
+	return error < 0 ? cli_usage("%s wants %s, not \"%s\".", option, what, optarg) : CLI_OK;
+}
+
+static int parsed(int error, int c, const char *what)
+{
+	return parsed_word(error, (char[]){ '-', (char)c, '\0' }, what);
+}
+
+static int parse_option(struct order *o, int c)
+{
+	switch (c) {
+	case 1: /* that is no option */
+		add_word(o, optarg);
+		return CLI_OK;
+	case 's':
+	case 'x':
+		o->options.shared = c == 's';
+		return CLI_OK;
+	case 'n':
+		o->options.timeout_ms = 0;
+		return CLI_OK;
+	case 'd':
+		o->options.data = optarg;
+		return CLI_OK;
+	case 'O':
+		o->job.owner = optarg;
+		return CLI_OK;
+	case 'o':
+		o->job.closes = true;
+		return CLI_OK;
+	case 'C':
+		return parsed_word(parse_seconds(optarg, &o->connect_ms), "--connect", "seconds");
+	case 'w':
+		return parsed(parse_seconds(optarg, &o->options.timeout_ms), c, "seconds");
+	case 'k':
+		return parsed(parse_seconds(optarg, &o->job.grace_ms), c, "seconds");
+	case 'L':
+		if (parse_seconds(optarg, &o->options.lease_ms) < 0 || o->options.lease_ms == 0)
+			return parsed(-EINVAL, c, "seconds, more than 0");
+		return CLI_OK;
+	case 'r':
+		return parsed(parse_signal(optarg, &o->job.on_revoke), c, "a signal");
+	case 'l':
+		return parsed(parse_permits(optarg, &o->limit), c, "a number of permits");
+	case 'c':
+		return parsed(parse_permits(optarg, &o->permits), c, "a number of permits");
+	}
+	return CLI_OK;
+}
+
+static int parse_options(struct order *o, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "shared", no_argument, NULL, 's' },	       { "exclusive", no_argument, NULL, 'x' },
+		{ "on-revoke", required_argument, NULL, 'r' }, { "lease", required_argument, NULL, 'L' },
+		{ "owner", required_argument, NULL, 'O' },     { "connect", required_argument, NULL, 'C' },
+		{ "close", no_argument, NULL, 'o' },	       { 0 },
+	};
+	const char *verb = o->verb->word;
+	int c, at = -1, status = CLI_OK;
+
+	/* 0 makes getopt forget the command line it is in the middle of. */
+	optind = 0;
+	opterr = 0;
+	while (status == CLI_OK && (c = getopt_long(argc, argv, o->verb->letters, options, &at)) != -1) {
+		if (c == '?' && (optopt == 0 || strncmp(argv[optind - 1], "--", 2) == 0))
+			return cli_usage("%s has no option %s.", verb, argv[optind - 1]);
+		if (c == '?')
+			return cli_usage("%s has no option -%c.", verb, optopt);
+		/* Short ones are those of the verb, long ones of all. */
+		if (c != ':' && c != 1 && !strchr(o->verb->letters, c) && !strchr(o->verb->longs, c))
+			return cli_usage("%s has no option --%s.", verb, options[at].name);
+		if (c == ':')
+			return cli_usage("%s wants a %s.", argv[optind - 1],
+					 strchr("dO", optopt) ? "text" : optopt == 'r' ? "signal" :
+					 strchr("lc", optopt) ? "number" : "number of seconds");
+		status = parse_option(o, c);
+	}
+	return status;
+}
+
+/* Where the next "--" stands; argc: nowhere. */
+static int find_dashes(int argc, char **argv, int from)
+{
+	while (from < argc && strcmp(argv[from], "--") != 0)
+		from++;
+	return from;
+}
+
+static int wrong_words(const struct verb *verb, const char *missing)
+{
+	return cli_usage("%s is missing: lockbroker %s [OPTION...] %s -- CMD [ARG...].", missing, verb->word, verb->wants);
+}
+
+/*
+ * What stands before the first "--" is ours, options and names in any order; what stands behind it, whatever it looks
+ * like, is the command's. With no name before it that "--" was the end of the options, and names that begin with a dash
+ * may follow, up to the next one.
+ */
+static int parse(struct order *o, int argc, char **argv)
+{
+	const struct verb *verb = o->verb;
+	int end = find_dashes(argc, argv, 1), status;
+
+	if (end == argc)
+		return wrong_words(verb, "The -- before CMD");
+	status = parse_options(o, end, argv);
+	if (status != CLI_OK)
+		return status;
+	if (o->words == 0) {
+		int begin = end + 1;
+
+		end = find_dashes(argc, argv, begin);
+		while (begin < end)
+			add_word(o, argv[begin++]);
+	}
+	if (end == argc)
+		return wrong_words(verb, "The -- before CMD");
+	if (o->words < verb->words_min)
+		return wrong_words(verb, o->words == 0 ? "NAME" : "DATA");
+	if (end + 1 >= argc)
+		return wrong_words(verb, "CMD");
+	if (o->words > verb->words_max)
+		return cli_usage("%s takes %d word%s at most before the --, not %d.", verb->word, verb->words_max,
+				 verb->words_max == 1 ? "" : "s", o->words);
+	if (verb->held == HELD_PERMITS && !o->limit)
+		return cli_usage("sem wants -l N: how many permits there are.");
+	if (o->options.data && o->words > 1)
+		return cli_usage("-d goes with one NAME.");
+	o->job.names = o->names;
+	o->job.count = verb->held == HELD_LOCKS ? (size_t)o->words : 1;
+	o->job.command = argv + end + 1;
+	return CLI_OK;
+}
+
+/* ---- all of it ---- */
+
+/*
+ * So that who looks sees more than "lockbroker": the broker refuses names it does not like, and that is all right. An
+ * owner that it does not like is a mistake.
+ */
+static enum lb_result introduce(const struct order *o)
+{
+	const char *slash = strrchr(o->job.command[0], '/');
+	const char *name[] = { "CLIENT", "SETNAME", slash ? slash + 1 : o->job.command[0] };
+	const char *owner[] = { "CLIENT", "SETINFO", "OWNER", o->job.owner };
+	enum lb_result r = lb_command(o->job.lb, 3, name, NULL);
+
+	if (r == LB_CONNECTION)
+		return r;
+	return o->job.owner && *o->job.owner ? lb_command(o->job.lb, 4, owner, NULL) : LB_OK;
+}
+
+static enum lb_result take(struct order *o)
+{
+	const char *const *names = (const char *const *)o->job.names;
+	struct lb *lb = o->job.lb;
+
+	switch (o->verb->held) {
+	case HELD_LEADERSHIP:
+		return lb_campaign(lb, names[0], names[1], o->options.timeout_ms, o->tokens);
+	case HELD_PERMITS:
+		return lb_acquire_with(lb, names[0], o->limit, o->permits, &o->options, NULL);
+	case HELD_LOCKS:
+		break;
+	}
+	if (o->job.count > 1)
+		return lb_lock_all(lb, o->job.count, names, &o->options, o->tokens);
+	return lb_lock_with(lb, names[0], &o->options, o->tokens);
+}
+
+/* Only what would wait: a try says by itself that it is taken. */
+static bool would_wait_for_itself(const struct order *o)
+{
+	size_t i;
+
+	for (i = 0; o->verb->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->job.count; i++) {
+		if (!cli_nested(o->job.lb, o->names[i], o->options.shared))
+			continue;
+		cli_say("This runs under the lock %s already: a command around it holds it, and would be waited for in vain.",
+			o->names[i]);
+		return true;
+	}
+	return false;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The instant so many milliseconds from now; negative: never. */
+static int64_t instant(int64_t ms)
+{
+	int64_t now = now_ms();
+
+	return ms < 0 || ms > INT64_MAX - now ? INT64_MAX : now + ms;
+}
+
+/* How long a broker that is not there at first is looked for. */
+static int64_t connect_end(const struct order *o)
+{
+	int64_t wait_ms = o->options.timeout_ms;
+
+	if (o->connect_ms >= 0)
+		return instant(o->connect_ms);
+	return instant(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
+}
+
+/* It may be there again in a moment: it is being restarted, say. */
+static bool is_away(enum lb_result r)
+{
+	return r == LB_CONNECTION || r == LB_DRAINING;
+}
+
+static void pause_a_moment(void)
+{
+	struct timespec pause = { .tv_nsec = (RETRY_MS + getpid() % RETRY_MS) * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+/* True when it had been queued: a broker that is stopping already says so at once. */
+static bool was_queued(enum lb_result r, int64_t asked_ms)
+{
+	return r == LB_CONNECTION || now_ms() >= asked_ms + QUEUED_MS;
+}
+
+static enum lb_result take_by(struct order *o, int64_t end)
+{
+	int64_t now = now_ms();
+
+	if (end < INT64_MAX && o->options.timeout_ms > 0)
+		o->options.timeout_ms = end > now ? end - now : 0;
+	return take(o);
+}
+
+static const char *word_of(const struct lb_reply *holder, const char *key, int *ret_len)
+{
+	size_t len;
+	const char *text = lb_reply_text(lb_reply_field(holder, key), &len);
+
+	*ret_len = (int)len;
+	return text;
+}
+
+/* By whom, as far as the broker knows that: it asks nobody, however many try. */
+static void say_taken(const struct order *o)
+{
+	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host, *command;
+	const struct lb_reply *reply, *holder;
+	int host_len, command_len;
+	char error[1024];
+
+	snprintf(error, sizeof(error), "%s", lb_error(o->job.lb));
+	if (lb_command(o->job.lb, 3, words, &reply) != LB_OK || lb_reply_count(reply) == 0) {
+		cli_say("%s", error);
+		return;
+	}
+	holder = lb_reply_item(reply, 0);
+	host = word_of(holder, "host", &host_len);
+	command = word_of(holder, "command", &command_len);
+	cli_say("The lock %s is held on host %.*s by pid %lld (%.*s).", o->names[0], host_len, host,
+		(long long)lb_reply_integer(lb_reply_field(holder, "pid")), command_len, command);
+}
+
+/*
+ * Connects and takes, CLI_OK, or says why not. Who has been queued goes on waiting for as long as was asked, although the
+ * broker goes away: its successor has a new queue, where we ask again.
+ */
+static int acquire(struct order *o, const char *socket)
+{
+	int64_t end = instant(o->options.timeout_ms), limit = connect_end(o);
+	bool queued = false;
+
+	for (;;) {
+		int64_t asked_ms;
+		enum lb_result r = lb_open(socket, &o->job.lb);
+
+		if (r == LB_OK)
+			r = introduce(o);
+		if (r == LB_OK && would_wait_for_itself(o))
+			return CLI_DEADLOCK;
+		asked_ms = now_ms();
+		if (r == LB_OK) {
+			r = take_by(o, end);
+			if (is_away(r) && !queued && now_ms() < end && was_queued(r, asked_ms)) {
+				queued = true;
+				limit = end;
+				cli_say("%s Waiting for the broker to be back.", lb_error(o->job.lb));
+			}
+		}
+		if (r == LB_OK)
+			return CLI_OK;
+		if (r == LB_TAKEN && o->verb->held == HELD_LOCKS && o->job.count == 1) {
+			say_taken(o);
+			return CLI_TAKEN;
+		}
+		if (!is_away(r) || now_ms() >= limit) {
+			cli_say("%s", lb_error(o->job.lb));
+			return cli_exit_of(r);
+		}
+		lb_close(o->job.lb);
+		pause_a_moment();
+	}
+}
+
+int cli_lock(const char *socket, int argc, char **argv)
+{
+	const char *owner = getenv("LOCKBROKER_OWNER");
+	struct order o = { .verb = verbs, .options = LB_OPTIONS, .permits = 1, .connect_ms = -1 };
+	int status;
+
+	while (strcmp(o.verb->word, argv[0]) != 0)
+		o.verb++;
+	o.job.grace_ms = GRACE_MS;
+	/* Nobody may be left to read what we say: that must not end us, nor the command. */
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &o.job.pipe_action);
+	/* Leaderships are not looked for in circles. */
+	o.job.owner = o.verb->held == HELD_LEADERSHIP ? NULL : owner;
+	status = parse(&o, argc, argv);
+	if (status != CLI_OK)
+		return status;
+	status = acquire(&o, socket);
+	o.job.tokens = o.verb->held == HELD_PERMITS ? NULL : o.tokens;
+	o.job.leased = o.options.lease_ms > 0;
+	if (status == CLI_OK)
+		status = cli_job_run(&o.job);
+	lb_close(o.job.lb);
+	return status;
+}

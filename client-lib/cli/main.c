@@ -1,0 +1,412 @@
+/* The lockbroker command: what it can do besides running a command under a lock, which is cli_lock.c. */
+#include "client-lib/cli/main.h"
+#include "protocol/slice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what the other files use too ---- */
+
+int cli_exit_of(enum lb_result result)
+{
+	switch (result) {
+	case LB_OK:
+		return CLI_OK;
+	case LB_TAKEN:
+	case LB_NONE:
+		return CLI_TAKEN;
+	case LB_BADNAME:
+	case LB_REFUSED:
+	case LB_MISMATCH:
+		return CLI_USAGE;
+	case LB_DENIED:
+		return CLI_DENIED;
+	case LB_DEADLOCK:
+		return CLI_DEADLOCK;
+	case LB_LOST:
+	case LB_NOTHELD:
+	case LB_LIMIT:
+	case LB_UNAVAILABLE:
+	case LB_DRAINING:
+	case LB_CONNECTION:
+		break;
+	}
+	return CLI_UNAVAILABLE;
+}
+
+/* ---- commands ---- */
+
+static int failed(struct lb *lb, enum lb_result r)
+{
+	cli_say("%s", lb_error(lb));
+	return cli_exit_of(r);
+}
+
+static int ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
+{
+	const char *words[] = { command, argument };
+	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
+
+	return r == LB_OK ? CLI_OK : failed(lb, r);
+}
+
+static int run_ls(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "LOCKS", arguments[0], &reply);
+
+	if (status == CLI_OK)
+		cli_table(reply);
+	return status;
+}
+
+static int run_who(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "HOLDERS", arguments[0], &reply);
+
+	if (status != CLI_OK)
+		return status;
+	printf(lb_reply_count(reply) > 0 ? "holders:\n" : "holders: none\n");
+	cli_table(reply);
+	status = ask(lb, "QUEUE", arguments[0], &reply);
+	if (status != CLI_OK)
+		return status;
+	printf(lb_reply_count(reply) > 0 ? "\nwaiting:\n" : "\nwaiting: none\n");
+	cli_table(reply);
+	return CLI_OK;
+}
+
+static int run_why(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "WHY", arguments[0], &reply);
+
+	if (status == CLI_OK)
+		cli_line(lb_reply_item(reply, 0));
+	return status;
+}
+
+static int run_hosts(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "HOSTS", NULL, &reply);
+
+	if (status == CLI_OK)
+		cli_table(reply);
+	return status;
+}
+
+/* The number of holders it concerned; none is no failure of ours, and worth telling apart. */
+static int concern(struct lb *lb, int argc, const char *const *words, const char *none)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, argc, words, &reply);
+
+	if (r != LB_OK)
+		return failed(lb, r);
+	if (lb_reply_integer(reply) > 0)
+		return CLI_OK;
+	cli_say("%s", none);
+	return CLI_NOBODY;
+}
+
+static int run_revoke(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "REVOKE", arguments[0], arguments[1] };
+
+	return concern(lb, arguments[1] ? 3 : 2, words, "Nobody holds it.");
+}
+
+static int run_force_unlock(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "FORCEUNLOCK", arguments[0] };
+
+	return concern(lb, 2, words, "Nobody held it.");
+}
+
+static int run_ping(struct lb *lb, char **arguments)
+{
+	struct timespec a, b;
+	int status;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	status = ask(lb, "PING", NULL, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	if (status == CLI_OK)
+		printf("PONG (%.3f ms)\n", (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	return status;
+}
+
+static int run_info(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status = ask(lb, "INFO", arguments[0], &reply);
+	const char *text;
+	size_t len;
+
+	if (status != CLI_OK)
+		return status;
+	text = lb_reply_text(reply, &len);
+	cli_lines(text, len);
+	return CLI_OK;
+}
+
+static int run_limit(struct lb *lb, char **arguments)
+{
+	const char *words[] = { "LIMIT", arguments[0], arguments[1] };
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, arguments[1] ? 3 : 2, words, &reply);
+
+	if (r != LB_OK)
+		return failed(lb, r);
+	if (lb_reply_type(reply) == LB_REPLY_NIL) {
+		cli_say("There is no such semaphore.");
+		return CLI_NOBODY;
+	}
+	cli_line(reply);
+	return CLI_OK;
+}
+
+/* In a line, fields separated by tabs. */
+static void print_leader(int64_t token, struct slice host, struct slice data)
+{
+	printf("%lld\t", (long long)token);
+	cli_text(host.data, host.len);
+	putchar('\t');
+	cli_text(data.data, data.len);
+	putchar('\n');
+}
+
+static struct slice field(const struct lb_reply *map, const char *key)
+{
+	struct slice s;
+
+	s.data = lb_reply_text(lb_reply_field(map, key), &s.len);
+	return s;
+}
+
+static int run_leader(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	enum lb_result r = lb_leader(lb, arguments[0], &reply);
+
+	if (r != LB_OK) {
+		cli_say("%s", lb_error(lb));
+		return r == LB_NONE ? CLI_NOBODY : cli_exit_of(r);
+	}
+	print_leader(lb_reply_integer(lb_reply_field(reply, "token")), field(reply, "host"), field(reply, "data"));
+	return CLI_OK;
+}
+
+static int run_observe(struct lb *lb, char **arguments)
+{
+	enum lb_result r = lb_observe(lb, arguments[0]);
+	struct lb_event event;
+
+	while (r == LB_OK && (r = lb_event(lb, -1, &event)) == LB_OK) {
+		if (event.type == LB_EVENT_UNOBSERVED) {
+			cli_say("%s", event.reason);
+			return cli_exit_of(event.result);
+		}
+		if (event.type != LB_EVENT_LEADER)
+			continue;
+		print_leader(event.token, slice_of(event.reason), slice_of(event.data));
+		if (fflush(stdout) == EOF)
+			return CLI_OSERR;
+	}
+	return failed(lb, r);
+}
+
+/* A sweep of very many directories takes its time. */
+static const int64_t AUDIT_PATIENCE_MS = 86400000;
+
+enum { KEY_COLUMNS = 13 };
+
+static void print_numbers(const struct lb_reply *map)
+{
+	size_t i, len;
+
+	for (i = 0; i < lb_reply_count(map); i++) {
+		const struct lb_reply *value = lb_reply_item(map, i);
+		const char *key = lb_reply_text(lb_reply_key(map, i), &len);
+
+		if (lb_reply_type(value) != LB_REPLY_INTEGER)
+			continue;
+		cli_text(key, len);
+		printf("%*s %lld\n", len < KEY_COLUMNS ? (int)(KEY_COLUMNS - len) : 0, "",
+		       (long long)lb_reply_integer(value));
+	}
+}
+
+static int run_audit(struct lb *lb, char **arguments)
+{
+	static const char *const odd[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
+	const struct lb_reply *reply, *examples;
+	int status;
+	size_t i;
+
+	lb_set_patience(lb, AUDIT_PATIENCE_MS);
+	status = ask(lb, "AUDIT", NULL, &reply);
+	if (status != CLI_OK)
+		return status;
+	if (lb_reply_type(reply) != LB_REPLY_MAP) {
+		cli_say("The audit was ended by somebody else.");
+		return CLI_UNAVAILABLE;
+	}
+	print_numbers(reply);
+	examples = lb_reply_field(reply, "examples");
+	if (lb_reply_count(examples) > 0)
+		putchar('\n');
+	cli_table(examples);
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		if (lb_reply_integer(lb_reply_field(reply, odd[i])) > 0)
+			return CLI_ODD;
+	return CLI_OK;
+}
+
+static const struct {
+	const char *word;
+	int args_min, args_max;
+	int (*run)(struct lb *lb, char **arguments);
+} commands[] = {
+	{ "leader", 1, 1, run_leader },
+	{ "observe", 1, 1, run_observe },
+	{ "ls", 0, 1, run_ls },
+	{ "who", 1, 1, run_who },
+	{ "why", 1, 1, run_why },
+	{ "hosts", 0, 0, run_hosts },
+	{ "limit", 1, 2, run_limit },
+	{ "revoke", 1, 2, run_revoke },
+	{ "force-unlock", 1, 1, run_force_unlock },
+	{ "ping", 0, 0, run_ping },
+	{ "info", 0, 1, run_info },
+	{ "audit", 0, 0, run_audit },
+};
+
+/* The exit status of what has written to the standard output. */
+static int written(int status)
+{
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	cli_say("Cannot write the output: %s.", strerror(errno));
+	return CLI_OSERR;
+}
+
+static int with_broker(const char *socket, int (*run)(struct lb *, char **), char **arguments)
+{
+	struct lb *lb;
+	enum lb_result r = lb_open(socket, &lb);
+	int status = r == LB_OK ? run(lb, arguments) : failed(lb, r);
+
+	lb_close(lb);
+	return written(status);
+}
+
+/* --help, before any words that are another command's. */
+static bool asks_for_help(int argc, char **argv)
+{
+	int end = strcmp(argv[0], "call") == 0 && argc > 2 ? 2 : argc;
+
+	for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--help") == 0)
+			return true;
+	return false;
+}
+
+static bool is_command(const char *word)
+{
+	static const char *const others[] = { "lock", "sem", "campaign", "call" };
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(word, others[i]) == 0)
+			return true;
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(word, commands[i].word) == 0)
+			return true;
+	return false;
+}
+
+static int dispatch(const char *socket, int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 1)
+		return cli_usage("A command is missing: lock, sem, campaign, leader, observe, ls, who, why or another.");
+	if (is_command(argv[0]) && asks_for_help(argc, argv)) {
+		cli_help(argv[0]);
+		return written(CLI_OK);
+	}
+	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
+		return cli_lock(socket, argc, argv);
+	if (strcmp(argv[0], "call") == 0)
+		return written(cli_call(socket, argc, argv));
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[0], commands[i].word) != 0)
+			continue;
+		if (argc - 1 < commands[i].args_min)
+			return cli_usage("%s wants a NAME.", argv[0]);
+		if (argc - 1 > commands[i].args_max)
+			return cli_usage("%s does not take \"%s\".", argv[0], argv[1 + commands[i].args_max]);
+		return with_broker(socket, commands[i].run, argv + 1);
+	}
+	return cli_usage("There is no command \"%s\".", argv[0]);
+}
+
+/* A descriptor below 3 that was closed would be taken by the socket, and the command would write into it. */
+static int open_standard(void)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
+		if (fcntl(fd, F_SETFD, 0) < 0)
+			return -errno;
+	}
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "socket", required_argument, NULL, 'S' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *socket = NULL;
+	int c;
+
+	if (open_standard() < 0)
+		return CLI_OSERR;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+S:Vh", options, NULL)) != -1) {
+		switch (c) {
+		case 'S':
+			socket = optarg;
+			break;
+		case 'V':
+			puts("lockbroker " LOCKBROKER_VERSION);
+			return written(CLI_OK);
+		case 'h':
+			cli_help(NULL);
+			return written(CLI_OK);
+		case '?':
+			if (optopt == 'S')
+				return cli_usage("%s wants a path.", argv[optind - 1]);
+			return optopt ? cli_usage("There is no option -%c.", optopt)
+				      : cli_usage("There is no option %s.", argv[optind - 1]);
+		}
+	}
+	return dispatch(socket, argc - optind, argv + optind);
+}

@@ -1,0 +1,99 @@
+#include "client-lib/cli/proof.h"
+
+#include "client-lib/request.h"
+
+enum { WORDS_MAX = 4 };
+
+static int64_t now_ms(void)
+{
+	return request_clock_ns() / 1000000;
+}
+
+static void answered(struct cli_proof *p, int64_t valid_ms)
+{
+	p->until_ms = valid_ms < INT64_MAX - p->asked_ms ? p->asked_ms + valid_ms : INT64_MAX;
+	p->asking = false;
+}
+
+enum lb_result cli_proof_begin(struct cli_proof *p)
+{
+	int64_t valid_ms = 0;
+	enum lb_result r;
+
+	p->asked_ms = now_ms();
+	r = lb_valid(p->lb, p->name, &valid_ms);
+	answered(p, valid_ms);
+	return r;
+}
+
+/* Anything but a number proves nothing. */
+static enum lb_result take_answer(struct cli_proof *p)
+{
+	const struct resp_value *answer = &p->lb->replies.values[0];
+
+	if (p->told > 0)
+		p->told--;
+	else if (p->asking)
+		answered(p, answer->type == RESP_INTEGER ? answer->integer : 0);
+	else
+		return wire_hang_up(p->lb, "the daemon answered what was not asked", 0);
+	return LB_OK;
+}
+
+enum lb_result cli_proof_hear(struct cli_proof *p)
+{
+	enum lb_result r;
+	bool push;
+
+	do {
+		r = wire_begin(p->lb);
+		if (r == LB_OK)
+			r = wire_read(p->lb, wire_deadline(0), &push);
+		if (r == LB_OK && !push)
+			r = take_answer(p);
+	} while (r == LB_OK);
+	return r == LB_NONE ? LB_OK : r;
+}
+
+/* Who takes no more has said why: that is heard. A socket always has room for the few words that are said here. */
+static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *argv)
+{
+	struct slice words[WORDS_MAX];
+	enum lb_result r = wire_begin(lb);
+
+	for (size_t i = 0; i < argc; i++)
+		words[i] = slice_of(argv[i]);
+	if (r != LB_OK)
+		return r;
+	resp_request(&lb->out, argc, words);
+	r = wire_send(lb);
+	return r == LB_NONE ? LB_OK : r;
+}
+
+enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms)
+{
+	const char *words[] = { "VALID", p->name };
+	int64_t now = now_ms();
+
+	if (p->lb->holdings.page || p->asking || now < p->asked_ms + every_ms)
+		return LB_OK;
+	p->asking = true;
+	p->asked_ms = now;
+	return send_words(p->lb, 2, words);
+}
+
+enum lb_result cli_proof_tell(struct cli_proof *p, size_t argc, const char *const *argv)
+{
+	p->told++;
+	return send_words(p->lb, argc, argv);
+}
+
+int64_t cli_proof_left_ms(const struct cli_proof *p)
+{
+	int64_t now_ns = request_clock_ns(), left;
+
+	if (p->lb->holdings.page)
+		return holdings_valid_ms(&p->lb->holdings, p->name, now_ns);
+	left = p->until_ms - now_ns / 1000000;
+	return left > 0 ? left : 0;
+}

@@ -1,0 +1,140 @@
+/*
+ * What the command says on its standard error output. A supervisor that waits there is none: a pipe may be full, a
+ * terminal stopped, and then what it has to do for the lock it holds would wait as well. So each message is one write of
+ * whole lines, and it is written when there is room for it at once. The first message that finds none is kept until
+ * there is; those after it are dropped and counted, and the count is said then.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/cli/main.h"
+
+/* A pipe takes that many bytes at once or none of them, so that messages of many processes do not mix. */
+enum { MESSAGE_BYTES_MAX = PIPE_BUF };
+/* Who found room, and yet has to wait because somebody else took it, waits for that long. */
+enum { WRITE_NS = 20000000 };
+
+static struct {
+	char text[MESSAGE_BYTES_MAX]; /* what is kept */
+	size_t len;
+	size_t dropped;
+} unsaid;
+
+static void nothing(int number)
+{
+}
+
+/* A write that is interrupted by a timer if it waits. The timer goes on, in case it ends before the write begins. */
+static ssize_t write_briefly(const char *text, size_t len)
+{
+	const struct itimerspec often = { { .tv_nsec = WRITE_NS }, { .tv_nsec = WRITE_NS } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	struct sigaction action = { .sa_handler = nothing }, old_action;
+	sigset_t set, old_set;
+	timer_t timer;
+	ssize_t n;
+	int error;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
+		return -1;
+	sigaction(SIGRTMIN, &action, &old_action);
+	sigprocmask(SIG_UNBLOCK, &set, &old_set);
+	timer_settime(timer, 0, &often, NULL);
+	n = write(STDERR_FILENO, text, len);
+	error = errno;
+	timer_delete(timer);
+	sigprocmask(SIG_SETMASK, &old_set, NULL);
+	sigaction(SIGRTMIN, &old_action, NULL);
+	errno = error;
+	return n;
+}
+
+/* True when nothing is kept any longer. What nobody can ever read is not kept. */
+static bool write_unsaid(void)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	while (unsaid.len > 0) {
+		ssize_t n;
+
+		if (poll(&p, 1, 0) == 0)
+			return false;
+		n = write_briefly(unsaid.text, unsaid.len);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			return false;
+		if (n < 0)
+			n = (ssize_t)unsaid.len;
+		unsaid.len -= (size_t)n;
+		memmove(unsaid.text, unsaid.text + n, unsaid.len);
+	}
+	return true;
+}
+
+/* One line more, that leaves room for `rest` bytes; what would steer the terminal, or break the line, is shown. */
+static void add_line(const char *text, size_t rest)
+{
+	cli_shown(text, unsaid.text + unsaid.len, sizeof(unsaid.text) - unsaid.len - rest);
+	unsaid.len += strlen(unsaid.text + unsaid.len);
+	unsaid.text[unsaid.len++] = '\n';
+}
+
+void cli_say_unsaid(void)
+{
+	char text[128];
+
+	if (!write_unsaid() || unsaid.dropped == 0)
+		return;
+	snprintf(text, sizeof(text), "lockbroker: %zu message%s could not be written.", unsaid.dropped,
+		 unsaid.dropped == 1 ? "" : "s");
+	unsaid.dropped = 0;
+	add_line(text, 0);
+	write_unsaid();
+}
+
+/* `hint`: a line that goes with it; NULL: none. */
+static void say(const char *hint, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+static void say(const char *hint, const char *format, va_list args)
+{
+	char text[MESSAGE_BYTES_MAX] = "lockbroker: ";
+	size_t begin = strlen(text);
+
+	cli_say_unsaid();
+	if (unsaid.len > 0) {
+		unsaid.dropped++;
+		return;
+	}
+	vsnprintf(text + begin, sizeof(text) - begin, format, args);
+	add_line(text, hint ? strlen(hint) + 1 : 0);
+	if (hint)
+		add_line(hint, 0);
+	write_unsaid();
+}
+
+void cli_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(NULL, format, args);
+	va_end(args);
+}
+
+int cli_usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say("Try `lockbroker --help`.", format, args);
+	va_end(args);
+	return CLI_USAGE;
+}

@@ -1,0 +1,244 @@
+/* Replies as tables for people. */
+#include "client-lib/cli/main.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/param.h>
+
+enum { COLUMNS_MAX = 24 };
+
+struct table {
+	const struct lb_reply *rows;
+	size_t columns;
+	int widths[COLUMNS_MAX];
+};
+
+/* ---- characters ---- */
+
+/* A character of UTF-8: its number, or -1 for a byte that is none. Returns how many bytes it has. */
+static size_t decode(const char *text, size_t len, int32_t *ret)
+{
+	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	unsigned char c = (unsigned char)text[0];
+	size_t more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+	int32_t number = more ? c & (0x3f >> more) : c;
+	size_t i;
+
+	*ret = -1;
+	if ((c >= 0x80 && c < 0xc0) || c >= 0xf8 || more >= len)
+		return 1;
+	for (i = 1; i <= more; i++) {
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 1;
+		number = number << 6 | ((unsigned char)text[i] & 0x3f);
+	}
+	if (number < least[more] || number > 0x10ffff || (number >= 0xd800 && number <= 0xdfff))
+		return 1;
+	*ret = number;
+	return more + 1;
+}
+
+/* Controls, and what breaks the line or turns its direction: a name could pass for another. */
+static bool is_harmful(int32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/*
+ * What another process calls itself must not steer the terminal of who looks. Writes the first character as it is
+ * to be shown, NUL-terminated, with its width in columns. Returns how many bytes of `text` that is.
+ */
+static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_width)
+{
+	int32_t c;
+	size_t used = decode(text, len, &c);
+
+	if (is_harmful(c)) {
+		*ret_width = c < 0 ? snprintf(ret_shown, 8, "\\x%02x", (unsigned)(unsigned char)text[0])
+				   : snprintf(ret_shown, 8, "\\u%04x", (unsigned)c & 0xffff);
+		return used;
+	}
+	memcpy(ret_shown, text, used);
+	ret_shown[used] = '\0';
+	*ret_width = 1;
+	return used;
+}
+
+const char *cli_shown(const char *text, char *ret, size_t size)
+{
+	size_t len = strlen(text), at = 0, to = 0;
+	char shown[8];
+	int width;
+
+	while (at < len) {
+		at += show(text + at, len - at, shown, &width);
+		if (to + strlen(shown) >= size)
+			break;
+		memcpy(ret + to, shown, strlen(shown));
+		to += strlen(shown);
+	}
+	ret[to] = '\0';
+	return ret;
+}
+
+void cli_quoted(const char *text, size_t len)
+{
+	static const char escaped[] = "\"\"\\\\\nn\rr\tt";
+	size_t at, used;
+	int32_t c;
+
+	putchar('"');
+	for (at = 0; at < len; at += used) {
+		const char *letter = escaped;
+
+		used = decode(text + at, len - at, &c);
+		while (*letter && *letter != text[at])
+			letter += 2;
+		if (*letter)
+			printf("\\%c", letter[1]);
+		else if (!is_harmful(c) && c >= 0)
+			printf("%.*s", (int)used, text + at);
+		else
+			for (size_t i = 0; i < used; i++)
+				printf("\\x%02x", (unsigned)(unsigned char)text[at + i]);
+	}
+	putchar('"');
+}
+
+/* ---- cells ---- */
+
+struct cell {
+	const char *text;
+	size_t len;
+	char number[24];
+};
+
+static void cell_set(struct cell *cell, const struct lb_reply *value)
+{
+	cell->text = lb_reply_text(value, &cell->len);
+	if (lb_reply_type(value) == LB_REPLY_INTEGER) {
+		cell->len = (size_t)snprintf(cell->number, sizeof(cell->number), "%lld",
+					     (long long)lb_reply_integer(value));
+		cell->text = cell->number;
+	} else if (cell->len == 0) {
+		cell->text = "-";
+		cell->len = 1;
+	}
+}
+
+static int cell_width(const struct cell *cell)
+{
+	int width, sum = 0;
+	char shown[8];
+	size_t at;
+
+	for (at = 0; at < cell->len; sum += width)
+		at += show(cell->text + at, cell->len - at, shown, &width);
+	return sum;
+}
+
+static void cell_print(const struct cell *cell)
+{
+	char shown[8];
+	size_t at;
+	int width;
+
+	for (at = 0; at < cell->len;) {
+		at += show(cell->text + at, cell->len - at, shown, &width);
+		fputs(shown, stdout);
+	}
+}
+
+/* ---- tables ---- */
+
+static void table_measure(struct table *t, const struct lb_reply *row)
+{
+	struct cell cell;
+	size_t i, len;
+
+	for (i = 0; i < t->columns; i++) {
+		lb_reply_text(lb_reply_key(t->rows, i), &len);
+		cell_set(&cell, lb_reply_item(row, i));
+		t->widths[i] = MAX(t->widths[i], MAX((int)len, cell_width(&cell)));
+	}
+}
+
+static void print_head(const struct table *t)
+{
+	size_t i, k, len;
+
+	for (i = 0; i < t->columns; i++) {
+		const char *key = lb_reply_text(lb_reply_key(t->rows, i), &len);
+
+		for (k = 0; k < len; k++)
+			putchar(key[k] >= 'a' && key[k] <= 'z' ? key[k] - 'a' + 'A' :
+				key[k] > ' ' && key[k] <= '~'  ? key[k] : '?');
+		printf("%*s", i + 1 < t->columns ? t->widths[i] - (int)len + 2 : 0, "");
+	}
+	putchar('\n');
+}
+
+static void print_row(const struct table *t, const struct lb_reply *row)
+{
+	struct cell cell;
+	size_t i;
+
+	for (i = 0; i < t->columns; i++) {
+		cell_set(&cell, lb_reply_item(row, i));
+		cell_print(&cell);
+		printf("%*s", i + 1 < t->columns ? t->widths[i] - cell_width(&cell) + 2 : 0, "");
+	}
+	putchar('\n');
+}
+
+void cli_text(const char *text, size_t len)
+{
+	struct cell cell = { .text = len ? text : "-", .len = len ? len : 1 };
+
+	cell_print(&cell);
+}
+
+void cli_lines(const char *text, size_t len)
+{
+	const char *end, *stop = text + len;
+
+	for (; text < stop; text = end + 1) {
+		end = memchr(text, '\n', (size_t)(stop - text));
+		if (!end)
+			end = stop;
+		len = (size_t)(end - text);
+		if (len > 0 && text[len - 1] == '\r')
+			len--;
+		if (len > 0)
+			cli_text(text, len);
+		putchar('\n');
+	}
+}
+
+void cli_line(const struct lb_reply *value)
+{
+	struct cell cell;
+
+	cell_set(&cell, value);
+	cell_print(&cell);
+	putchar('\n');
+}
+
+void cli_table(const struct lb_reply *reply)
+{
+	struct table t = { .rows = lb_reply_item(reply, 0) };
+	size_t i, count = lb_reply_count(reply);
+	const struct lb_reply *row;
+
+	if (lb_reply_type(t.rows) != LB_REPLY_MAP)
+		return;
+	t.columns = MIN(lb_reply_count(t.rows), (size_t)COLUMNS_MAX);
+	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
+		table_measure(&t, row);
+	print_head(&t);
+	for (i = 0, row = t.rows; i < count; i++, row = lb_reply_next(row))
+		print_row(&t, row);
+}

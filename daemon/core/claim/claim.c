@@ -1,0 +1,591 @@
+#include "core/claim/claim.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/znode/holder.h"
+#include "core/claim/look.h"
+#include "core/session/budget.h"
+#include "core/lock/readers.h"
+#include "core/kind/semaphore.h"
+#include "core/claim/rollover.h"
+#include "core/state.h"
+
+/* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+const char *claim_state_word(enum claim_state state)
+{
+	switch (state) {
+	case CLAIM_JOINING:
+		return "joining";
+	case CLAIM_WAITING:
+		return "waiting";
+	case CLAIM_HELD:
+		return "held";
+	case CLAIM_UNSURE:
+		return "unsure";
+	case CLAIM_LEAVING:
+		return "leaving";
+	}
+	return "";
+}
+
+static void set_name(struct claim *c, struct slice name)
+{
+	assert(name.len < CONTENDER_NAME_MAX);
+	memcpy(c->name, name.data, name.len);
+	c->name[name.len] = '\0';
+}
+
+void claim_path(const struct claim *c, struct bytes *out)
+{
+	bytes_slice(out, bytes_view(&c->lock->directory.path));
+	bytes_char(out, '/');
+	bytes_text(out, c->name);
+}
+
+static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind kind, struct slice data)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = {
+		.op = { .kind = kind, .lock = c->lock, .claim = c->number },
+		.data = data,
+		.create = ZK_EPHEMERAL_SEQUENTIAL,
+	};
+	uint64_t number;
+
+	claim_path(c, &path);
+	r.path = bytes_view(&path);
+	number = operation_send(c->lock->broker, type, &r);
+	bytes_free(&path);
+	return number;
+}
+
+/*
+ * To be queued behind a held one that nobody is known to wait for, or for a reader who may yet join those who hold it:
+ * its create will fire the watch that tells of it.
+ */
+static bool is_next(const struct claim *c)
+{
+	const struct claim *first = c->lock->claim;
+
+	return first && first != c && first->state == CLAIM_HELD && (!first->rivals || readers_hold_back(c->lock));
+}
+
+static void send_join(struct claim *c)
+{
+	struct broker *b = c->lock->broker;
+	struct bytes name = { 0 }, data = { 0 };
+
+	c->state = CLAIM_JOINING;
+	c->nonce = ++b->last_nonce;
+	if (c->tries)
+		c->nonce |= CONTENDER_TRY;
+	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
+	set_name(c, bytes_view(&name));
+	c->stem = name.len;
+	detail_begin(c->lock, &data);
+	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
+	if (c->lock->flavour != FLAVOUR_LEASES) /* several are made at once, and listed at once */
+		directory_list(c->lock, is_next(c));
+	bytes_free(&name);
+	bytes_free(&data);
+}
+
+static struct claim *claim_new(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c = mem_new(sizeof(*c));
+
+	c->lock = lock;
+	c->mode = mode;
+	c->number = ++b->last_claim;
+	c->path_bytes = lock->directory.path.len + CONTENDER_NAME_MAX;
+	lock->claim_count++;
+	b->claim_count++;
+	b->path_bytes += c->path_bytes;
+	return c;
+}
+
+/* Standalone: the claim is held as soon as there is a number for its tokens. */
+static struct claim *join_locally(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c = claim_new(lock, mode);
+
+	c->state = CLAIM_HELD;
+	c->czxid = b->token_next++;
+	b->stats.claims_total++;
+	return c;
+}
+
+struct claim *claim_join(struct lock *lock, enum mode mode)
+{
+	struct broker *b = lock->broker;
+	struct claim *c;
+
+	if (b->conf->standalone)
+		return join_locally(lock, mode);
+	if (quota_refuses(lock, 1))
+		return NULL;
+	b->turns.breath = true;
+	spent_release(lock);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
+	mode = flavour_claim_mode(lock->flavour, mode);
+	c = claim_new(lock, mode);
+	c->tries = try_only(lock);
+	directory_check(lock);
+	send_join(c);
+	b->turns.breath = false;
+	return c;
+}
+
+/* What follows takes the place of what goes: *next* becomes the first. */
+static void detach(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (c->state == CLAIM_LEAVING) {
+		TAILQ_REMOVE(&lock->leaving, c, link);
+	} else if (lock->flavour == FLAVOUR_LEASES) {
+		TAILQ_REMOVE(&lock->permits, c, link);
+	} else if (lock->claim == c) {
+		lock->claim = lock->next;
+		lock->next = NULL;
+		directory_forget_watch(lock);
+	} else {
+		assert(lock->next == c);
+		lock->next = NULL;
+	}
+}
+
+void claim_free(struct claim *c)
+{
+	struct lock *lock = c->lock;
+	struct broker *b = lock->broker;
+
+	detach(c);
+	if (--lock->claim_count == 0)
+		lock_remember(lock, false);
+	b->claim_count--;
+	b->stray_count -= c->stray;
+	b->path_bytes -= c->path_bytes;
+	bytes_free(&c->pred);
+	mem_free(c);
+	lock_touch(lock);
+}
+
+void claim_free_all(struct lock *lock)
+{
+	struct claim *c;
+
+	while ((c = TAILQ_FIRST(&lock->leaving)) || (c = TAILQ_FIRST(&lock->permits)))
+		claim_free(c);
+	if (lock->next)
+		claim_free(lock->next);
+	if (lock->claim)
+		claim_free(lock->claim);
+}
+
+const struct claim *claim_before(const struct claim *c)
+{
+	const struct claim *first = c->lock->claim, *own;
+
+	if (!c->pred.len)
+		return NULL;
+	if (first && first->named && slice_eq(bytes_view(&c->pred), slice_of(first->name)))
+		return first;
+	TAILQ_FOREACH(own, &c->lock->leaving, link)
+		if (own->named && slice_eq(bytes_view(&c->pred), slice_of(own->name)))
+			return own;
+	return NULL;
+}
+
+void claim_held(struct claim *c)
+{
+	struct broker *b = c->lock->broker;
+
+	c->state = CLAIM_HELD;
+	c->held_ns = b->now_ns;
+	claim_forget_pred(c);
+	b->stats.claims_total++;
+}
+
+/*
+ * What stands behind a znode of ours need not be told by a watch that it goes: a list that was sent after the delete
+ * sees it gone.
+ */
+static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
+{
+	if (!c || c->state != CLAIM_WAITING || claim_before(c) != gone)
+		return;
+	if (directory_lists_after(&c->lock->directory, deleted))
+		claim_forget_pred(c);
+	else
+		directory_pred_gone(c);
+}
+
+static void follow_all(const struct claim *gone, uint64_t deleted)
+{
+	follow(gone->lock->claim, gone, deleted);
+	follow(gone->lock->next, gone, deleted);
+}
+
+void claim_send_delete(struct claim *c)
+{
+	assert(c->state == CLAIM_LEAVING);
+	if (!c->named || c->withheld || c->leave_op || !c->lock->broker->session.connected)
+		return;
+	if (!turn_may(c->lock, TURN_DELETE))
+		return;
+	c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
+	follow_all(c, c->leave_op);
+}
+
+void claim_leave(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (lock->broker->conf->standalone) {
+		claim_free(c);
+		return;
+	}
+	if (c->state == CLAIM_HELD)
+		lock->directory.crowded = c->rivals;
+	spent_release(lock);
+	detach(c);
+	c->state = CLAIM_LEAVING;
+	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	claim_send_delete(c);
+	lock_touch(lock);
+}
+
+bool claim_stray(struct lock *lock, struct slice name)
+{
+	struct claim *c;
+
+	if (name.len >= CONTENDER_NAME_MAX)
+		return false;
+	c = claim_new(lock, MODE_EXCLUSIVE);
+	c->state = CLAIM_LEAVING;
+	c->named = c->stray = true;
+	set_name(c, name);
+	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	lock->broker->stray_count++;
+	lock->broker->stats.strays_total++;
+	claim_send_delete(c);
+	return true;
+}
+
+void claim_found(struct claim *c, struct slice name)
+{
+	set_name(c, name);
+	c->named = true;
+	claim_send_delete(c);
+}
+
+void claim_suspended(struct claim *c)
+{
+	c->listed = c->adopting = c->rivals = c->tried = c->own_watch = false;
+	c->leave_op = 0;
+	claim_forget_pred(c);
+	c->detail_client = 0;
+}
+
+void claim_forget_pred(struct claim *c)
+{
+	bytes_clear(&c->pred);
+	c->pred_watch = c->other_kind = c->contested = c->in_use = false;
+}
+
+/* Nothing else of it needs to be found, then its own znode tells all that a list would. */
+static bool is_held_alone(const struct lock *lock)
+{
+	return lock->claim && lock->claim->state == CLAIM_HELD && !lock->next && TAILQ_EMPTY(&lock->leaving) &&
+	       !lock->semaphore;
+}
+
+/*
+ * Who waits elsewhere need not be known as long as nobody here is to get it next. A watch on a znode is longer than one on
+ * its directory: where there is not room enough for all, the others are listed.
+ */
+bool claim_recover(struct lock *lock)
+{
+	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count || !quota_has_room_for_own(lock->claim)) {
+		directory_list(lock, false);
+		return !lock->directory.wanted;
+	}
+	claim_watch_own(lock->claim);
+	return lock->claim->own_watch;
+}
+
+uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = { .op = { .kind = kind, .lock = c->lock, .claim = c->number } };
+	uint64_t number;
+
+	bytes_slice(&path, bytes_view(&c->lock->directory.path));
+	bytes_char(&path, '/');
+	bytes_slice(&path, name);
+	r.path = bytes_view(&path);
+	number = operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
+	bytes_free(&path);
+	return number;
+}
+
+void claim_watch_pred(struct claim *c)
+{
+	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->lock, TURN_JOIN))
+		return;
+	c->pred_watch = true;
+	c->pred_op = claim_read(c, OPERATION_WATCH_PRED, bytes_view(&c->pred));
+}
+
+void claim_watch_own(struct claim *c)
+{
+	if (!turn_may(c->lock, TURN_JOIN))
+		return;
+	c->own_watch = true;
+	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
+}
+
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data)
+{
+	return send(c, EFFECT_ZK_SET, kind, data);
+}
+
+void claim_adopt(struct claim *c, struct slice name)
+{
+	set_name(c, name);
+	c->adopting = true;
+	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
+	directory_list(c->lock, false);
+}
+
+/* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
+static void set_seq(struct claim *c, const struct event *event)
+{
+	struct contender self;
+	bool numbered = contender_parse(slice_of(c->name), c->lock->flavour, &self);
+
+	assert(numbered);
+	c->named = true;
+	c->seq = self.seq;
+	c->czxid = event->zk_answered.stat.czxid;
+}
+
+static void joined(struct claim *c, const struct event *event)
+{
+	struct slice path = event->zk_answered.path;
+	size_t dir = c->lock->directory.path.len + 1;
+
+	assert(path.len > dir);
+	set_name(c, (struct slice){ path.data + dir, path.len - dir });
+	set_seq(c, event);
+	if (c->state == CLAIM_LEAVING) {
+		claim_send_delete(c);
+		return;
+	}
+	c->state = CLAIM_WAITING;
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_LEASES) { /* which are only counted */
+		struct lock *lock = c->lock;
+
+		claim_leave(c);
+		directory_wear(lock);
+	}
+}
+
+/* There will be no znode. What waits hears of it, unless it waits for another claim. */
+static void give_up(struct claim *c, const char *why)
+{
+	struct lock *lock = c->lock;
+	bool first = c == lock->claim;
+
+	claim_free(c);
+	if (lock->flavour == FLAVOUR_LEASES)
+		semaphore_fail(lock->semaphore, why);
+	else if (first)
+		request_fail_all(lock, ERROR_UNAVAILABLE, why);
+}
+
+static void join_again(struct claim *c)
+{
+	struct lock *lock = c->lock;
+
+	if (c->state == CLAIM_LEAVING) {
+		claim_free(c);
+	} else if (lock->semaphore) {
+		claim_free(c);
+		semaphore_vanished(lock->semaphore);
+	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
+		give_up(c, "the lock's directory cannot be made");
+	} else {
+		lock->broker->turns.breath = true;
+		directory_make(lock);
+		send_join(c);
+		lock->broker->turns.breath = false;
+	}
+}
+
+static void join_answered(struct claim *c, const struct event *event)
+{
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		joined(c, event);
+		break;
+	case ZK_NONODE:
+		join_again(c);
+		break;
+	case ZK_UNKNOWN:
+		if (c->state == CLAIM_JOINING)
+			c->state = CLAIM_UNSURE;
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		give_up(c, "ZooKeeper refuses to create the znode");
+		break;
+	}
+}
+
+static void pred_answered(struct claim *c, const struct event *event)
+{
+	if (c->state != CLAIM_WAITING)
+		return;
+	switch (event->zk_answered.code) {
+	case ZK_NONODE:
+		directory_pred_gone(c);
+		break;
+	case ZK_OK:
+		c->other_kind = !detail_fits(c->lock->kind, event->zk_answered.data);
+		if (event->zk_answered.op == c->pred_op && c->pred_watch)
+			try_read(c, event->zk_answered.data);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
+		c->pred_watch = false;
+		c->lock->relist = true;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		break;
+	}
+}
+
+static void own_answered(struct claim *c, const struct event *event)
+{
+	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
+		return;
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id ||
+	    event->zk_answered.stat.czxid != c->czxid)
+		directory_list(c->lock, false);
+	else if (is_held_alone(c->lock))
+		lock_verified(c->lock);
+}
+
+/* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */
+static void adopt_answered(struct claim *c, const struct event *event)
+{
+	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
+		return;
+	c->adopting = false;
+	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: asked for again, slowly */
+		c->lock->relist = true;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		return;
+	}
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id) {
+		claim_free(c);
+		return;
+	}
+	set_seq(c, event);
+	c->state = CLAIM_WAITING;
+	c->lock->broker->stats.adopted_total++;
+}
+
+static void leave_answered(struct claim *c, const struct event *event)
+{
+	uint64_t deleted = c->leave_op;
+
+	c->leave_op = 0;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+	case ZK_NONODE:
+		follow_all(c, deleted);
+		claim_free(c);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		c->spent = false;
+		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		break;
+	}
+}
+
+void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
+{
+	if (!c)
+		return;
+	switch (op->kind) {
+	case OPERATION_JOIN:
+		join_answered(c, event);
+		break;
+	case OPERATION_LOOK_OWN:
+	case OPERATION_LOOK_PRED:
+		look_answered(c, op, event);
+		break;
+	case OPERATION_WATCH_PRED:
+		pred_answered(c, event);
+		break;
+	case OPERATION_WATCH_OWN:
+		own_answered(c, event);
+		break;
+	case OPERATION_ADOPT:
+		adopt_answered(c, event);
+		break;
+	case OPERATION_LEAVE:
+		leave_answered(c, event);
+		break;
+	case OPERATION_DETAIL: /* that it is gone is told by the watch */
+		break;
+	case OPERATION_PATH:
+	case OPERATION_BEAT:
+	case OPERATION_RIVAL:
+	case OPERATION_DIR_MAKE:
+	case OPERATION_DIR_GET:
+	case OPERATION_DIR_END:
+	case OPERATION_LIST:
+	case OPERATION_PROCLAIM:
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
+	case OPERATION_SEMAPHORE_GET:
+	case OPERATION_SEMAPHORE_WRITE:
+	case OPERATION_LIMIT_GET:
+	case OPERATION_LIMIT_SET:
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
+	case OPERATION_MAIL_LIST:
+	case OPERATION_MAIL_GET:
+	case OPERATION_MAIL_DELETE:
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+	case OPERATION_DEMAND_DELETE:
+		assert(!"an operation of a claim");
+	}
+}

@@ -1,0 +1,683 @@
+#include "core/claim/directory.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/session/presence.h"
+#include "core/claim/look.h"
+#include "core/znode/record.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+/* A list or a read that ZooKeeper refused is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+static uint64_t send(struct lock *lock, enum effect_type type, struct operation op, struct slice data)
+{
+	struct operation_request r = {
+		.op = op,
+		.path = bytes_view(&lock->directory.path),
+		.data = data,
+		/* kazoo remembers that a directory is there, and cannot do without it. */
+		.create = lock->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
+	};
+
+	r.op.lock = lock;
+	return operation_send(lock->broker, type, &r);
+}
+
+static void ask(struct lock *lock)
+{
+	lock->directory.state = DIRECTORY_ASKED;
+	send(lock, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET }, (struct slice){ 0 });
+}
+
+void directory_check(struct lock *lock)
+{
+	if (lock->directory.state == DIRECTORY_UNKNOWN || lock->directory.state == DIRECTORY_MISMATCH)
+		ask(lock);
+}
+
+void directory_make(struct lock *lock)
+{
+	struct bytes data = { 0 };
+
+	record_begin(&data);
+	record_text(&data, "kind", kind_word(lock->kind));
+	record_text(&data, "flavour", flavour_word(lock->flavour));
+	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
+	bytes_free(&data);
+	ask(lock);
+}
+
+static uint64_t send_list(struct lock *lock, bool watch)
+{
+	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
+
+	lock->directory.list_op = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	return lock->directory.list_op;
+}
+
+void directory_list(struct lock *lock, bool watch)
+{
+	struct directory *d = &lock->directory;
+
+	d->wanted = true;
+	d->wanted_watch |= watch;
+	directory_list_wanted(lock);
+}
+
+void directory_list_wanted(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+	uint64_t number;
+
+	if (!d->wanted || !turn_may(lock, TURN_JOIN))
+		return;
+	number = send_list(lock, d->wanted_watch);
+	if (d->wanted_watch)
+		d->watch_op = number;
+	directory_want_nothing(lock);
+}
+
+void directory_want_nothing(struct lock *lock)
+{
+	lock->directory.wanted = lock->directory.wanted_watch = false;
+}
+
+bool directory_lists_after(const struct directory *d, uint64_t number)
+{
+	return d->wanted || d->list_op > number;
+}
+
+bool directory_watches(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op || d->wanted_watch;
+}
+
+void directory_arm(struct lock *lock)
+{
+	if (!directory_watches(&lock->directory))
+		directory_list(lock, true);
+}
+
+static void fail_worn(struct lock *lock)
+{
+	lock->directory.worn_op = 0;
+	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
+}
+
+void directory_wear(struct lock *lock)
+{
+	lock->directory.worn = true;
+	lock->directory.worn_op = 0; /* what was asked before our last znode went */
+	if (lock->semaphore)
+		lock->directory.czxid = 0; /* its data are not read: the list that came with the join tells */
+}
+
+void directory_renew(struct lock *lock)
+{
+	if (!lock->directory.worn_op && turn_may(lock, TURN_JOIN))
+		lock->directory.worn_op = send_list(lock, false);
+}
+
+void directory_list_anew(struct lock *lock)
+{
+	directory_check(lock);
+	directory_list(lock, false);
+}
+
+void directory_pred_gone(struct claim *c)
+{
+	const struct directory *d = &c->lock->directory;
+
+	claim_forget_pred(c);
+	/*
+	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
+	 * a watch would only tell of those who come next, and be an event more in every hand-off.
+	 */
+	directory_list(c->lock, c == c->lock->claim && !d->crowded && !directory_watches(d));
+}
+
+void directory_forget_watch(struct lock *lock)
+{
+	lock->directory.watch = DIRECTORY_WATCH_NONE;
+	lock->directory.watch_op = 0;
+	lock->directory.wanted_watch = false;
+	lock->directory.quiet = lock->directory.was_quiet = false;
+}
+
+void directory_suspended(struct lock *lock)
+{
+	bool quiet = directory_is_quiet(&lock->directory);
+
+	directory_forget_watch(lock);
+	directory_want_nothing(lock);
+	lock->directory.was_quiet = quiet;
+}
+
+bool directory_is_quiet(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED && d->quiet;
+}
+
+bool directory_is_contended(const struct directory *d)
+{
+	return d->watch == DIRECTORY_WATCH_ARMED && !d->quiet;
+}
+
+bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data)
+{
+	if (!record_is_ours(data))
+		return true;
+	return slice_eq(record_get(data, "kind"), slice_of(kind_word(kind))) &&
+	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
+}
+
+static void fail_all(struct lock *lock, enum error_code code, const char *sentence)
+{
+	request_fail_all(lock, code, sentence);
+	observe_fail_all(lock, code, sentence);
+}
+
+static void tell_mismatch(struct lock *lock, struct slice data)
+{
+	struct bytes why = { 0 };
+
+	flavour_say_mismatch(&why, lock->kind, lock->flavour, data);
+	bytes_char(&why, '\0');
+	fail_all(lock, ERROR_MISMATCH, why.data);
+	bytes_free(&why);
+}
+
+static void get_answered(struct lock *lock, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	d->state = DIRECTORY_UNKNOWN;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		d->czxid = event->zk_answered.stat.czxid;
+		d->state = directory_data_fits(lock->kind, lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+												   : DIRECTORY_MISMATCH;
+		d->suspect = d->state == DIRECTORY_MISMATCH;
+		if (d->state == DIRECTORY_MISMATCH)
+			tell_mismatch(lock, event->zk_answered.data);
+		break;
+	case ZK_NONODE:
+		d->suspect = false;
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_pause(lock, REFUSED_PAUSE_NS);
+		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		break;
+	}
+}
+
+static void make_answered(struct lock *lock, const struct event *event)
+{
+	if (event->zk_answered.code == ZK_NONODE)
+		announce_above(lock->broker, bytes_view(&lock->directory.path));
+	else if (event->zk_answered.code == ZK_REFUSED)
+		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+}
+
+static void renewed(struct lock *lock)
+{
+	lock->directory.worn = false;
+	lock->directory.worn_op = 0;
+	if (!lock->semaphore)
+		lock->directory.state = DIRECTORY_UNKNOWN;
+}
+
+static void end_answered(struct lock *lock, const struct event *event)
+{
+	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
+		renewed(lock);
+	else if (event->zk_answered.code == ZK_UNKNOWN)
+		lock->directory.worn_op = 0;
+	else
+		fail_worn(lock);
+}
+
+/* Before its number is known: the name we asked for and a number behind it, nothing else. */
+static bool carries_name(struct slice child, const struct claim *c)
+{
+	struct contender parsed;
+
+	return child.len >= c->stem + CONTENDER_DIGITS && child.len <= c->stem + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, c->stem) == 0 && contender_parse(child, c->lock->flavour, &parsed);
+}
+
+static bool is_own(struct slice child, const struct claim *c)
+{
+	return c->named ? slice_eq(child, slice_of(c->name)) : carries_name(child, c);
+}
+
+/* NULL: it is not there. */
+static const struct slice *find_own(const struct claim *c, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (is_own(event->zk_answered.children[i], c))
+			return &event->zk_answered.children[i];
+	return NULL;
+}
+
+struct ahead {
+	bool any, writers;
+	struct contender nearest;
+};
+
+/* Those before the claim that keep it from being entitled. */
+static struct ahead find_ahead(const struct claim *c, const struct event *event)
+{
+	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
+	struct ahead ahead = { 0 };
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
+		    slice_eq(other.name, self.name))
+			continue;
+		if (!contender_before(&other, &self))
+			continue;
+		if (!mode_conflicts(c->mode, other.mode))
+			continue;
+		if (!ahead.any || contender_before(&ahead.nearest, &other))
+			ahead.nearest = other;
+		ahead.any = true;
+		ahead.writers = ahead.writers || other.mode == MODE_EXCLUSIVE;
+	}
+	return ahead;
+}
+
+static void vanished(struct claim *c)
+{
+	struct lock *lock = c->lock;
+	struct broker *b = lock->broker;
+	size_t begin = broker_log_begin(b);
+
+	b->stats.vanished_total++;
+	bytes_text(&b->out->arena, "somebody deleted our znode ");
+	claim_path(c, &b->out->arena);
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	if (c == lock->claim)
+		grant_lose_all(lock, LOSS_DELETED);
+	claim_free(c);
+}
+
+static void examine_waiting(struct claim *c, const struct event *event)
+{
+	struct ahead ahead;
+
+	if (c->lock->flavour == FLAVOUR_LEASES) {
+		semaphore_counted(c, event->zk_answered.count);
+		return;
+	}
+	ahead = find_ahead(c, event);
+	if (!ahead.any) {
+		claim_held(c);
+		return;
+	}
+	c->listed = true;
+	c->readers_ahead = !ahead.writers;
+	c->looks = 0;
+	look_later(c);
+	if (!slice_eq(bytes_view(&c->pred), ahead.nearest.name)) {
+		claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
+		bytes_slice(&c->pred, ahead.nearest.name);
+	}
+	try_listed(c, &ahead.nearest, event);
+}
+
+/* What a list says about one of our claims. A list sent before the claim's create says nothing. */
+static void examine(struct claim *c, uint64_t number, bool fits, const struct event *event)
+{
+	const struct slice *own;
+
+	if (c->join_op > number)
+		return;
+	own = find_own(c, event);
+	switch (c->state) {
+	case CLAIM_JOINING:
+		break;
+	case CLAIM_UNSURE:
+		if (!own)
+			claim_free(c);
+		else if (!c->adopting && !c->lock->relist) /* which comes after the pause */
+			claim_adopt(c, *own);
+		break;
+	case CLAIM_WAITING:
+		if (!own)
+			vanished(c);
+		else if (fits)
+			examine_waiting(c, event);
+		break;
+	case CLAIM_HELD:
+		if (!own)
+			vanished(c);
+		break;
+	case CLAIM_LEAVING:
+		if (c->named)
+			break;
+		if (!own) {
+			claim_free(c);
+			break;
+		}
+		claim_found(c, *own);
+		break;
+	}
+}
+
+static bool is_known(const struct lock *lock, struct slice child)
+{
+	const struct claim *c;
+
+	if ((lock->claim && is_own(child, lock->claim)) || (lock->next && is_own(child, lock->next)))
+		return true;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		if (is_own(child, c))
+			return true;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		if (is_own(child, c))
+			return true;
+	return false;
+}
+
+static bool only_ours(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (!is_known(lock, event->zk_answered.children[i]))
+			return false;
+	return true;
+}
+
+/* Deleting a directory somebody has just joined fails, and harms nobody. */
+static void examine_worn(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+
+	if (lock->semaphore && !d->czxid)
+		d->czxid = event->zk_answered.stat.czxid;
+	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
+		renewed(lock);
+	else if (number != d->worn_op)
+		return;
+	else if (event->zk_answered.count == 0)
+		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (only_ours(lock, event))
+		d->worn_op = 0; /* they are on their way out: to be asked again */
+	else
+		fail_worn(lock);
+}
+
+static void report_odd(struct lock *lock, struct slice child)
+{
+	struct broker *b = lock->broker;
+	size_t begin;
+
+	if (lock->directory.odd_reported)
+		return;
+	lock->directory.odd_reported = true;
+	begin = broker_log_begin(b);
+	bytes_text(&b->out->arena, "a child of no known kind in ");
+	bytes_slice(&b->out->arena, bytes_view(&lock->directory.path));
+	bytes_text(&b->out->arena, ": ");
+	bytes_quote(&b->out->arena, child);
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode)
+{
+	struct contender other;
+
+	if (contender_of_session(child, view.flavour, view.session))
+		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_STRAY;
+	if (!contender_parse(child, view.flavour, &other))
+		return DIRECTORY_CHILD_ODD;
+	*mode = other.mode;
+	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
+}
+
+/* Who conflicts with our claim, of other sessions. */
+struct others {
+	bool waiters, tries;
+};
+
+static void note_other(struct others *others, const struct lock *lock, struct slice child)
+{
+	if (contender_tries(child, lock->flavour))
+		others->tries = true;
+	else
+		others->waiters = true;
+}
+
+/* Strays of ours are deleted, odd children reported. */
+static struct others examine_others(struct lock *lock, enum mode mode, const struct event *event)
+{
+	const struct directory_view view = { lock->broker->session.id, lock->flavour, lock };
+	struct others others = { 0 };
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		struct slice child = event->zk_answered.children[i];
+		enum mode other = MODE_EXCLUSIVE;
+
+		switch (directory_classify(view, child, &other)) {
+		case DIRECTORY_CHILD_OURS:
+			break;
+		case DIRECTORY_CHILD_STRAY:
+			claim_stray(lock, child);
+			break;
+		case DIRECTORY_CHILD_ODD:
+			report_odd(lock, child);
+			break;
+		case DIRECTORY_CHILD_UNKNOWN:
+			report_odd(lock, child);
+			others.waiters = others.waiters || mode_conflicts(mode, other);
+			break;
+		case DIRECTORY_CHILD_OTHER:
+			if (mode_conflicts(mode, other))
+				note_other(&others, lock, child);
+			break;
+		}
+	}
+	return others;
+}
+
+/* That somebody waits is told by any list; that nobody does, only by one that came with the children watch. */
+static void examine_rivals(struct lock *lock, uint64_t number, struct others others)
+{
+	struct directory *d = &lock->directory;
+	bool armed = d->watch_op == number, somebody = others.waiters;
+	struct claim *c = lock->claim;
+
+	if (armed) {
+		d->watch = DIRECTORY_WATCH_ARMED;
+		d->watch_op = 0;
+		d->quiet = !somebody;
+		d->crowded = d->crowded && somebody;
+	}
+	if (!c || c->state != CLAIM_HELD)
+		return;
+	if (armed || others.tries)
+		try_behind(c, others.tries);
+	if (somebody) {
+		c->rivals = true;
+	} else if (armed) {
+		c->rivals = c->own_watch = false; /* the children watch does for it now */
+		c->contended = 0;
+		c->contended_ns = 0;
+	}
+}
+
+/* Of other software, whose directories say nothing: its permits stand below that child. */
+static bool is_semaphores(const struct lock *lock, const struct event *event)
+{
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (slice_is(event->zk_answered.children[i], "leases"))
+			return !lock->semaphore;
+	return false;
+}
+
+static void listed(struct lock *lock, uint64_t number, const struct event *event)
+{
+	struct directory *d = &lock->directory;
+	struct claim *c, *after, *first = lock->claim, *next = lock->next;
+	bool gone = event->zk_answered.code == ZK_NONODE;
+	struct others others;
+
+	lock_verified(lock);
+	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
+	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
+		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
+	if (is_semaphores(lock, event)) {
+		d->state = DIRECTORY_MISMATCH;
+		d->suspect = true;
+		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a semaphore");
+	}
+	if (d->worn)
+		examine_worn(lock, number, event);
+	if (next)
+		examine(next, number, d->state == DIRECTORY_FITS, event);
+	if (first)
+		examine(first, number, d->state == DIRECTORY_FITS, event);
+	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+		examine(c, number, true, event);
+	if (lock->flavour == FLAVOUR_LEASES)
+		semaphore_listed(lock, event->zk_answered.count);
+	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
+		examine(c, number, false, event);
+	others = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
+	examine_rivals(lock, number, others);
+	/* Also while they are being read, which somebody may have asked for after this list. */
+	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
+		lock->relist = true;
+}
+
+/* Its place in the queue, or whether there is a znode of it at all, nothing but a list can tell. */
+static bool is_unlisted(const struct claim *c)
+{
+	return c->state == CLAIM_UNSURE || (c->state == CLAIM_WAITING && !c->listed) ||
+	       (c->state == CLAIM_LEAVING && !c->named);
+}
+
+static bool has_unlisted(const struct lock *lock)
+{
+	const struct claim *c;
+
+	if ((lock->claim && is_unlisted(lock->claim)) || (lock->next && is_unlisted(lock->next)))
+		return true;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		if (is_unlisted(c))
+			return true;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		if (is_unlisted(c))
+			return true;
+	return false;
+}
+
+static void list_refused(struct lock *lock)
+{
+	lock_pause(lock, REFUSED_PAUSE_NS);
+	request_fail_all(lock->semaphore ? lock->semaphore->mutex : lock, ERROR_UNAVAILABLE,
+			 "ZooKeeper refuses to list the lock's directory");
+	lock->relist = lock->relist || has_unlisted(lock);
+}
+
+static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
+{
+	struct broker *b = lock->broker;
+	enum zk_code code = event->zk_answered.code;
+
+	if (code != ZK_OK && code != ZK_NONODE) {
+		if (op->watch)
+			directory_forget_watch(lock);
+		lock->directory.worn_op = 0;
+		if (code == ZK_REFUSED)
+			list_refused(lock);
+		return;
+	}
+	if (!b->session.proving) {
+		directory_forget_watch(lock);
+		lock->directory.worn_op = 0;
+		turn_wait(lock, TURN_RECOVER);
+		return;
+	}
+	listed(lock, number, event);
+	if (op->watch && code == ZK_NONODE)
+		directory_forget_watch(lock);
+}
+
+void directory_answered(const struct operation *op, uint64_t number, const struct event *event)
+{
+	if (op->kind == OPERATION_DIR_GET)
+		get_answered(op->lock, event);
+	else if (op->kind == OPERATION_DIR_END)
+		end_answered(op->lock, event);
+	else if (op->kind == OPERATION_DIR_MAKE)
+		make_answered(op->lock, event);
+	else
+		list_answered(op->lock, number, op, event);
+}
+
+static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type, struct slice child)
+{
+	if (c->named && slice_eq(child, slice_of(c->name))) {
+		if (type == ZK_WATCH_DELETED)
+			directory_list(lock, false);
+		else
+			c->own_watch = false; /* used up; settling the lock sets it again */
+	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
+		if (type == ZK_WATCH_DELETED)
+			directory_pred_gone(c);
+		else
+			c->pred_watch = false; /* used up; settling the lock sets it again */
+	}
+}
+
+/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
+static void directory_changed(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+
+	if (d->watch == DIRECTORY_WATCH_ARMED)
+		d->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;
+	observe_watched(lock, NULL);
+	lock_touch(lock);
+}
+
+void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
+{
+	struct lock *lock = lock_find_path(b, path);
+	const char *slash;
+	struct claim *c;
+	struct slice child;
+
+	if (!b->session.connected)
+		return;
+	semaphore_watched(b, path);
+	if (lock) {
+		directory_changed(lock);
+		return;
+	}
+	slash = memrchr(path.data, '/', path.len);
+	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
+		return;
+	lock = lock_find_path(b, (struct slice){ path.data, (size_t)(slash - path.data) });
+	if (!lock)
+		return;
+	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
+	try_forget(lock, child);
+	if (lock->next)
+		child_watched(lock, lock->next, type, child);
+	TAILQ_FOREACH(c, &lock->permits, link)
+		child_watched(lock, c, type, child);
+	if (lock->claim)
+		child_watched(lock, lock->claim, type, child);
+	observe_watched(lock, &child);
+	lock_touch(lock);
+}

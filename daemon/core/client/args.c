@@ -1,0 +1,122 @@
+#include "core/client/args.h"
+
+#include "core/lock/client.h"
+#include "protocol/limits.h"
+#include "protocol/name.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+static bool refuse(struct client *c, const char *what, const char *takes)
+{
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	bytes_text(&text, what);
+	bytes_text(&text, takes);
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+	return false;
+}
+
+static bool parse_wait(struct client *c, struct slice word, struct options *o)
+{
+	int64_t ms;
+
+	if (!number_parse(word, &ms) || ms < 0 || ms > LIMIT_MS_MAX)
+		return refuse(c, "WAIT", " takes milliseconds, 0..31536000000");
+	o->wait_ns = ms * NS_PER_MS;
+	return true;
+}
+
+bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns)
+{
+	int64_t ms;
+
+	if (!number_parse(word, &ms) || ms < 1 || ms > LIMIT_MS_MAX)
+		return refuse(c, what, " takes milliseconds, 1..31536000000");
+	*ret_ns = ms * NS_PER_MS;
+	return true;
+}
+
+static bool parse_lease(struct client *c, struct slice word, struct options *o)
+{
+	return options_parse_lease(c, "LEASE", word, &o->lease_ns);
+}
+
+bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret)
+{
+	if (!number_parse(word, ret) || *ret < 1 || *ret > LIMIT_PERMITS_MAX)
+		return refuse(c, what, " takes a number of permits, 1..1000000");
+	return true;
+}
+
+static bool parse_limit(struct client *c, struct slice word, struct options *o)
+{
+	return options_parse_count(c, "LIMIT", word, &o->limit);
+}
+
+static bool parse_count(struct client *c, struct slice word, struct options *o)
+{
+	return options_parse_count(c, "COUNT", word, &o->count);
+}
+
+static bool parse_data(struct client *c, struct slice word, struct options *o)
+{
+	if (word.len == 0 || word.len > LIMIT_DATA_BYTES_MAX || !name_is_text(word))
+		return refuse(c, "DATA", " takes 1..512 bytes of UTF-8 without control characters");
+	o->data = word;
+	return true;
+}
+
+static bool parse_token(struct client *c, struct slice word, struct options *o)
+{
+	if (!number_parse(word, &o->token) || o->token < 0)
+		return refuse(c, "TOKEN", " takes the integer that LOCK answered");
+	return true;
+}
+
+#define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
+
+/* `parse` takes the word that follows; NULL: none does. First the one that is said most. */
+static const struct {
+	const char *word;
+	size_t len;
+	enum option option;
+	bool (*parse)(struct client *c, struct slice word, struct options *o);
+} table[] = {
+	{ OPTION(REENTER), NULL },
+	{ OPTION(WAIT), parse_wait },
+	{ OPTION(SHARED), NULL },
+	{ OPTION(LEASE), parse_lease },
+	{ OPTION(DATA), parse_data },
+	{ OPTION(TOKEN), parse_token },
+	{ OPTION(ENQUEUE), NULL },
+	{ OPTION(LIMIT), parse_limit },
+	{ OPTION(COUNT), parse_count },
+	{ OPTION(LAZY), NULL },
+};
+
+enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
+
+bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
+		   struct options *ret)
+{
+	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
+	for (size_t at = from; at < w->argc; at++) {
+		size_t i = 0;
+
+		while (i < TABLE_LINES && (w->argv[at].len != table[i].len || !slice_is(w->argv[at], table[i].word)))
+			i++;
+		if (i == TABLE_LINES || !(table[i].option & taken & ~ret->given) ||
+		    (table[i].parse && at + 1 == w->argc)) {
+			syntax_error(w->client, command);
+			return false;
+		}
+		ret->given |= table[i].option;
+		if (table[i].parse && !table[i].parse(w->client, w->argv[++at], ret))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,44 @@
+/*
+ * The words of a request that follow its fixed ones: options in any order, each at most once. A further one is a line
+ * in the table of args.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/command/cmd_client.h"
+#include "protocol/slice.h"
+
+/* Bits, for what a command takes and what was given. */
+enum option {
+	OPTION_WAIT = 1 << 0,
+	OPTION_LEASE = 1 << 1,
+	OPTION_DATA = 1 << 2,
+	OPTION_TOKEN = 1 << 3,
+	OPTION_SHARED = 1 << 4,
+	OPTION_LIMIT = 1 << 5,
+	OPTION_COUNT = 1 << 6,
+	OPTION_ENQUEUE = 1 << 7,
+	OPTION_LAZY = 1 << 8,
+	OPTION_REENTER = 1 << 9,
+};
+
+struct options {
+	unsigned int given;
+	int64_t wait_ns;   /* -1: not given, for ever; 0: a try */
+	int64_t lease_ns;  /* 0: not given, none */
+	int64_t token;     /* -1: not given */
+	int64_t limit;     /* 0: not given */
+	int64_t count;     /* 1: not given */
+	struct slice data; /* empty: not given; borrowed */
+};
+
+/* The words of `w` from `from` on, of the `taken` options. False when that was answered with an error. */
+bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
+		   struct options *ret);
+/* A number of permits: false when that was answered with an error. `what` is the word for it. */
+bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret);
+/* A lease's length: false when that was answered with an error. `what` is the word for it. */
+bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);

@@ -1,0 +1,184 @@
+#include "core/client/deadlock_permits.h"
+
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+struct wait {
+	struct request *request; /* NULL in the first: what is asked for */
+	const struct lock *lock;
+	enum mode mode;
+	int64_t limit, count;
+	bool tied;
+};
+
+struct knot {
+	const struct client *client; /* who asks */
+	uint64_t number;
+	size_t count, looks;
+	bool cut;
+	struct wait waits[KNOT_WAITS_MAX];
+};
+
+static bool looked(struct knot *k)
+{
+	k->cut = k->cut || ++k->looks > KNOT_LOOKS_MAX;
+	return !k->cut;
+}
+
+/* Of a semaphore, whose mutex it waits for: those who have permits. */
+static const struct grant_list *holders(const struct lock *lock)
+{
+	return lock->semaphore ? &lock->semaphore->leases->grants : &lock->grants;
+}
+
+static const struct request *one_before(const struct wait *w)
+{
+	return w->request ? TAILQ_PREV(w->request, request_list, link) : TAILQ_LAST(&w->lock->requests, request_list);
+}
+
+static bool conflicts(const struct wait *w, enum mode mode)
+{
+	return w->lock->semaphore || mode_conflicts(w->mode, mode);
+}
+
+/* ---- those that it may depend on ---- */
+
+static void add(struct knot *k, const struct client *c)
+{
+	struct request *r = c->request;
+
+	if (!looked(k) || !r || r->expired || r->knot == k->number)
+		return;
+	if (k->count == KNOT_WAITS_MAX) {
+		k->cut = true;
+		return;
+	}
+	r->knot = k->number;
+	k->waits[k->count++] = (struct wait){ .request = r, .lock = r->lock, .mode = r->mode, .limit = r->limit,
+					      .count = r->count, .tied = true };
+}
+
+static void add_owner(struct knot *k, const struct client *c)
+{
+	const struct client *one;
+
+	if (c->owner)
+		TAILQ_FOREACH(one, &c->owner->clients, owner_link)
+			add(k, one);
+	else
+		add(k, c);
+}
+
+static void add_all(struct knot *k, const struct wait *w)
+{
+	const struct request *r;
+	const struct grant *g;
+
+	for (r = one_before(w); r && looked(k); r = TAILQ_PREV(r, request_list, link))
+		if (conflicts(w, r->mode))
+			add_owner(k, r->client);
+	TAILQ_FOREACH(g, holders(w->lock), link)
+		if (looked(k) && conflicts(w, g->mode))
+			add_owner(k, g->client);
+}
+
+/* ---- who can go on ---- */
+
+static bool client_tied(struct knot *k, const struct client *c)
+{
+	looked(k);
+	if (c == k->client)
+		return k->waits[0].tied;
+	return c->request && c->request->knot == k->number;
+}
+
+static bool owner_tied(struct knot *k, const struct client *c)
+{
+	const struct client *one;
+
+	if (!c->owner)
+		return client_tied(k, c);
+	TAILQ_FOREACH(one, &c->owner->clients, owner_link)
+		if (client_tied(k, one))
+			return true;
+	return false;
+}
+
+/* 0: not known. If it is another one than the client says it is refused in any case. */
+static int64_t limit_of(const struct knot *k, const struct semaphore *s)
+{
+	return !s->limit && k->waits[0].lock == s->mutex ? k->waits[0].limit : s->limit;
+}
+
+static bool permits_tied(struct knot *k, const struct wait *w)
+{
+	const struct semaphore *s = w->lock->semaphore;
+	int64_t left = w->limit;
+	const struct request *r;
+	const struct grant *g;
+
+	if (left != limit_of(k, s))
+		return false;
+	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link)) {
+		if (client_tied(k, r->client))
+			return true;
+		if (owner_tied(k, r->client)) /* by another wait: it will have them, and keep them */
+			left -= r->count;
+	}
+	TAILQ_FOREACH(g, &s->leases->grants, link)
+		if (owner_tied(k, g->client))
+			left -= g->depth;
+	return left < w->count;
+}
+
+static bool lock_tied(struct knot *k, const struct wait *w)
+{
+	const struct request *r;
+	const struct grant *g;
+
+	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link))
+		if (conflicts(w, r->mode) && owner_tied(k, r->client))
+			return true;
+	TAILQ_FOREACH(g, &w->lock->grants, link)
+		if (conflicts(w, g->mode) && owner_tied(k, g->client))
+			return true;
+	return false;
+}
+
+/* True when one was. */
+static bool untie(struct knot *k)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < k->count && !k->cut; i++) {
+		struct wait *w = &k->waits[i];
+
+		if (!w->tied || (w->lock->semaphore ? permits_tied(k, w) : lock_tied(k, w)))
+			continue;
+		any = true;
+		w->tied = false;
+		if (w->request)
+			w->request->knot = 0;
+	}
+	return any;
+}
+
+bool knot_ties(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
+	       bool *ret_cut)
+{
+	struct knot k;
+
+	k.client = c;
+	k.number = number;
+	k.looks = 0;
+	k.cut = false;
+	k.waits[0] = (struct wait){ .lock = lock, .mode = terms->mode, .limit = terms->limit, .count = terms->count,
+				    .tied = true };
+	k.count = 1;
+	for (size_t i = 0; i < k.count && !k.cut; i++)
+		add_all(&k, &k.waits[i]);
+	while (k.waits[0].tied && untie(&k))
+		;
+	*ret_cut = k.cut;
+	return k.waits[0].tied && !k.cut;
+}

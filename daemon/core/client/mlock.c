@@ -1,0 +1,349 @@
+#include "core/client/mlock.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/command/cmd_lock.h"
+#include "core/client/args.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+#include "protocol/limits.h"
+#include "protocol/name.h"
+#include "protocol/number.h"
+
+/* ---- what was asked for ---- */
+
+/* The number of names and the names: 0 when that was answered with an error. */
+static size_t parse_names(const struct request_words *w, enum command command)
+{
+	struct client *c = w->client;
+	int64_t count;
+
+	if (!number_parse(w->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > w->argc - 2) {
+		usage_error(c, "wrong number of names in", command);
+		return 0;
+	}
+	for (size_t i = 0; i < (size_t)count; i++) {
+		if (!command_valid_name(c, w->argv[2 + i]))
+			return 0;
+		for (size_t j = 0; j < i; j++)
+			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
+				struct refusal no = refusal_of(ERROR_ERR, "a name is given twice: ", w->argv[2 + i], "");
+
+				refusal_reply(c, &no);
+				return 0;
+			}
+	}
+	return (size_t)count;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct bytes *x = &((const struct multi_part *)a)->name, *y = &((const struct multi_part *)b)->name;
+	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+static struct multi *multi_new(struct client *c, size_t count, const struct slice *names, const struct options *o)
+{
+	struct multi *m = mem_new(sizeof(*m) + count * sizeof(m->parts[0]));
+	int64_t wait_ns = c->half_closed ? 0 : o->wait_ns;
+
+	m->client = c;
+	m->mode = o->given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
+	m->until_ns = wait_ns < 0 ? INT64_MAX : c->broker->now_ns + wait_ns;
+	m->lease_ns = o->lease_ns;
+	m->reenter = o->given & OPTION_REENTER;
+	m->count = count;
+	for (size_t i = 0; i < count; i++) {
+		bytes_slice(&m->parts[i].name, names[i]);
+		m->parts[i].place = i;
+	}
+	qsort(m->parts, count, sizeof(m->parts[0]), by_name);
+	c->multi = m;
+	return m;
+}
+
+void multi_free(struct multi *m)
+{
+	if (m->state != MULTI_TAKING)
+		TAILQ_REMOVE(&m->client->broker->multis, m, link);
+	m->client->multi = NULL;
+	for (size_t i = 0; i < m->count; i++)
+		bytes_free(&m->parts[i].name);
+	mem_free(m);
+}
+
+static void set_state(struct multi *m, enum multi_state state)
+{
+	struct broker *b = m->client->broker;
+
+	if (m->state == MULTI_TAKING && state != MULTI_TAKING)
+		TAILQ_INSERT_TAIL(&b->multis, m, link);
+	if (m->state != MULTI_TAKING && state == MULTI_TAKING)
+		TAILQ_REMOVE(&b->multis, m, link);
+	m->state = state;
+}
+
+static struct grant *grant_of(const struct client *c, struct slice name)
+{
+	struct lock *lock = lock_find(c->broker, name);
+
+	return lock ? grant_find(lock, c) : NULL;
+}
+
+/* ---- its ends ---- */
+
+/* Lets go of all that it took, and takes back what it asks for. */
+static void let_go(struct multi *m)
+{
+	struct client *c = m->client;
+
+	if (c->request)
+		request_end(c->request);
+	for (size_t i = 0; i < m->count; i++) {
+		struct grant *g = m->parts[i].held ? NULL : grant_of(c, bytes_view(&m->parts[i].name));
+
+		if (g)
+			grant_end(g);
+	}
+}
+
+static void end(struct multi *m)
+{
+	let_go(m);
+	multi_free(m);
+}
+
+static void refuse(struct multi *m, struct refusal *no)
+{
+	struct client *c = m->client;
+
+	end(m);
+	refusal_reply(c, no);
+}
+
+/* The one it is at is refused, unless it is for no fault of that one. A circle tells its names itself. */
+static void refuse_at(struct multi *m, struct refusal *no)
+{
+	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING) {
+		bytes_text(&no->sentence, ": ");
+		bytes_slice(&no->sentence, bytes_view(&m->parts[m->at].name));
+	}
+	refuse(m, no);
+}
+
+void multi_timed_out(struct multi *m)
+{
+	struct client *c = m->client;
+	size_t begin;
+
+	end(m);
+	begin = client_reply_begin(c);
+	resp_nil_array(client_out(c), c->version);
+	client_reply_end(c, begin);
+}
+
+void multi_failed(struct multi *m, enum error_code code, const char *sentence)
+{
+	struct refusal no = refusal_of(code, sentence, SLICE(""), "");
+
+	refuse_at(m, &no);
+}
+
+static void finish(struct multi *m)
+{
+	struct client *c = m->client;
+	int64_t tokens[LIMIT_NAMES_MAX];
+	size_t begin = client_reply_begin(c);
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct grant *g = grant_of(c, bytes_view(&m->parts[i].name));
+
+		assert(g && !g->lost);
+		if (m->parts[i].held)
+			grant_reenter(g, m->lease_ns, (struct slice){ 0 });
+		else if (m->lease_ns)
+			grant_renew(g, m->lease_ns);
+		tokens[m->parts[i].place] = g->token;
+	}
+	resp_array(client_out(c), m->count);
+	for (size_t i = 0; i < m->count; i++)
+		resp_integer(client_out(c), tokens[i]);
+	client_reply_end(c, begin);
+	multi_free(m);
+}
+
+/* ---- its steps ---- */
+
+/* Why the one of that name cannot be taken; false: it can. */
+static bool forbids(const struct multi *m, struct slice name, struct refusal *ret)
+{
+	struct client *c = m->client;
+	struct lock *lock = lock_find(c->broker, name);
+	const struct grant *g = lock ? grant_find(lock, c) : NULL;
+
+	if (semaphore_find(c->broker, name))
+		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: ", name, "");
+	else if (lock && !lock_may_be(lock, KIND_LOCK))
+		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
+	else if (g && !m->reenter)
+		*ret = refusal_held(name);
+	else if (g && !mode_covers(g->mode, m->mode))
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds ", name,
+				  " shared, and would wait for itself: let go first");
+	else if (!g && lock && request_find(lock, c))
+		*ret = refusal_of(ERROR_ERR, "this client waits for ", name, " already: CANCEL takes its ENQUEUE back");
+	else
+		return false;
+	return true;
+}
+
+/* False: one of them cannot be taken, and that was answered. A loss that was not told goes before all else. */
+static bool look(struct multi *m)
+{
+	struct client *c = m->client;
+	struct refusal no;
+
+	/* All of them, before any is let go. */
+	for (size_t i = 0; i < m->count; i++)
+		m->parts[i].held = grant_of(c, bytes_view(&m->parts[i].name)) != NULL;
+	for (size_t i = 0; i < m->count; i++) {
+		struct slice name = bytes_view(&m->parts[i].name);
+		struct grant *g = grant_of(c, name);
+
+		if (!g || !g->lost)
+			continue;
+		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: ", name, "");
+		client_lost_told(c, g);
+		refuse(m, &no);
+		return false;
+	}
+	for (size_t i = 0; i < m->count; i++)
+		if (forbids(m, bytes_view(&m->parts[i].name), &no)) {
+			refuse(m, &no);
+			return false;
+		}
+	return true;
+}
+
+static void step(struct multi *m)
+{
+	struct client *c = m->client;
+	struct request_terms terms = { .mode = m->mode, .wait_ns = -1 };
+	struct refusal no = { 0 };
+
+	set_state(m, MULTI_TAKING);
+	while (m->at < m->count && m->parts[m->at].held)
+		m->at++;
+	if (m->at == m->count) {
+		finish(m);
+		return;
+	}
+	if (m->until_ns != INT64_MAX)
+		terms.wait_ns = m->until_ns > c->broker->now_ns ? m->until_ns - c->broker->now_ns : 0;
+	if (request_ask(c, bytes_view(&m->parts[m->at].name), &terms, &no))
+		return;
+	refuse_at(m, &no);
+}
+
+/* Nothing is taken yet. */
+static void begin(struct multi *m)
+{
+	m->at = 0;
+	if (look(m))
+		step(m);
+}
+
+enum { OPTIONS_MLOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_REENTER };
+
+void multi_lock(const struct request_words *w)
+{
+	size_t count = parse_names(w, COMMAND_MLOCK);
+	struct options o;
+
+	if (count && options_parse(w, COMMAND_MLOCK, 2 + count, OPTIONS_MLOCK, &o))
+		begin(multi_new(w->client, count, w->argv + 2, &o));
+}
+
+void multi_granted(struct multi *m)
+{
+	if (m->state == MULTI_TAKING)
+		set_state(m, MULTI_NEXT);
+}
+
+bool multi_lost(struct multi *m, const struct grant *g)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (slice_eq(bytes_view(&m->parts[i].name), bytes_view(&g->lock->name))) {
+			set_state(m, MULTI_AGAIN);
+			return !m->parts[i].held;
+		}
+	return false;
+}
+
+void multi_hurry(struct multi *m)
+{
+	m->until_ns = m->client->broker->now_ns;
+}
+
+void multi_continue(struct broker *b)
+{
+	struct multi *m = TAILQ_FIRST(&b->multis);
+
+	if (!m)
+		return;
+	if (m->state == MULTI_AGAIN) {
+		b->stats.multi_again_total++;
+		let_go(m);
+		begin(m);
+	} else {
+		m->at++;
+		step(m);
+	}
+}
+
+/* ---- letting go ---- */
+
+void multi_unlock(const struct request_words *w)
+{
+	struct client *c = w->client;
+	size_t count = parse_names(w, COMMAND_MUNLOCK), begin;
+	int64_t depths[LIMIT_NAMES_MAX];
+	struct options none;
+	struct refusal no;
+	struct grant *g;
+
+	if (!count || !options_parse(w, COMMAND_MUNLOCK, 2 + count, 0, &none))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		g = grant_of(c, w->argv[2 + i]);
+		if (g && g->lock->kind == KIND_ELECTION) {
+			no = refusal_of(ERROR_MISMATCH, "that name is an election, and nothing is released: ", w->argv[2 + i], "");
+			refusal_reply(c, &no);
+			return;
+		}
+		if (g && !g->lost)
+			continue;
+		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "") :
+			 refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
+		if (g)
+			client_lost_told(c, g);
+		refusal_reply(c, &no);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		g = grant_of(c, w->argv[2 + i]);
+		depths[i] = --g->depth;
+		if (!g->depth)
+			grant_end(g);
+	}
+	/* As with UNLOCK: the next holders are told before. */
+	broker_settle(c->broker);
+	begin = client_reply_begin(c);
+	resp_array(client_out(c), count);
+	for (size_t i = 0; i < count; i++)
+		resp_integer(client_out(c), depths[i]);
+	client_reply_end(c, begin);
+}

@@ -1,0 +1,69 @@
+/*
+ * MLOCK: several locks for one client, all or none. They are taken one after the other in byte order of their names,
+ * each by an ordinary request, so that two who name the same locks never wait for each other. All under one deadline.
+ *
+ *   state  | means                                            | event -> next state
+ *   TAKING | those before `at` are taken, the request for     | granted -> NEXT; a loss -> AGAIN
+ *          |   `at` waits                                     |
+ *   NEXT   | that one is taken, too                           | a loss -> AGAIN; gone on with: more -> TAKING, all there ->
+ *          |                                                  |   answered with the tokens
+ *   AGAIN  | one of them was lost                             | gone on with: what was taken is let go, -> TAKING of the
+ *          |                                                  |   first; or -LOST, when it was held before
+ *
+ * From any of them: the time runs out, CLIENT UNBLOCK -> answered with nil; an error -> answered with it; client gone,
+ * RESET -> no answer. Whatever the end, all that was taken is let go before the event ends.
+ *
+ * What the client holds already forbids the whole, unless it said REENTER: then that counts as taken, and gets its
+ * further level, like all leases, once everything is there. A loss of what was taken on the way is told to nobody: its
+ * client was never told of the grant.
+ *
+ * NEXT and AGAIN last no longer than the event: broker_settle() goes on with them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "core/znode/mode.h"
+#include "core/command/cmd_client.h"
+#include "protocol/errors.h"
+
+struct broker;
+struct grant;
+
+enum multi_state { MULTI_TAKING, MULTI_NEXT, MULTI_AGAIN };
+
+struct multi_part {
+	struct bytes name;
+	size_t place; /* among the names as they were given */
+	bool held;    /* before */
+};
+
+struct multi {
+	struct client *client;
+	TAILQ_ENTRY(multi) link; /* NEXT, AGAIN: broker->multis */
+	enum multi_state state;
+	enum mode mode;
+	bool reenter;            /* what is held before gets one level more; else nothing is taken */
+	int64_t until_ns;        /* the deadline; INT64_MAX: none */
+	int64_t lease_ns;        /* 0: none */
+	size_t at, count;
+	struct multi_part parts[]; /* in byte order */
+};
+
+void multi_lock(const struct request_words *w);
+void multi_unlock(const struct request_words *w);
+/* How the request of its present step ended. */
+void multi_granted(struct multi *m);
+void multi_timed_out(struct multi *m);
+void multi_failed(struct multi *m, enum error_code code, const char *sentence);
+/* A grant of its client was just lost. True: that is its own affair, and the client is not told. */
+bool multi_lost(struct multi *m, const struct grant *g);
+/* It waits no longer than now. */
+void multi_hurry(struct multi *m);
+/* Goes on with the first of those that can. */
+void multi_continue(struct broker *b);
+/* Without an answer; what was taken is its client's affair. */
+void multi_free(struct multi *m);

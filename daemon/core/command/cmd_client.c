@@ -1,0 +1,405 @@
+#include "core/command/cmd_client.h"
+
+#include "core/command/cmd_lock.h"
+#include "core/command/info.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+void command_word(struct bytes *out, enum command command)
+{
+	for (const char *at = command_table[command].word; *at; at++)
+		bytes_char(out, (char)(*at >= 'A' && *at <= 'Z' ? *at + ('a' - 'A') : *at));
+}
+
+/* -ERR <what> '<name>' command; <how it is used> */
+void usage_error(struct client *c, const char *what, enum command command)
+{
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	bytes_text(&text, what);
+	bytes_text(&text, " '");
+	command_word(&text, command);
+	bytes_text(&text, "' command; ");
+	bytes_text(&text, command_table[command].summary);
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}
+
+void syntax_error(struct client *c, enum command command)
+{
+	usage_error(c, "syntax error in", command);
+}
+
+/* -ERR unknown <what> '<word>'<and the rest> */
+static void unknown(struct client *c, const char *what, struct slice word, const char *rest)
+{
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	bytes_text(&text, "unknown ");
+	bytes_text(&text, what);
+	bytes_text(&text, " '");
+	for (size_t i = 0; i < word.len && i < 64; i++)
+		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
+	bytes_text(&text, "'");
+	bytes_text(&text, rest);
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}
+
+void unknown_command(struct client *c, struct slice word)
+{
+	unknown(c, "command", word, "");
+}
+
+static void set(struct bytes *to, struct slice value)
+{
+	bytes_clear(to);
+	bytes_slice(to, value);
+}
+
+enum { LABEL_BYTES_MAX = 64 };
+
+/* Names end up in lists of one line per client: printable, without spaces, and not long. */
+static bool valid_label(struct slice s)
+{
+	if (s.len > LABEL_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		if (s.data[i] < '!' || s.data[i] > '~')
+			return false;
+	return true;
+}
+
+static void refuse_label(struct client *c)
+{
+	client_reply_error(c, ERROR_ERR, "a name or an owner is at most 64 printable ASCII characters without spaces");
+}
+
+static bool set_label(struct client *c, struct bytes *to, struct slice value)
+{
+	if (valid_label(value)) {
+		set(to, value);
+		return true;
+	}
+	refuse_label(c);
+	return false;
+}
+
+static void hello_reply(struct client *c)
+{
+	size_t begin = client_reply_begin(c);
+	struct bytes *out = client_out(c);
+
+	resp_map(out, 9, c->version);
+	resp_bulk(out, SLICE("server"));
+	resp_bulk(out, SLICE("lockbroker"));
+	resp_bulk(out, SLICE("version"));
+	resp_bulk(out, slice_of(c->broker->conf->version));
+	resp_bulk(out, SLICE("proto"));
+	resp_integer(out, c->version);
+	resp_bulk(out, SLICE("id"));
+	resp_integer(out, (int64_t)c->id);
+	resp_bulk(out, SLICE("mode"));
+	resp_bulk(out, slice_of(c->broker->conf->standalone ? "standalone" : "zookeeper"));
+	resp_bulk(out, SLICE("role"));
+	resp_bulk(out, SLICE("master"));
+	resp_bulk(out, SLICE("modules"));
+	resp_array(out, 0);
+	resp_bulk(out, SLICE("session_page"));
+	resp_bulk(out, slice_of(c->broker->conf->session_page));
+	resp_bulk(out, SLICE("session_page_id"));
+	resp_bulk(out, slice_of(c->broker->conf->session_page_id));
+	client_reply_end(c, begin);
+}
+
+void redis_hello(const struct request_words *w)
+{
+	struct client *c = w->client;
+	const struct slice *name = NULL;
+	int64_t version = c->version;
+	size_t at = 1;
+
+	if (w->argc > 1 && (!number_parse(w->argv[at++], &version) || version < 2 || version > 3)) {
+		client_reply_error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
+		return;
+	}
+	while (at < w->argc) {
+		if (slice_is(w->argv[at], "AUTH") && at + 2 < w->argc) {
+			at += 3;
+		} else if (slice_is(w->argv[at], "SETNAME") && at + 1 < w->argc) {
+			name = &w->argv[at + 1];
+			at += 2;
+		} else {
+			syntax_error(c, COMMAND_HELLO);
+			return;
+		}
+	}
+	if (name && !set_label(c, &c->name, *name))
+		return;
+	c->version = (int)version;
+	hello_reply(c);
+	client_speak(c, (int)version);
+}
+
+static void reply_bulk(struct client *c, struct slice text)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_bulk(client_out(c), text);
+	client_reply_end(c, begin);
+}
+
+void redis_echo(const struct request_words *w)
+{
+	reply_bulk(w->client, w->argv[1]);
+}
+
+void redis_ping(const struct request_words *w)
+{
+	if (w->argc == 2)
+		redis_echo(w);
+	else
+		client_reply_status(w->client, "PONG");
+}
+
+void redis_select(const struct request_words *w)
+{
+	if (slice_is(w->argv[1], "0"))
+		client_reply_status(w->client, "OK");
+	else
+		client_reply_error(w->client, ERROR_ERR, "there is one namespace only: SELECT 0");
+}
+
+void redis_info(const struct request_words *w)
+{
+	struct bytes text = { 0 };
+
+	for (size_t i = 1; i < w->argc; i++)
+		if (!info_knows(w->argv[i])) {
+			unknown(w->client, "section", w->argv[i],
+				" in 'info' command; INFO alone shows all there are");
+			return;
+		}
+	info_write(w->client->broker, &text, w->argc - 1, w->argv + 1);
+	reply_bulk(w->client, bytes_view(&text));
+	bytes_free(&text);
+}
+
+static void client_unblock(const struct request_words *w)
+{
+	struct client *c = w->client, *other;
+	int64_t id, done = 1;
+
+	if (w->argc != 3 || !number_parse(w->argv[2], &id) || id < 1) {
+		client_reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
+		return;
+	}
+	other = client_by_id(c->broker, (uint64_t)id);
+	if (other && other->uid != c->uid && !client_is_operator(c)) {
+		client_reply_error(c, ERROR_DENIED, "that connection is another user's");
+		return;
+	}
+	if (other && other->request) {
+		request_time_out(other->request);
+	} else if (other && other->events_waiting) {
+		client_events_end(other);
+	} else if (other && other->auditing) {
+		audit_leave(other);
+		client_reply_nil(other);
+	} else {
+		done = 0;
+	}
+	client_reply_integer(c, done);
+}
+
+static void set_owner(struct client *c, struct slice name)
+{
+	if (!valid_label(name))
+		refuse_label(c);
+	else if (owner_join(c, name))
+		client_reply_status(c, "OK");
+	else
+		client_reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
+}
+
+static void set_child(struct client *c, struct slice text)
+{
+	int64_t pid;
+
+	if (!number_parse(text, &pid) || pid < 0 || pid > INT32_MAX) {
+		client_reply_error(c, ERROR_ERR, "CHILD is the number of a process, or 0");
+		return;
+	}
+	client_set_child(c, (uint32_t)pid);
+	client_reply_status(c, "OK");
+}
+
+static void client_setinfo(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct bytes *to = NULL;
+
+	if (w->argc == 4 && slice_is(w->argv[2], "CHILD")) {
+		set_child(c, w->argv[3]);
+		return;
+	}
+
+	if (w->argc == 4 && slice_is(w->argv[2], "OWNER")) {
+		set_owner(c, w->argv[3]);
+		return;
+	}
+	if (w->argc == 4 && slice_is(w->argv[2], "LIB-NAME"))
+		to = &c->lib_name;
+	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
+		to = &c->lib_version;
+	if (!to)
+		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
+	else if (set_label(c, to, w->argv[3]))
+		client_reply_status(c, "OK");
+}
+
+static void client_getname(struct client *c)
+{
+	if (c->name.len)
+		reply_bulk(c, bytes_view(&c->name));
+	else
+		client_reply_nil(c);
+}
+
+void redis_client(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct slice what = w->argv[1];
+
+	if (slice_is(what, "ID") && w->argc == 2)
+		client_reply_integer(c, (int64_t)c->id);
+	else if (slice_is(what, "GETNAME") && w->argc == 2)
+		client_getname(c);
+	else if (slice_is(what, "LIST") && w->argc == 2)
+		info_clients(c);
+	else if (slice_is(what, "UNBLOCK"))
+		client_unblock(w);
+	else if (slice_is(what, "SETINFO"))
+		client_setinfo(w);
+	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&
+		 (slice_is(w->argv[2], "ON") || slice_is(w->argv[2], "OFF")))
+		client_reply_status(c, "OK");
+	else if (!slice_is(what, "SETNAME") || w->argc != 3)
+		syntax_error(c, COMMAND_CLIENT);
+	else if (set_label(c, &c->name, w->argv[2]))
+		client_reply_status(c, "OK");
+}
+
+static void write_word(struct bytes *out, enum command command)
+{
+	struct bytes word = { 0 };
+
+	command_word(&word, command);
+	resp_bulk(out, bytes_view(&word));
+	bytes_free(&word);
+}
+
+static void write_flags(struct bytes *out, const char *flags)
+{
+	size_t count = 1;
+	const char *at;
+
+	for (at = flags; *at; at++)
+		count += *at == ' ';
+	resp_array(out, count);
+	for (at = flags; count--; at += strcspn(at, " ") + 1)
+		resp_bulk(out, (struct slice){ at, strcspn(at, " ") });
+}
+
+static void write_command(struct bytes *out, enum command command)
+{
+	const struct command_spec *spec = &command_table[command];
+	bool fixed = spec->args_min == spec->args_max;
+
+	resp_array(out, 6);
+	write_word(out, command);
+	resp_integer(out, fixed ? spec->args_min : -spec->args_min);
+	write_flags(out, spec->flags);
+	resp_integer(out, 0);
+	resp_integer(out, 0);
+	resp_integer(out, 0);
+}
+
+static void command_docs(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct bytes *out = client_out(c);
+	size_t begin = client_reply_begin(c), count = 0;
+
+	for (size_t i = 2; i < w->argc; i++)
+		count += command_find(w->argv[i]) != COMMAND_COUNT;
+	resp_map(out, w->argc == 2 ? COMMAND_COUNT : count, c->version);
+	for (size_t i = 0; i < (w->argc == 2 ? (size_t)COMMAND_COUNT : w->argc - 2); i++) {
+		enum command command = w->argc == 2 ? (enum command)i : command_find(w->argv[i + 2]);
+
+		if (command == COMMAND_COUNT)
+			continue;
+		write_word(out, command);
+		resp_map(out, 1, c->version);
+		resp_bulk(out, SLICE("summary"));
+		resp_bulk(out, slice_of(command_table[command].summary));
+	}
+	client_reply_end(c, begin);
+}
+
+static void command_info(const struct request_words *w)
+{
+	struct client *c = w->client;
+	struct bytes *out = client_out(c);
+	size_t begin = client_reply_begin(c);
+	bool all = w->argc <= 2;
+
+	resp_array(out, all ? COMMAND_COUNT : w->argc - 2);
+	for (size_t i = 0; i < (all ? (size_t)COMMAND_COUNT : w->argc - 2); i++) {
+		enum command command = all ? (enum command)i : command_find(w->argv[i + 2]);
+
+		if (command == COMMAND_COUNT)
+			resp_nil_array(out, c->version);
+		else
+			write_command(out, command);
+	}
+	client_reply_end(c, begin);
+}
+
+void redis_command(const struct request_words *w)
+{
+	if (w->argc == 1 || slice_is(w->argv[1], "INFO"))
+		command_info(w);
+	else if (slice_is(w->argv[1], "COUNT") && w->argc == 2)
+		client_reply_integer(w->client, COMMAND_COUNT);
+	else if (slice_is(w->argv[1], "DOCS"))
+		command_docs(w);
+	else
+		syntax_error(w->client, COMMAND_COMMAND);
+}
+
+void redis_reset(const struct request_words *w)
+{
+	struct client *c = w->client;
+
+	client_release_all(c);
+	owner_leave(c);
+	if (c->child)
+		client_set_child(c, 0);
+	broker_settle(c->broker);
+	c->version = 2;
+	bytes_clear(&c->name);
+	client_reply_status(c, "RESET");
+}
+
+void redis_quit(const struct request_words *w)
+{
+	struct client *c = w->client;
+
+	client_reply_status(c, "OK");
+	client_close(c);
+}

@@ -1,0 +1,336 @@
+#include "core/command/info.h"
+
+#include "base/mem.h"
+#include "core/command/cmd_lock.h"
+#include "core/session/budget.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+#include "core/session/status.h"
+#include "protocol/name.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+enum {
+	MATCH_STEPS_MAX = 10000000, /* some tens of milliseconds: nobody else is served meanwhile */
+	LOCK_BYTES_MIN = 90,        /* that LOCKS tells of one */
+};
+
+/* ---- INFO ---- */
+
+static void line_text(struct bytes *out, const char *key, struct slice value)
+{
+	bytes_text(out, key);
+	bytes_char(out, ':');
+	bytes_slice(out, value);
+	bytes_text(out, "\r\n");
+}
+
+static void line_int(struct bytes *out, const char *key, int64_t value)
+{
+	bytes_text(out, key);
+	bytes_char(out, ':');
+	bytes_int(out, value);
+	bytes_text(out, "\r\n");
+}
+
+static void info_server(const struct broker *b, struct bytes *out)
+{
+	/* Clients look for these two before they say anything else. */
+	line_text(out, "redis_version", SLICE("7.0.0"));
+	line_text(out, "redis_mode", SLICE("standalone"));
+	line_text(out, "lockbroker_version", slice_of(b->conf->version));
+	line_text(out, "mode", slice_of(b->conf->standalone ? "standalone" : "zookeeper"));
+	line_text(out, "host", slice_of(b->conf->host));
+	line_int(out, "process_id", b->conf->pid);
+	line_int(out, "uptime_in_seconds", (b->now_ns - b->started_ns) / (1000 * NS_PER_MS));
+	line_int(out, "loading", 0);
+	line_int(out, "stopping", b->stopping);
+}
+
+static void info_clients_section(const struct broker *b, struct bytes *out)
+{
+	line_int(out, "connected_clients", (int64_t)b->client_count);
+	line_int(out, "blocked_clients", (int64_t)b->blocked_count);
+	line_int(out, "users", (int64_t)b->users.count);
+}
+
+static void info_locks_section(const struct broker *b, struct bytes *out)
+{
+	line_int(out, "locks", (int64_t)(b->names.count - b->idle_count));
+	line_int(out, "grants", (int64_t)b->grant_count);
+	line_int(out, "requests", (int64_t)b->request_count);
+	line_int(out, "claims", (int64_t)b->claim_count);
+}
+
+static void info_session(const struct broker *b, struct bytes *out)
+{
+	const struct session *s = &b->session;
+	int64_t until = session_safe_until(b);
+	struct bytes text = { 0 };
+
+	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(b, &text);
+	line_text(out, "session_why", bytes_view(&text));
+	bytes_clear(&text);
+	bytes_text(&text, "0x");
+	bytes_hex(&text, (uint64_t)s->id, 16);
+	if (!b->conf->standalone)
+		line_text(out, "session_id", bytes_view(&text));
+	bytes_free(&text);
+	if (b->conf->standalone)
+		return;
+	line_int(out, "asked_timeout_ms", b->conf->session_timeout_ns / NS_PER_MS);
+	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
+	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
+	line_int(out, "announced", s->announced);
+	line_text(out, "rival", b->rival.lives ? bytes_view(&b->rival.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)leftovers_open(b));
+	line_int(out, "leftover_wait_ms", leftovers_wait_ns(b) / NS_PER_MS);
+	line_int(out, "stalled", s->stalled);
+}
+
+static void info_window(const struct broker *b, struct bytes *out)
+{
+	const struct window *w = &b->operations.window;
+
+	line_int(out, "open_bytes", w->open[WINDOW_BYTES]);
+	line_int(out, "window_bytes", w->size[WINDOW_BYTES]);
+	line_int(out, "window_reads", w->size[WINDOW_READS]);
+	line_int(out, "window_writes", w->size[WINDOW_WRITES]);
+	line_int(out, "rate_bytes_per_second",
+		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, b->session.timeout_ns));
+	line_int(out, "locks_waiting_to_send", (int64_t)b->turns.waiting);
+}
+
+static void info_zookeeper(const struct broker *b, struct bytes *out)
+{
+	const struct session *s = &b->session;
+
+	if (b->conf->standalone)
+		return;
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(b)));
+	line_int(out, "connected", s->connected);
+	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (b->now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&b->trouble.sentence));
+	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
+	line_text(out, "root", slice_of(b->conf->root));
+	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
+	info_window(b, out);
+	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
+	line_int(out, "packet_bytes", b->packet_bytes);
+	line_int(out, "letters", (int64_t)b->letter_count);
+}
+
+static void info_audit(const struct broker *b, struct bytes *out)
+{
+	const struct audit *a = &b->audit;
+
+	line_int(out, "audit_remembered", (int64_t)b->remembered_count);
+	line_int(out, "audit_undeleted", (int64_t)b->stray_count);
+	line_int(out, "audit_running", a->state != AUDIT_IDLE);
+	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
+	line_int(out, "audit_sweeps", (int64_t)b->stats.audits_total);
+	line_int(out, "audit_relisted", (int64_t)b->stats.relisted_total);
+	line_int(out, "audit_strays", (int64_t)b->stats.strays_total);
+	line_int(out, "audit_adopted", (int64_t)b->stats.adopted_total);
+	line_int(out, "audit_vanished", (int64_t)b->stats.vanished_total);
+}
+
+static void info_limits(const struct broker *b, struct bytes *out)
+{
+	const struct broker_limits *l = &b->conf->limits;
+
+	line_int(out, "limit_clients", (int64_t)l->clients);
+	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
+	line_int(out, "limit_locks", (int64_t)l->locks);
+	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
+	line_int(out, "limit_requests_per_client", (int64_t)l->requests_per_client);
+	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
+	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
+	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
+	line_int(out, "limit_events_per_client", (int64_t)l->events_per_client);
+	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
+	line_int(out, "limit_request_args", (int64_t)l->request_args);
+	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
+	line_int(out, "limit_session_path_bytes", (int64_t)quota_path_max(b));
+	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
+}
+
+static void info_stats(const struct broker *b, struct bytes *out)
+{
+#define X(name, text) line_int(out, #name, (int64_t)b->stats.name);
+	BROKER_STATS(X)
+#undef X
+}
+
+static const struct {
+	const char *name, *title;
+	void (*write)(const struct broker *b, struct bytes *out);
+} sections[] = {
+	{ "server", "# Server\r\n", info_server },
+	{ "clients", "# Clients\r\n", info_clients_section },
+	{ "locks", "# Locks\r\n", info_locks_section },
+	{ "session", "# Session\r\n", info_session },
+	{ "zookeeper", "# ZooKeeper\r\n", info_zookeeper },
+	{ "audit", "# Audit\r\n", info_audit },
+	{ "limits", "# Limits\r\n", info_limits },
+	{ "stats", "# Stats\r\n", info_stats },
+};
+
+static bool is_asked(const char *name, size_t count, const struct slice *asked)
+{
+	for (size_t i = 0; i < count; i++)
+		if (slice_is(asked[i], name) || slice_is(asked[i], "all") || slice_is(asked[i], "default") ||
+		    slice_is(asked[i], "everything"))
+			return true;
+	return count == 0;
+}
+
+bool info_knows(struct slice section)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		if (is_asked(sections[i].name, 1, &section))
+			return true;
+	return false;
+}
+
+void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *asked)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		if (!is_asked(sections[i].name, count, asked))
+			continue;
+		if (out->len)
+			bytes_text(out, "\r\n");
+		bytes_text(out, sections[i].title);
+		sections[i].write(b, out);
+	}
+}
+
+/* ---- lists ---- */
+
+void info_text(struct bytes *out, struct slice key, struct slice value)
+{
+	resp_bulk(out, key);
+	resp_bulk(out, value);
+}
+
+void info_int(struct bytes *out, struct slice key, int64_t value)
+{
+	resp_bulk(out, key);
+	resp_integer(out, value);
+}
+
+const char *info_lock_state(const struct lock *lock)
+{
+	if (!lock)
+		return "none";
+	if (lock->broker->conf->standalone)
+		return "local";
+	if (lock->claim)
+		return claim_state_word(lock->claim->state);
+	return TAILQ_EMPTY(&lock->leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
+}
+
+static void write_lock(struct client *c, const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct lock *queue = lock->semaphore ? lock->semaphore->mutex : lock;
+	struct bytes *out = client_out(c);
+
+	resp_map(out, 5, c->version);
+	info_text(out, SLICE("name"), bytes_view(&lock->name));
+	info_text(out, SLICE("state"), slice_of(info_lock_state(queue)));
+	info_int(out, SLICE("holders"), (int64_t)lock->grant_count);
+	info_int(out, SLICE("waiters"), (int64_t)queue->request_count);
+	info_int(out, SLICE("token"), g ? g->token : 0);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct bytes *x = &(*(const struct lock *const *)a)->name, *y = &(*(const struct lock *const *)b)->name;
+	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+void info_locks(struct client *c, const struct slice *pattern)
+{
+	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphores.count + 1) * sizeof(*shown)), *lock;
+	size_t begin = client_reply_begin(c), count = 0, work = 0, bytes_max = c->broker->conf->limits.output_bytes;
+	/* More than can be told is not looked for, not put in order, and not written to its end. */
+	size_t most = bytes_max / LOCK_BYTES_MIN;
+
+	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {
+		if (work > MATCH_STEPS_MAX || count > most)
+			break;
+		/* A semaphore is shown once. */
+		if (lock->semaphore && lock->semaphore->leases != lock)
+			continue;
+		if (!pattern || name_matches(*pattern, bytes_view(&lock->name), &work))
+			shown[count++] = lock;
+	}
+	if (work > MATCH_STEPS_MAX) {
+		mem_free(shown);
+		client_reply_error(c, ERROR_LIMIT, "that pattern takes more than 10000000 steps to match with all locks");
+		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
+		return;
+	}
+	if (count <= most)
+		qsort(shown, count, sizeof(*shown), by_name);
+	resp_array(client_out(c), count);
+	for (size_t i = 0; i < count && client_out(c)->len - begin <= bytes_max; i++)
+		write_lock(c, shown[i]);
+	client_reply_end(c, begin);
+	mem_free(shown);
+}
+
+static void word(struct bytes *out, const char *key, struct slice value)
+{
+	bytes_text(out, key);
+	bytes_slice(out, value);
+}
+
+static void number(struct bytes *out, const char *key, int64_t value)
+{
+	bytes_text(out, key);
+	bytes_int(out, value);
+}
+
+static void write_client(struct bytes *out, const struct client *c)
+{
+	number(out, "id=", (int64_t)c->id);
+	word(out, " addr=unix name=", bytes_view(&c->name));
+	number(out, " pid=", c->pid);
+	number(out, " uid=", c->uid);
+	bytes_text(out, " cmd=");
+	if (c->last_command != COMMAND_COUNT)
+		command_word(out, c->last_command);
+	word(out, " comm=", bytes_view(&c->comm));
+	number(out, " resp=", c->version);
+	number(out, " held=", (int64_t)c->grant_count);
+	bytes_text(out, " waiting=");
+	if (c->request)
+		name_encode(bytes_view(&c->request->lock->name), out);
+	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
+	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
+	word(out, " lib-name=", bytes_view(&c->lib_name));
+	word(out, " lib-ver=", bytes_view(&c->lib_version));
+	word(out, " owner=", c->owner ? bytes_view(&c->owner->name) : SLICE(""));
+	bytes_text(out, "\n");
+}
+
+void info_clients(struct client *c)
+{
+	const struct client *other;
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	TAILQ_FOREACH(other, &c->broker->clients, link)
+		if (text.len <= c->broker->conf->limits.output_bytes)
+			write_client(&text, other);
+	resp_bulk(client_out(c), bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}

@@ -1,0 +1,67 @@
+/*
+ * This host's mailbox, <root>/.mail/<host>: a directory in which other daemons leave letters (outbox.h), with one
+ * children watch on it. The box is persistent and outlives sessions; deleted by hand it is made again.
+ *
+ *   state    | means                                            | left by
+ *   NONE     | no connection                                    | connected -> LISTING
+ *   LISTING  | its list is under way, the watch with it         | answered -> READING; NONODE: made, and listed again;
+ *            |                                                  |   refused, or gone again and again -> PAUSED
+ *   READING  | what the list showed is read and deleted, the    | all of it done -> WATCHING, or LISTING if the watch
+ *            |   oldest first, a few at a time                  |   fired meanwhile
+ *   WATCHING | empty, as far as the watch tells                 | watch -> LISTING; half a minute later if a delete
+ *            |                                                  |   was refused
+ *   PAUSED   | ZooKeeper refuses it                             | half a minute later -> LISTING
+ *
+ * A letter is acted upon only when its delete was answered OK: whoever deletes it has it, and nobody acts twice. A
+ * connection lost in between may lose a letter; who waits for an answer knows what to do without. A letter names the
+ * session it is for, so that none is acted upon in a later life of this daemon. Whatever else is found in the box is
+ * deleted, and counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "core/port/event.h"
+#include "protocol/bytes.h"
+
+struct broker;
+struct operation;
+
+enum {
+	MAIL_READS_MAX = 16,   /* letters at a time */
+	MAIL_BYTES_MAX = 4096, /* of a letter's data */
+};
+
+enum mail_state { MAIL_NONE, MAIL_LISTING, MAIL_READING, MAIL_WATCHING, MAIL_PAUSED };
+
+struct mail {
+	enum mail_state state;
+	bool again;          /* READING: the watch fired */
+	bool refused;        /* READING: a letter could not be deleted */
+	uint8_t tries;       /* lists in a row that found no box */
+	uint64_t batch;      /* number of the list */
+	struct bytes names;  /* READING: what it showed, one behind the other, each with a NUL */
+	const char **sorted; /* into them */
+	size_t count, sent, done;
+	struct bytes data;  /* of the letter whose delete is answered next */
+	struct timer timer; /* to list it again, if nothing else makes us */
+};
+
+void mail_init(struct broker *b);
+void mail_deinit(struct broker *b);
+/* Appends the path of a host's box. */
+void mail_path(const struct broker *b, struct slice host, struct bytes *out);
+void mail_connected(struct broker *b);
+void mail_suspended(struct broker *b);
+/* The session is over: what we left in other boxes goes with it. */
+void mail_forget(struct broker *b);
+/* Goes on reading, if there is room again. After every event. */
+void mail_continue(struct broker *b);
+/* mail.timer is due. */
+void mail_due(struct broker *b);
+/* True when that path is our box's. */
+bool mail_watched(struct broker *b, struct slice path);
+/* Answers of MAIL_LIST, MAIL_GET and MAIL_DELETE. */
+void mail_answered(struct broker *b, const struct operation *op, const struct event *event);

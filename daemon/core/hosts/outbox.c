@@ -1,0 +1,262 @@
+#include "core/hosts/outbox.h"
+
+#include "base/mem.h"
+#include "core/hosts/revocation.h"
+#include "core/znode/holder.h"
+#include "core/hosts/inbox.h"
+#include "core/session/budget.h"
+#include "core/state.h"
+
+enum { TIME_DIGITS = 13 };
+
+/* A delete that ZooKeeper refused is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+bool letter_host_valid(struct slice host)
+{
+	if (!host.len || host.len > LETTER_HOST_MAX || host.data[0] == '.')
+		return false;
+	for (size_t i = 0; i < host.len; i++) {
+		char c = host.data[i];
+
+		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+		      c == '_' || c == '-'))
+			return false;
+	}
+	return true;
+}
+
+const char *letter_kind_word(enum letter_kind kind)
+{
+	switch (kind) {
+	case LETTER_REVOKE:
+		return "revoke";
+	case LETTER_FORCE:
+		return "force";
+	case LETTER_ANSWER:
+		return "answer";
+	}
+	return "";
+}
+
+void letter_session(struct bytes *out, int64_t session)
+{
+	bytes_hex(out, (uint64_t)session, 16);
+}
+
+bool letter_room(const struct broker *b, enum letter_kind kind, size_t count)
+{
+	static const size_t most[] = {
+		[LETTER_REVOKE] = LETTER_REVOKES_MAX,
+		[LETTER_FORCE] = LETTER_FORCES_MAX,
+		[LETTER_ANSWER] = LETTERS_MAX,
+	};
+	size_t path_max = strlen(b->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
+
+	return b->letter_count + count <= most[kind] && b->path_bytes + count * path_max <= quota_path_max(b);
+}
+
+static struct letter *find(const struct broker *b, uint64_t number)
+{
+	struct letter *l;
+
+	TAILQ_FOREACH(l, &b->letters, link)
+		if (l->number == number)
+			return l;
+	return NULL;
+}
+
+static void letter_free(struct letter *l)
+{
+	struct broker *b = l->broker;
+
+	heap_unset(&b->timers, &l->timer);
+	TAILQ_REMOVE(&b->letters, l, link);
+	b->letter_count--;
+	b->path_bytes -= l->path.len;
+	bytes_free(&l->path);
+	mem_free(l);
+}
+
+static void tell(const struct letter *l, enum letter_fate fate)
+{
+	if (l->demand)
+		demand_letter(l->broker, l->demand, l->number, fate);
+}
+
+static void send(struct letter *l, enum effect_type type, enum operation_kind kind, struct slice data)
+{
+	struct operation_request r = {
+		.op = { .kind = kind, .query = l->number },
+		.path = bytes_view(&l->path),
+		.data = data,
+		.create = ZK_EPHEMERAL,
+	};
+
+	operation_send(l->broker, type, &r);
+}
+
+/* <milliseconds since 1970>-<session>-<nonce>: in order of age, as far as the clocks of the senders agree. */
+static void write_id(struct broker *b, struct bytes *out)
+{
+	char digits[TIME_DIGITS];
+	int64_t ms = detail_wall_ms(b, b->now_ns);
+
+	for (int i = TIME_DIGITS - 1; i >= 0; i--) {
+		digits[i] = (char)('0' + ms % 10);
+		ms /= 10;
+	}
+	bytes_append(out, digits, sizeof(digits));
+	bytes_char(out, '-');
+	letter_session(out, b->session.id);
+	bytes_char(out, '-');
+	bytes_hex(out, ++b->last_nonce, 16);
+}
+
+const struct letter *letter_post(struct broker *b, struct slice host, struct slice data, uint64_t demand)
+{
+	struct letter *l = mem_new(sizeof(*l));
+
+	l->broker = b;
+	l->number = ++b->last_letter;
+	l->demand = demand;
+	l->timer.kind = TIMER_LETTER;
+	mail_path(b, host, &l->path);
+	bytes_char(&l->path, '/');
+	l->id_at = l->path.len;
+	write_id(b, &l->path);
+	TAILQ_INSERT_TAIL(&b->letters, l, link);
+	b->letter_count++;
+	b->path_bytes += l->path.len;
+	b->stats.mail_posted_total++;
+	heap_set(&b->timers, &l->timer, b->now_ns + b->session.timeout_ns);
+	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);
+	return l;
+}
+
+static void withdraw(struct letter *l)
+{
+	l->state = LETTER_WITHDRAWING;
+	if (l->deleting || !l->broker->session.connected)
+		return;
+	l->deleting = true;
+	heap_unset(&l->broker->timers, &l->timer);
+	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW, (struct slice){ 0 });
+}
+
+void letter_withdraw(struct broker *b, uint64_t number)
+{
+	struct letter *l = find(b, number);
+
+	if (l)
+		withdraw(l);
+}
+
+void letter_orphan(struct broker *b, uint64_t number)
+{
+	struct letter *l = find(b, number);
+
+	if (l)
+		l->demand = 0;
+}
+
+void letter_due(struct letter *l)
+{
+	withdraw(l);
+}
+
+struct slice letter_id(const struct letter *l)
+{
+	return (struct slice){ l->path.data + l->id_at, l->path.len - l->id_at };
+}
+
+void letter_answered(struct broker *b, struct slice id)
+{
+	struct letter *l;
+
+	TAILQ_FOREACH(l, &b->letters, link)
+		if (slice_eq(letter_id(l), id))
+			break;
+	/* One that is being deleted goes with the answer to that. */
+	if (l && l->state != LETTER_WITHDRAWING)
+		letter_free(l);
+}
+
+static void posted(struct letter *l, enum zk_code code)
+{
+	switch (code) {
+	case ZK_OK:
+		if (l->state != LETTER_POSTING)
+			break;
+		l->state = LETTER_POSTED;
+		tell(l, LETTER_STANDS);
+		break;
+	case ZK_UNKNOWN:
+		tell(l, LETTER_FAILED);
+		l->demand = 0;
+		withdraw(l);
+		break;
+	case ZK_NONODE:
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		/* On the way out already: the delete behind it tells. */
+		if (l->state != LETTER_POSTING)
+			break;
+		tell(l, code == ZK_NONODE ? LETTER_NO_BOX : LETTER_FAILED);
+		letter_free(l);
+		break;
+	}
+}
+
+static void withdrawn(struct letter *l, enum zk_code code)
+{
+	l->deleting = false;
+	switch (code) {
+	case ZK_OK:
+	case ZK_NONODE:
+		tell(l, code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN);
+		letter_free(l);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		tell(l, LETTER_FAILED);
+		l->demand = 0;
+		heap_set(&l->broker->timers, &l->timer, l->broker->now_ns + REFUSED_PAUSE_NS);
+		break;
+	}
+}
+
+void letter_operated(struct broker *b, const struct operation *op, const struct event *event)
+{
+	struct letter *l = find(b, op->query);
+
+	if (!l)
+		return;
+	if (op->kind == OPERATION_LETTER_POST)
+		posted(l, event->zk_answered.code);
+	else
+		withdrawn(l, event->zk_answered.code);
+}
+
+void letter_connected(struct broker *b)
+{
+	struct letter *l;
+
+	TAILQ_FOREACH(l, &b->letters, link)
+		if (l->state == LETTER_WITHDRAWING)
+			withdraw(l);
+}
+
+void letter_forget_all(struct broker *b)
+{
+	struct letter *l;
+
+	while ((l = TAILQ_FIRST(&b->letters)))
+		letter_free(l);
+}

@@ -1,0 +1,84 @@
+/*
+ * Letters to other daemons. One is an ephemeral znode of ours in the mailbox of its host (inbox.h), under a name that
+ * nobody else makes and that is its id: whoever reads it deletes it, we do when nobody did, and with our session it
+ * goes in any case. The end of the session is the end of every letter, so none reaches a later life of ours.
+ *
+ *   state       | means                            | left by
+ *   POSTING     | its create is under way          | OK -> POSTED; refused, no box -> gone; connection lost -> WITHDRAWING
+ *   POSTED      | it stands, as far as we know     | answered -> gone; a session timeout later, or asked -> WITHDRAWING
+ *   WITHDRAWING | it is deleted, now or as soon as | OK, NONODE (it was read) -> gone
+ *               | there is a connection            |
+ *
+ * Data (record.h): kind, from, to (the session it is for, which holds `znode` for the lock `name`), reason, and who
+ * asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/queue.h"
+#include "core/port/event.h"
+#include "protocol/bytes.h"
+
+struct broker;
+struct operation;
+
+enum {
+	LETTER_REVOKES_MAX = 128, /* letters of ours under way: past it no REVOKE is posted, */
+	LETTER_FORCES_MAX = 192,  /* no FORCEUNLOCK, */
+	LETTERS_MAX = 256,        /* nor an answer */
+	LETTER_HOST_MAX = 100,
+};
+
+enum letter_kind { LETTER_REVOKE, LETTER_FORCE, LETTER_ANSWER };
+enum letter_state { LETTER_POSTING, LETTER_POSTED, LETTER_WITHDRAWING };
+
+/* What a demand (revocation.h) is told of its letter. */
+enum letter_fate {
+	LETTER_STANDS,    /* it was posted */
+	LETTER_NO_BOX,    /* its host has no mailbox */
+	LETTER_FAILED,    /* refused, or nobody knows */
+	LETTER_WITHDRAWN, /* nobody had read it, and nobody will */
+	LETTER_TAKEN,     /* it was read before it could be withdrawn */
+};
+
+struct letter {
+	struct broker *broker;
+	TAILQ_ENTRY(letter) link; /* broker->letters, the oldest first */
+	uint64_t number;          /* never used twice */
+	uint64_t demand;          /* who is to be told; 0: nobody */
+	enum letter_state state;
+	bool deleting; /* the delete is under way */
+	struct bytes path;
+	size_t id_at; /* where the id begins in it */
+	struct timer timer;
+};
+
+TAILQ_HEAD(letter_list, letter);
+
+/* A host's name as the configuration allows it: nothing else may become part of a path. */
+bool letter_host_valid(struct slice host);
+const char *letter_kind_word(enum letter_kind kind);
+/* The session as it stands in `to`. */
+void letter_session(struct bytes *out, int64_t session);
+/* There is room for that many of the kind. */
+bool letter_room(const struct broker *b, enum letter_kind kind, size_t count);
+/* Posts one; valid until the next call of these. Only while connected and while there is room. */
+const struct letter *letter_post(struct broker *b, struct slice host, struct slice data, uint64_t demand);
+/* Nobody is to read it any more; its demand is told what became of it. */
+void letter_withdraw(struct broker *b, uint64_t number);
+/* Its demand wants to hear nothing any more. */
+void letter_orphan(struct broker *b, uint64_t number);
+struct slice letter_id(const struct letter *l);
+/* It was answered, so it was read. */
+void letter_answered(struct broker *b, struct slice id);
+/* letter.timer is due. */
+void letter_due(struct letter *l);
+/* Answers of LETTER_POST and LETTER_WITHDRAW. */
+void letter_operated(struct broker *b, const struct operation *op, const struct event *event);
+/* A new connection of the same session: what is to be withdrawn is. */
+void letter_connected(struct broker *b);
+/* The session is over, and every letter with it. */
+void letter_forget_all(struct broker *b);

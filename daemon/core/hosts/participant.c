@@ -1,0 +1,148 @@
+#include "core/hosts/participant.h"
+
+#include "core/znode/holder.h"
+#include "core/command/info.h"
+#include "core/hosts/query.h"
+#include "core/znode/record.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+static struct slice znode_of(const struct lock *lock)
+{
+	return lock->claim && lock->claim->named ? slice_of(lock->claim->name) : (struct slice){ 0 };
+}
+
+struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
+{
+	const struct broker *b = lock->broker;
+	struct slice command;
+	uint32_t pid = client_shown(c, &command);
+
+	return (struct person){
+		.here = true,
+		.host = slice_of(b->conf->host),
+		.name = bytes_view(&c->name),
+		.command = command,
+		.znode = znode_of(lock),
+		.mode = mode,
+		.client = (int64_t)c->id,
+		.pid = pid,
+		.uid = c->uid,
+		.for_ms = (b->now_ns - since_ns) / NS_PER_MS,
+		.lease_ms = -1,
+	};
+}
+
+int64_t person_number(struct slice data, const char *key, int64_t otherwise)
+{
+	int64_t value;
+
+	return number_parse(record_get(data, key), &value) ? value : otherwise;
+}
+
+/* What a znode's data tell of its holder; the clocks of two hosts may differ. */
+struct person person_elsewhere(const struct query *q, const struct query_child *child)
+{
+	const struct broker *b = q->client->broker;
+	struct slice data = bytes_view(&child->data);
+	int64_t now_ms = detail_wall_ms(b, b->now_ns);
+	int64_t written = person_number(data, "written", -1), since = person_number(data, "since", -1);
+	struct person p = {
+		.host = record_get(data, "host"),
+		.name = record_get(data, "name"),
+		.command = record_get(data, "command"),
+		.znode = bytes_view(&child->name),
+		.mode = child->mode,
+		.pid = person_number(data, "pid", 0),
+		.uid = person_number(data, "uid", 0),
+		.token = person_number(data, "token", 0),
+		.for_ms = -1,
+		.lease_ms = -1,
+		.data = record_get(data, "data"),
+	};
+
+	if (since >= 0 && written >= since) {
+		p.for_ms = written - since;
+		p.age_ms = now_ms > written ? now_ms - written : 0;
+	}
+	return p;
+}
+
+/* What is told of whoever it is. */
+static void write_who(const struct person *p, struct bytes *out)
+{
+	info_text(out, SLICE("host"), p->host);
+	info_int(out, SLICE("client"), p->client);
+	info_text(out, SLICE("name"), p->name);
+	info_int(out, SLICE("pid"), p->pid);
+	info_int(out, SLICE("uid"), p->uid);
+	info_text(out, SLICE("command"), p->command);
+	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
+}
+
+void person_write_holder(const struct person *p, struct client *to)
+{
+	struct bytes *out = client_out(to);
+
+	resp_map(out, 14, to->version);
+	write_who(p, out);
+	info_int(out, SLICE("depth"), p->depth);
+	info_int(out, SLICE("token"), p->token);
+	info_int(out, SLICE("held_ms"), p->for_ms);
+	info_int(out, SLICE("age_ms"), p->age_ms);
+	info_text(out, SLICE("znode"), p->znode);
+	resp_bulk(out, SLICE("lease_ms"));
+	if (p->lease_ms < 0)
+		resp_nil(out, to->version);
+	else
+		resp_integer(out, p->lease_ms);
+	info_text(out, SLICE("data"), p->data);
+}
+
+void person_write_waiter(const struct person *p, size_t position, struct client *to)
+{
+	struct bytes *out = client_out(to);
+
+	resp_map(out, p->count ? 11 : 10, to->version);
+	write_who(p, out);
+	info_int(out, SLICE("waited_ms"), p->for_ms);
+	info_int(out, SLICE("position"), (int64_t)position);
+	info_text(out, SLICE("znode"), p->znode);
+	if (p->count)
+		info_int(out, SLICE("count"), p->count);
+}
+
+void person_say(struct bytes *text, const struct person *p)
+{
+	if (p->here) {
+		bytes_text(text, "on this host");
+	} else if (p->host.len) {
+		bytes_text(text, "by host ");
+		bytes_slice(text, p->host);
+	} else {
+		bytes_text(text, "by other software, as znode ");
+		bytes_slice(text, p->znode);
+	}
+	if (p->pid) {
+		bytes_text(text, ", pid ");
+		bytes_int(text, p->pid);
+		bytes_text(text, " (");
+		bytes_slice(text, p->command);
+		bytes_text(text, ")");
+	} else if (p->command.len) {
+		bytes_text(text, ", ");
+		bytes_slice(text, p->command);
+	}
+	if (p->for_ms >= 0) {
+		bytes_text(text, ", for ");
+		bytes_int(text, p->for_ms);
+		bytes_text(text, " ms");
+	}
+	if (p->age_ms) {
+		bytes_text(text, ", as of ");
+		bytes_int(text, p->age_ms);
+		bytes_text(text, " ms ago");
+	}
+}

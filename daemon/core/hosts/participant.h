@@ -1,0 +1,36 @@
+/*
+ * One that holds or waits, on this host or elsewhere, as it is shown to those who ask (query.h). Of this host's own all
+ * is known; what is known of others stands in the data of their znodes (holder.h), and is as old as those say.
+ */
+#pragma once
+
+#include "core/znode/mode.h"
+#include "protocol/bytes.h"
+
+struct client;
+struct lock;
+struct query;
+struct query_child;
+
+struct person {
+	struct slice host, name, command, znode;
+	enum mode mode;
+	bool here;
+	int64_t client, pid, uid, depth, token;
+	int64_t count; /* of permits it waits for; 0: of a lock */
+	int64_t for_ms; /* it holds or waits; -1: not known */
+	int64_t age_ms; /* of what is said here */
+	int64_t lease_ms; /* that it still has; -1: none, or not known */
+	struct slice data;
+};
+
+struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns);
+/* Borrows from the child. */
+struct person person_elsewhere(const struct query *q, const struct query_child *child);
+/* A number in what a znode says. */
+int64_t person_number(struct slice data, const char *key, int64_t otherwise);
+/* Maps, as HOLDERS and QUEUE show them, into the reply to that client. */
+void person_write_holder(const struct person *p, struct client *to);
+void person_write_waiter(const struct person *p, size_t position, struct client *to);
+/* "on this host, pid 12 (cmd), for 5 ms" */
+void person_say(struct bytes *text, const struct person *p);

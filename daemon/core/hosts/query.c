@@ -1,0 +1,441 @@
+#include "core/hosts/query.h"
+
+#include "base/mem.h"
+#include "core/hosts/revocation.h"
+#include "core/command/cmd_semaphore.h"
+#include "core/hosts/query_lock.h"
+#include "core/znode/record.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+static void free_children(struct query_child *children, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bytes_free(&children[i].name);
+		bytes_free(&children[i].data);
+	}
+	mem_free(children);
+}
+
+static void forget_children(struct query *q)
+{
+	free_children(q->children, q->count);
+	q->children = NULL;
+	q->count = q->sent = q->answered = 0;
+}
+
+void query_free(struct query *q)
+{
+	forget_children(q);
+	free_children(q->holders, q->holder_count);
+	bytes_free(&q->name);
+	bytes_free(&q->path);
+	TAILQ_REMOVE(&q->client->broker->queries, q, link);
+	q->client->query = NULL;
+	mem_free(q);
+}
+
+static bool is_demand(const struct query *q)
+{
+	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
+}
+
+static void answer(struct query *q)
+{
+	if (is_demand(q))
+		demand_found(q);
+	else
+		query_reply(q);
+	query_free(q);
+}
+
+bool query_is_held(const struct query *q, const struct query_child *lease, size_t place)
+{
+	return !q->permits || place < (size_t)q->permits || record_get(bytes_view(&lease->data), "since").len;
+}
+
+size_t query_entitled(const struct query *q)
+{
+	size_t count = 0;
+
+	if (q->part == QUERY_LEASES)
+		return q->count;
+	while (count < q->count && q->children[count].mode == MODE_SHARED)
+		count++;
+	return count || !q->count ? count : 1;
+}
+
+/* Who is to let go; and behind one that holds it alone perhaps what has taken over from it (rollover.h). */
+static size_t demanded(const struct query *q)
+{
+	size_t entitled = query_entitled(q);
+	bool alone = q->part == QUERY_LOCK && q->command == COMMAND_FORCEUNLOCK && entitled == 1 &&
+		     q->children[0].mode == MODE_EXCLUSIVE;
+
+	return alone && q->count > 1 ? 2 : entitled;
+}
+
+static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
+{
+	struct operation_request r = { .op = { .kind = kind, .query = q->number } };
+	struct bytes path = { 0 };
+
+	bytes_slice(&path, bytes_view(&q->path));
+	if (child) {
+		bytes_char(&path, '/');
+		bytes_slice(&path, bytes_view(&child->name));
+	}
+	r.path = bytes_view(&path);
+	q->client->broker->query_open++;
+	operation_send(q->client->broker, type, &r);
+	bytes_free(&path);
+}
+
+struct semaphore *query_semaphore(const struct query *q)
+{
+	return semaphore_find(q->client->broker, bytes_view(&q->name));
+}
+
+/* Who holds exclusively here needs no question about others, unless they wait. */
+static bool known_here(const struct query *q)
+{
+	const struct lock *lock;
+
+	if (q->part != QUERY_LOCK)
+		return false;
+	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
+		return false;
+	lock = lock_find(q->client->broker, bytes_view(&q->name));
+	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
+}
+
+static struct query *query_new(struct client *c, enum command command)
+{
+	struct query *q = mem_new(sizeof(*q));
+	struct broker *b = c->broker;
+
+	q->client = c;
+	q->command = command;
+	q->number = ++b->last_query;
+	TAILQ_INSERT_TAIL(&b->queries, q, link);
+	c->query = q;
+	return q;
+}
+
+static void begin(struct query *q)
+{
+	const struct broker *b = q->client->broker;
+
+	if (b->conf->standalone || known_here(q)) {
+		answer(q);
+	} else if (!b->session.connected) {
+		q->partial = true;
+		answer(q);
+	}
+}
+
+void query_lock(struct client *c, enum command command, struct slice name)
+{
+	struct query *q;
+
+	q = query_new(c, command);
+	bytes_slice(&q->name, name);
+	q->flavour = flavour_place(c->broker->conf, name, &q->path);
+	if (command != COMMAND_LEADER && query_semaphore(q))
+		q->part = QUERY_LIMIT;
+	begin(q);
+}
+
+static void take_seen(struct query *q, const struct lock *lock)
+{
+	q->children = mem_new(sizeof(*q->children));
+	q->children[0].mode = lock->seen.mode;
+	bytes_slice(&q->children[0].name, bytes_view(&lock->seen.by));
+	bytes_slice(&q->children[0].data, bytes_view(&lock->seen.data));
+	q->count = 1;
+}
+
+void query_known(struct client *c, struct slice name)
+{
+	struct query *q = query_new(c, COMMAND_HOLDERS);
+	const struct lock *lock = lock_find(c->broker, name);
+
+	bytes_slice(&q->name, name);
+	if (query_semaphore(q))
+		q->part = QUERY_LIMIT;
+	else if (lock && !lock->grant_count && try_knows_holder(lock))
+		take_seen(q, lock);
+	answer(q);
+}
+
+void query_limit(struct client *c, struct slice name, int64_t limit)
+{
+	struct query *q = query_new(c, COMMAND_LIMIT);
+
+	bytes_slice(&q->name, name);
+	q->limit = limit;
+	flavour_place(c->broker->conf, name, &q->path);
+}
+
+void query_hosts(struct client *c)
+{
+	struct query *q = query_new(c, COMMAND_HOSTS);
+
+	bytes_text(&q->path, c->broker->conf->root);
+	bytes_text(&q->path, "/.hosts");
+	begin(q);
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct query_child *x = a, *y = b;
+	size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return memcmp(x->name.data, y->name.data, len);
+}
+
+static bool wanted(const struct query *q, struct slice name, struct query_child *ret)
+{
+	int64_t session = q->client->broker->session.id;
+	struct contender parsed;
+
+	*ret = (struct query_child){ 0 };
+	if (q->command == COMMAND_HOSTS)
+		return true;
+	if (!contender_parse(name, q->flavour, &parsed))
+		return false;
+	ret->mode = parsed.mode;
+	ret->seq = parsed.seq;
+	ret->ours = contender_of_session(name, q->flavour, session);
+	return true;
+}
+
+static void keep_children(struct query *q, const struct event *event)
+{
+	size_t count = event->zk_answered.count, most = is_demand(q) ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
+	struct query_child child;
+
+	q->children = mem_new((count + 1) * sizeof(*q->children));
+	for (size_t i = 0; i < count; i++) {
+		if (!wanted(q, event->zk_answered.children[i], &child))
+			continue;
+		bytes_slice(&child.name, event->zk_answered.children[i]);
+		q->children[q->count++] = child;
+	}
+	qsort(q->children, q->count, sizeof(*q->children), by_order);
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? demanded(q) : q->count;
+	q->crowded = q->part == QUERY_LEASES ? q->permits && q->count > (size_t)q->permits : q->crowded;
+	while (q->count > keep || q->count > most)
+		bytes_free(&q->children[--q->count].name);
+}
+
+/* WHY tells how many wait, and QUEUE not who holds. */
+static bool is_counted(const struct query *q)
+{
+	return (q->command == COMMAND_WHY && q->part == QUERY_MUTEX) ||
+	       (q->command == COMMAND_QUEUE && q->part == QUERY_LEASES);
+}
+
+/* Ours need not be read: what is known here is younger. Answers are counted in order. */
+static void read_more(struct query *q)
+{
+	struct broker *b = q->client->broker;
+
+	if (is_counted(q))
+		q->sent = q->answered = q->count;
+	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected && turn_of_questions(b)) {
+		struct query_child *child = &q->children[q->sent];
+
+		if (child->ours && q->sent > q->answered)
+			return;
+		q->sent++;
+		if (child->ours)
+			q->answered++;
+		else
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, child);
+	}
+}
+
+static void ask_part(struct query *q, enum query_part part)
+{
+	struct slice name = bytes_view(&q->name);
+
+	q->part = part;
+	q->state = QUERY_ASKED;
+	bytes_clear(&q->path);
+	flavour_place(q->client->broker->conf, name, &q->path);
+	if (part == QUERY_LIMIT)
+		return;
+	bytes_text(&q->path, part == QUERY_LEASES ? "/leases" : "/locks");
+	q->flavour = part == QUERY_LEASES ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
+}
+
+/* The part that was asked for is known. False: that is all. */
+static bool go_on(struct query *q)
+{
+	if (q->part != QUERY_LEASES || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
+		return false;
+	q->holders = q->children;
+	q->holder_count = q->count;
+	q->children = NULL;
+	q->count = q->sent = q->answered = 0;
+	ask_part(q, QUERY_MUTEX);
+	return true;
+}
+
+/* False: it is answered, and no more. */
+static bool step(struct query *q)
+{
+	switch (q->state) {
+	case QUERY_ASKED:
+		if (!turn_of_questions(q->client->broker))
+			break;
+		q->state = QUERY_LISTING;
+		if (q->command == COMMAND_LIMIT)
+			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
+		else if (q->part == QUERY_LIMIT)
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NULL);
+		else
+			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+		break;
+	case QUERY_LISTING:
+		break;
+	case QUERY_READING:
+		read_more(q);
+		if (q->answered < q->count)
+			break;
+		if (go_on(q))
+			return step(q);
+		answer(q);
+		return false;
+	}
+	return true;
+}
+
+/* Nobody can be asked any more: what is known here is all. */
+static void answer_all(struct broker *b)
+{
+	struct query *q;
+
+	while ((q = TAILQ_FIRST(&b->queries))) {
+		q->partial = true;
+		answer(q);
+	}
+}
+
+void query_continue(struct broker *b)
+{
+	struct query *q, *after;
+	size_t active = 0;
+
+	if (!b->session.connected) {
+		answer_all(b);
+		return;
+	}
+	TAILQ_FOREACH_SAFE(q, &b->queries, link, after) {
+		if (active == QUERY_ACTIVE_MAX || b->query_open >= QUERY_OPEN_MAX || !b->session.proving)
+			return;
+		active += step(q);
+	}
+}
+
+/* A semaphore's directory, and no lock's. */
+static bool shows_semaphore(const struct query *q, const struct event *event)
+{
+	if (q->part != QUERY_LOCK || q->command == COMMAND_LEADER || q->command == COMMAND_HOSTS)
+		return false;
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (slice_eq(event->zk_answered.children[i], SLICE("leases")) ||
+		    slice_eq(event->zk_answered.children[i], SLICE("locks")))
+			return true;
+	return false;
+}
+
+static void limit_answered(struct query *q, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_OK && !semaphore_data_fits(event->zk_answered.data, &q->permits))
+		q->permits = 0;
+	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
+	ask_part(q, QUERY_LEASES);
+}
+
+static void list_answered(struct query *q, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (shows_semaphore(q, event)) {
+		ask_part(q, QUERY_LIMIT);
+		return;
+	}
+	q->state = QUERY_READING;
+	q->partial = code == ZK_UNKNOWN;
+	q->refused |= code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
+	keep_children(q, event);
+}
+
+/* The first has gone since the list: the one behind it may lead by now. */
+static void list_again(struct query *q)
+{
+	forget_children(q);
+	q->state = QUERY_ASKED;
+}
+
+/* Without its data there is no answer. */
+static bool matters(const struct query *q, const struct query_child *child)
+{
+	return q->command == COMMAND_LEADER || (is_demand(q) && child < q->children + query_entitled(q));
+}
+
+static void get_answered(struct query *q, const struct event *event)
+{
+	struct query_child *child = &q->children[q->answered++];
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_OK) {
+		struct slice data = event->zk_answered.data;
+
+		/* Ours are shorter, and what others put there is none of our business. */
+		data.len = data.len < QUERY_DATA_MAX ? data.len : QUERY_DATA_MAX;
+		bytes_slice(&child->data, data);
+		child->owner = event->zk_answered.stat.owner;
+		child->czxid = event->zk_answered.stat.czxid;
+	} else {
+		child->gone = code == ZK_NONODE;
+		q->partial |= code == ZK_UNKNOWN;
+	}
+	if (q->command == COMMAND_LEADER && child->gone)
+		list_again(q);
+	else if (matters(q, child) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN)
+		q->refused = true;
+}
+
+static struct query *find(const struct broker *b, uint64_t number)
+{
+	struct query *q;
+
+	TAILQ_FOREACH(q, &b->queries, link)
+		if (q->number == number)
+			return q;
+	return NULL;
+}
+
+void query_answered(struct broker *b, const struct operation *op, const struct event *event)
+{
+	struct query *q = find(b, op->query);
+
+	b->query_open--;
+	if (!q)
+		return;
+	if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)
+		permits_limit_answered(q, op, event);
+	else if (op->kind == OPERATION_QUERY_LIST)
+		list_answered(q, event);
+	else if (q->state == QUERY_LISTING)
+		limit_answered(q, event);
+	else
+		get_answered(q, event);
+}

@@ -1,0 +1,90 @@
+/*
+ * A question that this host alone cannot answer: who holds a lock and who waits for it on all hosts, and which hosts
+ * there are. One per client, which waits for the answer.
+ *
+ *   state   | means                                      | left by
+ *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
+ *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
+ *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
+ *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> ASKED
+ *
+ * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
+ * are held, and those that tell of a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
+ * wait. A name that this host does not know as one is seen to be one by what its directory holds.
+ *
+ * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
+ * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "core/znode/flavour.h"
+#include "core/session/operation.h"
+#include "protocol/bytes.h"
+#include "protocol/commands.h"
+
+struct broker;
+struct client;
+struct semaphore;
+
+enum {
+	QUERY_CHILDREN_MAX = 1000, /* the others are not told of; a demand is for all */
+	QUERY_READS_MAX = 16,      /* at a time */
+	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
+	QUERY_OPEN_MAX = 64,       /* operations open before the next has its turn, also of those whose client left */
+	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
+};
+
+enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING };
+enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_LEASES, QUERY_MUTEX };
+
+struct query_child {
+	struct bytes name, data;
+	enum mode mode;
+	bool ours, gone;
+	uint32_t seq;
+	int64_t owner, czxid;
+};
+
+struct query {
+	struct client *client;
+	TAILQ_ENTRY(query) link; /* broker->queries */
+	uint64_t number;
+	enum query_state state;
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a demand */
+	enum flavour flavour;
+	struct bytes name, path;
+	enum query_part part; /* LOCK: it is no semaphore, as far as is known */
+	int64_t permits;      /* of a semaphore: the limit; 0: not known */
+	bool crowded;         /* ... somebody waits for room among its leases */
+	struct query_child *holders; /* ... its leases, once the mutex is asked for */
+	size_t holder_count;
+	int64_t limit; /* LIMIT: to be set; 0: only read */
+	int tries;     /* to set it */
+	struct query_child *children; /* in their order */
+	size_t count, sent, answered;
+	bool partial; /* ZooKeeper could not be asked */
+	bool refused; /* ... or refused to show the directory */
+};
+
+/* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
+void query_lock(struct client *c, enum command command, struct slice name);
+/* HOLDERS, as far as this host knows without asking. */
+void query_known(struct client *c, struct slice name);
+/* LIMIT: reads the limit; sets it to `limit` if that is not 0. Not standalone. */
+void query_limit(struct client *c, struct slice name, int64_t limit);
+void query_hosts(struct client *c);
+/* Goes on with those whose turn it is. After every event. */
+void query_continue(struct broker *b);
+/* Without an answer: its client is gone. */
+void query_free(struct query *q);
+/* The part of a semaphore that this host knows; NULL. */
+struct semaphore *query_semaphore(const struct query *q);
+/* Of leases: somebody has that permit; else it waits for room. */
+bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
+/* How many of the children stand before every other that conflicts with them: they hold the lock. */
+size_t query_entitled(const struct query *q);
+/* Answers of QUERY_LIST, QUERY_GET, LIMIT_GET and LIMIT_SET. */
+void query_answered(struct broker *b, const struct operation *op, const struct event *event);

@@ -1,0 +1,332 @@
+#include "core/hosts/query_semaphore.h"
+
+#include "base/mem.h"
+#include "core/command/info.h"
+#include "core/hosts/participant.h"
+#include "core/hosts/query.h"
+#include "core/znode/record.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+enum { HOLDERS_TOLD = 4 }; /* in the sentence */
+
+static const int64_t NS_PER_MS = 1000000;
+
+/* Permits of one client, or those of one host of which nothing more is known. */
+struct group {
+	struct person person;
+	int64_t session, client, since;
+};
+
+struct answer {
+	const struct query *q;
+	const struct semaphore *s; /* NULL: this host does not use it */
+	struct group *groups;      /* of other hosts */
+	size_t group_count;
+	int64_t held;              /* permits, all together */
+};
+
+static bool elsewhere(const struct query_child *child)
+{
+	return !child->ours && !child->gone;
+}
+
+static struct group group_of(const struct query *q, const struct query_child *child)
+{
+	struct slice data = bytes_view(&child->data);
+
+	return (struct group){
+		.person = person_elsewhere(q, child),
+		.session = child->owner,
+		.client = person_number(data, "client", 0),
+		.since = person_number(data, "since", 0),
+	};
+}
+
+/* Each permit of other software is told of by itself. */
+static bool belong_together(const struct group *a, const struct group *b)
+{
+	return a->person.host.len && a->session == b->session && a->client == b->client && a->since == b->since;
+}
+
+static void add_lease(struct answer *a, const struct query_child *child)
+{
+	struct group one = group_of(a->q, child);
+	size_t i = 0;
+
+	one.person.mode = MODE_SHARED; /* as those of this host */
+
+	while (i < a->group_count && !belong_together(&a->groups[i], &one))
+		i++;
+	if (i == a->group_count)
+		a->groups[a->group_count++] = one;
+	a->groups[i].person.depth++;
+	a->held++;
+}
+
+static struct answer gather(const struct query *q)
+{
+	bool over = q->part == QUERY_MUTEX;
+	const struct query_child *leases = over ? q->holders : q->children;
+	size_t count = over ? q->holder_count : q->part == QUERY_LEASES ? q->answered : 0;
+	struct answer a = { .q = q, .s = query_semaphore(q) };
+
+	a.groups = mem_new((count + 1) * sizeof(*a.groups));
+	for (size_t i = 0; i < count; i++)
+		if (elsewhere(&leases[i]) && query_is_held(q, &leases[i], i))
+			add_lease(&a, &leases[i]);
+	if (a.s)
+		a.held += semaphore_granted(a.s);
+	return a;
+}
+
+static int64_t limit_of(const struct answer *a)
+{
+	return a->q->permits || !a->s ? a->q->permits : a->s->limit;
+}
+
+static struct person holder_here(const struct grant *g)
+{
+	struct person p = person_here(g->lock, g->client, g->mode, g->granted_ns);
+
+	p.depth = g->depth;
+	p.token = g->token;
+	p.lease_ms = g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
+	p.data = bytes_view(&g->data);
+	return p;
+}
+
+static void write_holders(const struct answer *a)
+{
+	const struct grant *g;
+
+	resp_array(client_out(a->q->client), (a->s ? a->s->leases->grant_count : 0) + a->group_count);
+	if (a->s)
+		TAILQ_FOREACH(g, &a->s->leases->grants, link) {
+			struct person p = holder_here(g);
+
+			person_write_holder(&p, a->q->client);
+		}
+	for (size_t i = 0; i < a->group_count; i++)
+		person_write_holder(&a->groups[i].person, a->q->client);
+}
+
+/* ---- who waits: in the mutex ---- */
+
+/* Who holds it and waits for no room has nobody who waits, or is served in this moment. */
+static size_t first_waiting(const struct query *q)
+{
+	return q->part == QUERY_MUTEX && q->count && q->permits && !q->crowded ? 1 : 0;
+}
+
+static size_t own_place(const struct answer *a)
+{
+	const struct query *q = a->q;
+	size_t i = first_waiting(q);
+
+	if (q->part != QUERY_MUTEX || (a->s && a->s->mutex->claim && a->s->mutex->claim->state == CLAIM_HELD))
+		return i;
+	while (i < q->count && !q->children[i].ours)
+		i++;
+	return i;
+}
+
+static size_t hosts_between(const struct query *q, size_t from, size_t end)
+{
+	size_t count = 0;
+
+	for (size_t i = from; q->part == QUERY_MUTEX && i < end; i++)
+		count += elsewhere(&q->children[i]);
+	return count;
+}
+
+static void write_hosts(const struct query *q, size_t from, size_t end, size_t *position)
+{
+	for (size_t i = from; q->part == QUERY_MUTEX && i < end; i++)
+		if (elsewhere(&q->children[i])) {
+			struct person p = person_elsewhere(q, &q->children[i]);
+
+			person_write_waiter(&p, ++*position, q->client);
+		}
+}
+
+static void write_queue(const struct answer *a)
+{
+	const struct query *q = a->q;
+	size_t first = first_waiting(q), own = own_place(a), position = 0;
+	const struct request *r;
+
+	resp_array(client_out(q->client), (a->s ? a->s->mutex->request_count : 0) + hosts_between(q, first, q->count));
+	write_hosts(q, first, own, &position);
+	if (a->s)
+		TAILQ_FOREACH(r, &a->s->mutex->requests, link) {
+			struct person p = person_here(a->s->mutex, r->client, r->mode, r->asked_ns);
+
+			p.count = r->count;
+			person_write_waiter(&p, ++position, q->client);
+		}
+	write_hosts(q, own, q->count, &position);
+}
+
+/* ---- why ---- */
+
+static void say_one(struct bytes *text, const struct person *p, size_t told)
+{
+	bytes_text(text, told ? "; " : ": ");
+	bytes_int(text, p->depth);
+	bytes_char(text, ' ');
+	person_say(text, p);
+}
+
+static void say_held(const struct answer *a, struct bytes *text)
+{
+	const struct grant *g;
+	size_t told = 0, all = a->group_count + (a->s ? a->s->leases->grant_count : 0);
+
+	if (!a->held) {
+		bytes_text(text, "nobody has any");
+		return;
+	}
+	bytes_int(text, a->held);
+	bytes_text(text, " held");
+	if (a->s)
+		TAILQ_FOREACH(g, &a->s->leases->grants, link) {
+			struct person p = holder_here(g);
+
+			if (told == HOLDERS_TOLD)
+				break;
+			say_one(text, &p, told++);
+		}
+	for (size_t i = 0; i < a->group_count && told < HOLDERS_TOLD; i++)
+		say_one(text, &a->groups[i].person, told++);
+	if (all > told) {
+		bytes_text(text, "; and ");
+		bytes_int(text, (int64_t)(all - told));
+		bytes_text(text, " holders more");
+	}
+}
+
+static const char *obstacle(const struct answer *a)
+{
+	const struct broker *b = a->q->client->broker;
+
+	if (b->stopping)
+		return "this daemon is stopping and grants nothing";
+	if (a->q->partial)
+		return "there is no connection to ZooKeeper: what other hosts do is not known";
+	if (a->q->refused)
+		return "ZooKeeper refuses to show the semaphore's directories: what other hosts do is not known";
+	if (!session_grants(b))
+		return "this host's session is not proven for long enough to grant";
+	if (a->s && a->s->mutex->directory.worn)
+		return "the sequence numbers of its queue run out: its directory must empty first";
+	if (a->s && (a->s->mutex->pause_until_ns > b->now_ns || a->s->leases->pause_until_ns > b->now_ns))
+		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
+	return NULL;
+}
+
+/* This client's own; NULL. *place: from 1, among those of this host. */
+static const struct request *own_request(const struct answer *a, int64_t *place)
+{
+	const struct request *r;
+
+	*place = 0;
+	if (a->s)
+		TAILQ_FOREACH(r, &a->s->mutex->requests, link) {
+			++*place;
+			if (r->client == a->q->client)
+				return r;
+		}
+	*place = 0;
+	return NULL;
+}
+
+static void say_wait(const struct answer *a, struct bytes *text, int64_t hosts_before)
+{
+	int64_t place;
+	const struct request *r = own_request(a, &place);
+
+	if (!r)
+		return;
+	bytes_text(text, "; this client waits for ");
+	bytes_int(text, r->count);
+	if (place == 1 && !hosts_before) {
+		bytes_text(text, ", and is the next");
+		return;
+	}
+	bytes_text(text, " behind ");
+	bytes_int(text, place - 1);
+	bytes_text(text, " of this host and ");
+	bytes_int(text, hosts_before);
+	bytes_text(text, " other hosts");
+}
+
+static void say_why(const struct answer *a, struct bytes *text, int64_t hosts_before)
+{
+	const char *keeps = obstacle(a);
+	int64_t limit = limit_of(a);
+
+	if (limit) {
+		bytes_text(text, "of ");
+		bytes_int(text, limit);
+		bytes_text(text, " permits ");
+	}
+	say_held(a, text);
+	say_wait(a, text, hosts_before);
+	if (keeps) {
+		bytes_text(text, "; ");
+		bytes_text(text, keeps);
+	}
+}
+
+static void write_why(const struct answer *a)
+{
+	const struct query *q = a->q;
+	size_t first = first_waiting(q), before = hosts_between(q, first, own_place(a));
+	const struct lock *mutex = a->s ? a->s->mutex : NULL;
+	struct bytes *out = client_out(q->client), text = { 0 };
+	int64_t place;
+
+	own_request(a, &place);
+	say_why(a, &text, (int64_t)before);
+	resp_map(out, 7, q->client->version);
+	info_text(out, SLICE("why"), bytes_view(&text));
+	info_text(out, SLICE("state"), slice_of(info_lock_state(mutex)));
+	info_int(out, SLICE("position"), place);
+	info_int(out, SLICE("waiters"), mutex ? (int64_t)mutex->request_count : 0);
+	info_int(out, SLICE("hosts_before"), (int64_t)before);
+	info_int(out, SLICE("hosts_waiting"), (int64_t)hosts_between(q, first, q->count));
+	resp_bulk(out, SLICE("holders"));
+	write_holders(a);
+	bytes_free(&text);
+}
+
+/* An empty answer would say that there is nobody. */
+static bool says_nothing(const struct answer *a)
+{
+	if (!a->q->partial && !a->q->refused)
+		return false;
+	if (a->q->command == COMMAND_HOLDERS)
+		return !a->held;
+	return a->q->command == COMMAND_QUEUE && (!a->s || !a->s->mutex->request_count);
+}
+
+void query_permits_reply(struct query *q)
+{
+	struct answer a = gather(q);
+	size_t begin;
+
+	if (says_nothing(&a)) {
+		client_reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper does not say what other hosts do");
+	} else {
+		begin = client_reply_begin(q->client);
+		if (q->command == COMMAND_HOLDERS)
+			write_holders(&a);
+		else if (q->command == COMMAND_QUEUE)
+			write_queue(&a);
+		else
+			write_why(&a);
+		client_reply_end(q->client, begin);
+	}
+	mem_free(a.groups);
+}

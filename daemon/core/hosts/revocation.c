@@ -1,0 +1,456 @@
+#include "core/hosts/revocation.h"
+
+#include "base/mem.h"
+#include "core/hosts/query.h"
+#include "core/znode/record.h"
+#include "core/hosts/revoke.h"
+#include "core/state.h"
+
+/* How long a daemon has to answer, and once more when it has read the letter. */
+static const int64_t PATIENCE_NS = 2000000000;
+
+static void settle(struct demand *d);
+
+/* ---- life ---- */
+
+static void target_deinit(const struct demand *d, struct target *t)
+{
+	struct broker *b = d->client->broker;
+
+	letter_orphan(b, t->letter);
+	if (d->command == COMMAND_FORCEUNLOCK && t->state == TARGET_ASKED)
+		letter_withdraw(b, t->letter);
+	bytes_free(&t->id);
+	bytes_free(&t->host);
+	for (size_t i = 0; i < t->path_count; i++)
+		bytes_free(&t->paths[i]);
+	mem_free(t->paths);
+}
+
+void demand_free(struct demand *d)
+{
+	struct broker *b = d->client->broker;
+
+	for (size_t i = 0; i < d->count; i++)
+		target_deinit(d, &d->targets[i]);
+	mem_free(d->targets);
+	bytes_free(&d->name);
+	bytes_free(&d->reason);
+	heap_unset(&b->timers, &d->timer);
+	TAILQ_REMOVE(&b->demands, d, link);
+	d->client->demand = NULL;
+	mem_free(d);
+}
+
+static void fail(struct demand *d, enum error_code code, const char *sentence)
+{
+	client_reply_error(d->client, code, sentence);
+	demand_free(d);
+}
+
+static void finish(struct demand *d)
+{
+	if (d->failed) {
+		fail(d, ERROR_UNAVAILABLE, d->failed);
+	} else if (d->strangers && !d->holders) {
+		fail(d, ERROR_ERR, "it is held by other software, which cannot be asked");
+	} else {
+		client_reply_integer(d->client, d->holders);
+		demand_free(d);
+	}
+}
+
+static struct demand *find(const struct broker *b, uint64_t number)
+{
+	struct demand *d;
+
+	TAILQ_FOREACH(d, &b->demands, link)
+		if (d->number == number)
+			return d;
+	return NULL;
+}
+
+/* What is held on this host needs no letter. */
+static void serve_here(struct demand *d)
+{
+	struct lock *lock = revoke_subject(d->client->broker, bytes_view(&d->name));
+	struct revoker by = revoke_by(d->client);
+
+	if (d->command == COMMAND_REVOKE) {
+		d->holders = revoke_ask(lock, bytes_view(&d->reason));
+		return;
+	}
+	d->holders = revoke_force(lock);
+	if (d->holders)
+		revoke_log(d->client->broker, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
+}
+
+void demand_new(struct client *c, enum command command, struct slice name, struct slice reason)
+{
+	struct broker *b = c->broker;
+	struct demand *d = mem_new(sizeof(*d));
+
+	d->client = c;
+	d->command = command;
+	d->number = ++b->last_demand;
+	d->timer.kind = TIMER_DEMAND;
+	bytes_slice(&d->name, name);
+	bytes_slice(&d->reason, reason);
+	TAILQ_INSERT_TAIL(&b->demands, d, link);
+	c->demand = d;
+	query_lock(c, command, name);
+}
+
+/* ---- who is asked ---- */
+
+static void add_path(struct target *t, const struct query *q, const struct query_child *child)
+{
+	struct bytes *path;
+
+	t->paths = mem_resize(t->paths, (t->path_count + 1) * sizeof(*t->paths));
+	path = &t->paths[t->path_count++];
+	*path = (struct bytes){ 0 };
+	bytes_slice(path, bytes_view(&q->path));
+	bytes_char(path, '/');
+	bytes_slice(path, bytes_view(&child->name));
+}
+
+/* Of a semaphore, one that was met before: the host that has that permit, too. */
+static struct target *target_of(const struct demand *d, const struct query *q, const struct query_child *child)
+{
+	for (size_t i = 0; q->part == QUERY_LEASES && child->owner && i < d->count; i++)
+		if (d->targets[i].session == child->owner)
+			return &d->targets[i];
+	return NULL;
+}
+
+static void add_target(struct demand *d, const struct query *q, size_t child)
+{
+	struct target *t = target_of(d, q, &q->children[child]);
+	struct slice host = record_get(bytes_view(&q->children[child].data), "host");
+
+	if (!t) {
+		t = &d->targets[d->count++];
+		t->child = child;
+		t->session = q->children[child].owner;
+	}
+	add_path(t, q, &q->children[child]);
+	if (!letter_host_valid(host))
+		return;
+	if (!t->host.len)
+		bytes_slice(&t->host, host);
+	t->child = child;
+}
+
+/* Of the same host: what it holds may rest on this one, and goes with it when the host is silent. */
+static void add_follower(struct demand *d, const struct query *q, const struct query_child *child)
+{
+	if (d->count == 1 && d->targets[0].host.len && child->owner && child->owner == d->targets[0].session)
+		add_path(&d->targets[0], q, child);
+}
+
+static void write_letter(const struct demand *d, const struct query_child *child, struct bytes *data)
+{
+	struct revoker by = revoke_by(d->client);
+	struct bytes session = { 0 };
+	bool force = d->command == COMMAND_FORCEUNLOCK;
+
+	letter_session(&session, child->owner);
+	record_begin(data);
+	record_text(data, "kind", letter_kind_word(force ? LETTER_FORCE : LETTER_REVOKE));
+	record_slice(data, "from", by.host);
+	record_slice(data, "to", bytes_view(&session));
+	record_slice(data, "name", bytes_view(&d->name));
+	record_slice(data, "znode", bytes_view(&child->name));
+	if (!force)
+		record_slice(data, "reason", bytes_view(&d->reason));
+	record_int(data, "uid", by.uid);
+	record_int(data, "pid", by.pid);
+	record_slice(data, "command", by.command);
+	record_slice(data, "client", by.client);
+	bytes_free(&session);
+}
+
+static void delete_path(struct demand *d, struct target *t, size_t i)
+{
+	struct broker *b = d->client->broker;
+	struct operation_request r = {
+		.op = { .kind = OPERATION_DEMAND_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
+		.path = bytes_view(&t->paths[i]),
+	};
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(&b->out->arena, "deleting ");
+	bytes_quote(&b->out->arena, bytes_view(&t->paths[i]));
+	bytes_text(&b->out->arena,
+		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	operation_send(b, EFFECT_ZK_DELETE, &r);
+}
+
+static void delete_znodes(struct demand *d, struct target *t)
+{
+	t->state = TARGET_DELETING;
+	t->deleting = t->path_count;
+	for (size_t i = 0; i < t->path_count; i++)
+		delete_path(d, t, i);
+}
+
+static void ask(struct demand *d, struct target *t, const struct query_child *child)
+{
+	struct bytes data = { 0 };
+	const struct letter *l;
+
+	write_letter(d, child, &data);
+	l = letter_post(d->client->broker, bytes_view(&t->host), bytes_view(&data), d->number);
+	t->letter = l->number;
+	bytes_slice(&t->id, letter_id(l));
+	bytes_free(&data);
+}
+
+static void log_force(const struct demand *d)
+{
+	struct broker *b = d->client->broker;
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(&b->out->arena, "uid ");
+	bytes_int(&b->out->arena, d->client->uid);
+	bytes_text(&b->out->arena, ", pid ");
+	bytes_int(&b->out->arena, d->client->pid);
+	bytes_text(&b->out->arena, " (");
+	bytes_quote(&b->out->arena, bytes_view(&d->client->comm));
+	bytes_text(&b->out->arena, ") takes lock ");
+	bytes_quote(&b->out->arena, bytes_view(&d->name));
+	bytes_text(&b->out->arena, " by force from:");
+	for (size_t i = 0; i < d->count; i++) {
+		bytes_char(&b->out->arena, ' ');
+		if (d->targets[i].host.len)
+			bytes_quote(&b->out->arena, bytes_view(&d->targets[i].host));
+		else
+			bytes_text(&b->out->arena, "(unknown)");
+	}
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+/* A target for each that is entitled, elsewhere and still there; in the order of the query's children. */
+static bool elsewhere(const struct query_child *child)
+{
+	return !child->ours && !child->gone;
+}
+
+static void ask_all(struct demand *d, const struct query *q)
+{
+	bool force = d->command == COMMAND_FORCEUNLOCK;
+	struct broker *b = d->client->broker;
+
+	if (force && d->count)
+		log_force(d);
+	d->open = d->count;
+	heap_set(&b->timers, &d->timer, b->now_ns + PATIENCE_NS);
+	for (size_t i = 0; i < d->count; i++) {
+		struct target *t = &d->targets[i];
+
+		if (t->host.len) {
+			ask(d, t, &q->children[t->child]);
+		} else if (force) {
+			delete_znodes(d, t);
+		} else {
+			d->strangers++;
+			t->state = TARGET_DONE;
+			d->open--;
+		}
+	}
+	settle(d);
+}
+
+void demand_found(struct query *q)
+{
+	struct demand *d = q->client->demand;
+	enum letter_kind kind = d->command == COMMAND_FORCEUNLOCK ? LETTER_FORCE : LETTER_REVOKE;
+	struct broker *b = d->client->broker;
+	size_t entitled = query_entitled(q);
+
+	if (q->partial) {
+		fail(d, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked who holds it");
+		return;
+	}
+	if (q->refused) { /* who cannot be seen may be one that can be told, or asked */
+		fail(d, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who holds it");
+		return;
+	}
+	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
+	for (size_t i = 0; i < entitled; i++)
+		if (elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+			add_target(d, q, i);
+	for (size_t i = entitled; i < q->count; i++)
+		add_follower(d, q, &q->children[i]);
+	if (!letter_room(b, kind, d->count)) {
+		b->stats.limits_total++;
+		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
+		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
+				     "limits.session_path_bytes is reached; try again in a few seconds");
+		return;
+	}
+	serve_here(d);
+	ask_all(d, q);
+}
+
+/* ---- what becomes of it ---- */
+
+static void settle(struct demand *d)
+{
+	if (!d->open)
+		finish(d);
+}
+
+static void done(struct demand *d, struct target *t, int64_t holders)
+{
+	t->state = TARGET_DONE;
+	d->holders += holders;
+	d->open--;
+	settle(d);
+}
+
+static void failed(struct demand *d, struct target *t, const char *sentence)
+{
+	d->failed = sentence;
+	done(d, t, 0);
+}
+
+static struct target *find_target(const struct demand *d, uint64_t letter)
+{
+	for (size_t i = 0; d && i < d->count; i++)
+		if (d->targets[i].letter == letter)
+			return &d->targets[i];
+	return NULL;
+}
+
+static bool is_open(const struct target *t)
+{
+	return t->state != TARGET_DONE && t->state != TARGET_DELETING;
+}
+
+static void revoke_letter(struct demand *d, struct target *t, enum letter_fate fate)
+{
+	switch (fate) {
+	case LETTER_STANDS:
+		letter_orphan(d->client->broker, t->letter);
+		done(d, t, 1);
+		break;
+	case LETTER_NO_BOX:
+		failed(d, t, "the holder's host takes no mail");
+		break;
+	case LETTER_FAILED:
+	case LETTER_WITHDRAWN:
+	case LETTER_TAKEN:
+		failed(d, t, "the holder's host could not be asked");
+		break;
+	}
+}
+
+static void force_letter(struct demand *d, struct target *t, enum letter_fate fate)
+{
+	switch (fate) {
+	case LETTER_STANDS:
+		break;
+	case LETTER_NO_BOX: /* as one that does not answer */
+		t->letter = 0;
+		break;
+	case LETTER_FAILED:
+		failed(d, t, "the holder's host could not be asked");
+		break;
+	case LETTER_WITHDRAWN:
+		delete_znodes(d, t);
+		break;
+	case LETTER_TAKEN:
+		t->state = TARGET_TAKEN;
+		heap_set_by(&d->client->broker->timers, &d->timer, d->client->broker->now_ns + PATIENCE_NS);
+		break;
+	}
+}
+
+void demand_letter(struct broker *b, uint64_t demand, uint64_t letter, enum letter_fate fate)
+{
+	struct demand *d = find(b, demand);
+	struct target *t = find_target(d, letter);
+
+	if (!t || !is_open(t))
+		return;
+	if (d->command == COMMAND_REVOKE)
+		revoke_letter(d, t, fate);
+	else
+		force_letter(d, t, fate);
+}
+
+/* Of all demands: the one whose letter that is. */
+static struct target *find_asked(const struct broker *b, struct slice id, struct demand **ret)
+{
+	TAILQ_FOREACH(*ret, &b->demands, link)
+		for (size_t i = 0; i < (*ret)->count; i++)
+			if (slice_eq(bytes_view(&(*ret)->targets[i].id), id) && is_open(&(*ret)->targets[i]))
+				return &(*ret)->targets[i];
+	return NULL;
+}
+
+void demand_answered(struct broker *b, struct slice id, int64_t holders)
+{
+	struct demand *d;
+	struct target *t = find_asked(b, id, &d);
+
+	if (!t || d->command != COMMAND_FORCEUNLOCK)
+		return;
+	if (holders == REVOKE_NOT_MINE)
+		delete_znodes(d, t);
+	else
+		done(d, t, holders > 0 ? holders : 0);
+}
+
+void demand_due(struct demand *d)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		struct target *t = &d->targets[i];
+
+		if (t->state == TARGET_TAKEN || (t->state == TARGET_ASKED && !t->letter)) {
+			delete_znodes(d, t);
+		} else if (t->state == TARGET_ASKED) {
+			t->state = TARGET_WITHDRAWN;
+			letter_withdraw(d->client->broker, t->letter);
+		}
+	}
+}
+
+void demand_operated(struct broker *b, const struct operation *op, const struct event *event)
+{
+	struct demand *d = find(b, op->query);
+	struct target *t = d ? &d->targets[op->part] : NULL;
+
+	if (!d)
+		return;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+	case ZK_NONODE: /* it let go by itself */
+		t->deleted |= event->zk_answered.code == ZK_OK;
+		break;
+	case ZK_UNKNOWN: /* the demand ends with the connection */
+		return;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		d->failed = "ZooKeeper refuses to delete the holder's znode";
+		break;
+	}
+	if (--t->deleting == 0)
+		done(d, t, t->deleted);
+}
+
+void demand_suspended(struct broker *b)
+{
+	struct demand *d, *after;
+
+	/* One whose query is not over is answered by that. */
+	TAILQ_FOREACH_SAFE(d, &b->demands, link, after)
+		if (!d->client->query)
+			fail(d, ERROR_UNAVAILABLE,
+			     "the connection to ZooKeeper was lost; what was asked for may be done or not");
+}

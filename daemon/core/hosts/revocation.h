@@ -1,0 +1,78 @@
+/*
+ * What REVOKE and FORCEUNLOCK want of a lock's holders, on whichever hosts. One per client, which waits for the outcome.
+ * Holders here are served at once. Who holds it elsewhere a query finds out (query.h); each of those is a target (of a
+ * semaphore, each host with all its permits):
+ *
+ *   target     | means                                       | REVOKE                | FORCEUNLOCK
+ *   ASKED      | a letter is on its way, or in its host's    | posted -> DONE        | answered -> DONE; 2 s passed
+ *              |   mailbox                                   |                       |   -> WITHDRAWN
+ *   WITHDRAWN  | the letter is being deleted                 |                       | unread -> DELETING; it was read
+ *              |                                             |                       |   -> TAKEN
+ *   TAKEN      | read, and not answered yet                  |                       | answered -> DONE; 2 s more passed
+ *              |                                             |                       |   -> DELETING
+ *   DELETING   | nobody will do it: its znode is deleted     |                       | answered -> DONE
+ *   DONE       | its holders are counted                     |                       |
+ *
+ * A znode is deleted only when its daemon cannot act any more, or has not said that it did: a letter that was deleted
+ * unread is acted upon by nobody. With it goes the one right behind it of the same host, which may have taken over from it
+ * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
+ * be asked, and FORCEUNLOCK deletes their znode at once. A connection lost ends the demand.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/queue.h"
+#include "core/hosts/outbox.h"
+#include "protocol/bytes.h"
+#include "protocol/commands.h"
+
+struct client;
+struct query;
+
+enum target_state { TARGET_ASKED, TARGET_WITHDRAWN, TARGET_TAKEN, TARGET_DELETING, TARGET_DONE };
+
+struct target {
+	enum target_state state;
+	uint64_t letter; /* 0: none */
+	struct bytes id, host;
+	int64_t session;
+	size_t child;        /* of the query, while they are asked: the letter names it; of a semaphore the last */
+	struct bytes *paths; /* of a semaphore: all that its host has */
+	size_t path_count, deleting;
+	bool deleted;
+};
+
+struct demand {
+	struct client *client;
+	TAILQ_ENTRY(demand) link; /* broker->demands */
+	uint64_t number;
+	enum command command; /* REVOKE or FORCEUNLOCK */
+	struct bytes name, reason;
+	struct target *targets;
+	size_t count, open;
+	int64_t holders;    /* told, asked, or bereft */
+	size_t strangers;   /* held by other software, not asked */
+	const char *failed; /* a sentence: something was not done */
+	struct timer timer;
+};
+
+TAILQ_HEAD(demand_list, demand);
+
+/* Answers now or later. */
+void demand_new(struct client *c, enum command command, struct slice name, struct slice reason);
+/* Without an answer: its client is gone. A letter that takes a lock by force is withdrawn, one that asks for it stays. */
+void demand_free(struct demand *d);
+/* The query has found out who holds the lock. */
+void demand_found(struct query *q);
+/* What became of a letter. */
+void demand_letter(struct broker *b, uint64_t demand, uint64_t letter, enum letter_fate fate);
+/* The letter of that id was answered. */
+void demand_answered(struct broker *b, struct slice id, int64_t holders);
+/* demand.timer is due. */
+void demand_due(struct demand *d);
+/* Answers of DEMAND_DELETE. */
+void demand_operated(struct broker *b, const struct operation *op, const struct event *event);
+/* The connection is gone. */
+void demand_suspended(struct broker *b);

@@ -1,0 +1,200 @@
+#include "core/hosts/revoke.h"
+
+#include "core/znode/record.h"
+#include "core/kind/semaphore.h"
+#include "core/claim/rollover.h"
+#include "core/state.h"
+#include "protocol/name.h"
+#include "protocol/number.h"
+
+/* A client that is asked faster than it reads would be closed, and what it holds would be gone: nobody may do that. */
+static const int64_t ASK_EVERY_NS = 1000000000;
+
+bool revoke_reason_valid(struct slice reason)
+{
+	return reason.len > 0 && reason.len <= REVOKE_REASON_MAX && name_is_text(reason);
+}
+
+struct lock *revoke_subject(struct broker *b, struct slice name)
+{
+	struct semaphore *s = semaphore_find(b, name);
+
+	return s ? s->leases : lock_find(b, name);
+}
+
+struct revoker revoke_by(const struct client *c)
+{
+	return (struct revoker){
+		.host = slice_of(c->broker->conf->host),
+		.command = bytes_view(&c->comm),
+		.client = bytes_view(&c->name),
+		.uid = c->uid,
+		.pid = c->pid,
+	};
+}
+
+int64_t revoke_ask(struct lock *lock, struct slice reason)
+{
+	int64_t count = 0;
+	struct grant *g;
+
+	if (!lock)
+		return 0;
+	TAILQ_FOREACH(g, &lock->grants, link) {
+		bool asked = g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS;
+
+		if (!asked && (client_events_full(g->client) || client_seems_deaf(g->client)))
+			continue;
+		count++;
+		if (asked)
+			continue;
+		g->asked_back_ns = lock->broker->now_ns;
+		client_tell_revoke(g->client, g, reason);
+		lock->broker->stats.revokes_total++;
+	}
+	return count;
+}
+
+void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(out, "lock ");
+	bytes_quote(out, name);
+	bytes_text(out, " taken by force from ");
+	bytes_int(out, holders);
+	bytes_text(out, " holders, for uid ");
+	bytes_int(out, by->uid);
+	bytes_text(out, ", pid ");
+	bytes_int(out, by->pid);
+	bytes_text(out, " (");
+	bytes_quote(out, by->command);
+	if (by->client.len) {
+		bytes_text(out, ", ");
+		bytes_quote(out, by->client);
+	}
+	bytes_text(out, ") of host ");
+	bytes_quote(out, by->host);
+	if (id.len) {
+		bytes_text(out, ", letter ");
+		bytes_quote(out, id);
+	}
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+int64_t revoke_force(struct lock *lock)
+{
+	int64_t count = lock ? (int64_t)lock->grant_count : 0;
+
+	if (!count)
+		return 0;
+	grant_lose_all(lock, LOSS_FORCED);
+	lock->broker->stats.forced_total += (uint64_t)count;
+	lock_touch(lock);
+	return count;
+}
+
+/* ---- by letter ---- */
+
+static int64_t record_number(struct slice data, const char *key)
+{
+	int64_t value;
+
+	return number_parse(record_get(data, key), &value) ? value : -1;
+}
+
+static bool is_for_us(const struct broker *b, struct slice data)
+{
+	struct bytes session = { 0 };
+	bool same;
+
+	letter_session(&session, b->session.id);
+	same = slice_eq(record_get(data, "to"), bytes_view(&session));
+	bytes_free(&session);
+	return same;
+}
+
+/* Of the permits that its host had when the letter was written, that lease being the last of them, one is still there. */
+static bool has_older(const struct lock *leases, struct slice znode)
+{
+	struct contender last, one;
+	const struct claim *c;
+
+	if (!contender_parse(znode, FLAVOUR_LEASES, &last))
+		return false;
+	TAILQ_FOREACH(c, &leases->permits, link)
+		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_LEASES, &one) &&
+		    contender_before(&one, &last))
+			return true;
+	return false;
+}
+
+/*
+ * Its grants rest on the znode that the letter is about: what was granted since on another is not meant. The permits of
+ * a host are alike, and no client's rest on one lease rather than another: all are meant, or none.
+ */
+static struct lock *meant(struct broker *b, struct slice data)
+{
+	struct slice name = record_get(data, "name"), znode = record_get(data, "znode");
+	struct lock *lock = name_valid(name) ? revoke_subject(b, name) : NULL;
+
+	if (lock && lock->semaphore)
+		return has_older(lock, znode) ? lock : NULL;
+	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !spent_keeps_out(lock, znode))
+		return NULL;
+	return lock;
+}
+
+static void answer(struct broker *b, struct slice host, struct slice id, int64_t holders)
+{
+	struct bytes data = { 0 };
+
+	if (!letter_room(b, LETTER_ANSWER, 1)) {
+		b->stats.limits_total++;
+		return;
+	}
+	record_begin(&data);
+	record_text(&data, "kind", letter_kind_word(LETTER_ANSWER));
+	record_text(&data, "from", b->conf->host);
+	record_slice(&data, "re", id);
+	record_int(&data, "holders", holders);
+	letter_post(b, host, bytes_view(&data), 0);
+	bytes_free(&data);
+}
+
+static void force_received(struct broker *b, struct slice id, struct slice data)
+{
+	struct revoker by = {
+		.host = record_get(data, "from"),
+		.command = record_get(data, "command"),
+		.client = record_get(data, "client"),
+		.uid = record_number(data, "uid"),
+		.pid = record_number(data, "pid"),
+	};
+
+	struct slice name = record_get(data, "name");
+	int64_t holders = REVOKE_NOT_MINE;
+
+	if (!letter_host_valid(by.host) || !name_valid(name)) {
+		b->stats.mail_ignored_total++;
+		return;
+	}
+	if (is_for_us(b, data)) {
+		holders = revoke_force(meant(b, data));
+		revoke_log(b, name, holders, &by, id);
+	}
+	answer(b, by.host, id, holders);
+}
+
+void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data)
+{
+	struct slice reason = record_get(data, "reason");
+
+	if (kind == LETTER_FORCE)
+		force_received(b, id, data);
+	else if (is_for_us(b, data) && revoke_reason_valid(reason))
+		revoke_ask(meant(b, data), reason);
+	else
+		b->stats.mail_ignored_total++;
+}

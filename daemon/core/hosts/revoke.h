@@ -1,0 +1,44 @@
+/*
+ * Asking the holders of a lock on this host to let go, or taking it from them: for a client here (revocation.h), or for
+ * one elsewhere, by letter.
+ *
+ * What is taken is lost to its holder at once, who is told so before anybody else is granted; the claim stays, and
+ * settling the lock grants to the next with a larger token, or gives the claim back.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/hosts/outbox.h"
+#include "protocol/slice.h"
+
+struct broker;
+struct client;
+struct lock;
+
+enum {
+	REVOKE_REASON_MAX = 128,
+	REVOKE_NOT_MINE =
+		-1, /* in the place of a number of holders: the znode is of a session this daemon has no more */
+};
+
+/* Who wants it. */
+struct revoker {
+	struct slice host, command, client;
+	int64_t uid, pid;
+};
+
+/* The lock of that name, or the leases of that semaphore; NULL: this host uses neither. */
+struct lock *revoke_subject(struct broker *b, struct slice name);
+/* 1..REVOKE_REASON_MAX bytes of UTF-8 without control characters. */
+bool revoke_reason_valid(struct slice reason);
+/* The client as the log and other hosts see it; valid as long as it is not changed. */
+struct revoker revoke_by(const struct client *c);
+/* Asks the holders here, each at most once a second, unless it has no room for that. Returns how many were asked. */
+int64_t revoke_ask(struct lock *lock, struct slice reason);
+/* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
+int64_t revoke_force(struct lock *lock);
+/* Says so in the log. `id`: of the letter, or empty. */
+void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id);
+/* A letter of one of those kinds, which this host alone has got. */
+void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data);

@@ -1,0 +1,285 @@
+#include "core/kind/observe.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/znode/record.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+/* A directory that is missing as soon as it was made is not asked for again at once, nor is what was refused. */
+static const int64_t PAUSE_NS = 1000000000;
+
+void observe_init(struct observation *o)
+{
+	TAILQ_INIT(&o->observers);
+}
+
+void observe_deinit(struct observation *o)
+{
+	assert(TAILQ_EMPTY(&o->observers));
+	bytes_free(&o->first);
+	bytes_free(&o->host);
+	bytes_free(&o->data);
+}
+
+struct observer *observe_find(const struct lock *lock, const struct client *client)
+{
+	struct observer *o;
+
+	TAILQ_FOREACH(o, &client->observers, client_link)
+		if (o->lock == lock)
+			return o;
+	return NULL;
+}
+
+/* ---- telling ---- */
+
+void observe_told(struct observer *o)
+{
+	o->told = true;
+	o->token = o->lock->observation.token;
+}
+
+static void tell(struct observer *o)
+{
+	bool news = !o->told || o->token != o->lock->observation.token;
+
+	if (news && !o->event)
+		client_tell_leader(o->client, o);
+	else if (!news && o->event)
+		client_drop_event(o->client, o->event);
+}
+
+static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
+{
+	struct observation *o = &lock->observation;
+	struct observer *observer;
+
+	if (o->known && o->token == token)
+		return;
+	o->known = true;
+	o->token = token;
+	bytes_clear(&o->host);
+	bytes_clear(&o->data);
+	bytes_slice(&o->host, host);
+	bytes_slice(&o->data, data);
+	TAILQ_FOREACH(observer, &o->observers, link)
+		tell(observer);
+}
+
+static void learn_none(struct lock *lock)
+{
+	learn(lock, 0, SLICE(""), SLICE(""));
+}
+
+/* ---- who watches ---- */
+
+void observe_begin(struct lock *lock, struct client *client)
+{
+	struct observation *n = &lock->observation;
+	struct observer *o = mem_new(sizeof(*o));
+
+	o->lock = lock;
+	o->client = client;
+	TAILQ_INSERT_TAIL(&n->observers, o, link);
+	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
+	n->count++;
+	client->observer_count++;
+	/* What it reads from now on is of this observation. */
+	client_forget_unobserved(client, bytes_view(&lock->name));
+	if (n->known)
+		tell(o);
+	if (!lock->broker->conf->standalone && !lock->broker->session.proving)
+		turn_wait(lock, TURN_RECOVER);
+	lock_touch(lock);
+}
+
+void observe_end(struct observer *o)
+{
+	struct lock *lock = o->lock;
+	struct observation *n = &lock->observation;
+
+	if (o->event)
+		client_drop_event(o->client, o->event);
+	TAILQ_REMOVE(&n->observers, o, link);
+	TAILQ_REMOVE(&o->client->observers, o, client_link);
+	o->client->observer_count--;
+	if (--n->count == 0) {
+		n->state = OBSERVE_IDLE;
+		n->known = n->missing = false;
+		n->op = 0;
+		n->token = 0;
+	}
+	mem_free(o);
+	lock_touch(lock);
+}
+
+void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence)
+{
+	struct observer *o;
+
+	while ((o = TAILQ_FIRST(&lock->observation.observers))) {
+		struct client *client = o->client;
+
+		observe_end(o);
+		client_tell_unobserved(client, bytes_view(&lock->name), code, sentence);
+	}
+}
+
+/* ---- asking ZooKeeper ---- */
+
+static void send(struct lock *lock, enum effect_type type, enum operation_kind kind, struct slice child)
+{
+	struct operation_request r = { .op = { .kind = kind, .lock = lock, .watch = true } };
+	struct bytes path = { 0 };
+
+	bytes_slice(&path, bytes_view(&lock->directory.path));
+	if (child.len) {
+		bytes_char(&path, '/');
+		bytes_slice(&path, child);
+	}
+	r.path = bytes_view(&path);
+	lock->observation.op = operation_send(lock->broker, type, &r);
+	bytes_free(&path);
+}
+
+static void look_locally(struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+
+	if (g)
+		learn(lock, g->token, slice_of(lock->broker->conf->host), bytes_view(&g->data));
+	else
+		learn_none(lock);
+}
+
+void observe_continue(struct lock *lock)
+{
+	struct observation *o = &lock->observation;
+
+	if (!o->count)
+		return;
+	if (lock->broker->conf->standalone) {
+		look_locally(lock);
+		return;
+	}
+	if (o->state != OBSERVE_IDLE)
+		return;
+	if (!turn_may(lock, TURN_RECOVER))
+		return;
+	directory_check(lock);
+	o->state = OBSERVE_LISTING;
+	o->old = false;
+	send(lock, EFFECT_ZK_LIST, OPERATION_OBSERVE_LIST, (struct slice){ 0 });
+}
+
+void observe_suspended(struct lock *lock)
+{
+	lock->observation.state = OBSERVE_IDLE;
+	lock->observation.op = 0;
+}
+
+static void missing(struct lock *lock)
+{
+	struct observation *o = &lock->observation;
+
+	if (o->missing)
+		lock_pause(lock, PAUSE_NS);
+	o->missing = true;
+	directory_make(lock);
+}
+
+static void find_first(struct lock *lock, const struct event *event)
+{
+	struct contender first = { 0 }, other;
+
+	for (size_t i = 0; i < event->zk_answered.count; i++) {
+		if (!contender_parse(event->zk_answered.children[i], lock->flavour, &other))
+			continue;
+		if (!first.name.len || contender_before(&other, &first))
+			first = other;
+	}
+	bytes_clear(&lock->observation.first);
+	bytes_slice(&lock->observation.first, first.name);
+}
+
+static void listed(struct lock *lock, const struct event *event)
+{
+	struct observation *o = &lock->observation;
+	struct directory *d = &lock->directory;
+
+	o->missing = false;
+	/* Another directory than the one whose data were read: it may be of another kind. */
+	if (d->state == DIRECTORY_FITS && d->czxid != event->zk_answered.stat.czxid)
+		d->state = DIRECTORY_UNKNOWN;
+	if (d->state != DIRECTORY_FITS)
+		return;
+	find_first(lock, event);
+	if (o->first.len) {
+		o->state = OBSERVE_READING;
+		send(lock, EFFECT_ZK_GET, OPERATION_OBSERVE_GET, bytes_view(&o->first));
+	} else {
+		o->state = OBSERVE_KNOWN;
+		learn_none(lock);
+	}
+}
+
+static void read(struct lock *lock, const struct event *event)
+{
+	struct observation *o = &lock->observation;
+	struct slice data = event->zk_answered.data;
+	int64_t token;
+
+	o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;
+	if (slice_eq(record_get(data, "leader"), SLICE("1")) && number_parse(record_get(data, "token"), &token) && token > 0)
+		learn(lock, token, record_get(data, "host"), record_get(data, "data"));
+	else
+		learn_none(lock);
+}
+
+void observe_answered(const struct operation *op, uint64_t number, const struct event *event)
+{
+	struct lock *lock = op->lock;
+	struct observation *o = &lock->observation;
+	bool list = op->kind == OPERATION_OBSERVE_LIST;
+
+	if (o->op != number || !o->count)
+		return;
+	o->state = OBSERVE_IDLE;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		if (list)
+			listed(lock, event);
+		else
+			read(lock, event);
+		break;
+	case ZK_NONODE:
+		if (list)
+			missing(lock);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_pause(lock, PAUSE_NS);
+		observe_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who leads");
+		break;
+	}
+}
+
+void observe_watched(struct lock *lock, const struct slice *child)
+{
+	struct observation *o = &lock->observation;
+
+	if (child && !slice_eq(*child, bytes_view(&o->first)))
+		return;
+	/* While the list is under way this is an event of an older watch, and the list is younger. */
+	if (o->state == OBSERVE_READING)
+		o->old = true;
+	else if (o->state == OBSERVE_KNOWN)
+		o->state = OBSERVE_IDLE;
+	lock_touch(lock);
+}

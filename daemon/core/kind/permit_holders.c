@@ -1,0 +1,146 @@
+#include "core/kind/permit_holders.h"
+
+#include "core/znode/holder.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+static const int64_t LOOK_AFTER_NS = 1000000000;
+static const int64_t EVERY_NS = 1000000000;
+static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
+
+void crowd_listed(struct semaphore *s, size_t children)
+{
+	const struct claim *c;
+	int64_t others = (int64_t)children;
+
+	TAILQ_FOREACH(c, &s->leases->permits, link)
+		others -= c->state == CLAIM_WAITING;
+	s->crowd.seen = s->limit && others > s->limit;
+	if (s->crowd.seen)
+		lock_touch(s->leases);
+}
+
+static bool waits_elsewhere(const struct semaphore *s)
+{
+	const struct lock *mutex = s->mutex;
+
+	if (!s->gathering)
+		return s->crowd.seen;
+	return mutex->claim &&
+	       (mutex->claim->rivals || (mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.quiet));
+}
+
+static int64_t max64(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void wake(struct semaphore *s, int64_t due_ns)
+{
+	heap_set_by(&s->broker->timers, &s->leases->timer, due_ns);
+}
+
+static void look(struct semaphore *s)
+{
+	const struct grant *oldest = TAILQ_FIRST(&s->leases->grants);
+	int64_t due_ns;
+
+	if (!oldest || directory_watches(&s->leases->directory))
+		return;
+	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->crowd.looked_ns + EVERY_NS);
+	if (due_ns > s->broker->now_ns) {
+		wake(s, due_ns);
+		return;
+	}
+	s->crowd.looked_ns = s->broker->now_ns;
+	directory_arm(s->leases);
+}
+
+/* The grant that its data tell of; NULL. They stand in the same order, mostly: it is looked for from `from` on. */
+static struct grant *told_of(const struct semaphore *s, const struct claim *c, struct grant *from)
+{
+	struct grant *g = from ? from : TAILQ_FIRST(&s->leases->grants), *end = g;
+
+	if (!c->detail_client || !g)
+		return NULL;
+	do {
+		if (g->client->id == c->detail_client && g->granted_ns == c->detail_token)
+			return g;
+		g = TAILQ_NEXT(g, link);
+		if (!g)
+			g = TAILQ_FIRST(&s->leases->grants);
+	} while (g != end);
+	return NULL;
+}
+
+/* Leases that tell of nobody any more, or of one that has fewer permits by now, are free to tell of another. */
+static void count_told(struct semaphore *s)
+{
+	struct grant *g, *last = NULL;
+	struct claim *c;
+
+	TAILQ_FOREACH(g, &s->leases->grants, link)
+		g->told = 0;
+	TAILQ_FOREACH(c, &s->leases->permits, link) {
+		g = told_of(s, c, last);
+		if (g && g->told < g->depth) {
+			g->told++;
+			last = g;
+		} else {
+			c->detail_client = 0;
+		}
+	}
+}
+
+static struct claim *next_free(struct claim *c)
+{
+	while (c && (c->state != CLAIM_HELD || c->detail_client))
+		c = TAILQ_NEXT(c, link);
+	return c;
+}
+
+static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
+{
+	struct bytes data = { 0 };
+
+	detail_permits(g, &data);
+	c->detail_client = g->client->id;
+	c->detail_token = g->granted_ns;
+	c->detail_ns = s->crowd.told_ns = s->broker->now_ns;
+	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
+	bytes_free(&data);
+	g->told++;
+}
+
+static void tell(struct semaphore *s)
+{
+	struct broker *b = s->broker;
+	struct claim *free = TAILQ_FIRST(&s->leases->permits);
+	struct grant *g;
+
+	s->crowd.checked_ns = b->now_ns;
+	count_told(s);
+	TAILQ_FOREACH(g, &s->leases->grants, link) {
+		if (g->told < g->depth && g->granted_ns + YOUNG_NS > b->now_ns) {
+			wake(s, g->granted_ns + YOUNG_NS);
+			continue;
+		}
+		while (g->told < g->depth && turn_of_questions(b) && (free = next_free(free)))
+			write_one(s, free, g);
+	}
+	if (!turn_of_questions(b))
+		wake(s, b->now_ns + EVERY_NS);
+}
+
+void crowd_continue(struct semaphore *s)
+{
+	int64_t due_ns = max64(s->crowd.checked_ns + YOUNG_NS, s->crowd.told_ns + EVERY_NS);
+
+	look(s);
+	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->leases->grants))
+		return;
+	if (due_ns <= s->broker->now_ns)
+		tell(s);
+	else
+		wake(s, due_ns);
+}

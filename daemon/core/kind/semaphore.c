@@ -1,0 +1,585 @@
+#include "core/kind/semaphore.h"
+
+#include <assert.h>
+
+#include "base/container.h"
+#include "base/mem.h"
+#include "core/session/presence.h"
+#include "core/lock/grant_log.h"
+#include "core/session/budget.h"
+#include "core/znode/record.h"
+#include "core/state.h"
+#include "protocol/limits.h"
+#include "protocol/number.h"
+
+/* What ZooKeeper refused is tried again, not at once. */
+static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+/* Permits held for longer are watched: somebody might delete one. */
+static const int64_t WATCH_AFTER_NS = 1000000000;
+
+/* ---- life ---- */
+
+static struct lock *new_part(struct semaphore *s, struct slice name, const char *child, enum flavour flavour)
+{
+	struct bytes path = { 0 };
+	struct lock *part;
+
+	bytes_slice(&path, bytes_view(&s->path));
+	bytes_text(&path, child);
+	part = lock_new_part(s, name, bytes_view(&path), flavour);
+	bytes_free(&path);
+	return part;
+}
+
+static struct semaphore *semaphore_new(struct broker *b, struct slice name)
+{
+	struct semaphore *s = mem_new(sizeof(*s));
+
+	s->broker = b;
+	flavour_place(b->conf, name, &s->path);
+	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
+	s->leases = new_part(s, name, "/leases", FLAVOUR_LEASES);
+	map_add(&b->semaphores, &s->node, map_hash(&b->semaphores, name.data, name.len));
+	lock_touch(s->mutex); /* it goes again if nothing comes of it */
+	return s;
+}
+
+static struct semaphore *find_at(struct broker *b, struct slice path)
+{
+	struct bytes mutex = { 0 };
+	struct lock *lock;
+
+	bytes_slice(&mutex, path);
+	bytes_text(&mutex, "/locks");
+	lock = lock_find_path(b, bytes_view(&mutex));
+	bytes_free(&mutex);
+	return lock ? lock->semaphore : NULL;
+}
+
+static struct semaphore *find(struct broker *b, struct slice name)
+{
+	struct map_node *node = map_first(&b->semaphores, map_hash(&b->semaphores, name.data, name.len));
+
+	for (; node; node = map_next(node)) {
+		struct semaphore *s = container_of(node, struct semaphore, node);
+
+		if (slice_eq(bytes_view(&s->mutex->name), name))
+			return s;
+	}
+	return NULL;
+}
+
+/* Every request for a lock asks, and most hosts have none. */
+struct semaphore *semaphore_find(struct broker *b, struct slice name)
+{
+	return b->semaphores.count ? find(b, name) : NULL;
+}
+
+struct semaphore *semaphore_make(struct broker *b, struct slice name)
+{
+	struct semaphore *s = semaphore_find(b, name);
+
+	return s || !lock_has_room(b) ? s : semaphore_new(b, name);
+}
+
+static void semaphore_free(struct semaphore *s)
+{
+	map_remove(&s->broker->semaphores, &s->node);
+	bytes_free(&s->path);
+	mem_free(s);
+}
+
+void semaphore_rest(struct semaphore *s)
+{
+	if (s->mutex->dirty || s->leases->dirty || lock_in_use(s->mutex) || lock_in_use(s->leases))
+		return;
+	s->state = SEMAPHORE_UNKNOWN;
+	directory_forget_watch(s->mutex);
+	directory_forget_watch(s->leases);
+	quota_recount(s->mutex);
+	quota_recount(s->leases);
+	lock_free(s->mutex);
+	lock_free(s->leases);
+	semaphore_free(s);
+}
+
+void semaphore_detach(struct lock *part)
+{
+	struct semaphore *s = part->semaphore;
+
+	if (s->mutex == part)
+		s->mutex = NULL;
+	else
+		s->leases = NULL;
+	if (!s->mutex && !s->leases)
+		semaphore_free(s);
+}
+
+/* ---- the limit ---- */
+
+void semaphore_data(struct bytes *out, int64_t limit)
+{
+	record_begin(out);
+	record_text(out, "kind", "semaphore");
+	record_int(out, "limit", limit);
+}
+
+bool semaphore_data_fits(struct slice data, int64_t *limit)
+{
+	*limit = 0;
+	if (!record_is_ours(data))
+		return true;
+	if (!slice_eq(record_get(data, "kind"), SLICE("semaphore")) || !number_parse(record_get(data, "limit"), limit))
+		return false;
+	if (*limit < 1 || *limit > LIMIT_PERMITS_MAX)
+		*limit = 0; /* nobody could agree to that */
+	return true;
+}
+
+static bool may_send(const struct lock *lock)
+{
+	return lock->broker->session.connected && lock->broker->now_ns >= lock->pause_until_ns;
+}
+
+static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path,
+		 struct slice data)
+{
+	struct operation_request r = {
+		.op = { .kind = kind, .lock = s->mutex },
+		.path = path,
+		.data = data,
+		.create = ZK_CONTAINER,
+		.exact = true, /* what was read, and not what somebody has made of it since */
+		.version = s->version,
+	};
+
+	operation_send(s->broker, type, &r);
+}
+
+static void ask(struct semaphore *s)
+{
+	s->state = SEMAPHORE_ASKED;
+	send(s, EFFECT_ZK_GET, OPERATION_SEMAPHORE_GET, bytes_view(&s->path), (struct slice){ 0 });
+}
+
+static void write_limit(struct semaphore *s, enum effect_type type, int64_t limit)
+{
+	struct bytes data = { 0 };
+
+	semaphore_data(&data, limit);
+	send(s, type, OPERATION_SEMAPHORE_WRITE, bytes_view(&s->path), bytes_view(&data));
+	bytes_free(&data);
+	ask(s);
+}
+
+static void make_part(struct semaphore *s, const struct lock *part)
+{
+	struct bytes data = { 0 };
+
+	record_begin(&data);
+	record_text(&data, "kind", "lock");
+	record_text(&data, "flavour", flavour_word(part->flavour));
+	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->directory.path), bytes_view(&data));
+	bytes_free(&data);
+}
+
+static void fail_all(struct semaphore *s, enum error_code code, const char *why)
+{
+	request_fail_all(s->mutex, code, why);
+}
+
+static void give_up(struct semaphore *s)
+{
+	s->tries = 0;
+	fail_all(s, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
+}
+
+/* It is made before its parts: what stands there already may be of another kind, and nothing is put into that. */
+static void make(struct semaphore *s)
+{
+	const struct request *r = TAILQ_FIRST(&s->mutex->requests);
+
+	s->incomplete = true;
+	if (!r)
+		return;
+	if (++s->tries > SEMAPHORE_TRIES)
+		give_up(s);
+	else
+		write_limit(s, EFFECT_ZK_CREATE, r->limit);
+}
+
+static void known(struct semaphore *s, struct slice data, int32_t version)
+{
+	if (!semaphore_data_fits(data, &s->limit)) {
+		fail_all(s, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+		return;
+	}
+	s->state = SEMAPHORE_KNOWN;
+	s->version = version;
+	if (s->incomplete) {
+		s->incomplete = false;
+		make_part(s, s->mutex);
+		make_part(s, s->leases);
+	}
+	s->leases->relist = s->leases->claim_count > 0; /* what was counted may be enough now */
+	lock_touch(s->leases);
+}
+
+static void get_answered(struct semaphore *s, const struct event *event)
+{
+	s->state = SEMAPHORE_UNKNOWN;
+	switch (event->zk_answered.code) {
+	case ZK_OK:
+		known(s, event->zk_answered.data, event->zk_answered.stat.version);
+		break;
+	case ZK_NONODE:
+		make(s);
+		break;
+	case ZK_UNKNOWN:
+		break;
+	case ZK_NODEEXISTS:
+	case ZK_NOTEMPTY:
+	case ZK_BADVERSION:
+	case ZK_REFUSED:
+		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
+		break;
+	}
+}
+
+void semaphore_answered(const struct operation *op, const struct event *event)
+{
+	struct semaphore *s = op->lock->semaphore;
+
+	if (op->kind == OPERATION_SEMAPHORE_GET) {
+		get_answered(s, event);
+	} else if (event->zk_answered.code == ZK_NONODE) {
+		announce_above(s->broker, bytes_view(&s->path));
+		s->incomplete = true;
+	} else if (event->zk_answered.code == ZK_REFUSED) {
+		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
+	}
+}
+
+void semaphore_watched(struct broker *b, struct slice path)
+{
+	struct semaphore *s = find_at(b, path);
+
+	if (!s)
+		return;
+	if (s->state == SEMAPHORE_KNOWN)
+		s->state = SEMAPHORE_UNKNOWN;
+	lock_touch(s->mutex);
+}
+
+void semaphore_suspended(struct semaphore *s)
+{
+	s->state = SEMAPHORE_UNKNOWN;
+	s->made = false;
+}
+
+void semaphore_vanished(struct semaphore *s)
+{
+	s->incomplete = true;
+	lock_touch(s->mutex);
+	if (s->state != SEMAPHORE_KNOWN)
+		return;
+	s->state = SEMAPHORE_UNKNOWN;
+	if (++s->tries > SEMAPHORE_TRIES)
+		give_up(s);
+}
+
+static void reject(struct semaphore *s)
+{
+	struct bytes why = { 0 };
+	struct request *r, *after;
+
+	TAILQ_FOREACH_SAFE(r, &s->mutex->requests, link, after) {
+		if (!s->limit || r->limit == s->limit)
+			continue;
+		bytes_clear(&why);
+		bytes_text(&why, "this semaphore has a limit of ");
+		bytes_int(&why, s->limit);
+		bytes_text(&why, ", not ");
+		bytes_int(&why, r->limit);
+		bytes_char(&why, '\0');
+		request_fail(r, ERROR_MISMATCH, why.data);
+	}
+	bytes_free(&why);
+}
+
+/* ---- who is next ---- */
+
+static bool holds_mutex(const struct semaphore *s)
+{
+	const struct claim *c = s->mutex->claim;
+
+	return c && c->state == CLAIM_HELD;
+}
+
+/* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
+static void say_limit(struct semaphore *s, const struct request *r)
+{
+	if (may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
+		write_limit(s, EFFECT_ZK_SET, r->limit);
+}
+
+void semaphore_ask(struct semaphore *s)
+{
+	if (s->broker->conf->standalone) {
+		if (s->gathering || semaphore_granted(s))
+			reject(s);
+		return;
+	}
+	if (!s->mutex->request_count)
+		return;
+	if (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
+		ask(s);
+	if (s->state == SEMAPHORE_KNOWN)
+		reject(s);
+	if (s->state == SEMAPHORE_KNOWN && !s->limit && s->gathering)
+		say_limit(s, s->gathering);
+}
+
+bool semaphore_gather(struct semaphore *s)
+{
+	struct request *r = TAILQ_FIRST(&s->mutex->requests);
+
+	if (s->broker->conf->standalone) {
+		if (!semaphore_granted(s))
+			s->limit = r->limit;
+	} else if (s->state != SEMAPHORE_KNOWN) {
+		return false;
+	} else if (!s->limit) {
+		say_limit(s, r);
+		return false;
+	}
+	s->gathering = r;
+	lock_touch(s->leases);
+	return true;
+}
+
+void semaphore_request_ends(struct semaphore *s, const struct request *r)
+{
+	if (s->gathering != r)
+		return;
+	s->gathering = NULL;
+	lock_touch(s->leases);
+}
+
+void semaphore_fail(struct semaphore *s, const char *why)
+{
+	if (s->gathering)
+		request_fail(s->gathering, ERROR_UNAVAILABLE, why);
+}
+
+/* ---- permits ---- */
+
+int64_t semaphore_granted(const struct semaphore *s)
+{
+	const struct grant *g;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(g, &s->leases->grants, link)
+		count += g->depth;
+	return count;
+}
+
+static int64_t permits(const struct semaphore *s, bool held)
+{
+	const struct claim *c;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(c, &s->leases->permits, link)
+		count += !held || c->state == CLAIM_HELD;
+	return count;
+}
+
+static int64_t wanted(const struct semaphore *s)
+{
+	return semaphore_granted(s) + (s->gathering ? s->gathering->count : 0);
+}
+
+bool semaphore_full(const struct semaphore *s)
+{
+	const struct claim *c;
+
+	if (!s->gathering)
+		return false;
+	if (s->broker->conf->standalone)
+		return wanted(s) > s->limit;
+	TAILQ_FOREACH(c, &s->leases->permits, link)
+		if (c->state == CLAIM_WAITING && c->listed)
+			return true;
+	return false;
+}
+
+void semaphore_counted(struct claim *c, size_t children)
+{
+	struct semaphore *s = c->lock->semaphore;
+
+	if (s->state != SEMAPHORE_KNOWN || !s->limit)
+		return; /* listed anew once it is known */
+	c->listed = children > (size_t)s->limit;
+	if (c->listed) {
+		lock_touch(s->mutex); /* a try ends with that */
+		return;
+	}
+	c->state = CLAIM_HELD;
+	c->granted_ns = s->broker->now_ns;
+	s->tries = 0;
+}
+
+void semaphore_listed(struct lock *leases, size_t children)
+{
+	crowd_listed(leases->semaphore, children);
+}
+
+static bool enough(const struct semaphore *s)
+{
+	if (s->broker->conf->standalone)
+		return wanted(s) <= s->limit;
+	return permits(s, true) >= wanted(s) && session_grants(s->broker);
+}
+
+static void grant(struct semaphore *s)
+{
+	struct request *r = s->gathering;
+	struct client *client = r->client;
+	struct grant *g = grant_find(s->leases, client);
+
+	if (g) {
+		g->depth += r->count;
+		grant_extend(g, r->lease_ns);
+	} else {
+		grant_new(s->leases, client, MODE_SHARED, 0, r->lease_ns, &r->data);
+		g = grant_find(s->leases, client);
+		g->depth = r->count;
+	}
+	if (s->broker->conf->log_grants)
+		grant_log_granted(g, r->count);
+	request_end(r);
+	client_reply_integer(client, g->depth);
+	client_tell_session(client);
+}
+
+static void join(struct semaphore *s, int64_t missing)
+{
+	struct lock *leases = s->leases;
+	const char *why = quota_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
+
+	if (leases->pause_until_ns > s->broker->now_ns)
+		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
+	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->waits[TURN_RECOVER] || !may_send(leases))
+		return;
+	for (; missing > 0 && !why && turn_may(leases, TURN_JOIN); missing--) {
+		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
+
+		TAILQ_INSERT_TAIL(&leases->permits, c, link);
+		s->made = true;
+	}
+	/* Room that permits on their way out will make is waited for. */
+	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
+		request_fail(s->gathering, ERROR_LIMIT, why);
+}
+
+/* Once, when all are made; what is left of those that were made for another request is listed as well. */
+static void list_made(struct semaphore *s)
+{
+	if (!s->made || permits(s, false) < wanted(s) || !may_send(s->leases))
+		return;
+	s->made = false;
+	directory_list(s->leases, false);
+}
+
+/* Those that do not count yet first. */
+static void leave(struct semaphore *s, int64_t surplus)
+{
+	struct claim *c, *after;
+
+	for (int held = 0; held <= 1; held++)
+		TAILQ_FOREACH_SAFE(c, &s->leases->permits, link, after)
+			if (surplus > 0 && (c->state == CLAIM_HELD) == held) {
+				claim_leave(c);
+				surplus--;
+			}
+}
+
+static void lose_deleted(struct semaphore *s)
+{
+	int64_t held = permits(s, true);
+
+	while (semaphore_granted(s) > held)
+		grant_lose(TAILQ_LAST(&s->leases->grants, grant_list), LOSS_DELETED);
+}
+
+/* What they have is void, and was not told in a reply: the answer to what they wait for tells it. */
+static void tell_losses(struct semaphore *s)
+{
+	struct grant *g, *after;
+
+	TAILQ_FOREACH_SAFE(g, &s->leases->lost, link, after) {
+		struct request *r = request_find(s->mutex, g->client);
+		enum loss loss = g->loss;
+
+		if (!r)
+			continue;
+		client_lost_told(g->client, g);
+		request_fail(r, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the permits ran out" :
+					    "earlier permits of this semaphore were lost; ask again");
+	}
+}
+
+/* Of the one that waits, where; and of those that are held for long. */
+static void watch(struct semaphore *s)
+{
+	struct lock *leases = s->leases;
+	struct claim *c;
+
+	if (!may_send(leases) || !s->broker->session.proving)
+		return;
+	if (semaphore_full(s))
+		directory_arm(leases);
+	TAILQ_FOREACH(c, &leases->permits, link) {
+		int64_t due = c->granted_ns + WATCH_AFTER_NS;
+
+		if (c->state != CLAIM_HELD || c->own_watch)
+			continue;
+		if (due <= s->broker->now_ns)
+			claim_watch_own(c);
+		else
+			heap_set_by(&s->broker->timers, &leases->timer, due);
+	}
+	crowd_continue(s);
+}
+
+void semaphore_settle(struct semaphore *s)
+{
+	int64_t missing;
+
+	if (s->gathering && !holds_mutex(s))
+		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
+	if (!s->broker->conf->standalone)
+		lose_deleted(s);
+	tell_losses(s);
+	if (s->gathering && enough(s))
+		grant(s);
+	if (s->broker->conf->standalone)
+		return;
+	missing = wanted(s) - permits(s, false);
+	if (missing > 0 && s->gathering)
+		join(s, missing);
+	else
+		leave(s, -missing);
+	list_made(s);
+	watch(s);
+}
+
+void semaphore_check(const struct semaphore *s)
+{
+	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
+	assert(s->broker->conf->standalone || permits(s, true) >= semaphore_granted(s));
+	assert(!s->mutex->grant_count && !s->leases->request_count && !s->leases->claim && !s->leases->next);
+}

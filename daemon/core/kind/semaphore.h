@@ -1,0 +1,100 @@
+/*
+ * A counting semaphore, in the layout of Curator's InterProcessSemaphoreV2:
+ *
+ *   <name>/         kind=semaphore, limit=<n>: on that all agree; a request with another limit gets MISMATCH
+ *   <name>/locks/   an InterProcessMutex: who holds it is the next to get permits, and nobody passes him
+ *   <name>/leases/  one ephemeral sequential znode for each permit; a new one counts once there are no more than n
+ *
+ * Both directories are locks of their own inside the broker (struct lock): a request for permits waits in the FIFO of
+ * the mutex; when its host holds that, and it is the first, it *gathers*: it is joined by `count` claims in leases/,
+ * which wait for room together. Each permit is a claim (claim.h) with its states: JOINING, WAITING for room, HELD,
+ * UNSURE, LEAVING. What a client has is a grant on the leases, its depth the number of its permits; the permits of one
+ * host are alike. That nobody has too many rests on the leases alone: of those that are held, the one made last was
+ * listed with all others.
+ *
+ * A rule over state, looked at after every event:
+ *
+ *   1  the first request gathers while its host holds the mutex, the hand-off rule lets it, and the limit is its own
+ *   2  it is granted when that many more permits are HELD than clients have, and the session is proven
+ *   3  more permits than clients have and the one that gathers wants: they leave, those that only wait first;
+ *      fewer: they join
+ *   4  fewer HELD than clients have: somebody deleted one; who was granted last has lost its permits
+ *   5  who waits for more and loses what it has is told so: by the answer to that
+ *
+ *   state   | the data of <name>                                | left by
+ *   UNKNOWN | not read, or changed since                        | wanted -> ASKED
+ *   ASKED   | being read, with a watch; made if there are none  | answered -> KNOWN; connection lost -> UNKNOWN
+ *   KNOWN   | read and watched                                  | watch, connection lost, a directory gone -> UNKNOWN
+ *
+ * Standalone there are no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
+ * uses the semaphore, here as between hosts (the directories are containers).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "core/kind/permit_holders.h"
+#include "core/port/event.h"
+#include "protocol/bytes.h"
+
+struct broker;
+struct claim;
+struct client;
+struct lock;
+struct operation;
+struct request;
+
+enum semaphore_state { SEMAPHORE_UNKNOWN, SEMAPHORE_ASKED, SEMAPHORE_KNOWN };
+
+enum { SEMAPHORE_TRIES = 8 };
+
+struct semaphore {
+	struct broker *broker;
+	struct map_node node;   /* by its name, which is that of its locks */
+	struct lock *mutex, *leases;
+	enum semaphore_state state;
+	bool incomplete;        /* its directories are to be made */
+	bool made;              /* permits, and they were not listed since */
+	int tries;              /* to make them, without having got a permit */
+	int64_t limit;          /* 0: nobody has said yet */
+	int32_t version;        /* KNOWN: of the data */
+	struct request *gathering;
+	struct crowd crowd;
+	struct bytes path;
+};
+
+struct semaphore *semaphore_find(struct broker *b, struct slice name); /* NULL: there is none here */
+/* The same, made if need be; NULL: a limit forbids it. */
+struct semaphore *semaphore_make(struct broker *b, struct slice name);
+/* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
+void semaphore_data(struct bytes *out, int64_t limit);
+bool semaphore_data_fits(struct slice data, int64_t *limit);
+/* The permits that its clients have. */
+int64_t semaphore_granted(const struct semaphore *s);
+/* No more are to be had now, as far as that is known. */
+bool semaphore_full(const struct semaphore *s);
+/* The first request of the mutex may gather, if the limit is its own. True when it does. */
+bool semaphore_gather(struct semaphore *s);
+/* The rule, for the leases; and what is to be asked of ZooKeeper, while that may be. */
+void semaphore_settle(struct semaphore *s);
+void semaphore_ask(struct semaphore *s);
+/* A request ends, for whatever reason. */
+void semaphore_request_ends(struct semaphore *s, const struct request *r);
+void semaphore_suspended(struct semaphore *s);
+/* The leases were listed: so many there are. A lease stands among them. */
+void semaphore_listed(struct lock *leases, size_t children);
+void semaphore_counted(struct claim *c, size_t children);
+/* One of its directories is gone. */
+void semaphore_vanished(struct semaphore *s);
+/* Who gathers cannot be served. */
+void semaphore_fail(struct semaphore *s, const char *why);
+/* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
+void semaphore_answered(const struct operation *op, const struct event *event);
+void semaphore_watched(struct broker *b, struct slice path);
+/* Frees it if nothing refers to it. */
+void semaphore_rest(struct semaphore *s);
+/* The broker ends: that part of it is about to be freed. */
+void semaphore_detach(struct lock *part);
+void semaphore_check(const struct semaphore *s);

@@ -1,0 +1,291 @@
+#include "core/lock/client.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/client/mlock.h"
+#include "core/hosts/query.h"
+#include "core/state.h"
+
+enum { CONNS_FIRST_SIZE = 64 };
+
+/* ---- life ---- */
+
+static void reserve_conn(struct broker *b, uint32_t conn)
+{
+	size_t cap = b->conns_cap ? b->conns_cap : CONNS_FIRST_SIZE;
+
+	if (conn < b->conns_cap)
+		return;
+	while (cap <= conn)
+		cap *= 2;
+	b->conns = mem_resize(b->conns, cap * sizeof(struct client *));
+	memset(b->conns + b->conns_cap, 0, (cap - b->conns_cap) * sizeof(struct client *));
+	b->conns_cap = cap;
+}
+
+/* The peer chose its command's name: what would break a list of one line per client is not kept. */
+static void keep_printable(struct bytes *to, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
+}
+
+void client_set_child(struct client *c, uint32_t pid)
+{
+	struct effect *e = effects_add(c->broker->out, EFFECT_PROCESS);
+
+	e->conn = c->conn;
+	e->pid = c->child = pid;
+	c->child_known = false;
+}
+
+void client_process(struct client *c, const struct event *event)
+{
+	/* It may have told of another one since. */
+	if (event->process.pid != c->child)
+		return;
+	if (event->process.comm.len) {
+		bytes_clear(&c->child_comm);
+		keep_printable(&c->child_comm, event->process.comm);
+	}
+	c->child_known = true;
+	c->peer_ended = event->process.peer_ended;
+	c->child_ended = event->process.child_ended;
+}
+
+uint32_t client_shown(const struct client *c, struct slice *ret_comm)
+{
+	bool here = !c->child_known || !c->peer_ended;
+
+	if (here || !c->child_ended) {
+		*ret_comm = bytes_view(here ? &c->comm : &c->child_comm);
+		return here ? c->pid : c->child;
+	}
+	*ret_comm = SLICE("inherited");
+	return 0;
+}
+
+static void refuse(struct client *c)
+{
+	size_t begin = effects_begin(c->broker->out);
+
+	resp_error(client_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
+	client_push_end(c, begin);
+	c->broker->stats.limits_total++;
+	client_close(c);
+}
+
+void client_connected(struct broker *b, const struct event *event)
+{
+	struct client *c = mem_new(sizeof(*c));
+
+	reserve_conn(b, event->conn);
+	assert(!b->conns[event->conn]);
+	b->conns[event->conn] = c;
+	c->broker = b;
+	c->conn = event->conn;
+	c->id = ++b->last_client;
+	c->pid = event->connected.pid;
+	c->uid = event->connected.uid;
+	c->version = 2;
+	c->last_command = COMMAND_COUNT;
+	c->connected_ns = b->now_ns;
+	c->events_timer.kind = TIMER_EVENTS;
+	keep_printable(&c->comm, event->connected.comm);
+	TAILQ_INIT(&c->requests);
+	TAILQ_INIT(&c->grants);
+	TAILQ_INIT(&c->events);
+	TAILQ_INIT(&c->observers);
+	c->user = user_enter(b, c->uid);
+	TAILQ_INSERT_TAIL(&b->clients, c, link);
+	b->client_count++;
+	b->stats.connections_total++;
+	if (c->user->clients > b->conf->limits.clients_per_uid)
+		refuse(c);
+}
+
+void client_close(struct client *c)
+{
+	if (c->closing)
+		return;
+	c->closing = true;
+	TAILQ_INSERT_TAIL(&c->broker->closing, c, closing_link);
+}
+
+void client_release_all(struct client *c)
+{
+	struct observer *o;
+	struct request *r;
+	struct grant *g;
+
+	client_drop_events(c);
+	while ((o = TAILQ_FIRST(&c->observers)))
+		observe_end(o);
+	if (c->multi)
+		multi_free(c->multi);
+	while ((r = TAILQ_FIRST(&c->requests)))
+		request_end(r);
+	if (c->query)
+		query_free(c->query);
+	if (c->demand)
+		demand_free(c->demand);
+	while ((g = TAILQ_FIRST(&c->grants)))
+		grant_end(g);
+	heap_unset(&c->broker->timers, &c->events_timer);
+	c->events_waiting = false;
+	c->told_jeopardy = false;
+	if (c->auditing)
+		audit_leave(c);
+}
+
+void client_gone(struct client *c)
+{
+	struct broker *b = c->broker;
+
+	/* First, so that no effect names it any more. */
+	b->conns[c->conn] = NULL;
+	if (c->closing && !c->closed)
+		TAILQ_REMOVE(&b->closing, c, closing_link);
+	client_release_all(c);
+	TAILQ_REMOVE(&b->clients, c, link);
+	b->client_count--;
+	owner_leave(c);
+	user_leave(b, c->user);
+	bytes_free(&c->comm);
+	bytes_free(&c->child_comm);
+	bytes_free(&c->name);
+	bytes_free(&c->lib_name);
+	bytes_free(&c->lib_version);
+	mem_free(c);
+}
+
+void client_half_closed(struct client *c)
+{
+	struct request *r;
+
+	c->half_closed = true;
+	if (c->multi)
+		multi_hurry(c->multi);
+	TAILQ_FOREACH(r, &c->requests, client_link)
+		if (!r->expired)
+			request_expire(r);
+	/* The end of a wait may be the event that EVENTS waits for. */
+	broker_settle(c->broker);
+	if (c->events_waiting)
+		client_events_end(c);
+}
+
+struct client *client_by_id(struct broker *b, uint64_t id)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->clients, link)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
+
+bool client_is_operator(const struct client *c)
+{
+	return c->uid == 0 || c->uid == c->broker->conf->uid;
+}
+
+bool client_may_ask(const struct client *c, const char **why)
+{
+	const struct broker_limits *limits = &c->broker->conf->limits;
+
+	if (c->request_count >= limits->requests_per_client)
+		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
+	else if (c->counted + c->request_count >= limits->grants_per_client)
+		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
+	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
+		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
+	else if (c->user->requests >= limits->requests_per_uid)
+		*why = "this user waits for as many locks as it may (limits.requests_per_uid)";
+	else
+		return true;
+	return false;
+}
+
+bool client_may_observe(const struct client *c, const char **why)
+{
+	*why = "this client observes as many elections as it may wait for locks (limits.requests_per_client)";
+	return c->observer_count < c->broker->conf->limits.requests_per_client;
+}
+
+/* ---- replies ---- */
+
+struct bytes *client_out(struct client *c)
+{
+	return &c->broker->out->arena;
+}
+
+size_t client_reply_begin(struct client *c)
+{
+	assert(c->asking);
+	return effects_begin(c->broker->out);
+}
+
+void client_reply_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->broker->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e;
+
+	/* A list of all there is can be any length; that is for a narrower question. */
+	if (text.len > c->broker->conf->limits.output_bytes) {
+		out->arena.len = begin;
+		c->broker->stats.limits_total++;
+		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+		text = effects_end(out, begin);
+	}
+	e = effects_add(out, EFFECT_REPLY);
+	e->conn = c->conn;
+	e->text = text;
+	e->lazy = c->lazy;
+	c->asking = c->lazy = false;
+}
+
+struct effect *client_push_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->broker->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e = effects_add(out, EFFECT_PUSH);
+
+	e->conn = c->conn;
+	e->text = text;
+	return e;
+}
+
+void client_reply_integer(struct client *c, int64_t value)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_integer(client_out(c), value);
+	client_reply_end(c, begin);
+}
+
+void client_reply_nil(struct client *c)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_nil(client_out(c), c->version);
+	client_reply_end(c, begin);
+}
+
+void client_reply_status(struct client *c, const char *text)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_status(client_out(c), text);
+	client_reply_end(c, begin);
+}
+
+void client_reply_error(struct client *c, enum error_code code, const char *sentence)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(client_out(c), code, slice_of(sentence));
+	client_reply_end(c, begin);
+}

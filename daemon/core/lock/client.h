@@ -1,0 +1,90 @@
+/*
+ * A client: one connection to the socket, the owner of what it holds. Its end releases everything. What it is told
+ * without having asked are events (notification.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/queue.h"
+#include "core/client/notification.h"
+#include "core/lock/lock.h"
+#include "core/lock/user.h"
+#include "protocol/bytes.h"
+#include "protocol/commands.h"
+#include "protocol/errors.h"
+#include "protocol/resp.h"
+
+struct broker;
+struct effect;
+struct event;
+
+TAILQ_HEAD(client_list, client);
+
+struct client {
+	struct broker *broker;
+	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
+	TAILQ_ENTRY(client) closing_link, audit_link, owner_link; /* broker->closing; `auditing`; owner->clients */
+	uint32_t conn, pid, uid;
+	uint64_t id;
+	int version;              /* RESP 2 or 3 */
+	bool half_closed, asking; /* a request is not answered yet */
+	bool lazy;                /* nobody waits for that answer */
+	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
+	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
+	struct user *user;
+	struct owner *owner;      /* NULL: it is one by itself */
+	int64_t connected_ns;
+	struct bytes comm, name, lib_name, lib_version;
+	uint32_t child;           /* the process that it told of; 0: none */
+	struct bytes child_comm;
+	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
+	struct multi *multi;      /* the MLOCK that waits */
+	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
+	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
+	struct request_list requests;
+	struct query *query;      /* what ZooKeeper is asked for it */
+	struct demand *demand;    /* what other hosts are asked for it */
+	struct grant_list grants; /* lost ones included */
+	struct observer_list observers;
+	size_t request_count, grant_count, lost_count, observer_count;
+	size_t counted;           /* grants, against the limits */
+	struct client_event_list events;
+	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
+	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
+	bool told_jeopardy;       /* as it was told */
+	bool is_holder;           /* of something valid, as the adapter was told */
+	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
+	struct timer events_timer;
+	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
+};
+
+void client_connected(struct broker *b, const struct event *event);
+/* It named a process, which is shown once the one that connected has ended, if the adapter finds it to be the user's. */
+void client_set_child(struct client *c, uint32_t pid);
+void client_process(struct client *c, const struct event *event);
+/* Which process is shown: the one that connected, or the one it told of, while they live; else 0 and "inherited". */
+uint32_t client_shown(const struct client *c, struct slice *ret_comm);
+void client_half_closed(struct client *c);
+void client_gone(struct client *c); /* releases everything and frees it */
+/* Ends the connection: before this event ends it holds nothing, then it is closed. */
+void client_close(struct client *c);
+void client_release_all(struct client *c); /* the connection stays */
+struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
+bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
+
+/* Where replies are written. */
+struct bytes *client_out(struct client *c);
+/* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
+size_t client_reply_begin(struct client *c);
+void client_reply_end(struct client *c, size_t begin);
+struct effect *client_push_end(struct client *c, size_t begin); /* what was written is a push instead */
+void client_reply_integer(struct client *c, int64_t value);
+void client_reply_nil(struct client *c);
+void client_reply_status(struct client *c, const char *text);
+void client_reply_error(struct client *c, enum error_code code, const char *sentence);
+/* False, and why, when a limit of the client or its user is reached. */
+bool client_may_ask(const struct client *c, const char **why);
+bool client_may_observe(const struct client *c, const char **why);

@@ -1,0 +1,172 @@
+#include "core/lock/grant.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/lock/grant_log.h"
+#include "core/state.h"
+
+const char *loss_word(enum loss loss)
+{
+	switch (loss) {
+	case LOSS_SESSION:
+		return "session";
+	case LOSS_DELETED:
+		return "deleted";
+	case LOSS_LEASE:
+		return "lease";
+	case LOSS_LIMIT:
+		return "limit";
+	case LOSS_FORCED:
+		return "forced";
+	}
+	return NULL;
+}
+
+struct grant *grant_find(const struct lock *lock, const struct client *client)
+{
+	struct grant *g;
+
+	TAILQ_FOREACH(g, &lock->grants, link)
+		if (g->client == client)
+			return g;
+	TAILQ_FOREACH(g, &lock->lost, link)
+		if (g->client == client)
+			return g;
+	return NULL;
+}
+
+void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
+	       struct bytes *data)
+{
+	struct broker *b = lock->broker;
+	struct grant *g = mem_new(sizeof(*g));
+
+	g->client = client;
+	g->lock = lock;
+	g->mode = mode;
+	g->depth = 1;
+	g->token = token;
+	g->granted_ns = b->now_ns;
+	g->lease.kind = TIMER_LEASE;
+	g->data = *data;
+	*data = (struct bytes){ 0 };
+	TAILQ_INSERT_TAIL(&lock->grants, g, link);
+	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
+	lock->grant_count++;
+	b->grant_count++;
+	client->grant_count++;
+	client->user->grants++;
+	client->counted++;
+	g->counted = true;
+	client_grants_changed(client);
+	b->stats.grants_total++;
+	if (lease_ns)
+		grant_renew(g, lease_ns);
+}
+
+void grant_renew(struct grant *g, int64_t lease_ns)
+{
+	struct broker *b = g->lock->broker;
+
+	assert(!g->lost && lease_ns > 0);
+	heap_set(&b->timers, &g->lease, b->now_ns + lease_ns);
+}
+
+int64_t grant_lease_rest_ns(const struct grant *g)
+{
+	return g->lease.place ? g->lease.due_ns - g->lock->broker->now_ns : INT64_MAX;
+}
+
+void grant_extend(struct grant *g, int64_t lease_ns)
+{
+	if (!lease_ns)
+		heap_unset(&g->lock->broker->timers, &g->lease);
+	else if (lease_ns > grant_lease_rest_ns(g))
+		grant_renew(g, lease_ns);
+}
+
+void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
+{
+	assert(!g->lost);
+	g->depth++;
+	g->lock->broker->stats.reentries_total++;
+	grant_extend(g, lease_ns);
+	if (data.len) {
+		bytes_clear(&g->data);
+		bytes_slice(&g->data, data);
+		if (g->lock->claim)
+			g->lock->claim->detail_token = 0; /* what was written about it is no longer true */
+		lock_touch(g->lock);
+	}
+}
+
+/* Against the limits of its client and user. */
+static void uncount(struct grant *g)
+{
+	if (!g->counted)
+		return;
+	g->counted = false;
+	g->client->counted--;
+	g->client->user->grants--;
+}
+
+void grant_end(struct grant *g)
+{
+	struct lock *lock = g->lock;
+	struct client *client = g->client;
+
+	if (lock->broker->conf->log_grants && !g->lost)
+		grant_log_released(g, g->depth);
+	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
+	TAILQ_REMOVE(&client->grants, g, client_link);
+	heap_unset(&lock->broker->timers, &g->lease);
+	client->grant_count--;
+	lock->broker->grant_count--;
+	uncount(g);
+	if (g->lost) {
+		client->lost_count--;
+		lock->broker->lost_count--;
+	} else {
+		client_forget_revoke(client, g);
+		lock->grant_count--;
+	}
+	bytes_free(&g->data);
+	mem_free(g);
+	client_grants_changed(client);
+	lock_touch(lock);
+}
+
+void grant_lose(struct grant *g, enum loss loss)
+{
+	struct lock *lock = g->lock;
+	struct broker *b = lock->broker;
+
+	TAILQ_REMOVE(&lock->grants, g, link);
+	TAILQ_INSERT_TAIL(&lock->lost, g, link);
+	heap_unset(&b->timers, &g->lease);
+	lock->grant_count--;
+	g->lost = true;
+	g->loss = loss;
+	if (b->conf->log_grants)
+		grant_log_lost(g);
+	g->client->lost_count++;
+	/* What its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
+	if (loss != LOSS_LEASE)
+		uncount(g);
+	b->lost_count++;
+	b->stats.losses_total++;
+	client_forget_revoke(g->client, g);
+	if (loss == LOSS_LEASE)
+		b->stats.leases_ended_total++;
+	client_tell_lost(g->client, g);
+	lock_touch(lock);
+}
+
+void grant_lose_all(struct lock *lock, enum loss loss)
+{
+	struct grant *g;
+
+	while ((g = TAILQ_FIRST(&lock->grants)))
+		grant_lose(g, loss);
+}

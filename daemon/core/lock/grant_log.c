@@ -1,0 +1,107 @@
+#include "core/lock/grant_log.h"
+
+#include "core/state.h"
+
+static const int64_t NS_PER_MS = 1000000;
+
+static void write_what(struct bytes *out, const struct grant *g, int64_t count)
+{
+	const struct lock *lock = g->lock;
+
+	if (lock->semaphore) {
+		bytes_int(out, count);
+		bytes_text(out, " permits of semaphore ");
+		bytes_quote(out, bytes_view(&lock->name));
+		return;
+	}
+	bytes_text(out, lock->kind == KIND_ELECTION ? "election " : "lock ");
+	bytes_quote(out, bytes_view(&lock->name));
+	bytes_text(out, ", ");
+	bytes_text(out, mode_word(g->mode));
+	bytes_text(out, ", token ");
+	bytes_int(out, g->token);
+}
+
+static void write_who(struct bytes *out, const struct client *c)
+{
+	bytes_int(out, (int64_t)c->id);
+	bytes_text(out, ", uid ");
+	bytes_int(out, c->uid);
+	bytes_text(out, ", pid ");
+	bytes_int(out, c->pid);
+	bytes_text(out, " (");
+	bytes_quote(out, bytes_view(&c->comm));
+	if (c->name.len) {
+		bytes_text(out, ", ");
+		bytes_quote(out, bytes_view(&c->name));
+	}
+	bytes_text(out, ")");
+}
+
+/* False: a broker that is freed says nothing. */
+static bool begin(const struct grant *g, size_t *ret_begin)
+{
+	struct broker *b = g->lock->broker;
+
+	if (!b->out)
+		return false;
+	*ret_begin = broker_log_begin(b);
+	return true;
+}
+
+static void end(const struct grant *g, const char *how, size_t begun)
+{
+	struct broker *b = g->lock->broker;
+
+	bytes_text(&b->out->arena, how);
+	write_who(&b->out->arena, g->client);
+	broker_log_end(b, b->conf->log_grants_level, begun)->one_of_many = true;
+}
+
+void grant_log_granted(const struct grant *g, int64_t count)
+{
+	size_t begun;
+
+	if (!begin(g, &begun))
+		return;
+	bytes_text(&g->lock->broker->out->arena, "granted: ");
+	write_what(&g->lock->broker->out->arena, g, count);
+	end(g, ", to client ", begun);
+}
+
+static void log_end(const struct grant *g, int64_t count)
+{
+	struct broker *b = g->lock->broker;
+	struct bytes *out = &b->out->arena;
+
+	write_what(out, g, count);
+	bytes_text(out, ", after ");
+	bytes_int(out, (b->now_ns - g->granted_ns) / NS_PER_MS);
+	bytes_text(out, " ms");
+}
+
+void grant_log_released(const struct grant *g, int64_t count)
+{
+	size_t begun;
+
+	if (!begin(g, &begun))
+		return;
+	bytes_text(&g->lock->broker->out->arena, "released: ");
+	log_end(g, count);
+	end(g, ", by client ", begun);
+}
+
+void grant_log_lost(const struct grant *g)
+{
+	struct bytes *out;
+	size_t begun;
+
+	if (!begin(g, &begun))
+		return;
+	out = &g->lock->broker->out->arena;
+	bytes_text(out, "lost (");
+	bytes_text(out, loss_word(g->loss));
+	bytes_text(out, "): ");
+	log_end(g, g->depth);
+	end(g, ", by client ", begun);
+}

@@ -1,0 +1,22 @@
+/*
+ * What became of locks, in the log: a line for each grant, release and loss, where the configuration wants them
+ * (broker_conf.log_grants; who calls has looked, so that it costs nothing otherwise). A re-entry is none of them.
+ *
+ *   granted: lock "orders/42", exclusive, token 4398046511105, to client 12, uid 1000, pid 4711 ("worker")
+ *   released: lock "orders/42", exclusive, token 4398046511105, after 1250 ms, by client 12, uid 1000, ...
+ *   lost (session): election "e", exclusive, token 8796093022208, after 60000 ms, by client 3, uid 0, ...
+ *   granted: 2 permits of semaphore "s", to client 12, uid 1000, ...
+ *
+ * In brackets stand the program of the client and the name that it gave itself; in the others the word of the loss.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/lock/grant.h"
+
+/* `count` of permits. */
+void grant_log_granted(const struct grant *g, int64_t count);
+void grant_log_released(const struct grant *g, int64_t count);
+/* It just became so. */
+void grant_log_lost(const struct grant *g);

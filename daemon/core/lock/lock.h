@@ -1,0 +1,100 @@
+/*
+ * Tier 1: a lock inside the host: requests in a FIFO, grants, and the rule that decides about claims.
+ *
+ * lock_settle() is that rule. It looks only at state, after every event that touched the lock, and not at what was
+ * done: a claim can become HELD after its request is gone.
+ *
+ *   1  a HELD claim serves the requests at the head as long as it may: the session is proven, the mode is covered,
+ *      no grant conflicts, and the hand-off rule allows it, or where readers hold it that for joining them (readers.h);
+ *      readers at the head get it together and are one hand-off
+ *   2  waits that ran out end as soon as it is known whether the lock is taken
+ *   3  a HELD claim without grants that cannot serve the head goes back, *next* queued first; one without requests
+ *      lingers, or goes back when somebody else wants it; any other claim that no request wants goes back, and so does
+ *      one that will not do for the head: a shared one when a writer is first, an exclusive one that only readers keep
+ *      waiting when a reader is
+ *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim will not do for
+ *      the head, before its hand-offs run out, or when who waits elsewhere keeps a reader from joining others
+ *   5  a held claim without tokens, that nobody else waits for, is followed without a gap by a *next* right behind it
+ *      (rollover.h)
+ *
+ * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted; but a
+ * spent one does not count any more when its delete is sent before the create of another, until that is refused.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/queue.h"
+#include "core/claim/claim.h"
+#include "core/claim/directory.h"
+#include "core/znode/flavour.h"
+#include "core/lock/grant.h"
+#include "core/znode/kind.h"
+#include "core/znode/mode.h"
+#include "core/kind/observe.h"
+#include "core/lock/request.h"
+#include "core/lock/try.h"
+#include "core/claim/turn.h"
+
+struct broker;
+struct semaphore;
+
+enum { LOCK_ZNODES_MAX = 2 };
+
+TAILQ_HEAD(claim_list, claim);
+
+struct lock {
+	struct broker *broker;
+	struct semaphore *semaphore;    /* this is its mutex or its leases, and found by path only; NULL: a lock */
+	struct map_node name_node, path_node;
+	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
+	TAILQ_ENTRY(lock) dirty_link, turn_links[TURNS];
+	bool idle, dirty;
+	bool waits[TURNS];              /* to send something */
+	struct bytes name;
+	struct request_list requests;
+	struct grant_list grants, lost;
+	struct claim_list leaving;
+	struct claim_list permits;      /* of a semaphore's leases: its claims, but for those that leave */
+	struct claim *claim, *next;
+	size_t request_count, expired_count, grant_count, claim_count;
+	size_t watch_bytes;             /* of its watches, budget.h */
+	size_t operations;              /* open ones; they keep the struct */
+	struct directory directory;
+	struct try_seen seen;
+	enum flavour flavour;           /* of the directory */
+	enum kind kind;
+	struct observation observation; /* ELECTION: who watches it */
+	struct timer timer;             /* the next instant at which time alone changes something */
+	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
+	bool relist;                    /* after the pause the directory is to be listed */
+	bool remembered;                /* it has claims from before the connection: not verified on this one yet */
+	int64_t verified_ns;            /* when it was found out last what became of its claims */
+};
+
+/* The lock of that name; NULL: this host knows none. */
+struct lock *lock_find(struct broker *b, struct slice name);
+/* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
+struct lock *lock_make(struct broker *b, struct slice name);
+struct lock *lock_find_path(struct broker *b, struct slice path);
+/* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
+bool lock_may_be(const struct lock *lock, enum kind kind);
+void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
+/* A part of a semaphore, at that path. */
+struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
+bool lock_has_room(struct broker *b); /* one more may be known, if need be in the place of one that is only remembered */
+bool lock_in_use(const struct lock *lock); /* something needs the struct */
+void lock_touch(struct lock *lock);   /* to be settled before the event ends */
+void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */
+void lock_settle(struct lock *lock);
+/* What became of its claims is not known, or was found out now. */
+void lock_remember(struct lock *lock, bool remembered);
+void lock_verified(struct lock *lock);
+void lock_rest(struct lock *lock); /* frees or parks it if nothing refers to it */
+void lock_free(struct lock *lock);
+void lock_send_deletes(struct lock *lock); /* those that wait, as long as there is room; before anything else of it */
+void lock_pause(struct lock *lock, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
+void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */

@@ -1,0 +1,39 @@
+#include "core/lock/readers.h"
+
+#include "core/lock/lock.h"
+#include "core/state.h"
+
+static bool lacks_tokens(const struct claim *c)
+{
+	return c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, MODE_SHARED);
+}
+
+/* Whoever was before it has gone; those behind it came later. */
+static bool next_has_its_turn(const struct lock *lock)
+{
+	return lock->next && lock->next->state == CLAIM_HELD && lock->next->mode == MODE_SHARED;
+}
+
+bool readers_may_join(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+
+	if (lacks_tokens(lock->claim))
+		return false;
+	if (b->conf->standalone || next_has_its_turn(lock))
+		return true;
+	return b->session.connected ? directory_is_quiet(&lock->directory) : lock->directory.was_quiet;
+}
+
+bool readers_are_closed(const struct lock *lock)
+{
+	return lacks_tokens(lock->claim) || directory_is_contended(&lock->directory);
+}
+
+bool readers_hold_back(const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return head && g && !mode_conflicts(g->mode, head->mode) && !readers_may_join(lock);
+}

@@ -1,0 +1,234 @@
+#include "core/lock/request.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/client/deadlock.h"
+#include "core/lock/grant_log.h"
+#include "core/client/mlock.h"
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+
+/* Once a wait has run out, a part of T for the answer that tells whether the lock is taken, besides try_ms. */
+static const int64_t EXPIRED_PART = 6;
+
+static void count(struct request *r, size_t one)
+{
+	r->lock->request_count += one;
+	r->lock->broker->request_count += one;
+	r->client->request_count += one;
+	r->client->user->requests += one;
+	if (!r->queued)
+		r->lock->broker->blocked_count += one;
+}
+
+void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
+{
+	struct broker *b = lock->broker;
+	struct request *r = terms->queued ? mem_new(sizeof(*r)) : &client->blocking;
+
+	assert(terms->queued || !client->request);
+	*r = (struct request){
+		.client = client,
+		.lock = lock,
+		.mode = terms->mode,
+		.queued = terms->queued,
+		.asked_ns = b->now_ns,
+		.lease_ns = terms->lease_ns,
+		.limit = terms->limit,
+		.count = terms->count,
+		.timer.kind = TIMER_REQUEST,
+	};
+	bytes_slice(&r->data, terms->data);
+	if (r->queued)
+		b->stats.enqueued_total++;
+	else
+		client->request = r;
+	TAILQ_INSERT_TAIL(&client->requests, r, client_link);
+	TAILQ_INSERT_TAIL(&lock->requests, r, link);
+	count(r, 1);
+	if (terms->wait_ns == 0)
+		request_expire(r);
+	else if (terms->wait_ns > 0)
+		heap_set(&b->timers, &r->timer, b->now_ns + terms->wait_ns);
+	lock_touch(lock);
+}
+
+static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
+{
+	ret->code = code;
+	bytes_text(&ret->sentence, sentence);
+	return false;
+}
+
+static bool refuse_limit(struct broker *b, struct refusal *ret, const char *sentence)
+{
+	b->stats.limits_total++;
+	return refuse(ret, ERROR_LIMIT, sentence);
+}
+
+bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
+{
+	struct broker *b = client->broker;
+	struct lock *lock;
+	const char *why;
+
+	if (b->stopping)
+		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
+	if (!client_may_ask(client, &why))
+		return refuse_limit(b, ret, why);
+	if (semaphore_find(b, name))
+		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+	lock = lock_make(b, name);
+	if (!lock)
+		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
+	if (lock->request_count >= b->conf->limits.requests_per_lock)
+		return refuse_limit(b, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	if (!lock_may_be(lock, terms->kind))
+		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+	/* What blocks nobody, and a try, does not wait. */
+	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
+		ret->code = ERROR_DEADLOCK;
+		return false;
+	}
+	lock_become(lock, terms->kind);
+	request_new(lock, client, terms);
+	return true;
+}
+
+struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
+{
+	struct refusal no = { .code = code };
+
+	bytes_text(&no.sentence, before);
+	bytes_slice(&no.sentence, name);
+	bytes_text(&no.sentence, after);
+	return no;
+}
+
+struct refusal refusal_held(struct slice name)
+{
+	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
+			  "connection for each thread: ", name, "");
+}
+
+void refusal_reply(struct client *c, struct refusal *no)
+{
+	size_t begin = client_reply_begin(c);
+
+	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
+	client_reply_end(c, begin);
+	bytes_free(&no->sentence);
+}
+
+/* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
+struct request *request_find(const struct lock *lock, const struct client *client)
+{
+	struct request *r;
+
+	if (client->request_count < lock->request_count) {
+		TAILQ_FOREACH(r, &client->requests, client_link)
+			if (r->lock == lock)
+				return r;
+	} else {
+		TAILQ_FOREACH(r, &lock->requests, link)
+			if (r->client == client)
+				return r;
+	}
+	return NULL;
+}
+
+void request_end(struct request *r)
+{
+	struct lock *lock = r->lock;
+
+	if (lock->semaphore)
+		semaphore_request_ends(lock->semaphore, r);
+	TAILQ_REMOVE(&lock->requests, r, link);
+	TAILQ_REMOVE(&r->client->requests, r, client_link);
+	count(r, (size_t)-1);
+	if (r->expired)
+		lock->expired_count--;
+	heap_unset(&lock->broker->timers, &r->timer);
+	bytes_free(&r->data);
+	if (r->queued)
+		mem_free(r);
+	else
+		r->client->request = NULL;
+	lock_touch(lock);
+}
+
+void request_grant(struct request *r, int64_t token)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	grant_new(lock, client, r->mode, token, r->lease_ns, &r->data);
+	if (lock->broker->conf->log_grants)
+		grant_log_granted(TAILQ_LAST(&lock->grants, grant_list), 1);
+	request_end(r);
+	if (queued)
+		client_tell_granted(client, bytes_view(&lock->name), token);
+	else if (client->multi)
+		multi_granted(client->multi);
+	else
+		client_reply_integer(client, token);
+}
+
+void request_time_out(struct request *r)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	request_end(r);
+	if (queued)
+		client_tell_timeout(client, bytes_view(&lock->name));
+	else if (client->multi)
+		multi_timed_out(client->multi);
+	else
+		client_reply_nil(client);
+}
+
+void request_fail(struct request *r, enum error_code code, const char *sentence)
+{
+	struct client *client = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	if (code == ERROR_LIMIT)
+		client->broker->stats.limits_total++;
+	request_end(r);
+	if (queued)
+		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
+	else if (client->multi)
+		multi_failed(client->multi, code, sentence);
+	else
+		client_reply_error(client, code, sentence);
+}
+
+void request_fail_all(struct lock *lock, enum error_code code, const char *sentence)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&lock->requests)))
+		request_fail(r, code, sentence);
+}
+
+void request_expire(struct request *r)
+{
+	struct broker *b = r->lock->broker;
+
+	if (r->expired) {
+		b->stats.timeouts_total++;
+		request_fail(r, ERROR_UNAVAILABLE,
+			     b->conf->standalone ? "no fencing token could be reserved in daemon.statedir: the log says why"
+						 : "ZooKeeper did not say in time whether the lock is taken");
+		return;
+	}
+	r->expired = true;
+	r->lock->expired_count++;
+	heap_set(&b->timers, &r->timer, b->now_ns + b->session.timeout_ns / EXPIRED_PART + b->conf->try_ns);
+	lock_touch(r->lock);
+}

@@ -1,0 +1,93 @@
+/*
+ * A request: a client waiting for a lock. One that blocks its client is a LOCK without its reply, of which a client
+ * has one at most. One that is queued was answered at once, by ENQUEUE, and its end is told by an event; a client has
+ * at most one request for each lock.
+ *
+ *   end            | blocked: the reply | queued: the event
+ *   granted        | token              | granted name token
+ *   wait ran out   | nil                | timeout name
+ *   cannot be had  | -CODE sentence     | failed name CODE sentence
+ *   CANCEL         |                    | none: CANCEL answers 1
+ *   CLIENT UNBLOCK | nil                |
+ *   RESET, client gone: none
+ *
+ * Exactly one of them, and never anything of that request afterwards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/queue.h"
+#include "core/kind/election.h"
+#include "core/znode/kind.h"
+#include "core/znode/mode.h"
+#include "protocol/bytes.h"
+#include "protocol/errors.h"
+
+struct client;
+struct lock;
+
+/* What is asked for. */
+struct request_terms {
+	enum kind kind;
+	enum mode mode;
+	bool queued;       /* ENQUEUE, CAMPAIGN ENQUEUE */
+	int64_t wait_ns;   /* below 0: for ever; 0: a try */
+	int64_t lease_ns;  /* 0: none */
+	struct slice data; /* borrowed; may be empty */
+	int64_t limit, count; /* ACQUIRE */
+};
+
+/* Why it is not even asked. */
+struct refusal {
+	enum error_code code;
+	struct bytes sentence;
+};
+
+/* The sentence is those three in a row. */
+struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after);
+/* The client holds that lock, and did not say that it may enter it again. */
+struct refusal refusal_held(struct slice name);
+/* Answers with it, and frees the sentence. */
+void refusal_reply(struct client *c, struct refusal *no);
+
+struct request {
+	struct client *client;
+	struct lock *lock;
+	TAILQ_ENTRY(request) link; /* lock->requests, in order of asking */
+	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
+	enum mode mode;
+	bool queued;
+	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
+	uint64_t search;      /* the last that met it (deadlock.h) */
+	uint64_t knot;        /* the last that it was part of (deadlock_permits.h) */
+	int64_t asked_ns;
+	int64_t lease_ns;
+	struct bytes data;
+	struct proclamation proclamation; /* of an election */
+	int64_t limit, count; /* of permits, for a semaphore */
+	struct timer timer;   /* the wait; once expired, how long the answer may still take */
+};
+
+TAILQ_HEAD(request_list, request);
+
+/* Queues one, of a client that neither holds that lock nor waits for it. False: refused, and why. */
+bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
+/* Queues one. */
+void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
+/* The client's request for the lock; NULL. */
+struct request *request_find(const struct lock *lock, const struct client *client);
+/* The wait ran out, or is to end: as soon as the lock is known to be taken. */
+void request_expire(struct request *r);
+/* Ends it and says nothing. */
+void request_end(struct request *r);
+/* Ends it with a grant. */
+void request_grant(struct request *r, int64_t token);
+/* Ends it: not in time, and the lock is taken. */
+void request_time_out(struct request *r);
+/* Ends it with an error. */
+void request_fail(struct request *r, enum error_code code, const char *sentence);
+/* The same for all of the lock. */
+void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);

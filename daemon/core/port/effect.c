@@ -1,0 +1,41 @@
+#include "core/port/effect.h"
+
+#include "base/mem.h"
+
+enum { EFFECTS_FIRST_SIZE = 64 };
+
+struct effect *effects_add(struct effects *e, enum effect_type type)
+{
+	struct effect *effect;
+
+	if (e->count == e->cap) {
+		e->cap = e->cap ? e->cap * 2 : EFFECTS_FIRST_SIZE;
+		e->list = mem_resize(e->list, e->cap * sizeof(*e->list));
+	}
+	effect = &e->list[e->count++];
+	*effect = (struct effect){ .type = type };
+	return effect;
+}
+
+size_t effects_begin(const struct effects *e)
+{
+	return e->arena.len;
+}
+
+struct span effects_end(const struct effects *e, size_t begin)
+{
+	return (struct span){ begin, e->arena.len - begin };
+}
+
+void effects_clear(struct effects *e)
+{
+	e->count = 0;
+	bytes_clear(&e->arena);
+}
+
+void effects_free(struct effects *e)
+{
+	mem_free(e->list);
+	bytes_free(&e->arena);
+	*e = (struct effects){ 0 };
+}

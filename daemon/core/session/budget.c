@@ -1,0 +1,178 @@
+#include "core/session/budget.h"
+
+#include "core/kind/semaphore.h"
+#include "core/state.h"
+#include "protocol/limits.h"
+
+enum {
+	WATCH_OVERHEAD = 4,  /* the length before a path */
+	REQUEST_SLACK = 512, /* header, ACL, what the data say besides the host's name: at most a holder (holder.c) */
+};
+
+static const char too_long[] = "that name is too long for the packets this ZooKeeper server takes";
+static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
+
+size_t quota_path_max(const struct broker *b)
+{
+	size_t configured = b->conf->limits.session_path_bytes;
+	size_t taken = (size_t)b->packet_bytes / 10 * 9;
+
+	return b->packet_bytes && taken < configured ? taken : configured;
+}
+
+static size_t znode_path(const struct lock *lock)
+{
+	return lock->directory.path.len + CONTENDER_NAME_MAX;
+}
+
+static bool fits(const struct lock *lock, size_t text)
+{
+	const struct broker *b = lock->broker;
+
+	return !b->packet_bytes ||
+	       znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK + text <= (size_t)b->packet_bytes;
+}
+
+bool quota_has_room_for_text(const struct lock *lock)
+{
+	return fits(lock, LIMIT_DATA_BYTES_MAX);
+}
+
+/* A leader's text has to be told. */
+static bool is_oversize(const struct lock *lock)
+{
+	return !fits(lock, lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+}
+
+const char *quota_refuses(const struct lock *lock, size_t count)
+{
+	const struct broker *b = lock->broker;
+	size_t max = quota_path_max(b), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
+
+	if (is_oversize(lock))
+		return too_long;
+	if (b->path_bytes + count * znode_path(lock) > max)
+		return "this host's session has as many znodes as ZooKeeper can take";
+	if (!directory_watches(&lock->directory))
+		watches += lock->directory.path.len + WATCH_OVERHEAD;
+	if (b->watch_bytes + watches > max)
+		return too_many_watches;
+	return NULL;
+}
+
+static size_t claim_watches(const struct claim *c)
+{
+	size_t bytes = 0, directory = c->lock->directory.path.len + 1;
+
+	if (c->pred_watch)
+		bytes += directory + c->pred.len + WATCH_OVERHEAD;
+	if (c->own_watch)
+		bytes += directory + strlen(c->name) + WATCH_OVERHEAD;
+	return bytes;
+}
+
+/* The other half is for those that join, and for the directories. */
+bool quota_has_room_for_own(const struct claim *c)
+{
+	const struct broker *b = c->lock->broker;
+	size_t own = c->lock->directory.path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
+
+	return b->watch_bytes + own <= quota_path_max(b) / 2;
+}
+
+/* The directory's, and one on its first contender, as long as one of ours. */
+static size_t observed_watches(const struct lock *lock)
+{
+	return lock->directory.path.len + WATCH_OVERHEAD + znode_path(lock) + WATCH_OVERHEAD;
+}
+
+const char *quota_refuses_observer(const struct lock *lock)
+{
+	const struct broker *b = lock->broker;
+
+	if (b->conf->standalone || lock->observation.count)
+		return NULL;
+	if (is_oversize(lock))
+		return too_long;
+	return b->watch_bytes + observed_watches(lock) > quota_path_max(b) ? too_many_watches : NULL;
+}
+
+size_t quota_watches(const struct lock *lock)
+{
+	size_t bytes = 0;
+	const struct claim *c;
+
+	if (lock->broker->conf->standalone)
+		return 0;
+	if (lock->observation.count)
+		bytes += observed_watches(lock);
+	else if (directory_watches(&lock->directory))
+		bytes += lock->directory.path.len + WATCH_OVERHEAD;
+	if (lock->claim)
+		bytes += claim_watches(lock->claim);
+	if (lock->next)
+		bytes += claim_watches(lock->next);
+	if (lock->semaphore && lock->semaphore->mutex == lock && lock->semaphore->state == SEMAPHORE_KNOWN)
+		bytes += lock->semaphore->path.len + WATCH_OVERHEAD;
+	TAILQ_FOREACH(c, &lock->permits, link)
+		bytes += claim_watches(c);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		bytes += claim_watches(c);
+	return bytes;
+}
+
+void quota_recount(struct lock *lock)
+{
+	struct broker *b = lock->broker;
+	size_t bytes = quota_watches(lock);
+
+	b->watch_bytes += bytes - lock->watch_bytes;
+	lock->watch_bytes = bytes;
+}
+
+/* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
+static void give_up(struct lock *lock)
+{
+	request_fail_all(lock, ERROR_LIMIT, too_long);
+	observe_fail_all(lock, ERROR_LIMIT, too_long);
+	grant_lose_all(lock, LOSS_LIMIT);
+	claim_free_all(lock);
+}
+
+static void put(struct bytes *out, const char *text, size_t number)
+{
+	bytes_text(out, text);
+	bytes_int(out, (int64_t)number);
+}
+
+static void say(struct broker *b, struct slice server)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin = broker_log_begin(b);
+
+	if (quota_path_max(b) == b->conf->limits.session_path_bytes) {
+		put(out, "ZooKeeper takes packets that are large enough for limits.session_path_bytes = ",
+		    b->conf->limits.session_path_bytes);
+		broker_log_end(b, EFFECT_LEVEL_INFO, begin);
+		return;
+	}
+	bytes_slice(out, server);
+	put(out, " takes packets of no more than ", (size_t)b->packet_bytes);
+	put(out, " bytes, too few for limits.session_path_bytes = ", b->conf->limits.session_path_bytes);
+	put(out, ": the locks of this host are limited to ", quota_path_max(b));
+	bytes_text(out, " bytes of paths. Raise jute.maxbuffer on every server, or lower the limit");
+	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+}
+
+void quota_packet(struct broker *b, const struct event *event)
+{
+	size_t before = quota_path_max(b);
+	struct lock *lock;
+
+	b->packet_bytes = event->zk_packet.bytes;
+	if (quota_path_max(b) != before)
+		say(b, event->zk_packet.server);
+	TAILQ_FOREACH(lock, &b->locks_used, link)
+		if (is_oversize(lock))
+			give_up(lock);
+}

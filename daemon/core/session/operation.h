@@ -1,0 +1,68 @@
+/*
+ * Operations sent to ZooKeeper and not answered yet. They are answered in the order of sending within a
+ * connection, so they form a queue; an answer names its operation by a number that is never used twice.
+ * When the connection ends every open operation is of unknown outcome, at once and here: what the adapter
+ * still says about them later is dropped by its number.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/port/effect.h"
+#include "core/port/event.h"
+#include "core/session/operation_kind.h"
+#include "core/session/window.h"
+
+struct broker;
+struct lock;
+
+struct operation {
+	enum operation_kind kind;
+	bool done;
+	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
+	struct lock *lock; /* kept alive by its operations */
+	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
+	uint64_t query;    /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
+			    * by now; MAIL_*: of the list */
+	uint64_t part;     /* DEMAND_DELETE: which of its targets */
+	struct flight flight;
+	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
+	int64_t seen_ns, older_ns;
+};
+
+struct operations {
+	struct operation *ring;
+	size_t cap;          /* a power of two */
+	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
+	int64_t answered_ns; /* when the latest answer came */
+	struct window window;
+	int64_t list_bytes;  /* what the list of a directory that is not known may be */
+};
+
+/* What is to be sent. The slices are copied. */
+struct operation_request {
+	struct operation op; /* kind, lock, claim, flags; the rest is filled in */
+	struct slice path, data;
+	enum zk_create create;
+	bool exact; /* EFFECT_ZK_SET: only of that version */
+	int32_t version;
+};
+
+/* Sends it and returns its number. Only while connected. */
+uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
+/* When the oldest open one was sent; INT64_MAX: nothing is open. */
+int64_t operation_oldest_ns(const struct broker *b);
+/*
+ * The server has been silent since: the later of the latest answer and the sending of the oldest open operation. Pings,
+ * watch events and the handshake answer nothing. INT64_MAX: nothing is open.
+ */
+int64_t operation_silent_since(const struct broker *b);
+/* Dispatches an answer; one of an older life is dropped. */
+void operation_answered(struct broker *b, const struct event *event);
+/* There is a connection, and nothing was asked on it yet. */
+void operation_begin(struct broker *b);
+/* The connection is gone: all that is open gets ZK_UNKNOWN. */
+void operation_fail_all(struct broker *b);
+void operation_deinit(struct operations *o);

@@ -1,0 +1,215 @@
+#include "core/session/presence.h"
+
+#include "core/znode/record.h"
+#include "core/state.h"
+
+/* Seen of another session, after the first look at it. */
+enum { RIVAL_WRITES = 2 };
+
+/* Between two lines of the log about the same trouble. */
+static const int64_t COMPLAIN_NS = 600000000000;
+
+static void host_path(const struct broker *b, struct bytes *out)
+{
+	bytes_text(out, b->conf->root);
+	bytes_text(out, "/.hosts/");
+	bytes_text(out, b->conf->host);
+}
+
+static void host_data(const struct broker *b, struct bytes *out)
+{
+	record_begin(out);
+	record_text(out, "host", b->conf->host);
+	record_int(out, "pid", b->conf->pid);
+	record_text(out, "boot_id", b->conf->boot_id);
+	record_int(out, "started", b->conf->started_s);
+	record_text(out, "version", b->conf->version);
+	record_int(out, "tick_ms", b->conf->tick_ns / 1000000);
+}
+
+static void send_path(struct broker *b, struct slice path)
+{
+	struct operation_request r = { .op.kind = OPERATION_PATH, .path = path, .create = ZK_PERSISTENT };
+
+	operation_send(b, EFFECT_ZK_CREATE, &r);
+}
+
+void announce_above(struct broker *b, struct slice path)
+{
+	for (size_t i = 1; i < path.len; i++)
+		if (path.data[i] == '/')
+			send_path(b, (struct slice){ path.data, i });
+}
+
+void announce_parents(struct broker *b)
+{
+	struct bytes path = { 0 };
+
+	host_path(b, &path);
+	announce_above(b, bytes_view(&path));
+	bytes_free(&path);
+}
+
+void announce_beat(struct broker *b)
+{
+	struct bytes path = { 0 }, data = { 0 };
+	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
+
+	host_path(b, &path);
+	host_data(b, &data);
+	r.path = bytes_view(&path);
+	r.data = bytes_view(&data);
+	operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
+	b->session.beat_ns = b->session.announced_ns = b->now_ns;
+	b->stats.heartbeats_total++;
+	bytes_free(&path);
+	bytes_free(&data);
+}
+
+static void ask_rival(struct broker *b)
+{
+	struct bytes path = { 0 };
+	struct operation_request r = { .op.kind = OPERATION_RIVAL };
+
+	host_path(b, &path);
+	r.path = bytes_view(&path);
+	operation_send(b, EFFECT_ZK_GET, &r);
+	bytes_free(&path);
+}
+
+static void rival_forget(struct broker *b)
+{
+	struct rival *r = &b->rival;
+
+	r->session = 0;
+	r->writes = 0;
+	r->lives = false;
+	r->complain_ns = 0;
+}
+
+static void announced(struct broker *b)
+{
+	b->session.announced = b->session.was_announced = true;
+	rival_forget(b);
+}
+
+static void beat_answered(struct broker *b, enum zk_code code)
+{
+	struct session *s = &b->session;
+
+	if (code == ZK_OK) {
+		announced(b);
+	} else if (code == ZK_NODEEXISTS) {
+		ask_rival(b);
+	} else if (code == ZK_NONODE) {
+		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
+		s->announced = false;
+		announce_parents(b);
+	}
+}
+
+/* ---- somebody else has the name ---- */
+
+static void log_name(struct broker *b, enum effect_level level, const char *text, struct slice who, const char *rest)
+{
+	struct bytes *out = &b->out->arena;
+	size_t begin = broker_log_begin(b);
+
+	bytes_text(out, "the name ");
+	bytes_quote(out, slice_of(b->conf->host));
+	bytes_text(out, text);
+	bytes_slice(out, who);
+	bytes_text(out, rest);
+	broker_log_end(b, level, begin);
+}
+
+static void add_field(struct bytes *out, const char *title, struct slice value)
+{
+	bytes_text(out, title);
+	if (value.len)
+		bytes_quote(out, value);
+	else
+		bytes_text(out, "unknown");
+}
+
+static void describe(struct broker *b, struct slice data)
+{
+	struct slice boot_id = record_get(data, "boot_id");
+	struct bytes *out = &b->rival.text;
+
+	bytes_clear(out);
+	add_field(out, "pid ", record_get(data, "pid"));
+	bytes_text(out, slice_is(boot_id, b->conf->boot_id) ? " on this host" : " on another host");
+	add_field(out, ", boot id ", boot_id);
+	add_field(out, ", version ", record_get(data, "version"));
+}
+
+static void rival_seen(struct broker *b, int64_t session, int64_t mzxid)
+{
+	struct rival *r = &b->rival;
+
+	rival_forget(b);
+	r->session = session;
+	r->mzxid = mzxid;
+	log_name(b, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
+		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
+}
+
+static void rival_lives(struct broker *b, struct slice data)
+{
+	struct rival *r = &b->rival;
+
+	r->lives = true;
+	describe(b, data);
+	if (!b->session.was_announced) {
+		log_name(b, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
+			 "): give each its own zookeeper.host, or stop one; this one ends");
+		broker_refuse(b);
+	} else if (b->now_ns >= r->complain_ns) {
+		r->complain_ns = b->now_ns + COMPLAIN_NS;
+		log_name(b, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
+			 bytes_view(&r->text), "): give each its own zookeeper.host, or stop one");
+	}
+}
+
+/* No daemon makes it so. Nothing will ever remove it. */
+static void not_ephemeral(struct broker *b)
+{
+	if (b->now_ns < b->rival.complain_ns)
+		return;
+	b->rival.complain_ns = b->now_ns + COMPLAIN_NS;
+	log_name(b, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
+		 " is no daemon's, it was made by hand; delete it");
+}
+
+static void rival_answered(struct broker *b, const struct event *event)
+{
+	const struct zk_stat *stat = &event->zk_answered.stat;
+	struct rival *r = &b->rival;
+
+	if (event->zk_answered.code != ZK_OK)
+		return;
+	if (stat->owner == b->session.id) {
+		announced(b);
+	} else if (leftover_is(b, stat->owner)) {
+		rival_forget(b);
+	} else if (stat->owner == 0) {
+		not_ephemeral(b);
+	} else if (stat->owner != r->session) {
+		rival_seen(b, stat->owner, stat->mzxid);
+	} else if (stat->mzxid != r->mzxid) {
+		r->mzxid = stat->mzxid;
+		if (++r->writes >= RIVAL_WRITES)
+			rival_lives(b, event->zk_answered.data);
+	}
+}
+
+void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event)
+{
+	enum zk_code code = event->zk_answered.code;
+
+	if (kind == OPERATION_BEAT)
+		beat_answered(b, code);
+	else if (kind == OPERATION_RIVAL)
+		rival_answered(b, event);
+}

@@ -1,0 +1,41 @@
+/*
+ * <root>/.hosts/<host>: the host's own znode, ephemeral. It announces this daemon to the others (version, pid, boot,
+ * start, tick), writing it is the heartbeat, and its name guards against a second daemon of the same name.
+ *
+ * When the znode is another session's, every heartbeat fails and looks at it:
+ *
+ *   whose it is                                  | what is done
+ *   a session that an earlier daemon left here   | nothing: it is being ended (predecessor.h)
+ *   one that does not write it any more          | nothing: a leftover, it expires
+ *   one that goes on writing it: a rival         | never announced in this daemon's life: it gives up, its name is
+ *                                                | taken; else it lost its session and the name with it: it goes
+ *                                                | on, and says so as an error
+ *
+ * One change seen may have been under way when its writer died: a rival has been seen to write twice.
+ */
+#pragma once
+
+#include "core/port/event.h"
+#include "core/session/operation.h"
+#include "protocol/bytes.h"
+
+struct broker;
+
+/* Who has our name: what was last seen of it. */
+struct rival {
+	int64_t session; /* 0: nobody was seen */
+	int64_t mzxid;
+	int writes;      /* seen of that session */
+	bool lives;
+	int64_t complain_ns; /* when that is to be said again */
+	struct bytes text;   /* who it is, for people */
+};
+
+/* Creates what stands above a path, each level that may be missing. */
+void announce_above(struct broker *b, struct slice path);
+/* Creates what stands above the host's own znode: when a session begins, and when one turned out to be missing. */
+void announce_parents(struct broker *b);
+/* Makes the znode, or writes it: a write that proves the session when it is answered. */
+void announce_beat(struct broker *b);
+/* The answers of PATH, BEAT and RIVAL operations. */
+void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event);

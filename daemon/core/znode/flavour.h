@@ -1,0 +1,36 @@
+/*
+ * Where a lock lives in ZooKeeper and how its contenders are named, by the prefixes of the configuration: the longest
+ * prefix of the lock's name counts. A lock of a prefix with a path lives at <path>/<rest of the name, encoded>, any
+ * other at <root>/<name, encoded>.
+ *
+ *   flavour | exclusive             | shared                | as
+ *   rw      | _c_<uuid>-__WRIT__N   | _c_<uuid>-__READ__N   | Curator's InterProcessReadWriteLock
+ *   mutex   | _c_<uuid>-lock-N      | as exclusive          | Curator's InterProcessMutex, go-zookeeper's Lock
+ *   kazoo   | <hex>__lock__N        | <hex>__rlock__N       | kazoo's WriteLock (and Lock), ReadLock
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/znode/kind.h"
+#include "core/znode/mode.h"
+#include "protocol/bytes.h"
+#include "protocol/slice.h"
+
+struct broker_conf;
+
+/* LEASES is no lock's: what a semaphore counts (semaphore.h). */
+enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_LEASES };
+
+/* As it stands in the configuration and in a directory's data. */
+const char *flavour_word(enum flavour flavour);
+/* What follows the uuid in the name of a contender of ours. */
+const char *flavour_tag(enum flavour flavour, enum mode mode);
+/* The mode of the claim that serves a request: `mutex` knows no readers between hosts. */
+enum mode flavour_claim_mode(enum flavour flavour, enum mode wanted);
+/* The lock's flavour; appends the path of its directory. */
+enum flavour flavour_place(const struct broker_conf *conf, struct slice name, struct bytes *path);
+/* False when the name is a prefix with a path and nothing else: that path is no lock's directory. */
+bool flavour_has_place(const struct broker_conf *conf, struct slice name);
+/* Why a directory with these data is none of that kind and flavour. */
+void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavour, struct slice data);

@@ -1,0 +1,107 @@
+#include "io/files/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct page {
+	struct session_page *shared;
+	struct session_view view; /* what stands in it */
+};
+
+static struct session_page *map(int fd)
+{
+	void *at = mmap(NULL, SESSION_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void end_earlier(int dir_fd)
+{
+	const struct session_view none = { .state = SESSION_PAGE_NONE };
+	int fd = openat(dir_fd, "session", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct session_page *old = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size == SESSION_PAGE_BYTES)
+		old = map(fd);
+	close(fd);
+	if (!old)
+		return;
+	session_page_write(old, &none);
+	munmap(old, SESSION_PAGE_BYTES);
+}
+
+/*
+ * It appears under its name only when it is whole. Its memory is there before it is written to: a full file system is an
+ * error now, not a signal later.
+ */
+static int make(int dir_fd, const uint8_t *id, struct session_page **ret_page)
+{
+	int fd, rc;
+
+	unlinkat(dir_fd, "session.new", 0);
+	fd = openat(dir_fd, "session.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return -errno;
+	rc = fchmod(fd, 0644) < 0 ? -errno : -posix_fallocate(fd, 0, SESSION_PAGE_BYTES);
+	if (rc == 0) {
+		*ret_page = map(fd);
+		rc = *ret_page ? 0 : -errno;
+	}
+	close(fd);
+	if (rc == 0) {
+		session_page_init(*ret_page, id);
+		if (renameat(dir_fd, "session.new", dir_fd, "session") < 0)
+			rc = -errno;
+	}
+	return rc;
+}
+
+int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES])
+{
+	struct page *p = mem_new(sizeof(*p));
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+	rc = dir_fd < 0 ? -errno : 0;
+	if (rc == 0) {
+		end_earlier(dir_fd);
+		rc = make(dir_fd, id, &p->shared);
+		close(dir_fd);
+	}
+	if (rc < 0) {
+		page_close(p);
+		return rc;
+	}
+	*ret_page = p;
+	return 0;
+}
+
+void page_update(struct page *p, const struct session_view *view)
+{
+	if (!p || (p->view.epoch == view->epoch && p->view.state == view->state &&
+		   p->view.safe_until_ns == view->safe_until_ns))
+		return;
+	p->view = *view;
+	session_page_write(p->shared, view);
+}
+
+void page_close(struct page *p)
+{
+	const struct session_view none = { .state = SESSION_PAGE_NONE };
+
+	if (!p)
+		return;
+	if (p->shared) {
+		page_update(p, &none);
+		munmap(p->shared, SESSION_PAGE_BYTES);
+	}
+	mem_free(p);
+}

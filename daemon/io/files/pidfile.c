@@ -1,0 +1,76 @@
+#include "io/files/pidfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PID_TEXT_MAX = 32 };
+
+static pid_t read_pid(int fd)
+{
+	char text[PID_TEXT_MAX];
+	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static int write_pid(int fd)
+{
+	char text[PID_TEXT_MAX];
+	int len = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int open_locked(int dir_fd, pid_t *ret_pid)
+{
+	int fd = openat(dir_fd, "lockbrokerd.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		rc = fchmod(fd, 0600) < 0 ? -errno : write_pid(fd);
+		if (rc == 0)
+			return fd;
+	} else {
+		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		*ret_pid = read_pid(fd);
+	}
+	close(fd);
+	return rc;
+}
+
+/* Whoever owns it, or may write to it, can put there what clients and the next daemon believe. */
+static bool is_ours(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	       (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX));
+}
+
+int pidfile_open(const char *rundir, pid_t *ret_pid)
+{
+	int dir_fd, rc;
+
+	if (mkdir(rundir, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return -errno;
+	errno = 0;
+	rc = is_ours(dir_fd) ? open_locked(dir_fd, ret_pid) : -EPERM;
+	close(dir_fd);
+	return rc;
+}

@@ -1,0 +1,514 @@
+#include "io/files/saved.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/session/predecessor.h"
+#include "io/socket/peer.h"
+#include "io/process.h"
+
+enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 3, BOOT_ID_MAX = 64, HOST_MAX = 256 };
+
+#define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call while others wait */
+#define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* nobody is served yet */
+
+struct file_session {
+	int64_t id; /* 0: none */
+	char password[ZK_PASSWORD_BYTES];
+	int64_t safe_until_ns, timeout_ns;
+};
+
+struct file_leftover {
+	int64_t id; /* 0: none */
+	char password[ZK_PASSWORD_BYTES];
+	int64_t not_before_ns;
+};
+
+struct file_holder {
+	uint32_t holds, pid;
+	uint64_t start;
+	uint64_t peer; /* its end of the connection; 0: not known (yet) */
+};
+
+struct file {
+	uint32_t magic, version;
+	uint64_t namespace;     /* of the process numbers */
+	uint64_t network;       /* of the connections */
+	uint64_t device, inode; /* its own: in a copy they are another file's */
+	uint64_t clock;         /* what the instants are of */
+	uint64_t writer_start;
+	uint32_t writer, unused;        /* the daemon */
+	uint32_t holder_count, present; /* which of the two sessions */
+	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
+	struct file_session session[2];
+	struct file_leftover leftover[LEFTOVERS_MAX];
+	struct file_holder holder[];
+};
+
+struct saved {
+	int fd; /* locked */
+	struct file *file;
+	size_t size;
+	/* Of the session that was the earlier daemon's last. */
+	int64_t held_session;
+	struct file_holder *held;
+	size_t held_count;
+	bool held_foreign; /* the numbers mean nothing here */
+	int diag;          /* see peer.h */
+	uint32_t *self;    /* our ends of the connections whose other ends are not known yet, else 0 */
+	size_t look;       /* the holder to be looked at next */
+};
+
+static size_t size_of(size_t holders)
+{
+	return sizeof(struct file) + holders * sizeof(struct file_holder);
+}
+
+/* ---- what was left ---- */
+
+static const char *why_not_ours(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return "it is no file";
+	if (st->st_uid != geteuid())
+		return "it is another user's";
+	if (st->st_mode & 077)
+		return "others may use it";
+	return NULL;
+}
+
+static const char *why_garbled(const struct file *f, size_t size)
+{
+	if (size < sizeof(*f) || f->magic != SAVED_MAGIC)
+		return "it is garbled";
+	if (f->version != SAVED_VERSION)
+		return "it is another version's";
+	if (size != size_of(f->holder_count) || f->present > 1 || !memchr(f->boot_id, '\0', BOOT_ID_MAX) ||
+	    !memchr(f->host, '\0', HOST_MAX))
+		return "it is garbled";
+	return NULL;
+}
+
+/* The lock says nothing about the daemon that wrote another copy of it. */
+static const char *why_living(const struct file *f, const struct stat *st)
+{
+	if (f->device != st->st_dev || f->inode != st->st_ino)
+		return "it is a copy, and the daemon it tells of may live";
+	if (f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
+	    process_lives((pid_t)f->writer, f->writer_start))
+		return "the daemon it tells of lives";
+	return NULL;
+}
+
+/* Reads it whole: nobody writes it any more. NULL when there is nothing to go by; *ret_why then says why, if at all. */
+static struct file *read_whole(int fd, const char **ret_why)
+{
+	struct file *f = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0) {
+		*ret_why = strerror(errno);
+		return NULL;
+	}
+	*ret_why = why_not_ours(&st);
+	if (*ret_why)
+		return NULL;
+	if (st.st_size < (off_t)sizeof(*f) || st.st_size > (off_t)size_of(UINT32_MAX / 1024)) {
+		*ret_why = "it is garbled";
+		return NULL;
+	}
+	f = mem_new((size_t)st.st_size);
+	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
+								     : "it cannot be read";
+	if (!*ret_why)
+		*ret_why = why_living(f, &st);
+	if (!*ret_why)
+		return f;
+	mem_free(f);
+	return NULL;
+}
+
+/* The earlier daemon's file, locked; *ret_old is NULL when there is nothing to go by. -EBUSY or the descriptor, -1: none. */
+static int open_old(int dir_fd, struct file **ret_old)
+{
+	int fd = openat(dir_fd, "saved", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const char *why = NULL;
+
+	*ret_old = NULL;
+	if (fd < 0 && errno == ENOENT)
+		return -1;
+	if (fd < 0) {
+		why = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno == EWOULDBLOCK) {
+			close(fd);
+			return -EBUSY;
+		}
+		why = "it cannot be locked";
+	} else {
+		*ret_old = read_whole(fd, &why);
+	}
+	if (why)
+		log_warning("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
+			    "timeout",
+			    why);
+	return fd;
+}
+
+static struct file_leftover *find(struct file *f, int64_t session)
+{
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		if (f->leftover[i].id == session)
+			return &f->leftover[i];
+	return NULL;
+}
+
+/* A session that was given up stands there already if a kill came before it was the present one no more. */
+static void take_leftover(struct file *f, const struct file_leftover *left)
+{
+	struct file_leftover *to = find(f, 0);
+
+	if (!left->id || find(f, left->id))
+		return;
+	if (!to) {
+		log_warning("too many sessions were left by earlier daemons: 0x%016" PRIx64 " is left to its timeout",
+			    (uint64_t)f->leftover[0].id);
+		memmove(f->leftover, f->leftover + 1, (LEFTOVERS_MAX - 1) * sizeof(*left));
+		to = &f->leftover[LEFTOVERS_MAX - 1];
+	}
+	*to = *left;
+}
+
+/*
+ * Who connected may have ended and left the connection to a child, which nobody can name: so both must be gone. Who has
+ * ended is not looked at again: there may be thousands. Those for whom no time is left live as far as is known.
+ */
+static bool held_live(struct saved *s, int64_t time_ns)
+{
+	int64_t until_ns = clock_now_ns() + time_ns;
+	const struct file_holder *last;
+
+	while (s->held_count) {
+		last = &s->held[s->held_count - 1];
+		if (clock_now_ns() >= until_ns)
+			return true;
+		if (s->held_foreign || process_lives((pid_t)last->pid, last->start) ||
+		    peer_is_open(s->diag, (uint32_t)last->peer))
+			return true;
+		s->held_count--;
+	}
+	return false;
+}
+
+static void keep_holders(struct saved *s, const struct file *old)
+{
+	s->held_foreign = !old->namespace || old->namespace != process_namespace() || !old->network ||
+			  old->network != peer_namespace();
+	s->held = mem_new(old->holder_count * sizeof(*s->held) + 1);
+	for (size_t i = 0; i < old->holder_count; i++)
+		if (old->holder[i].holds)
+			s->held[s->held_count++] = old->holder[i];
+}
+
+/* A proof never reaches further than the timeout. An instant of another clock says nothing, or one beyond that. */
+static int64_t not_before(const struct file *f, const struct file_session *session, int64_t now_ns)
+{
+	bool strange = f->clock != process_clock() || session->safe_until_ns - session->timeout_ns > now_ns;
+
+	return strange && session->timeout_ns > 0 ? now_ns + session->timeout_ns : session->safe_until_ns;
+}
+
+/*
+ * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. So may that
+ * of another boot, with a copy of its disk; and a boot takes longer than a session.
+ */
+static const char *why_not_taken_over(const struct file *old, const struct saved_conf *conf)
+{
+	if (strcmp(old->host, conf->host) != 0)
+		return "it is of another zookeeper.host";
+	return strcmp(old->boot_id, conf->boot_id) != 0 ? "it is of another boot" : NULL;
+}
+
+static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
+{
+	const struct file_session *last = &old->session[old->present];
+	struct file_leftover left = { .id = last->id };
+	const char *why = why_not_taken_over(old, conf);
+	int64_t until_ns = not_before(old, last, conf->now_ns);
+
+	if (why) {
+		log_info("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
+			 "timeout",
+			 why);
+		return;
+	}
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		take_leftover(s->file, &old->leftover[i]);
+	memcpy(left.password, last->password, sizeof(left.password));
+	if (last->id && until_ns > conf->now_ns) {
+		keep_holders(s, old);
+		if (held_live(s, FIRST_LOOK_NS)) {
+			s->held_session = last->id;
+			left.not_before_ns = until_ns;
+		}
+	}
+	take_leftover(s->file, &left);
+}
+
+/* ---- the file ---- */
+
+/*
+ * NULL: see errno. The memory is there before it is written to: a full file system is an error now, not a signal later.
+ */
+static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
+{
+	void *at;
+
+	if (unlinkat(dir_fd, "saved.new", 0) < 0 && errno != ENOENT)
+		return NULL;
+	s->fd = openat(dir_fd, "saved.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->fd < 0 || fchmod(s->fd, 0600) < 0 || flock(s->fd, LOCK_EX | LOCK_NB) < 0)
+		return NULL;
+	s->size = size_of(clients);
+	errno = posix_fallocate(s->fd, 0, (off_t)s->size);
+	if (errno)
+		return NULL;
+	at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void sign(struct saved *s)
+{
+	char text[PROCESS_STAT_MAX];
+	struct process self = { 0 };
+	struct stat st;
+
+	if (fstat(s->fd, &st) == 0) {
+		s->file->device = st.st_dev;
+		s->file->inode = st.st_ino;
+	}
+	s->file->namespace = process_namespace();
+	s->file->network = peer_namespace();
+	s->file->clock = process_clock();
+	s->file->writer = (uint32_t)getpid();
+	if (process_read(getpid(), text, &self) == 0)
+		s->file->writer_start = self.start;
+}
+
+/* It appears under its name only when it is whole, with all that the old one said. */
+static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
+{
+	s->file = map_new(s, dir_fd, conf->clients);
+	if (!s->file)
+		return -errno;
+	s->file->magic = SAVED_MAGIC;
+	s->file->version = SAVED_VERSION;
+	sign(s);
+	s->file->holder_count = (uint32_t)conf->clients;
+	snprintf(s->file->boot_id, BOOT_ID_MAX, "%s", conf->boot_id);
+	snprintf(s->file->host, HOST_MAX, "%s", conf->host);
+	if (old)
+		take_over(s, old, conf);
+	return renameat(dir_fd, "saved.new", dir_fd, "saved") < 0 ? -errno : 0;
+}
+
+int saved_open(struct saved **ret_saved, const struct saved_conf *conf)
+{
+	int dir_fd = open(conf->rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), old_fd, rc;
+	struct saved *s;
+	struct file *old;
+
+	if (dir_fd < 0)
+		return -errno;
+	old_fd = open_old(dir_fd, &old);
+	if (old_fd == -EBUSY) {
+		close(dir_fd);
+		return -EBUSY;
+	}
+	s = mem_new(sizeof(*s));
+	s->fd = -1;
+	s->diag = peer_open();
+	s->self = mem_new(conf->clients * sizeof(*s->self) + 1);
+	rc = begin(s, dir_fd, old, conf);
+	mem_free(old);
+	if (old_fd >= 0)
+		close(old_fd);
+	close(dir_fd);
+	if (rc < 0)
+		saved_close(s);
+	else
+		*ret_saved = s;
+	return rc;
+}
+
+void saved_close(struct saved *s)
+{
+	if (!s)
+		return;
+	if (s->file)
+		munmap(s->file, s->size);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->diag >= 0)
+		close(s->diag);
+	mem_free(s->self);
+	mem_free(s->held);
+	mem_free(s);
+}
+
+/* ---- leftovers ---- */
+
+size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
+		if (s->file->leftover[i].id)
+			ret_list[count++] =
+				(struct broker_leftover){ s->file->leftover[i].id, s->file->leftover[i].not_before_ns };
+	return count;
+}
+
+bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret)
+{
+	const struct file_leftover *left = find(s->file, session);
+
+	if (!left)
+		return false;
+	ret->session = left->id;
+	memcpy(ret->password, left->password, sizeof(ret->password));
+	return true;
+}
+
+bool saved_holders_live(struct saved *s)
+{
+	return held_live(s, LOOK_NS);
+}
+
+int64_t saved_held_session(const struct saved *s)
+{
+	return s->held_session;
+}
+
+void saved_free_leftover(struct saved *s, int64_t session)
+{
+	struct file_leftover *left = find(s->file, session);
+
+	if (left)
+		__atomic_store_n(&left->not_before_ns, 0, __ATOMIC_RELEASE);
+}
+
+void saved_end_leftover(struct saved *s, int64_t session)
+{
+	struct file_leftover *left = find(s->file, session);
+
+	if (left)
+		__atomic_store_n(&left->id, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- the present session ---- */
+
+static struct file_session *present(const struct saved *s)
+{
+	return &s->file->session[s->file->present];
+}
+
+void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns)
+{
+	struct file_session *to;
+
+	if (!s)
+		return;
+	if (present(s)->id == identity->session) {
+		__atomic_store_n(&present(s)->timeout_ns, timeout_ns, __ATOMIC_RELEASE);
+		return;
+	}
+	to = &s->file->session[!s->file->present];
+	*to = (struct file_session){ .id = identity->session, .timeout_ns = timeout_ns };
+	memcpy(to->password, identity->password, sizeof(to->password));
+	__atomic_store_n(&s->file->present, !s->file->present, __ATOMIC_RELEASE);
+}
+
+/* Whole before it has its number; and a kill may come before it is the present one no more. */
+void saved_add_leftover(struct saved *s, int64_t session)
+{
+	const struct file_session *last = present(s);
+	struct file_leftover *to = find(s->file, 0);
+
+	assert(last->id == session);
+	if (to) {
+		memcpy(to->password, last->password, sizeof(to->password));
+		to->not_before_ns = last->safe_until_ns;
+		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
+	} else {
+		log_warning("too many sessions were left: a successor will leave 0x%016" PRIx64 " to its timeout",
+			    (uint64_t)session);
+	}
+	saved_session_ended(s);
+}
+
+void saved_session_ended(struct saved *s)
+{
+	if (s)
+		__atomic_store_n(&present(s)->id, 0, __ATOMIC_RELEASE);
+}
+
+void saved_safe_until(struct saved *s, int64_t safe_until_ns)
+{
+	if (s && safe_until_ns > present(s)->safe_until_ns)
+		__atomic_store_n(&present(s)->safe_until_ns, safe_until_ns, __ATOMIC_RELEASE);
+}
+
+void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd)
+{
+	struct file_holder *holder;
+
+	if (!s)
+		return;
+	assert(conn < s->file->holder_count);
+	holder = &s->file->holder[conn];
+	assert(!holder->holds);
+	holder->pid = (uint32_t)pid;
+	holder->start = start;
+	holder->peer = 0;
+	s->self[conn] = peer_self(fd);
+}
+
+/* What is not known when the daemon is killed a successor must take for open. */
+void saved_look(struct saved *s)
+{
+	int64_t until_ns = clock_now_ns() + LOOK_NS;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->file->holder_count; i++) {
+		size_t conn = s->look++ % s->file->holder_count;
+		struct file_holder *holder = &s->file->holder[conn];
+
+		if (!holder->holds || !s->self[conn])
+			continue;
+		__atomic_store_n(&holder->peer, peer_of(s->diag, s->self[conn]), __ATOMIC_RELEASE);
+		s->self[conn] = 0;
+		if (clock_now_ns() >= until_ns)
+			return;
+	}
+}
+
+void saved_holder(struct saved *s, uint32_t conn, bool holds)
+{
+	if (!s)
+		return;
+	assert(conn < s->file->holder_count);
+	__atomic_store_n(&s->file->holder[conn].holds, holds, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,205 @@
+#include "io/files/tokens.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/watch.h"
+
+enum { TOKENS_TEXT_MAX = 32 };
+
+struct tokens {
+	struct work work;
+	int dir_fd, lock_fd;
+	struct worker *worker;
+	struct watch *retry;
+	void (*reserved)(void *arg, int64_t limit);
+	void *arg;
+	bool writing;
+	int64_t limit, wanted; /* being written; the highest asked for */
+	int rc;                /* of the write */
+	struct log_rate rate;
+};
+
+static int parse(const char *text, int64_t *ret_limit)
+{
+	intmax_t limit;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EBADMSG;
+	errno = 0;
+	limit = strtoimax(text, &end, 10);
+	if (errno || strcmp(end, "\n") != 0)
+		return -EBADMSG;
+	*ret_limit = limit;
+	return 0;
+}
+
+static int read_file(int dir_fd, int64_t *ret_limit)
+{
+	char text[TOKENS_TEXT_MAX];
+	ssize_t len;
+	int fd, rc;
+
+	fd = openat(dir_fd, "tokens", O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		*ret_limit = 0;
+		return 0;
+	}
+	len = read(fd, text, sizeof(text) - 1);
+	rc = len < 0 ? -errno : 0;
+	close(fd);
+	if (rc < 0)
+		return rc;
+	text[len] = '\0';
+	return strlen(text) == (size_t)len ? parse(text, ret_limit) : -EBADMSG;
+}
+
+static int write_all(int fd, int64_t limit)
+{
+	char text[TOKENS_TEXT_MAX];
+	int len = snprintf(text, sizeof(text), "%" PRId64 "\n", limit);
+
+	if (write(fd, text, (size_t)len) != len)
+		return errno ? -errno : -EIO;
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+static int write_file(int dir_fd, int64_t limit)
+{
+	int fd, rc;
+
+	fd = openat(dir_fd, "tokens.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	errno = 0;
+	rc = write_all(fd, limit);
+	if (close(fd) < 0 && rc == 0)
+		rc = -errno;
+	if (rc == 0 && renameat(dir_fd, "tokens.new", dir_fd, "tokens") < 0)
+		rc = -errno;
+	if (rc == 0 && fsync(dir_fd) < 0)
+		rc = -errno;
+	return rc;
+}
+
+static int open_dir(struct tokens *t, const char *statedir)
+{
+	if (mkdir(statedir, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	t->dir_fd = open(statedir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->dir_fd < 0)
+		return -errno;
+	t->lock_fd = openat(t->dir_fd, "tokens.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (t->lock_fd < 0)
+		return -errno;
+	if (flock(t->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_limit)
+{
+	struct tokens *t = mem_new(sizeof(*t));
+	int rc;
+
+	t->dir_fd = t->lock_fd = -1;
+	rc = open_dir(t, statedir);
+	if (rc == 0)
+		rc = read_file(t->dir_fd, ret_limit);
+	if (rc < 0) {
+		tokens_free(t);
+		return rc;
+	}
+	*ret_tokens = t;
+	return 0;
+}
+
+static void run(struct work *work)
+{
+	struct tokens *t = (struct tokens *)(void *)work;
+
+	t->rc = write_file(t->dir_fd, t->limit);
+}
+
+static void write_next(struct tokens *t)
+{
+	t->writing = true;
+	t->limit = t->wanted;
+	worker_add(t->worker, &t->work);
+}
+
+static void done(struct work *work)
+{
+	struct tokens *t = (struct tokens *)(void *)work;
+	int64_t limit = t->limit;
+
+	t->writing = false;
+	if (t->rc < 0) {
+		log_rated(&t->rate, LOG_LEVEL_ERROR, "the tokens file cannot be written: %s; trying again",
+			  strerror(-t->rc));
+		watch_set(t->retry, -1, 0, CLOCK_NS_PER_S);
+		return;
+	}
+	if (t->wanted > t->limit)
+		write_next(t);
+	t->reserved(t->arg, limit);
+}
+
+static void retry(void *arg, int fd, unsigned int what)
+{
+	struct tokens *t = arg;
+
+	(void)fd;
+	(void)what;
+	if (!t->writing)
+		write_next(t);
+}
+
+void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
+		  void (*reserved)(void *arg, int64_t limit), void *arg)
+{
+	static_assert(offsetof(struct tokens, work) == 0, "the job is cast to its owner");
+
+	t->work = (struct work){ .run = run, .done = done };
+	t->worker = worker;
+	t->reserved = reserved;
+	t->arg = arg;
+	t->retry = watch_new(base, retry, t);
+}
+
+void tokens_reserve(struct tokens *t, int64_t limit)
+{
+	if (limit > t->wanted)
+		t->wanted = limit;
+	if (!t->writing && !watch_is_set(t->retry))
+		write_next(t);
+}
+
+void tokens_free(struct tokens *t)
+{
+	if (!t)
+		return;
+	watch_free(t->retry);
+	if (t->lock_fd >= 0)
+		close(t->lock_fd);
+	if (t->dir_fd >= 0)
+		close(t->dir_fd);
+	mem_free(t);
+}

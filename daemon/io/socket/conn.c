@@ -1,0 +1,551 @@
+#include "io/socket/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/queue.h"
+#include "io/loop.h"
+#include "io/watch.h"
+
+/* A peer that takes nothing for so long is not waited for while its connection closes. */
+#define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
+/* Whose requests take longer, in the mean of the latest few, asks for much: a list, not a lock on a slow machine. */
+#define CONN_GREEDY_NS (200 * INT64_C(1000))
+
+enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
+
+/* Why a turn left something of what may be parsed. */
+enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
+
+static bool conn_is_greedy(const struct conn *c)
+{
+	return c->mean_ns > CONN_GREEDY_NS;
+}
+
+static void conn_set_ready(struct conn *c, bool later)
+{
+	if (c->queue)
+		return;
+	c->queue = later || conn_is_greedy(c) ? &c->env->later : &c->env->ready;
+	TAILQ_INSERT_TAIL(c->queue, c, ready);
+}
+
+static void conn_set_dirty(struct conn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	TAILQ_INSERT_TAIL(&c->env->dirty, c, dirty);
+}
+
+static size_t conn_unwritten(const struct conn *c)
+{
+	return c->out.len - c->written;
+}
+
+static bool conn_may_parse(const struct conn *c)
+{
+	size_t unwritten = conn_unwritten(c);
+
+	if (c->waiting || c->closing || c->dead)
+		return false;
+	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
+}
+
+/* How much of its input may be kept that cannot be parsed yet. */
+static size_t conn_input_max(const struct conn *c)
+{
+	size_t max = c->env->request_bytes;
+
+	return c->env->unparsed > CONN_UNPARSED_MAX && max > CONN_UNPARSED_SMALL ? CONN_UNPARSED_SMALL : max;
+}
+
+static void conn_count_input(struct conn *c)
+{
+	c->env->unparsed += c->in.len - c->unparsed;
+	c->unparsed = c->in.len;
+}
+
+static void conn_queue(struct conn *c, struct slice text)
+{
+	if (!c->out.data) {
+		c->out = c->env->spare;
+		c->env->spare = (struct bytes){ 0 };
+	}
+	bytes_slice(&c->out, text);
+	c->env->unwritten += text.len;
+}
+
+static void conn_drop_output(struct conn *c)
+{
+	c->env->unwritten -= conn_unwritten(c);
+	if (!c->env->spare.data && c->out.cap <= CONN_SPARE_MAX) {
+		c->env->spare = c->out;
+		c->env->spare.len = 0;
+		c->out = (struct bytes){ 0 };
+	} else {
+		bytes_free(&c->out);
+	}
+	c->written = 0;
+	c->pushed = 0;
+}
+
+/*
+ * What the input event should wait for. A half-closed peer is reported again and again by a level-triggered
+ * event; when there is nothing to read from it, only the edge of its final hang-up is of interest.
+ */
+static enum conn_watch conn_wants(const struct conn *c)
+{
+	if (c->dead || c->closing)
+		return CONN_WATCH_NONE;
+	if (conn_may_parse(c) && !c->eof && c->in.len <= conn_input_max(c))
+		return CONN_WATCH_READ;
+	return c->half || c->eof ? CONN_WATCH_EDGE : CONN_WATCH_HANGUP;
+}
+
+static void conn_watch_output(struct conn *c)
+{
+	unsigned int edge = c->watch == CONN_WATCH_HANGUP || c->watch == CONN_WATCH_EDGE ? WATCH_EDGE : 0;
+
+	watch_set(c->output, c->fd, WATCH_WRITE | edge, c->closing ? CONN_PATIENCE_NS : WATCH_NO_TIMEOUT);
+}
+
+static void conn_watch(struct conn *c, enum conn_watch watch)
+{
+	static const unsigned int flags[] = {
+		[CONN_WATCH_READ] = WATCH_READ | WATCH_HANGUP | WATCH_KEEP,
+		[CONN_WATCH_HANGUP] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+		[CONN_WATCH_EDGE] = WATCH_READ | WATCH_HANGUP | WATCH_EDGE | WATCH_KEEP,
+	};
+
+	if (c->watch == watch)
+		return;
+	c->watch = watch;
+	if (watch == CONN_WATCH_NONE)
+		watch_clear(c->input);
+	else
+		watch_set(c->input, c->fd, flags[watch], WATCH_NO_TIMEOUT);
+	if (watch_is_set(c->output))
+		conn_watch_output(c);
+}
+
+/* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
+static void conn_rewatch(struct conn *c)
+{
+	enum conn_watch wants = conn_wants(c);
+
+	if (wants == CONN_WATCH_HANGUP && c->watch == CONN_WATCH_READ)
+		return;
+	conn_watch(c, wants);
+}
+
+/* An answer that may wait for the next one must not keep that from being asked for. */
+static void conn_hurry_lazy(struct conn *c)
+{
+	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
+		return;
+	if (!conn_may_parse(c) && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
+void conn_free(struct conn *c)
+{
+	watch_free(c->input);
+	watch_free(c->output);
+	if (c->queue)
+		TAILQ_REMOVE(c->queue, c, ready);
+	if (c->is_dirty)
+		TAILQ_REMOVE(&c->env->dirty, c, dirty);
+	resp_reader_deinit(&c->reader);
+	bytes_free(&c->in);
+	conn_count_input(c);
+	conn_drop_output(c);
+	close(c->fd);
+	mem_free(c);
+}
+
+static void conn_die(struct conn *c)
+{
+	c->dead = true;
+	conn_watch(c, CONN_WATCH_NONE);
+	watch_clear(c->output);
+	conn_set_dirty(c);
+}
+
+void conn_reply(struct conn *c, struct slice text, bool lazy)
+{
+	if (c->dead || c->closing)
+		return;
+	conn_queue(c, text);
+	if (!lazy || conn_unwritten(c) > CONN_LAZY_MAX)
+		conn_set_dirty(c);
+	if (!c->waiting)
+		return;
+	c->waiting = false;
+	if (!c->asking && (c->in.len > 0 || c->half || c->watch != CONN_WATCH_READ))
+		conn_set_ready(c, false);
+}
+
+void conn_push(struct conn *c, struct slice text, bool report)
+{
+	if (c->dead || c->closing)
+		return;
+	c->pushed += text.len;
+	if (c->pushed > c->env->output_bytes) {
+		log_rated(&c->env->rate_overflow, LOG_LEVEL_WARNING,
+			  "a client was closed: more to tell it than limits.output_bytes = %zu", c->env->output_bytes);
+		conn_die(c);
+		return;
+	}
+	conn_queue(c, text);
+	if (report)
+		c->unreported = conn_unwritten(c);
+	conn_set_dirty(c);
+}
+
+void conn_close(struct conn *c)
+{
+	if (c->dead || c->closing)
+		return;
+	c->closing = true;
+	conn_watch(c, CONN_WATCH_NONE);
+	conn_set_dirty(c);
+}
+
+static void conn_refuse(struct conn *c, enum error_code code, struct slice sentence)
+{
+	struct bytes text = { 0 };
+
+	resp_error(&text, code, sentence);
+	conn_queue(c, bytes_view(&text));
+	bytes_free(&text);
+	conn_close(c);
+}
+
+static void conn_broken(struct conn *c)
+{
+	struct bytes sentence = { 0 };
+
+	bytes_text(&sentence, "Protocol error: ");
+	bytes_text(&sentence, c->reader.error);
+	conn_refuse(c, ERROR_ERR, bytes_view(&sentence));
+	bytes_free(&sentence);
+}
+
+/* What is left of its input is a request that is not whole, and more of that than may be kept now. */
+static void conn_refuse_long(struct conn *c)
+{
+	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->queue || c->eof)
+		return;
+	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
+		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
+		  CONN_UNPARSED_MAX >> 20);
+	_Static_assert(CONN_UNPARSED_MAX == 64 << 20 && CONN_UNPARSED_SMALL == 8 << 10, "as it is said");
+	conn_refuse(c, ERROR_LIMIT,
+		    SLICE("all clients have sent more than 64 MiB that cannot be served yet: no request longer than 8 KiB now"));
+}
+
+/* The latest request, of `env->asker`, took until `now_ns`. */
+static void conn_charge(struct conn_env *env, int64_t now_ns)
+{
+	/* One alone is half of what makes greedy: the daemon may have had to wait for its core. */
+	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART / 2;
+	struct conn *c = env->asker;
+	int64_t took_ns = now_ns - env->asked_ns;
+
+	if (took_ns > most_ns)
+		took_ns = most_ns;
+	c->mean_ns += (took_ns - c->mean_ns) / CONN_MEAN_PART;
+}
+
+/* Of one request alone nobody waits to know what it took. */
+void conn_end_turn(struct conn_env *env)
+{
+	if (env->several)
+		conn_charge(env, loop_now(env->loop));
+	env->asker = NULL;
+	env->several = false;
+}
+
+static void conn_ask(struct conn *c)
+{
+	struct conn_env *env = c->env;
+	struct event event;
+	int64_t now_ns;
+
+	/* What is longer in other events is left alone. */
+	event.type = EVENT_CLIENT_ASKED;
+	event.conn = c->number;
+	event.asked.argc = c->reader.argc;
+	event.asked.argv = c->reader.argv;
+	c->waiting = c->asking = true;
+	loop_event(env->loop, &event);
+	c->asking = false;
+	/* The clock was read for the event: to know what each takes costs nothing. */
+	now_ns = loop_seen(env->loop);
+	if (env->asker) {
+		conn_charge(env, now_ns);
+		env->several = true;
+	}
+	env->asker = c;
+	env->asked_ns = now_ns;
+}
+
+/* Returns how many bytes were used, by `share` requests at most. */
+static size_t conn_parse(struct conn *c, struct slice input, int share, enum left *ret_left)
+{
+	size_t total = 0, used;
+
+	while (total < input.len && conn_may_parse(c)) {
+		struct slice rest = { input.data + total, input.len - total };
+
+		if (share-- == 0 || loop_spent(c->env->loop)) {
+			*ret_left = share < 0 ? LEFT_BY_SHARE : LEFT_BY_TIME;
+			break;
+		}
+		switch (resp_read_request(&c->reader, rest, &used)) {
+		case RESP_MORE:
+			return total;
+		case RESP_BROKEN:
+			conn_broken(c);
+			return input.len;
+		case RESP_DONE:
+			total += used;
+			if (c->reader.argc > 0)
+				conn_ask(c);
+			break;
+		}
+	}
+	return total;
+}
+
+static void conn_tell_half(struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_HALF_CLOSED, .conn = c->number };
+
+	loop_event(c->env->loop, &event);
+}
+
+/* Keeps what is left of `input`, which is c->in or was just read. */
+static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
+{
+	size_t left = input.len - used;
+
+	if (c->in.len == 0)
+		bytes_append(&c->in, input.data + used, left);
+	else if (used > 0)
+		memmove(c->in.data, c->in.data + used, left);
+	c->in.len = left;
+	conn_count_input(c);
+}
+
+/* All of its input was used. An idle connection does not keep the words of a large request. */
+static void conn_keep_nothing(struct conn *c)
+{
+	if (c->in.len > 0) {
+		bytes_free(&c->in);
+		conn_count_input(c);
+	}
+	if (c->reader.argv_cap > CONN_WORDS_KEPT) {
+		resp_reader_deinit(&c->reader);
+		resp_reader_init(&c->reader, c->env->request_args, c->env->request_bytes);
+	}
+}
+
+/* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
+static void conn_sent_part(struct conn *c)
+{
+	size_t left = conn_unwritten(c);
+
+	if (c->pushed > left)
+		c->pushed = left;
+	if (c->written < left)
+		return;
+	memmove(c->out.data, c->out.data + c->written, left);
+	c->out.len = left;
+	c->written = 0;
+}
+
+/* Sends what it can of what is unwritten. */
+static void conn_send(struct conn *c)
+{
+	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
+
+	if (sent >= 0) {
+		c->written += (size_t)sent;
+		c->env->unwritten -= (size_t)sent;
+		c->report = c->unreported && c->unreported <= (size_t)sent;
+		c->unreported -= c->unreported < (size_t)sent ? c->unreported : (size_t)sent;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		conn_die(c);
+	}
+}
+
+static void conn_report(struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_WRITTEN, .conn = c->number };
+
+	if (!c->report)
+		return;
+	c->report = false;
+	loop_event(c->env->loop, &event);
+}
+
+void conn_flush(struct conn *c)
+{
+	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
+
+	if (!c->dead && conn_unwritten(c) > 0)
+		conn_send(c);
+	if (c->dead)
+		return;
+	if (conn_unwritten(c) > 0) {
+		conn_sent_part(c);
+		conn_watch_output(c);
+	} else {
+		conn_drop_output(c);
+		if (c->closing)
+			conn_die(c);
+		else if (held || c->watch != CONN_WATCH_READ)
+			conn_rewatch(c);
+	}
+	/* What was held back by unread output goes on. */
+	if (held && conn_may_parse(c))
+		conn_set_ready(c, false);
+	conn_report(c);
+}
+
+/* Who was answered goes on while the others of this turn are served. The dead wait for its end. */
+static void conn_flush_all(struct conn_env *env)
+{
+	struct conn *c, *after;
+
+	TAILQ_FOREACH_SAFE(c, &env->dirty, dirty, after) {
+		if (c->dead)
+			continue;
+		TAILQ_REMOVE(&env->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+	}
+}
+
+static void conn_consume(struct conn *c, struct slice input, int share)
+{
+	enum left left = LEFT_NOTHING;
+	size_t used = conn_parse(c, input, share, &left);
+
+	if (used == input.len || c->closing || c->dead)
+		conn_keep_nothing(c);
+	else
+		conn_keep_rest(c, input, used);
+	if (c->half && c->waiting)
+		conn_tell_half(c); /* its answer makes the connection ready again */
+	if (left)
+		conn_set_ready(c, left == LEFT_BY_SHARE);
+	/* Not waiting and not held back by its output: all whole requests are answered. */
+	else if (c->eof && conn_may_parse(c) && !c->queue)
+		conn_close(c);
+	conn_refuse_long(c);
+	conn_hurry_lazy(c);
+	conn_flush_all(c->env);
+	conn_rewatch(c);
+}
+
+void conn_continue(struct conn *c)
+{
+	if (c->dead || c->closing)
+		return;
+	conn_consume(c, bytes_view(&c->in), conn_is_greedy(c) ? 1 : CONN_REQUESTS_PER_TURN);
+}
+
+/* Who is in a queue, or belongs into the later one, is served when it comes to him. */
+static void conn_read(struct conn *c)
+{
+	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
+	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
+	int share = c->queue || conn_is_greedy(c) ? 0 : CONN_REQUESTS_PER_TURN;
+
+	if (len < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			conn_die(c);
+		return;
+	}
+	if (len == 0)
+		c->half = c->eof = true;
+	if (c->in.len > 0 || len == 0) {
+		bytes_append(&c->in, c->env->scratch, (size_t)len);
+		conn_consume(c, bytes_view(&c->in), share);
+	} else {
+		conn_consume(c, (struct slice){ c->env->scratch, (size_t)len }, share);
+	}
+}
+
+/* A peer that closed altogether, as opposed to one that will only send no more. */
+static bool conn_hung_up(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+/* More than input that may be read. Returns whether that is there as well. */
+static bool conn_changed(struct conn *c, unsigned int what)
+{
+	if (conn_hung_up(c)) {
+		conn_die(c);
+		return false;
+	}
+	if (what & WATCH_HANGUP) {
+		c->half = true;
+		if (c->waiting)
+			conn_tell_half(c);
+	}
+	if (c->dead || c->closing)
+		return false;
+	if ((what & WATCH_READ) && conn_wants(c) == CONN_WATCH_READ)
+		return true;
+	conn_refuse_long(c);
+	conn_hurry_lazy(c);
+	conn_watch(c, conn_wants(c));
+	return false;
+}
+
+static void conn_input(void *arg, int fd, unsigned int what)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	if ((what == WATCH_READ && conn_wants(c) == CONN_WATCH_READ) || conn_changed(c, what))
+		conn_read(c);
+}
+
+static void conn_output(void *arg, int fd, unsigned int what)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	if (what & WATCH_TIMEOUT)
+		conn_die(c);
+	else
+		conn_flush(c);
+}
+
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
+{
+	struct conn *c = mem_new(sizeof(*c));
+
+	c->env = env;
+	c->fd = fd;
+	c->number = number;
+	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
+	c->input = watch_new(loop_base(env->loop), conn_input, c);
+	c->output = watch_new(loop_base(env->loop), conn_output, c);
+	conn_watch(c, CONN_WATCH_READ);
+	return c;
+}

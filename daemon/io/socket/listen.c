@@ -1,0 +1,232 @@
+#include "io/socket/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	LISTEN_FD_FIRST = 3, /* SD_LISTEN_FDS_START */
+	LISTEN_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path),
+};
+
+static int fail(char *error, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int fail(char *error, int rc, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, LISTEN_ERROR_MAX, format, args);
+	va_end(args);
+	return rc;
+}
+
+int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX])
+{
+	const struct group *gr;
+	char *end;
+	long number;
+
+	*ret_gid = LISTEN_NO_GROUP;
+	if (!group[0])
+		return 0;
+	gr = getgrnam(group);
+	if (gr) {
+		*ret_gid = gr->gr_gid;
+		return 0;
+	}
+	number = strtol(group, &end, 10);
+	if (*end || number < 0 || number > INT32_MAX)
+		return fail(error, -ENOENT,
+			    "daemon.socket_group = %s: there is no such group; make it (groupadd) or set another", group);
+	*ret_gid = (gid_t)number;
+	return 0;
+}
+
+/* Before anything is made beside it: the path may have been mistyped. */
+static int check_kind(const char *path, char *error)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return S_ISSOCK(st.st_mode) ? 0 : fail(error, -EEXIST, "%s exists and is not a socket", path);
+	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
+}
+
+static int take_lock(struct listener *l, char *error)
+{
+	char path[LISTEN_PATH_MAX + 8];
+
+	snprintf(path, sizeof(path), "%s.lock", l->path);
+	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (l->lock_fd < 0)
+		return fail(error, -errno, "daemon.socket = %s: its directory: %s", l->path, strerror(errno));
+	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return fail(error, -EADDRINUSE, "another lockbrokerd is serving %s", l->path);
+	return fail(error, -errno, "%s: %s", path, strerror(errno));
+}
+
+/* Whoever answers there without holding the lock file (a socket that was passed to it, say) is live, too. */
+static int probe(const char *path, char *error)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd, rc;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return fail(error, -errno, "socket: %s", strerror(errno));
+	memcpy(addr.sun_path, path, strlen(path));
+	rc = connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? errno : 0;
+	close(fd);
+	if (rc == ECONNREFUSED || rc == ENOENT)
+		return 0;
+	if (rc == 0 || rc == EAGAIN)
+		return fail(error, -EADDRINUSE, "another lockbrokerd is serving %s", path);
+	return fail(error, -rc, "%s: cannot tell whether it is served: %s", path, strerror(rc));
+}
+
+static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char *error)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat st;
+
+	/* Through the descriptor, because the name of the directory may be too long for an address. */
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/socket", dir_fd);
+	if (bind(l->fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
+		return fail(error, -errno, "%s: bind: %s", l->path, strerror(errno));
+	if (gid != LISTEN_NO_GROUP && fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(error, -errno, "%s: cannot be given to its group: %s", l->path, strerror(errno));
+	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
+		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
+	if (listen(l->fd, SOMAXCONN) < 0)
+		return fail(error, -errno, "%s: listen: %s", l->path, strerror(errno));
+	if (fstatat(dir_fd, "socket", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(error, -errno, "%s: %s", l->path, strerror(errno));
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	if (renameat(dir_fd, "socket", AT_FDCWD, l->path) < 0)
+		return fail(error, -errno, "%s: %s", l->path, strerror(errno));
+	return 0;
+}
+
+static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error)
+{
+	char dir[LISTEN_PATH_MAX + 16];
+	int dir_fd, rc;
+
+	snprintf(dir, sizeof(dir), "%s.XXXXXX", l->path);
+	if (!mkdtemp(dir))
+		return fail(error, -errno, "%s: no socket can be made there: %s", l->path, strerror(errno));
+	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0) {
+		rc = fail(error, -errno, "%s: %s", dir, strerror(errno));
+	} else {
+		rc = bind_in(l, dir_fd, mode, gid, error);
+		if (rc < 0)
+			unlinkat(dir_fd, "socket", 0);
+		close(dir_fd);
+	}
+	rmdir(dir);
+	return rc;
+}
+
+int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, char error[LISTEN_ERROR_MAX])
+{
+	int rc;
+
+	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
+	if (strlen(path) >= LISTEN_PATH_MAX)
+		return fail(error, -ENAMETOOLONG, "%s: too long for a socket", path);
+	l->path = strdup(path);
+	if (!l->path)
+		abort();
+	rc = check_kind(path, error);
+	if (rc == 0)
+		rc = take_lock(l, error);
+	if (rc == 0)
+		rc = probe(path, error);
+	if (rc == 0) {
+		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		rc = l->fd < 0 ? fail(error, -errno, "socket: %s", strerror(errno))
+			       : bind_in_place(l, mode, gid, error);
+	}
+	if (rc < 0)
+		listen_close(l);
+	return rc;
+}
+
+static int option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
+}
+
+int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX])
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	bool ours = pid && fds && strtol(pid, NULL, 10) == getpid();
+	long count = ours ? strtol(fds, NULL, 10) : 0;
+	const int fd = LISTEN_FD_FIRST;
+
+	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	if (count == 0)
+		return 0;
+	if (count != 1)
+		return fail(error, -EINVAL, "%ld sockets were passed by LISTEN_FDS, one is expected", count);
+	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
+		return fail(error, -EINVAL,
+			    "the descriptor passed by LISTEN_FDS is not a listening Unix stream socket");
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return fail(error, -errno, "the descriptor passed by LISTEN_FDS: %s", strerror(errno));
+	l->fd = fd;
+	return 1;
+}
+
+bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX])
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct stat st;
+
+	if (l->path || getsockname(l->fd, (struct sockaddr *)&addr, &len) < 0 || !addr.sun_path[0] ||
+	    stat(addr.sun_path, &st) < 0)
+		return false;
+	if ((st.st_mode & 0777) == mode && (gid == LISTEN_NO_GROUP || st.st_gid == gid))
+		return false;
+	snprintf(text, LISTEN_ERROR_MAX,
+		 "the socket was passed with mode %04o and group %ld, which daemon.socket_mode and daemon.socket_group do "
+		 "not change: set SocketMode= and SocketGroup= in lockbrokerd.socket",
+		 st.st_mode & 0777, (long)st.st_gid);
+	return true;
+}
+
+void listen_close(struct listener *l)
+{
+	struct stat st;
+
+	if (l->path && l->ino && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+		unlink(l->path);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->lock_fd >= 0)
+		close(l->lock_fd);
+	free(l->path);
+	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
+}

@@ -1,0 +1,265 @@
+#include "io/socket/server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/socket/conn.h"
+#include "io/kin.h"
+#include "io/loop.h"
+#include "io/process.h"
+#include "io/files/saved.h"
+#include "io/watch.h"
+
+enum {
+	SERVER_ACCEPTS_PER_TURN = 64,
+};
+#define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
+
+struct server {
+	struct loop *loop;
+	size_t clients_max;
+	struct saved *saved;
+	struct kin *kin;
+	int64_t look_ns; /* not before that: whether holders live */
+	struct conn_env env;
+	int listening;
+	struct watch *accepting, *pause;
+	struct conn **conns; /* by number */
+	uint32_t *free_numbers;
+	size_t conns_cap, free_count, count;
+	struct log_rate rate_full, rate_accept;
+};
+
+static struct conn *server_conn(const struct server *s, uint32_t number)
+{
+	assert(number < s->conns_cap && s->conns[number]);
+	return s->conns[number];
+}
+
+/* The numbers are handed out again last in, first out. */
+static void server_grow(struct server *s)
+{
+	size_t cap = s->conns_cap ? 2 * s->conns_cap : 64, i;
+
+	s->conns = mem_resize(s->conns, cap * sizeof(*s->conns));
+	s->free_numbers = mem_resize(s->free_numbers, cap * sizeof(*s->free_numbers));
+	for (i = cap; i > s->conns_cap; i--) {
+		s->conns[i - 1] = NULL;
+		s->free_numbers[s->free_count++] = (uint32_t)(i - 1);
+	}
+	s->conns_cap = cap;
+}
+
+static void server_welcome(struct server *s, int fd)
+{
+	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	struct event event = { .type = EVENT_CLIENT_CONNECTED };
+	socklen_t len = sizeof(cred);
+	char text[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+	uint32_t number;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		log_rated(&s->rate_accept, LOG_LEVEL_WARNING, "a client without credentials: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	if (s->free_count == 0)
+		server_grow(s);
+	number = s->free_numbers[--s->free_count];
+	s->conns[number] = conn_new(&s->env, fd, number);
+	s->count++;
+	event.conn = number;
+	event.connected.pid = (uint32_t)cred.pid;
+	event.connected.uid = cred.uid;
+	event.connected.gid = cred.gid;
+	/* Who may not be looked at has no name, and is known by its number alone. */
+	if (process_read(cred.pid, text, &process) == 0)
+		event.connected.comm = process.comm;
+	saved_connected(s->saved, number, cred.pid, process.start, fd);
+	loop_event(s->loop, &event);
+}
+
+static void server_refuse(struct server *s, int fd)
+{
+	static const char text[] = "-LIMIT as many clients as may be are connected (limits.clients)\r\n";
+	ssize_t sent = send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	(void)sent;
+	close(fd);
+	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "a client was turned away: limits.clients = %zu", s->clients_max);
+}
+
+static void server_pause(struct server *s, int error)
+{
+	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "clients cannot be accepted: %s", strerror(error));
+	watch_clear(s->accepting);
+	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
+}
+
+static void server_resume(void *arg, int fd, unsigned int what)
+{
+	struct server *s = arg;
+
+	(void)fd;
+	(void)what;
+	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+}
+
+static void server_accept(void *arg, int listening, unsigned int what)
+{
+	struct server *s = arg;
+	int fd, i;
+
+	(void)what;
+	for (i = 0; i < SERVER_ACCEPTS_PER_TURN; i++) {
+		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			if (s->count < s->clients_max)
+				server_welcome(s, fd);
+			else
+				server_refuse(s, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			server_pause(s, errno);
+		if (errno != EINTR && errno != ECONNABORTED)
+			break;
+	}
+}
+
+struct server *server_new(struct loop *loop, int fd, const struct server_conf *conf)
+{
+	struct server *s = mem_new(sizeof(*s));
+
+	s->loop = loop;
+	s->clients_max = conf->clients;
+	s->saved = conf->saved;
+	s->env.loop = loop;
+	s->env.request_bytes = conf->request_bytes;
+	s->env.request_args = conf->request_args;
+	s->env.output_bytes = conf->output_bytes;
+	s->env.scratch = mem_new(CONN_READ_BYTES);
+	TAILQ_INIT(&s->env.ready);
+	TAILQ_INIT(&s->env.later);
+	TAILQ_INIT(&s->env.dirty);
+	s->accepting = watch_new(loop_base(loop), server_accept, s);
+	s->kin = kin_new(loop);
+	s->pause = watch_new(loop_base(loop), server_resume, s);
+	s->listening = fd;
+	watch_set(s->accepting, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	return s;
+}
+
+void server_free(struct server *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->conns_cap; i++)
+		if (s->conns[i])
+			conn_free(s->conns[i]);
+	kin_free(s->kin);
+	watch_free(s->accepting);
+	watch_free(s->pause);
+	mem_free(s->conns);
+	mem_free(s->free_numbers);
+	mem_free(s->env.scratch);
+	bytes_free(&s->env.spare);
+	mem_free(s);
+}
+
+void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy)
+{
+	conn_reply(server_conn(s, number), text, lazy);
+}
+
+void server_push(struct server *s, uint32_t number, struct slice text, bool report)
+{
+	conn_push(server_conn(s, number), text, report);
+}
+
+void server_close(struct server *s, uint32_t number)
+{
+	conn_close(server_conn(s, number));
+}
+
+void server_process(struct server *s, uint32_t number, uint32_t pid)
+{
+	const struct conn *c = server_conn(s, number);
+
+	if (c->fd >= 0)
+		kin_said(s->kin, number, c->fd, (pid_t)pid);
+}
+
+/* Only those that are there now: who gets there meanwhile has the next turn. */
+static void server_serve(struct server *s, struct conn_ready *queue)
+{
+	const struct conn *last = TAILQ_LAST(queue, conn_ready);
+	struct conn *c;
+
+	loop_share(s->loop);
+	do {
+		c = TAILQ_FIRST(queue);
+		TAILQ_REMOVE(queue, c, ready);
+		c->queue = NULL;
+		conn_continue(c);
+		loop_now(s->loop); /* what this one took counts */
+	} while (c != last && !loop_spent(s->loop));
+}
+
+void server_continue(struct server *s)
+{
+	if (!TAILQ_EMPTY(&s->env.ready))
+		server_serve(s, &s->env.ready);
+	if (!TAILQ_EMPTY(&s->env.later))
+		server_serve(s, &s->env.later);
+}
+
+static void server_bury(struct server *s, struct conn *c)
+{
+	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
+
+	loop_event(s->loop, &event);
+	saved_holder(s->saved, c->number, false);
+	kin_gone(s->kin, c->number);
+	s->conns[c->number] = NULL;
+	s->free_numbers[s->free_count++] = c->number;
+	s->count--;
+	conn_free(c);
+}
+
+/* A session's heartbeats wake the loop often enough. */
+static void server_look(struct server *s)
+{
+	int64_t now_ns = loop_seen(s->loop);
+
+	if (!s->saved || now_ns < s->look_ns)
+		return;
+	s->look_ns = now_ns + CLOCK_NS_PER_S;
+	saved_look(s->saved);
+}
+
+void server_settle(struct server *s)
+{
+	struct conn *c;
+
+	conn_end_turn(&s->env);
+	server_look(s);
+	while ((c = TAILQ_FIRST(&s->env.dirty))) {
+		TAILQ_REMOVE(&s->env.dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+		if (c->dead)
+			server_bury(s, c);
+	}
+	if (!TAILQ_EMPTY(&s->env.ready) || !TAILQ_EMPTY(&s->env.later))
+		loop_hurry(s->loop);
+}

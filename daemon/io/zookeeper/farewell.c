@@ -1,0 +1,37 @@
+#include "io/zookeeper/farewell.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum { FAREWELL_MS = 1500 };
+
+/* Until the server has closed its side, or for as long as a farewell may take. */
+static bool await_end(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char rest[512];
+	ssize_t got = -1;
+
+	while (poll(&p, 1, FAREWELL_MS) == 1 && (got = read(fd, rest, sizeof(rest))) > 0)
+		;
+	return got == 0;
+}
+
+/*
+ * The library closes the socket as soon as it has read anything. What it left unread would make the kernel reset the
+ * connection, and the server forget the farewell: so the socket stays open until the server is done with it.
+ */
+bool zk_farewell(zhandle_t *zh, int fd)
+{
+	bool heard = false;
+	int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+	if (zh)
+		zookeeper_close(zh);
+	if (copy >= 0) {
+		heard = await_end(copy);
+		close(copy);
+	}
+	return heard;
+}

@@ -1,0 +1,597 @@
+#include "io/zookeeper/handle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <zookeeper/zookeeper.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/watch.h"
+#include "io/zookeeper/attempts.h"
+#include "io/zookeeper/farewell.h"
+#include "io/zookeeper/handshake.h"
+#include "io/zookeeper/ops.h"
+#include "io/zookeeper/paths.h"
+
+enum {
+	PACKETS_PER_TURN = 64,
+	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
+	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
+};
+
+struct zk_handle {
+	struct zk_handle_conf conf;
+	struct zk_handle_owner owner;
+	struct watch *watch;
+	zhandle_t *zh; /* NULL: idle */
+	struct zk_attempts attempts;
+	int fd;                            /* the library's socket; -1: it has none */
+	int64_t attempt_ns;                /* when it began to connect to that server */
+	int timeout_ms;                    /* negotiated, or asked for */
+	bool connected, dead, dirty, detached;
+	bool unpurged; /* the library still has what it could not send on a connection that is over */
+	bool corked;                       /* what is sent waits for what follows it */
+	bool failed;             /* this attempt has; told */
+	bool answered, served;   /* on this connection: anything at all; what was not refused */
+	bool waited; /* for the rest of a reply to the handshake */
+	char refused[320]; /* a sentence: to be forgotten when the turn settles */
+	struct zk_ops ops;
+	struct zk_paths paths;
+};
+
+/*
+ * The library's log has no context, it says "broken pipe" of a port that refuses, and it repeats itself at every attempt:
+ * what is to be known is told as a trouble. It logs from the thread that ends a session, too.
+ */
+static void handle_log(const char *message)
+{
+	const char *text = strstr(message, "@");
+
+	text = text ? strstr(text, ": ") : NULL;
+	log_debug("ZooKeeper client: %s", text ? text + 2 : message);
+}
+
+static void handle_off_loop(struct zk_handle *h)
+{
+	watch_clear(h->watch);
+	h->dirty = true;
+}
+
+static void handle_tell(struct zk_handle *h, struct event *event)
+{
+	h->owner.event(h->owner.arg, event);
+}
+
+/* Not a socket that the library has closed without a word: its number may be a client's by now. */
+static void handle_shutdown(struct zk_handle *h)
+{
+	if (h->zh && h->fd >= 0 && zoo_state(h->zh) != ZOO_NOTCONNECTED_STATE)
+		shutdown(h->fd, SHUT_RDWR);
+}
+
+static void handle_unwatch(void *arg, const char *path)
+{
+	struct zk_handle *h = arg;
+
+	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
+}
+
+/* The present attempt leads nowhere. */
+static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
+{
+	char sentence[320];
+
+	if (h->failed)
+		return;
+	h->failed = true;
+	zk_attempts_failed(&h->attempts, h->timeout_ms);
+	snprintf(sentence, sizeof(sentence), "%s %s", h->attempts.server, text);
+	h->owner.trouble(h->owner.arg, kind, sentence);
+}
+
+/* The connection ended. One that served is no failure; why one was refused has been answered. */
+static void handle_judge(struct zk_handle *h)
+{
+	if (h->served || h->failed)
+		return;
+	if (!h->answered) {
+		handle_fail(h, ZK_HANDLE_CLOSED, "gave a session and closed the connection before it answered anything");
+		return;
+	}
+	h->failed = true;
+	zk_attempts_failed(&h->attempts, h->timeout_ms);
+}
+
+static void handle_suspended(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_SUSPENDED };
+
+	if (!h->connected)
+		return;
+	h->connected = false;
+	zk_paths_clear(&h->paths, handle_unwatch, h);
+	handle_tell(h, &event);
+}
+
+/* The library would live by any number it is given. */
+static bool handle_believes(struct zk_handle *h, int state)
+{
+	int timeout_ms = zoo_recv_timeout(h->zh);
+
+	if (timeout_ms < h->conf.timeout_min_ms || timeout_ms > h->conf.timeout_max_ms)
+		snprintf(h->refused, sizeof(h->refused),
+			 "%s gave a session timeout of %d ms (asked for %d, usable are %d to %d): its tickTime, "
+			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
+			 h->attempts.server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
+			 h->conf.timeout_max_ms);
+	else if (zoo_client_id(h->zh)->client_id == 0)
+		snprintf(h->refused, sizeof(h->refused), "%s gave no session", h->attempts.server);
+	else if (state != ZOO_CONNECTED_STATE)
+		snprintf(h->refused, sizeof(h->refused), "%s is read-only", h->attempts.server);
+	return h->refused[0] == '\0';
+}
+
+static void handle_session(struct zk_handle *h, int state)
+{
+	struct event event = { .type = EVENT_ZK_EXPIRED };
+
+	if (state == ZOO_CONNECTED_STATE || state == ZOO_READONLY_STATE) {
+		handle_suspended(h);
+		if (!handle_believes(h, state))
+			return;
+		h->connected = true;
+		h->answered = h->served = h->corked = false;
+		h->timeout_ms = zoo_recv_timeout(h->zh);
+		event.type = EVENT_ZK_CONNECTED;
+		event.zk_connected.session = zoo_client_id(h->zh)->client_id;
+		event.zk_connected.timeout_ns = h->timeout_ms * CLOCK_NS_PER_MS;
+		event.zk_connected.asked_ns = h->attempt_ns;
+		event.zk_connected.server = slice_of(h->attempts.server);
+		handle_tell(h, &event);
+	} else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
+		h->fd = -1;
+		if (state == ZOO_AUTH_FAILED_STATE)
+			handle_fail(h, ZK_HANDLE_DENIED, "refuses the authentication by zookeeper.auth_file");
+		handle_suspended(h);
+		h->dead = true;
+		handle_tell(h, &event);
+	} else {
+		bool was_connected = h->connected;
+
+		h->fd = -1; /* it is closed before the library says so */
+		handle_suspended(h);
+		if (was_connected)
+			handle_judge(h);
+	}
+}
+
+/* The one watcher, with the one context: session events go to every different one, in quadratic time. */
+static void handle_watcher(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+	struct zk_handle *h = context;
+	struct event event = { .type = EVENT_ZK_WATCH };
+
+	if (zh != h->zh || h->detached)
+		return;
+	if (type == ZOO_SESSION_EVENT) {
+		handle_session(h, state);
+		return;
+	}
+	if (!h->connected)
+		return;
+	if (type == ZOO_CREATED_EVENT)
+		event.zk_watch.type = ZK_WATCH_CREATED;
+	else if (type == ZOO_DELETED_EVENT)
+		event.zk_watch.type = ZK_WATCH_DELETED;
+	else if (type == ZOO_CHANGED_EVENT)
+		event.zk_watch.type = ZK_WATCH_CHANGED;
+	else if (type == ZOO_CHILD_EVENT)
+		event.zk_watch.type = ZK_WATCH_CHILDREN;
+	else
+		return;
+	event.zk_watch.path = slice_of(path);
+	zk_paths_remove(&h->paths, path,
+			type == ZOO_CHILD_EVENT     ? ZK_PATH_CHILDREN
+			: type == ZOO_CHANGED_EVENT ? ZK_PATH_DATA
+						    : ZK_PATH_DATA | ZK_PATH_CHILDREN);
+	handle_tell(h, &event);
+}
+
+/* Sent before anything else on every connection; it must be said before the first. */
+static void handle_authenticate(struct zk_handle *h)
+{
+	int rc = zoo_add_auth(h->zh, "digest", h->conf.secret, (int)strlen(h->conf.secret), NULL, NULL);
+
+	if (rc != ZOK)
+		log_error("ZooKeeper client: the secret was not taken: %s", zerror(rc));
+}
+
+static int handle_init(struct zk_handle *h, const clientid_t *id)
+{
+	zoo_set_debug_level(log_level() == LOG_LEVEL_DEBUG ? ZOO_LOG_LEVEL_INFO : ZOO_LOG_LEVEL_ERROR);
+	errno = 0;
+	h->zh = zookeeper_init2(h->attempts.servers, handle_watcher, h->conf.timeout_ms, id, h, ZOO_NO_LOG_CLIENTENV,
+				handle_log);
+	if (!h->zh)
+		return errno ? -errno : -EINVAL;
+	if (h->conf.secret)
+		handle_authenticate(h);
+	/* The addresses are numbers and come from elsewhere: never look them up again. */
+	zoo_set_servers_resolution_delay(h->zh, -1);
+	h->fd = -1;
+	h->connected = h->dead = h->unpurged = false;
+	h->timeout_ms = h->conf.timeout_ms;
+	h->refused[0] = '\0';
+	h->dirty = true;
+	return 0;
+}
+
+/*
+ * Frees the library's handle without ending the session: with the socket shut down the library cannot say farewell,
+ * and so does not wait for the answer to it. Its pending completions are called and find nobody.
+ */
+static void handle_discard(struct zk_handle *h)
+{
+	zhandle_t *zh = h->zh;
+	uint64_t id;
+
+	handle_off_loop(h);
+	while (zk_ops_abandon(&h->ops, &id))
+		;
+	zk_paths_clear(&h->paths, NULL, NULL);
+	handle_shutdown(h);
+	h->zh = NULL;
+	h->fd = -1;
+	zookeeper_close(zh);
+}
+
+/* Answers what is open, in order. */
+static void handle_answer_unknown(struct zk_handle *h)
+{
+	struct event event = { .type = EVENT_ZK_ANSWERED, .zk_answered = { .code = ZK_UNKNOWN } };
+	uint64_t id;
+
+	while (zk_ops_abandon(&h->ops, &id)) {
+		event.zk_answered.op = id;
+		handle_tell(h, &event);
+	}
+}
+
+/*
+ * A call that sent has closed the socket, and the library does not know that its connection is over: what it kept
+ * unsent would reach the next server. It learns of that from the end of another connection, which is cut as soon as
+ * it is begun. False: none could be.
+ */
+static bool handle_purge(struct zk_handle *h)
+{
+	struct timeval tv = { 0 };
+	int fd = -1, interest = 0;
+
+	if (zookeeper_interest(h->zh, &fd, &interest, &tv) == ZOK && fd >= 0) {
+		zk_handshake_reject(fd);
+		zookeeper_process(h->zh, ZOOKEEPER_READ);
+	}
+	return zoo_state(h->zh) == 0;
+}
+
+/*
+ * The session is not continued by a fresh handle: that would not know the last zxid it has seen, and a server that is
+ * behind could say "expired" of a session that it has not heard of yet.
+ */
+static void handle_broken(struct zk_handle *h)
+{
+	log_debug("the connection to ZooKeeper broke while sending");
+	h->fd = -1;
+	handle_suspended(h);
+	handle_judge(h);
+	handle_answer_unknown(h);
+	h->unpurged = true;
+}
+
+/* How long the present handshake may still take. */
+static int64_t handle_patience_ns(const struct zk_handle *h)
+{
+	int64_t patience_ms = h->timeout_ms / 6 > PATIENCE_MIN_MS ? h->timeout_ms / 6 : PATIENCE_MIN_MS;
+
+	return h->attempt_ns + patience_ms * CLOCK_NS_PER_MS - clock_now_ns();
+}
+
+/* A call of the library failed while there was no session on the connection: so did the attempt. */
+static void handle_missed(struct zk_handle *h)
+{
+	if (h->connected || h->dead || h->refused[0])
+		return;
+	handle_fail(h, ZK_HANDLE_UNREACHABLE, "cannot be reached");
+}
+
+static void handle_arm(struct zk_handle *h)
+{
+	struct timeval tv = { .tv_sec = 1 };
+	int64_t timeout_ns, patience_ns, began_ns;
+	int fd = -1, interest = 0, rc;
+
+	watch_clear(h->watch);
+	h->unpurged = h->unpurged && !handle_purge(h);
+	if (h->unpurged) {
+		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
+		return;
+	}
+	if (h->fd < 0)
+		zk_attempts_turn(&h->attempts, h->zh);
+	if (h->fd < 0 && !h->connected && (timeout_ns = zk_attempts_pause_ns(&h->attempts)) > 0) {
+		watch_set(h->watch, -1, 0, timeout_ns);
+		return;
+	}
+	h->failed = h->failed && h->fd >= 0;
+	began_ns = clock_now_ns(); /* it may send the handshake at once */
+	rc = zookeeper_interest(h->zh, &fd, &interest, &tv);
+	if (is_unrecoverable(h->zh) && !h->dead)
+		handle_session(h, ZOO_EXPIRED_SESSION_STATE);
+	if (h->dead)
+		return;
+	/* The descriptor of a failed call is closed already. */
+	if (rc != ZOK) {
+		if (h->fd < 0)
+			zk_attempts_begin(&h->attempts, h->zh);
+		handle_missed(h);
+		h->fd = -1;
+		watch_set(h->watch, -1, 0, RETRY_MS * CLOCK_NS_PER_MS);
+		return;
+	}
+	if (h->fd < 0 && fd >= 0) {
+		h->attempt_ns = began_ns;
+		h->waited = false;
+		zk_attempts_begin(&h->attempts, h->zh);
+	}
+	h->fd = fd;
+	timeout_ns = tv.tv_sec * CLOCK_NS_PER_S + tv.tv_usec * INT64_C(1000);
+	patience_ns = handle_patience_ns(h);
+	if (fd >= 0 && !h->connected && patience_ns < timeout_ns)
+		timeout_ns = patience_ns > 0 ? patience_ns : 0;
+	watch_set(h->watch, fd,
+		  fd < 0 ? 0
+			 : (interest & ZOOKEEPER_READ ? WATCH_READ : 0) |
+				   (interest & ZOOKEEPER_WRITE ? WATCH_WRITE : 0),
+		  timeout_ns);
+}
+
+/* Negative: the socket is gone. */
+static int handle_process(struct zk_handle *h, unsigned int what)
+{
+	int events = (what & WATCH_READ ? ZOOKEEPER_READ : 0) | (what & WATCH_WRITE ? ZOOKEEPER_WRITE : 0);
+	int packets = 0, rc;
+
+	do {
+		rc = zookeeper_process(h->zh, events);
+		events = ZOOKEEPER_READ;
+	} while (rc == ZOK && zoo_state(h->zh) == ZOO_CONNECTED_STATE && ++packets < PACKETS_PER_TURN);
+	if (rc == ZOK || rc == ZNOTHING)
+		return 0;
+	h->fd = -1;
+	return -1;
+}
+
+/* False: there is nothing the library should read. */
+static bool handle_looks(struct zk_handle *h, unsigned int *what)
+{
+	switch (zk_handshake_look(h->fd, &h->waited)) {
+	case ZK_HANDSHAKE_READ:
+		return true;
+	case ZK_HANDSHAKE_END:
+		handle_fail(h, ZK_HANDLE_CLOSED,
+			    "closed the connection instead of answering the handshake: it does not serve yet, has too many "
+			    "connections, or its data are older than this session");
+		return true;
+	case ZK_HANDSHAKE_MORE:
+		*what &= ~(unsigned int)WATCH_READ;
+		return *what & WATCH_WRITE;
+	case ZK_HANDSHAKE_BOGUS:
+		handle_fail(h, ZK_HANDLE_BOGUS, "is no ZooKeeper server");
+		zk_handshake_reject(h->fd);
+		return false;
+	}
+	return false;
+}
+
+static void handle_fired(void *arg, int fd, unsigned int what)
+{
+	struct zk_handle *h = arg;
+
+	h->dirty = true;
+	if ((what & WATCH_READ) && !h->connected && !handle_looks(h, &what))
+		return;
+	if (what & (WATCH_READ | WATCH_WRITE)) {
+		if (handle_process(h, what) < 0)
+			handle_missed(h);
+	} else if (h->fd >= 0 && !h->connected && handle_patience_ns(h) <= 0) {
+		handle_fail(h, ZK_HANDLE_SILENT, "does not answer the handshake");
+		zk_handshake_reject(h->fd);
+		h->attempt_ns = clock_now_ns();
+	}
+}
+
+/* The answer to an operation. */
+static void handle_answered(void *arg, struct event *event)
+{
+	struct zk_handle *h = arg;
+
+	/* Unknown although connected (session moved, a server that gave up): only a new connection makes it known. */
+	if (event->zk_answered.code == ZK_UNKNOWN && h->connected)
+		zk_handle_drop(h);
+	h->answered = h->answered || event->zk_answered.code != ZK_UNKNOWN;
+	if (event->zk_answered.code < ZK_REFUSED) {
+		h->served = true;
+		zk_attempts_served(&h->attempts);
+	}
+	handle_tell(h, event);
+}
+
+struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,
+				const struct zk_handle_owner *owner)
+{
+	struct zk_handle *h = mem_new(sizeof(*h));
+
+	h->conf = *conf;
+	h->owner = *owner;
+	h->watch = watch_new(base, handle_fired, h);
+	h->fd = -1;
+	zk_ops_init(&h->ops, &h->paths, handle_answered, h);
+	zk_paths_init(&h->paths);
+	return h;
+}
+
+void zk_handle_free(struct zk_handle *h)
+{
+	if (!h)
+		return;
+	assert(!h->zh);
+	watch_free(h->watch);
+	zk_paths_deinit(&h->paths);
+	zk_ops_deinit(&h->ops);
+	zk_attempts_deinit(&h->attempts);
+	mem_free(h);
+}
+
+int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_identity *identity)
+{
+	clientid_t id = { 0 };
+
+	static_assert(sizeof(id.passwd) == ZK_PASSWORD_BYTES, "an identity is the library's");
+	assert(!h->zh);
+	zk_attempts_servers(&h->attempts, servers);
+	h->attempts.proven = identity != NULL; /* in a hurry: it keeps others waiting */
+	if (!identity)
+		return handle_init(h, NULL);
+	id.client_id = identity->session;
+	memcpy(id.passwd, identity->password, sizeof(id.passwd));
+	return handle_init(h, &id);
+}
+
+void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret)
+{
+	const clientid_t *id = zoo_client_id(h->zh);
+
+	ret->session = id->client_id;
+	memcpy(ret->password, id->passwd, sizeof(ret->password));
+}
+
+void zk_handle_forget(struct zk_handle *h)
+{
+	if (!h->zh)
+		return;
+	handle_suspended(h);
+	handle_answer_unknown(h);
+	handle_discard(h);
+}
+
+bool zk_handle_connected(const struct zk_handle *h)
+{
+	return h->connected;
+}
+
+/*
+ * The library sends the length of a request, then the request, and each would go out, and wake the server up, by
+ * itself; so would each of several. It costs no time: the kernel sends what is there when the cork is drawn. Not where
+ * the library has closed the socket without a word, as above.
+ */
+static void handle_cork(struct zk_handle *h, bool cork)
+{
+	int value = cork;
+
+	if (h->corked == cork || h->fd < 0 || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+		return;
+	h->corked = cork;
+	setsockopt(h->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
+enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data)
+{
+	enum zk_code code;
+
+	if (!h->connected || zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+		return ZK_UNKNOWN;
+	handle_off_loop(h);
+	handle_cork(h, true);
+	code = zk_ops_send(&h->ops, effect, path, data,
+			   &(struct zk_ops_client){
+				   .zh = h->zh,
+				   .watcher = handle_watcher,
+				   .acl = h->conf.secret ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE,
+				   .context = h,
+			   });
+	if (!effect->more)
+		handle_cork(h, false);
+	/* Nothing on this connection would make it known. */
+	if (code == ZK_UNKNOWN)
+		zk_handle_drop(h);
+	return code;
+}
+
+void zk_handle_drop(struct zk_handle *h)
+{
+	handle_shutdown(h);
+}
+
+void zk_handle_set_servers(struct zk_handle *h, const char *servers)
+{
+	int rc;
+
+	if (!h->zh || h->dead || h->connected)
+		return;
+	handle_off_loop(h);
+	zk_attempts_servers(&h->attempts, servers);
+	rc = zoo_set_servers(h->zh, servers);
+	if (rc != ZOK)
+		log_warning("ZooKeeper client: the new addresses were not taken: %s", zerror(rc));
+	/* It closes a socket that leads to a server which is no more. */
+	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
+		h->fd = -1;
+}
+
+void zk_handle_settle(struct zk_handle *h)
+{
+	if (h->zh && h->refused[0]) {
+		char sentence[sizeof(h->refused)];
+
+		memcpy(sentence, h->refused, sizeof(sentence));
+		zk_handle_forget(h);
+		h->refused[0] = '\0';
+		h->owner.refused(h->owner.arg, sentence);
+	}
+	while (h->zh && !h->dead && h->dirty && !h->refused[0]) {
+		if (h->connected && zoo_state(h->zh) != ZOO_CONNECTED_STATE)
+			handle_broken(h);
+		h->dirty = false;
+		if (h->zh && !h->dead)
+			handle_arm(h);
+	}
+}
+
+void zk_handle_detach(struct zk_handle *h)
+{
+	uint64_t id;
+
+	h->detached = true;
+	h->connected = false;
+	watch_clear(h->watch);
+	while (zk_ops_abandon(&h->ops, &id))
+		;
+}
+
+bool zk_handle_end(struct zk_handle *h)
+{
+	bool heard;
+
+	assert(h->detached);
+	heard = zk_farewell(h->zh, h->fd);
+	h->zh = NULL;
+	h->fd = -1;
+	return heard;
+}

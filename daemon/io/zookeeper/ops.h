@@ -1,0 +1,45 @@
+/*
+ * The operations sent to ZooKeeper and not answered yet, in the order of sending. Each is answered once: by
+ * `answered`, or by whoever abandons it (the library then still calls its completion, which finds nobody).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <zookeeper/zookeeper.h>
+
+#include "core/port/effect.h"
+#include "core/port/event.h"
+#include "io/zookeeper/paths.h"
+#include "io/zookeeper/reply.h"
+#include "protocol/bytes.h"
+
+struct zk_op;
+
+struct zk_ops {
+	TAILQ_HEAD(zk_op_list, zk_op) list;
+	struct zk_paths *paths; /* where watches come to stand */
+	void (*answered)(void *arg, struct event *event);
+	void *arg;
+	struct zk_reply reply;
+	struct bytes path;
+};
+
+/* The library's handle, and its one watcher with the one context. */
+struct zk_ops_client {
+	zhandle_t *zh;
+	watcher_fn watcher;
+	const struct ACL_vector *acl; /* of what is created */
+	void *context;
+};
+
+void zk_ops_init(struct zk_ops *ops, struct zk_paths *paths, void (*answered)(void *arg, struct event *event),
+		 void *arg);
+/* Must be empty. */
+void zk_ops_deinit(struct zk_ops *ops);
+/* ZK_OK: it will be answered. Anything else is the answer. */
+enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
+			 const struct zk_ops_client *client);
+/* Takes the first off the list; false when there is none. */
+bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id);

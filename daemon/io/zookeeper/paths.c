@@ -1,0 +1,83 @@
+#include "io/zookeeper/paths.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+
+static struct zk_path *path_of(struct map_node *node)
+{
+	return (struct zk_path *)(void *)((char *)node - offsetof(struct zk_path, node));
+}
+
+void zk_paths_init(struct zk_paths *p)
+{
+	uint64_t key[2] = { 0, 0 };
+
+	/* Without random numbers the table still works. */
+	if (getrandom(key, sizeof(key), GRND_NONBLOCK) < 0)
+		key[0] = 1;
+	map_init(&p->map, key[0], key[1]);
+	TAILQ_INIT(&p->list);
+}
+
+static struct zk_path *find(const struct zk_paths *p, const char *path, uint64_t hash)
+{
+	struct map_node *node;
+
+	for (node = map_first(&p->map, hash); node; node = map_next(node))
+		if (strcmp(path_of(node)->path, path) == 0)
+			return path_of(node);
+	return NULL;
+}
+
+static void forget(struct zk_paths *p, struct zk_path *found)
+{
+	map_remove(&p->map, &found->node);
+	TAILQ_REMOVE(&p->list, found, entry);
+	mem_free(found);
+}
+
+void zk_paths_add(struct zk_paths *p, const char *path, unsigned int kind)
+{
+	size_t len = strlen(path);
+	uint64_t hash = map_hash(&p->map, path, len);
+	struct zk_path *found = find(p, path, hash);
+
+	if (!found) {
+		found = mem_new(sizeof(*found) + len + 1);
+		memcpy(found->path, path, len + 1);
+		map_add(&p->map, &found->node, hash);
+		TAILQ_INSERT_TAIL(&p->list, found, entry);
+	}
+	found->kinds |= kind;
+}
+
+void zk_paths_remove(struct zk_paths *p, const char *path, unsigned int kinds)
+{
+	struct zk_path *found = find(p, path, map_hash(&p->map, path, strlen(path)));
+
+	if (!found)
+		return;
+	found->kinds &= ~kinds;
+	if (!found->kinds)
+		forget(p, found);
+}
+
+void zk_paths_clear(struct zk_paths *p, void (*each)(void *arg, const char *path), void *arg)
+{
+	struct zk_path *first;
+
+	while ((first = TAILQ_FIRST(&p->list))) {
+		if (each)
+			each(arg, first->path);
+		forget(p, first);
+	}
+}
+
+void zk_paths_deinit(struct zk_paths *p)
+{
+	zk_paths_clear(p, NULL, NULL);
+	map_deinit(&p->map);
+}

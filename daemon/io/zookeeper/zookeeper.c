@@ -1,0 +1,382 @@
+#include "io/zookeeper/zookeeper.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/container.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "io/zookeeper/resolve.h"
+#include "io/files/saved.h"
+#include "io/watch.h"
+#include "io/worker.h"
+#include "io/zookeeper/attempts.h"
+#include "io/zookeeper/handle.h"
+#include "io/zookeeper/probe.h"
+
+#define BACKOFF_MAX_NS (5 * CLOCK_NS_PER_S)
+#define RESOLVE_NS (5 * CLOCK_NS_PER_S) /* between look-ups while there is no connection */
+
+/* The answer to an operation that could not be sent. */
+struct failure {
+	STAILQ_ENTRY(failure) entry;
+	uint64_t op;
+	enum zk_code code;
+};
+
+struct look_up {
+	struct work work;
+	const char *servers;
+	struct resolved found;
+	bool running;
+	int64_t next_ns;
+};
+
+struct zookeeper {
+	struct loop *loop;
+	struct worker *worker;
+	struct zookeeper_conf conf;
+	struct zk_handle *handle;
+	struct watch *timer;
+	STAILQ_HEAD(failure_list, failure) failures;
+	bool numeric; /* nothing has to be looked up */
+	struct look_up look_up;
+	char *addresses; /* NULL: not known yet */
+	bool opening;    /* a session is to be opened ... */
+	int64_t open_ns; /* ... not before this */
+	struct backoff backoff;
+	bool known; /* the broker was told of the present session */
+	bool stopped, ended;
+	struct work farewell;
+	struct zk_probe *probe;
+	struct log_rate rate_refused, rate_open, rate_names, rate_trouble[ZK_HANDLE_TROUBLES];
+};
+
+static void zookeeper_retry(struct zookeeper *z)
+{
+	z->opening = true;
+}
+
+static void zookeeper_tell_trouble(struct zookeeper *z, bool refused, const char *sentence)
+{
+	const struct event event = {
+		.type = EVENT_ZK_TROUBLE,
+		.zk_trouble = { .refused = refused, .sentence = slice_of(sentence) },
+	};
+
+	loop_event(z->loop, &event);
+}
+
+static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
+{
+	struct zookeeper *z = arg;
+
+	switch (kind) {
+	case ZK_HANDLE_UNREACHABLE:
+	case ZK_HANDLE_SILENT:
+	case ZK_HANDLE_CLOSED:
+		log_rated(&z->rate_trouble[kind], LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		break;
+	case ZK_HANDLE_BOGUS:
+	case ZK_HANDLE_DENIED:
+		log_rated(&z->rate_trouble[kind], LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+		break;
+	}
+	zookeeper_tell_trouble(z, kind != ZK_HANDLE_UNREACHABLE && kind != ZK_HANDLE_SILENT, sentence);
+}
+
+static void zookeeper_learned(void *arg, int64_t bytes, const char *server)
+{
+	const struct event event = {
+		.type = EVENT_ZK_PACKET,
+		.zk_packet = { .bytes = bytes, .server = slice_of(server) },
+	};
+	struct zookeeper *z = arg;
+
+	loop_event(z->loop, &event);
+}
+
+static void zookeeper_event(void *arg, const struct event *event)
+{
+	struct zookeeper *z = arg;
+
+	/* What the old handle still says is of a session that the broker has given up. */
+	if (z->opening)
+		return;
+	if (event->type == EVENT_ZK_CONNECTED) {
+		struct zk_identity identity;
+		char server[ZK_SERVER_NAME_MAX];
+
+		zk_handle_identity(z->handle, &identity);
+		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
+		z->known = true;
+		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
+		zk_probe_connected(z->probe, server);
+	} else if (event->type == EVENT_ZK_ANSWERED && event->zk_answered.code < ZK_REFUSED) {
+		backoff_reset(&z->backoff);
+	} else if (event->type == EVENT_ZK_EXPIRED) {
+		if (!z->known) {
+			zookeeper_retry(z);
+			return;
+		}
+		z->known = false;
+	}
+	loop_event(z->loop, event);
+}
+
+static void zookeeper_refused(void *arg, const char *sentence)
+{
+	const struct event expired = { .type = EVENT_ZK_EXPIRED };
+	struct zookeeper *z = arg;
+
+	log_rated(&z->rate_refused, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	zookeeper_tell_trouble(z, true, sentence);
+	/* A session that can only be continued there is given up. */
+	if (z->known)
+		zookeeper_event(z, &expired);
+	else
+		zookeeper_retry(z);
+}
+
+static void zookeeper_timer(void *arg, int fd, unsigned int what)
+{
+	/* Only wakes the loop: what is due is seen when the turn settles. */
+	(void)arg;
+	(void)fd;
+	(void)what;
+}
+
+static void look_up_run(struct work *work)
+{
+	struct look_up *look_up = (struct look_up *)(void *)work;
+
+	resolve_servers(look_up->servers, &look_up->found);
+}
+
+static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
+{
+	if (found->failed) {
+		char sentence[512];
+
+		snprintf(sentence, sizeof(sentence), "servers that cannot be looked up: %s", found->failed);
+		log_rated(&z->rate_names, LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
+		if (!zk_handle_connected(z->handle))
+			zookeeper_tell_trouble(z, false, sentence);
+	}
+	if (found->servers && !(z->addresses && resolve_same(z->addresses, found->servers))) {
+		free(z->addresses);
+		z->addresses = found->servers;
+		found->servers = NULL;
+		log_debug("ZooKeeper servers: %s", z->addresses);
+		zk_handle_set_servers(z->handle, z->addresses);
+		zk_probe_servers(z->probe, z->addresses);
+	}
+	resolved_free(found);
+}
+
+static void look_up_done(struct work *work)
+{
+	struct look_up *look_up = (struct look_up *)(void *)work;
+	struct zookeeper *z = container_of(look_up, struct zookeeper, look_up);
+
+	look_up->running = false;
+	look_up->next_ns = loop_now(z->loop) + RESOLVE_NS;
+	zookeeper_resolved(z, &look_up->found);
+}
+
+struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf)
+{
+	struct zookeeper *z = mem_new(sizeof(*z));
+	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
+	/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
+	const struct zk_handle_conf handle_conf = {
+		.timeout_ms = conf->timeout_ms,
+		.timeout_min_ms = 5 * conf->tick_ms,
+		.timeout_max_ms = conf->timeout_ms > 20 * conf->tick_ms ? conf->timeout_ms : 20 * conf->tick_ms,
+		.secret = conf->secret,
+	};
+
+	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");
+	z->loop = loop;
+	z->worker = worker;
+	z->conf = *conf;
+	z->handle = zk_handle_new(loop_base(loop), &handle_conf, &owner);
+	z->timer = watch_new(loop_base(loop), zookeeper_timer, z);
+	z->probe = zk_probe_new(loop_base(loop), conf->packet_bytes, zookeeper_learned, z);
+	z->numeric = resolve_is_numeric(conf->servers);
+	z->look_up.servers = conf->servers;
+	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
+	/* The first lines of an outage: that it lasts is said by the broker. */
+	z->rate_trouble[ZK_HANDLE_UNREACHABLE].window_ns = 600 * CLOCK_NS_PER_S;
+	STAILQ_INIT(&z->failures);
+	return z;
+}
+
+void zookeeper_free(struct zookeeper *z)
+{
+	struct failure *f;
+
+	if (!z)
+		return;
+	while ((f = STAILQ_FIRST(&z->failures))) {
+		STAILQ_REMOVE_HEAD(&z->failures, entry);
+		mem_free(f);
+	}
+	zk_handle_free(z->handle);
+	zk_probe_free(z->probe);
+	watch_free(z->timer);
+	resolved_free(&z->look_up.found);
+	free(z->addresses);
+	mem_free(z);
+}
+
+void zookeeper_open(struct zookeeper *z)
+{
+	z->known = false;
+	zookeeper_retry(z);
+}
+
+void zookeeper_drop(struct zookeeper *z)
+{
+	if (zk_handle_connected(z->handle))
+		zk_handle_drop(z->handle);
+}
+
+void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct slice path, struct slice data)
+{
+	enum zk_code code = zk_handle_send(z->handle, effect, path, data);
+	struct failure *f;
+
+	if (code == ZK_OK)
+		return;
+	f = mem_new(sizeof(*f));
+	f->op = effect->op;
+	f->code = code;
+	STAILQ_INSERT_TAIL(&z->failures, f, entry);
+}
+
+static void zookeeper_tell_failures(struct zookeeper *z)
+{
+	struct event event = { .type = EVENT_ZK_ANSWERED };
+	struct failure_list told = STAILQ_HEAD_INITIALIZER(told);
+	struct failure *f;
+
+	/* What the answers lead to has its turn after this one. */
+	STAILQ_CONCAT(&told, &z->failures);
+	while ((f = STAILQ_FIRST(&told))) {
+		STAILQ_REMOVE_HEAD(&told, entry);
+		event.zk_answered.op = f->op;
+		event.zk_answered.code = f->code;
+		event.zk_answered.data =
+			f->code == ZK_REFUSED ? SLICE("the request is not valid") : (struct slice){ 0 };
+		mem_free(f);
+		loop_event(z->loop, &event);
+	}
+}
+
+static void zookeeper_look_up(struct zookeeper *z)
+{
+	struct resolved found;
+
+	if (z->numeric) {
+		resolve_servers(z->conf.servers, &found);
+		zookeeper_resolved(z, &found);
+	} else if (!z->look_up.running && loop_now(z->loop) >= z->look_up.next_ns) {
+		z->look_up.running = true;
+		worker_add(z->worker, &z->look_up.work);
+	}
+}
+
+static void zookeeper_connect(struct zookeeper *z)
+{
+	char sentence[128];
+	int rc;
+
+	z->opening = false;
+	z->open_ns = loop_now(z->loop) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
+	rc = zk_handle_connect(z->handle, z->addresses, NULL);
+	if (rc == 0)
+		return;
+	snprintf(sentence, sizeof(sentence), "no session can be opened: %s", strerror(-rc));
+	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
+	zookeeper_tell_trouble(z, false, sentence);
+	zookeeper_retry(z);
+}
+
+/* Waits for the earlier of what is left to do by time. */
+static void zookeeper_arm(struct zookeeper *z, bool looking)
+{
+	int64_t due_ns = INT64_MAX;
+
+	if (z->opening && z->addresses)
+		due_ns = z->open_ns;
+	if (looking && !z->numeric && !z->look_up.running && z->look_up.next_ns < due_ns)
+		due_ns = z->look_up.next_ns;
+	if (due_ns == INT64_MAX)
+		watch_clear(z->timer);
+	else
+		watch_set_by(z->timer, due_ns);
+}
+
+void zookeeper_settle(struct zookeeper *z)
+{
+	bool looking;
+
+	zk_handle_settle(z->handle);
+	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
+	if (looking)
+		zookeeper_look_up(z);
+	if (z->opening) {
+		zk_handle_forget(z->handle);
+		if (z->addresses && loop_now(z->loop) >= z->open_ns)
+			zookeeper_connect(z);
+	}
+	zookeeper_tell_failures(z);
+	zookeeper_arm(z, looking);
+	zk_handle_settle(z->handle);
+}
+
+const char *zookeeper_addresses(const struct zookeeper *z)
+{
+	return z->addresses;
+}
+
+static void farewell_run(struct work *work)
+{
+	struct zookeeper *z = container_of(work, struct zookeeper, farewell);
+
+	z->ended = zk_handle_end(z->handle);
+}
+
+static void farewell_done(struct work *work)
+{
+	(void)work;
+}
+
+void zookeeper_stop(struct zookeeper *z, bool close_session)
+{
+	assert(!z->stopped);
+	z->stopped = true;
+	watch_clear(z->timer);
+	zk_probe_stop(z->probe);
+	if (close_session && zk_handle_connected(z->handle)) {
+		zk_handle_detach(z->handle);
+		z->farewell = (struct work){ .run = farewell_run, .done = farewell_done };
+		worker_add(z->worker, &z->farewell);
+	} else {
+		zk_handle_detach(z->handle);
+		zk_handle_forget(z->handle);
+	}
+}
+
+bool zookeeper_session_ended(const struct zookeeper *z)
+{
+	return z->ended;
+}
