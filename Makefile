@@ -399,8 +399,8 @@ profile: ## where the time of a pair goes, beside a null broker; QUICK=1: half a
 	@$(MAKE) all $(BENCH_BIN)
 	@$(PYTHON) -B tests/bench/profile.py --build $(BUILD) $(if $(QUICK),--quick)
 
-layers: $(PURE) ## nothing in the pure parts may name more than memory and string functions
-	@$(if $(SAN),echo 'layers: skipped under sanitizers',sh tests/layers.sh $(PURE))
+layers: all ## the pure parts name memory and string functions only; each floor uses those below it
+	@$(if $(SAN),echo 'layers: skipped under sanitizers',sh tests/layers.sh $(PURE) && $(PYTHON) -B tests/floors.py $(OBJ))
 
 packaging: all ## install below a private directory, use what is there, uninstall: nothing may be left
 	@MAKE='$(MAKE)' sh tests/packaging.sh '$(BUILD)' '$(CC)'
