@@ -1,7 +1,7 @@
 /*
  * What entitles to grants, in the truth: a znode of the host's present session before which stands nobody who conflicts
- * with it, but for one of the same session whose tokens are used up (core/claim/rollover.h), which its broker never grants on
- * again. And the one exception: what an operator deletes while it is entitled.
+ * with it, but for one of the same session whose tokens are used up (core/claim/rollover.h), which its broker never
+ * grants on again. And the one exception: what an operator deletes while it is entitled.
  */
 #include "world.h"
 

@@ -233,6 +233,12 @@ static void reset(struct world *w, struct zhandle *h)
 		fakezk_conn_close(h->conn, rng_percent(&w->rng, 50));
 }
 
+static void stall(struct world *w, struct zhandle *h, int64_t until)
+{
+	if (h->conn)
+		conn_stall(w, h->conn, until);
+}
+
 /* Writes, reads or both: without a random number more, so that all else is what it was. */
 static void refuse(struct world *w, int64_t until)
 {
@@ -295,7 +301,6 @@ static void fault(struct world *w, enum fault kind)
 #undef X
 	};
 	int64_t d = duration(w), until = w->sched.now + d;
-	struct zhandle *h;
 
 	w->stats->faults[kind]++;
 	TRACE(w, -1, "fault %s, %lld ms", names[kind], (long long)(d / MS));
@@ -305,9 +310,7 @@ static void fault(struct world *w, enum fault kind)
 		reset(w, any_handle(w));
 		break;
 	case FAULT_STALL:
-		h = any_handle(w);
-		if (h->conn)
-			conn_stall(w, h->conn, until);
+		stall(w, any_handle(w), until);
 		break;
 	case FAULT_SILENT:
 		server_silent(w, until);

@@ -1,4 +1,4 @@
-/* A try and the claims of other hosts: held ones, idle ones that linger, and those of whom nobody knows (core/lock/try.h). */
+/* A try and the claims of other hosts: held ones, idle ones that linger, and those nobody knows about (lock/try.h). */
 #include "claim_fixture.h"
 
 #include <stdio.h>
