@@ -164,12 +164,17 @@ static void porter_thinks(void *host, uint64_t argument)
 	}
 }
 
-/* By a grant that is proven; what a third party ended is proven until that is noticed. */
-static bool holds(const struct host *h, int i)
+/* A third party has ended its session: what it holds, or is granted yet, is proven until that is noticed. */
+static bool is_evicted(const struct host *h)
 {
 	const struct zsession *s = h->zk->session;
 
-	return h->broker && h->porter.wait[i] == BALLAST_HOLDING && host_proven_ns(h) > 0 && !(s && s->evicted);
+	return s && s->evicted;
+}
+
+static bool holds(const struct host *h, int i)
+{
+	return h->broker && h->porter.wait[i] == BALLAST_HOLDING && host_proven_ns(h) > 0 && !is_evicted(h);
 }
 
 static void granted(struct host *h, int i)
@@ -180,7 +185,7 @@ static void granted(struct host *h, int i)
 	if (i == w->ballast.freed)
 		w->ballast.freed = -1;
 	for (o = 0; o < w->host_count; o++)
-		if (o != h->index && holds(&w->hosts[o], i))
+		if (o != h->index && !is_evicted(h) && holds(&w->hosts[o], i))
 			world_fail(w, -1, "x%d is granted to host %d while host %d holds it", i, h->index, o);
 	h->porter.wait[i] = BALLAST_HOLDING;
 }
