@@ -590,7 +590,7 @@ MUTANTS = [
         (DIRECTORY, "(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
          "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
     ("a client that is gone stays among those to be closed", [
-        (CLIENT, "\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&b->closing, c, closing_link);\n", "")], 2000, "anything"),
+        (CLIENT, "\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&b->closing, c, closing_link);\n", "")], 10000, "anything"),
     ("who is closed by what another lets go of is closed with the next event", [
         (BROKER, "while (!TAILQ_EMPTY(&b->closing));", "while (false);")], 300, "anything"),
     ("a name that changes its kind is thought to be what it was", [
@@ -649,7 +649,7 @@ MUTANTS = [
     ("a claim whose data say that it is held lingers", [
         (SETTLE, "\tif (c->tried || c->says_held)\n", "\tif (c->tried)\n")], 3000),
     ("every broker's znode is in use", [
-        (DETAIL, "return !record_is_ours(data) || ", "return true || ")], 300, "tries"),
+        (DETAIL, "return !record_is_ours(data) || ", "return true || ")], 4000, "tries"),
     ("whoever waits does so with a try's znode", [
         (SETTLE, " || (c->tries && !try_only(c->lock)))", ")")], 3000),
     ("what was seen of a znode is believed after its event", [
