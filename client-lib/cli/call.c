@@ -151,7 +151,7 @@ static enum lb_result request(struct call *c, size_t argc, const struct slice *a
 	c->quit = argv[0].len == 4 && strncasecmp(argv[0].data, "quit", 4) == 0;
 	resp_request(&c->lb->out, argc, argv);
 	r = wire_send(c->lb);
-	/* Who takes no more has said why. */
+	/* A daemon that accepts no further requests has sent its reason. */
 	return r == LB_OK || r == LB_NONE ? hear(c, WIRE_FOREVER) : r;
 }
 

@@ -46,7 +46,7 @@ static const struct topic {
 	  "how many permits the semaphore NAME has; N: change that, for root and\nthe broker's own user" },
 	{ "hosts", "", "the hosts that share locks with this one" },
 	{ "revoke", "NAME [REASON]",
-	  "ask whoever holds the lock NAME, on whichever host, to let go: 1 when\nnobody does" },
+	  "ask the holders of the lock NAME, on all hosts, to release it: 1 when\nno holder was asked" },
 	{ "force-unlock", "NAME", "take it from them, for root and the broker's own user: 1 when nobody\nhad it" },
 	{ "ping", "", "is the broker there?" },
 	{ "info", "[SECTION]", "state and counters" },

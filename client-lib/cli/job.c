@@ -50,8 +50,8 @@ static const char *subject(const struct cli_job *job, const char *name, char *re
 
 static const char *not_proven(const struct cli_job *job)
 {
-	return job->leased ? "the lease has run out, or nothing proves any more that it is held."
-			   : "nothing proves any more that it is held.";
+	return job->leased ? "the lease has run out, or there is no proof any longer that it is held."
+			   : "there is no proof any longer that it is held.";
 }
 
 /* Lost before there was a command that could be ended. */
@@ -278,7 +278,7 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/* The daemon tells of a loss, unless it hangs: then nobody but the clock does. */
+/* The daemon reports a loss. When it hangs, only the clock shows that the proof has run out. */
 static void heed_proof(struct cli_job *job)
 {
 	if (cli_proof_ask(&job->proof, PROOF_MS) != LB_OK)
@@ -324,7 +324,7 @@ static bool is_over(struct cli_job *job)
 	return true;
 }
 
-/* So that who asks for the holder is shown the command when we are gone. Brokers that do not know that word may say so. */
+/* The command is then shown as the holder when we are gone. A broker that does not know that word refuses it. */
 static void tell_child(struct cli_job *job)
 {
 	char number[24];

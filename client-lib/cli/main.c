@@ -122,7 +122,8 @@ static int run_revoke(struct lb *lb, char **arguments)
 {
 	const char *words[] = { "REVOKE", arguments[0], arguments[1] };
 
-	return concern(lb, arguments[1] ? 3 : 2, words, "Nobody holds it.");
+	return concern(lb, arguments[1] ? 3 : 2, words,
+		       "No holder was asked: nobody holds it, or its holders do not read what they are sent.");
 }
 
 static int run_force_unlock(struct lb *lb, char **arguments)

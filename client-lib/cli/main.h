@@ -23,8 +23,8 @@ enum cli_exit {
 };
 
 /*
- * "lockbroker: <sentence>" on the standard error output, in one write, what would steer a terminal escaped. Never waits:
- * what finds no room is said by a later call, or dropped and counted.
+ * Writes "lockbroker: <sentence>" to the standard error output, in one write, with control characters escaped. It never
+ * waits: a message for which there is no room is written by a later call, or dropped and counted.
  */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says the sentence and points to --help; returns CLI_USAGE. */

@@ -55,7 +55,7 @@ enum lb_result cli_proof_hear(struct cli_proof *p)
 	return r == LB_NONE ? LB_OK : r;
 }
 
-/* Who takes no more has said why: that is heard. A socket always has room for the few words that are said here. */
+/* A daemon that accepts no further requests has sent its reason, which is read. A socket has room for these few words. */
 static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *argv)
 {
 	struct slice words[WORDS_MAX];

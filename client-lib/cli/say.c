@@ -1,8 +1,8 @@
 /*
- * What the command says on its standard error output. A supervisor that waits there is none: a pipe may be full, a
- * terminal stopped, and then what it has to do for the lock it holds would wait as well. So each message is one write of
- * whole lines, and it is written when there is room for it at once. The first message that finds none is kept until
- * there is; those after it are dropped and counted, and the count is said then.
+ * The messages of the command on its standard error output. A supervisor must not wait there: a pipe may be full, or a
+ * terminal stopped, and its work for the lock that it holds would wait as well. So each message is one write of whole
+ * lines, made only when there is room for all of it. The first message without room is kept and written later; the
+ * messages after it are dropped, and their number is written with it.
  */
 #include <errno.h>
 #include <limits.h>

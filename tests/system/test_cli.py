@@ -421,7 +421,7 @@ def test_a_hung_daemon_ends_the_command_when_the_proof_has_run_out(own_zk, daemo
     _, err = p.communicate(timeout=harness.PATIENCE)
     took = time.monotonic() - began
     d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "nothing proves any more" in err
+    assert p.returncode == 128 + signal.SIGTERM and "no proof any longer" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
 

@@ -259,7 +259,7 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
         took = time.monotonic() - began
     finally:
         d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "nothing proves any more" in err
+    assert p.returncode == 128 + signal.SIGTERM and "no proof any longer" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
 

@@ -87,7 +87,7 @@ def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
     d.signal(signal.SIGSTOP)
     _, err = p.communicate(timeout=harness.PATIENCE)
     d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "The 2 locks are lost: nothing proves any more" in err
+    assert p.returncode == 128 + signal.SIGTERM and "The 2 locks are lost: there is no proof any longer" in err
 
 
 def test_who_asks_for_any_of_them_asks_the_command(broker, clients):

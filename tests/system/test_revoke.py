@@ -266,7 +266,7 @@ def test_a_command_whose_lock_is_taken_is_ended(two_hosts):
 
 def test_exit_statuses_tell_what_came_of_it(broker):
     for words, status, said in (
-            (["revoke", "a"], 1, "Nobody holds it."), (["force-unlock", "a"], 1, "Nobody held it."),
+            (["revoke", "a"], 1, "No holder was asked: nobody holds it"), (["force-unlock", "a"], 1, "Nobody held it."),
             (["revoke"], 64, "revoke wants a NAME."), (["force-unlock"], 64, "force-unlock wants a NAME."),
             (["revoke", "a", "b", "c"], 64, 'revoke does not take "c".'), (["revoke", ".."], 64, "a lock name is"),
             (["revoke", "a", "x" * 129], 64, "a reason is 1..128 bytes")):
