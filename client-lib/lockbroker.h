@@ -176,10 +176,11 @@ enum lb_result lb_unobserve(struct lb *lb, const char *name);
 
 /*
  * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared together; who
- * wants it exclusively waits for all of them, and a reader that asks after that waits for the writer, on any host: also
- * when present readers wait for that reader. Tokens of readers that hold it together are in no order, but larger than
- * those of all earlier writers, and smaller than those of all later ones. Who holds it exclusively gets it once more, exclusively. Who holds it shared cannot have it exclusively:
- * lb_lock(), lb_lock_timeout() and lb_try() of it say LB_DEADLOCK at once.
+ * wants it exclusively waits for all of them, and a reader that asks after that waits for the writer, on any host:
+ * also when present readers wait for that reader. Tokens of readers that hold it together are in no order, but larger
+ * than those of all earlier writers, and smaller than those of all later ones. Who holds it exclusively gets it once
+ * more, exclusively. Who holds it shared cannot have it exclusively: lb_lock(), lb_lock_timeout() and lb_try() of it
+ * say LB_DEADLOCK at once.
  */
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
 
