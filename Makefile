@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # lockbroker. `make help` lists what can be asked for.
 #
 #   BUILD=dir           where results go (build)

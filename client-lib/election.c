@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Elections: leading, and being told who leads. */
 #include "lockbroker.h"
 

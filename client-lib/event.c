@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Waits that do not block, and what the daemon tells without being asked. */
 #include "lockbroker.h"
 

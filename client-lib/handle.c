@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A handle: how its connection begins and ends, and how it is set up. */
 #include "lockbroker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What a handle holds, as far as it was told, and the daemon's session page: together they say how long a grant is
  * still safe without asking the daemon, which may hang. The daemon counts a lease from the grant, which is no earlier

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 OR MIT
 # After `make install`: the dynamic linker gets to know the library, or whoever installs it what is left to be done.
 # Arguments: DESTDIR, the library's directory, its file name. $LDCONFIG: the program.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Locks: taking them, letting them go, and for how long that is proven. */
 #include "lockbroker.h"
 

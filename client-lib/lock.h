@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What taking one lock and taking several have in common. Not part of the public interface. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * liblockbroker: locks among the processes of a host and among hosts, exclusive or shared, through the lockbrokerd of
  * this host.

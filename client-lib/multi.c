@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Several locks at once, all or none. */
 #include "lockbroker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What the library's own files know of a reply: it is the first of its values, and the others follow it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A request in words, and its one answer: what the files of the calls (lock.c, multi.c, event.c, semaphore.c,
  * election.c) are made of. Not part of the public interface.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A handle and its connection: bytes in and out, whole messages, deadlines. One request is waited for at a time; before
  * its answer come those of the unlocks that were not waited for, and what is no answer is a push, kept for lb_event().

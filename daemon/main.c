@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lockbrokerd: the command line and the configuration in, the parts wired together, the loop, the exit status. */
 #include <errno.h>
 #include <fcntl.h>

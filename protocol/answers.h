@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Which command may answer which error: one table, which PROTOCOL.md shows and the tests compare with what brokers
  * really answer. An event that carries an error (`failed`, `unobserved`) is a source of it, too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A growable run of bytes that somebody owns. Zero-initialised is empty and valid. Running out of memory ends
  * the process (abort): what can grow is bounded by limits long before that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "commands.h"
 
 const struct command_spec command_table[COMMAND_COUNT] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Every command, one list: word, least and greatest number of words (the command's own included, -1 = no bound),
  * flags as Redis's COMMAND shows them, summary. The broker dispatches by it, COMMAND answers from it, PROTOCOL.md

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The error codes a client can see, one list. A reply is "-CODE sentence"; PROTOCOL.md says when each comes. */
 #pragma once
 

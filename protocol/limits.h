@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Bounds of what a request may say, the same on both sides. What the daemon's configuration bounds is not here. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Lock names. A name is 1..NAME_BYTES_MAX bytes of UTF-8 without control characters (below 0x20, 0x7f, and
  * U+0080..U+009F), not "." or "..". It is mapped to one znode name by percent-encoding, upper-case hex, of every

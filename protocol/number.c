@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "number.h"
 
 /* No int64_t has more, and this many nines still fit in a uint64_t. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Whole numbers as text, strictly: an optional minus and decimal digits, no plus, no spaces, no leading zeros, no
  * "-0", within int64_t.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * RESP, the Redis serialization protocol, versions 2 and 3, and inline requests. Pure: bytes in, values out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * <rundir>/session: what the daemon has proven of its session, in one page of memory that holders map read-only.
  * It stays true when the daemon hangs: who reads it compares safe_until with the clock, without asking anybody.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* A slice is a borrowed run of bytes: never owned, never NUL-terminated by promise. */
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building, testing and the demo need. Does nothing, quickly, when all are there.
 set -u
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The floors of the daemon and of the client library: a file calls and includes what is on its own floor or below.
 
 floors.py OBJECTS [--list]

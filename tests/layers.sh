@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The pure parts (core, protocol, base's containers) may use each other and, of libc, memory and string functions
 # only: no I/O, no clock, no environment. Arguments: their archives.
 set -u

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What a compiler does not see: house rules of layout and length, then the static analyzers. Every finding is shown
 # before it fails. Wants to be called from the project's directory by `make lint`, after the layers were checked.
 set -u
@@ -30,8 +31,13 @@ found "a note to oneself is no code: do it, or file it" "$(grep -nwE "TO""DO|FIX
 echo "lint: length"
 # The public header is written for its readers, and for any compiler.
 headers=$(printf '%s\n' $c_files | grep '\.h$' | grep -vx client-lib/lockbroker.h)
+# The first line is the licence's.
 found "a header over 100 lines" "$(wc -l $(printf '%s\n' $headers | grep -v '^tests/') |
-	awk '$2 != "total" && $1 > 100')"
+	awk '$2 != "total" && $1 > 101')"
+found "a source whose first lines do not name its licence" "$(for file in $c_files $scripts $python Makefile; do
+	case $file in ./*) file=${file#./} ;; esac
+	case $file in client-lib/* | protocol/*) licence='Apache-2.0 OR MIT' ;; *) licence='Apache-2.0' ;; esac
+	head -n 2 "$file" | grep -qE "SPDX-License-Identifier: $licence( \*/)?\$" || echo "$file"; done)"
 found "a header without #pragma once" "$(grep -L '^#pragma once' $headers)"
 found "a function over 70 lines" "$(awk 'FNR == 1 { begin = 0 } /^\{/ { begin = FNR }
 	/^\}/ { if (begin && FNR - begin > 70) print FILENAME ":" begin ": " FNR - begin " lines"; begin = 0 }' \

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `make install` below a private directory: what is there works from there, an edited configuration file is kept, and
 # `make uninstall` leaves nothing behind. Arguments: the build directory, the compiler.
 set -eu

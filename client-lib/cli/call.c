@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * lockbroker call: requests as they are, and what the daemon says to them, as redis-cli shows it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* What --help says, of all commands or of one. */
 #include <stdio.h>
 #include <string.h>

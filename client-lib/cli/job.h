@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A command that runs while something is held through a connection: a lock, several, permits, a leadership.
  *

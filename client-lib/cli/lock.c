@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a
  * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is cli_job.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The lockbroker command: what it can do besides running a command under a lock, which is cli_lock.c. */
 #include "client-lib/cli/main.h"
 #include "protocol/slice.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * What the commands around this one hold, so that a command that asks for the same lock is told instead of waiting for
  * itself. $LOCKBROKER_HELD has a line for each lock: its token, a space, its name. Environments outlive locks, so the

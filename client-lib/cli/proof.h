@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * For how long what is held is still proven, found out without ever waiting for the broker, which may hang.
  *

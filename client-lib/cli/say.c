@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The messages of the command on its standard error output. A supervisor must not wait there: a pipe may be full, or a
  * terminal stopped, and its work for the lock that it holds would wait as well. So each message is one write of whole

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* Replies as tables for people. */
 #include "client-lib/cli/main.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * The processes that descend from this one, to be signalled when the lock they work under is lost.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * counter FILE TIMES [LOCK]: adds one to the number in FILE, TIMES times, each time while holding LOCK; without LOCK,
  * without one, which loses updates as soon as two do it at once. Prints "pid token number" for each.

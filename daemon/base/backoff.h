@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long to wait before something that failed is tried again: twice as long each time, up to a bound, and each time
  * by chance between the half and the whole of it, so that many hosts do not try in step.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration. One table of keys (conf_key) drives parsing, defaults, ranges, --print-config and the sample
  * file; a second one is that of a [prefix:...] section, of which there may be many. Strings belong to the struct.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/conf_value.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration value by the type of its key: what it may be, where it is, how it is written. And prefixes. */
 #pragma once
 

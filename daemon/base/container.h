@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a member that is embedded in a struct to the struct. */
 #pragma once
 

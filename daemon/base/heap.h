@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A binary heap of timers, the earliest first. A timer is embedded in what it belongs to and knows its place. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: one line per message on stderr, written by one write(2) so that threads do not mix. Control characters
  * become '?': whatever a peer put into a message, it stays one line. The level and the form are the only state and

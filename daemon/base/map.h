@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash table of intrusive nodes that grows a few buckets at a time: no insertion pays for all the others.
  * The hash is keyed (SipHash-1-3), so that nobody can choose names that collide.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that is there: running out of it ends the process. Everything that can grow has a limit far below what
  * a host has, so an allocation that fails means that the host is beyond saving, and a lock service that ends is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sys/queue.h, and the one macro of the BSDs' that glibc's lacks. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A small seeded generator (splitmix64): for nonces, hashing and jitter, never for secrets. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker: the model of the whole service for one host. Pure: no I/O, no clock, no libevent, no ZooKeeper, no
  * logging; the same events at the same instants give the same effects.

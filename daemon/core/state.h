@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The broker's state: what the parts of the core share. Nothing outside the core includes it, but tests/anything. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes of clients that told of one: CLIENT SETINFO CHILD. Whether the one that connected and the one that it told
  * of still live is looked at now and then, a few at a time, for nothing but showing it: EVENT_CLIENT_PROCESS tells each

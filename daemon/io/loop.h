@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loop owns the watches' base, the broker and the clock. One turn:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line to the service manager (sd_notify(3)). Without one (NOTIFY_SOCKET unset) everything is a no-op. */
 #pragma once
 

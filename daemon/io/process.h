@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which process that is, for as long as the host runs: its number and the time it started. From /proc/<pid>/stat.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were told.
  *

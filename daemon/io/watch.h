@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What wakes the loop: a descriptor that is ready, or time that has passed. The seam to libevent, whose `struct
  * event` is another than the broker's: no other file includes its headers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One thread for what blocks: name resolution, fsync, the farewell to ZooKeeper. Jobs run one after the other;
  * `run` is called in the thread and touches nothing but its job, `done` afterwards on the loop. The job belongs

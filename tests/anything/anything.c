@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See anything.h. anything --seeds N [--first S]; anything --seed S replays one, with all that happened. */
 #include "anything.h"
 

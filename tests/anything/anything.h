@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Anything: clients that ask for whatever can be asked, of whatever kind the name is just then, well-formed or not, and
  * hang up whenever they like. There is no model of what they should be answered, as the simulator (world.h) has one. What

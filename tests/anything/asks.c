@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked: lines from a list, with names and numbers put in, and now and then a word that does not belong. */
 #include "anything.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold, whatever was asked: see anything.h. */
 #include "anything.h"
 #include "protocol/answers.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make bench: lockbroker beside a null broker of our own and the lock services that are installed. See README.md."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What /proc, strace, perf and callgrind tell of a load while it runs. All per pair, in microseconds of a core's time
 where it is time."""
 

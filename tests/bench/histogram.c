@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "histogram.h"
 
 /* What is longer than the last class is counted there. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Latencies, counted in classes of 1/64 of a power of two: each within 1.6 % of what was measured. */
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kazoo_load.py SERVERS PROCESSES SECONDS WARM own|one: kazoo's Lock, a process and a session each. Prints what
 bench-load prints, as far as it applies."""
 

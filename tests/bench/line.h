@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A local stream socket to a service that answers in lines. Blocking: a process of the load has nothing else to do. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench-load: see `usage`. Prints one line of JSON: pairs of lock and unlock, the times from asking to having, and
  * what shared memory proves of the order. That every grant excluded all others is checked in every load of one lock,

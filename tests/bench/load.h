@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A load: processes that take and release locks of one service, each through a session of its own, as fast as they
  * can. A peer is a kind of service; it knows how to lock there and nothing of what is measured.

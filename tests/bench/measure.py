@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One measurement each: a load that is run, and what it cost the service."""
 
 import contextlib

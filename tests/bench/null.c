@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench-null SOCKET [silent]: the least that a lock broker on a socket can do, and so the limit for any. One thread,
  * plain libevent events, one read and one write for a ready client and turn, a first-come-first-served queue for each

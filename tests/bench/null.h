@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the null broker and its clients say to each other. A reply is the request it answers. */
 #pragma once
 

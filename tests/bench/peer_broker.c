@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The brokers: the null broker, and lockbrokerd by plain requests and through its library. */
 #include <lockbroker.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Locks that other services, or the kernel, give to the processes of a host. */
 #include <errno.h>
 #include <fcntl.h>

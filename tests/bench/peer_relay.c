@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ZooKeeper recipe behind a local socket: each process of the load has another one that does the recipe for it, and
  * asks that. The least that any broker adds to the recipe when a lock crosses hosts: two processes more on the way,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks in ZooKeeper without a broker: a session for each process, by the C client that the daemon uses too.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench-pipeline SOCKET ping|set|lock CONNECTIONS DEPTH SECONDS: redis-benchmark's shape, for requests that it does not
  * know. Each connection sends DEPTH requests at once, waits for all their answers, and sends them again; one process

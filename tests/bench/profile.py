@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make profile: where the time of a pair goes, in lockbroker and in a null broker beside it. See README.md."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a run: kept, and told as text, CSV and a plot."""
 
 import csv

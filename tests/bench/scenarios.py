@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured, scenario by scenario. Each takes the bench (its services, its rows, its results) and adds figures."""
 
 import os

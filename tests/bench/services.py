@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured besides lockbrokerd: each service in a directory of its own, on a local socket or a free port, and
 ended with the process that started it."""
 

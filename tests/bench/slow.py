@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reconnection takes behind a slow link, where a host waits for many locks that many others wait for."""
 
 import os

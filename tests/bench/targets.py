@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The aims of the project, at the limit of what a broker on a socket can do: each as measured in this run."""
 
 from report import number

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make demo: what lockbroker is for, seen working, in half a minute.
 
 Two daemons stand for two hosts; they share nothing but a private ZooKeeper server. Sixteen processes, eight on each

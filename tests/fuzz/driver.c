@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feeds a fuzz target seeded mutations of a few good streams: [rounds [seed]]. The same arguments give the same
  * inputs, so a failure can be run again. A stand-in for libFuzzer that needs no clang and ends by itself.

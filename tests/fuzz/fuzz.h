@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a libFuzzer target defines, and what the driver that stands in for libFuzzer calls. Returns 0. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Both readers over any bytes, cut into reads as the first byte says. Whatever comes: no crash, no read past the
  * end, progress with every whole value, and the words and trees lie in the input.

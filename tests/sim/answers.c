@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the answers to a client mean for the model of what it holds. */
 #include "world.h"
 

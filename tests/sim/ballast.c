@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weather in which an answer takes long: many locks, for which every host waits behind many contenders of somebody else,
  * and a link that needs a good part of T to list all that once. Whether the brokers come to rest under it: after a cut

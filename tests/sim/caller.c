@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client's socket, as the adapter shows it to the broker, and the client's acts in time. */
 #include "world.h"
 

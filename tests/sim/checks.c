@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The invariants. Most are stated against the truth of the ensemble, which is ahead of what any broker can know:
  * a grant needs a znode that entitles to it in the truth (entitled.c), and no znode under a valid grant ever goes away,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elections: some of the locks are. To the model a leadership is an exclusive grant without levels or lease; here is
  * what is asked and answered otherwise, what observers are told, and what the truth must say.

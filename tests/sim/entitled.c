@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What entitles to grants, in the truth: a znode of the host's present session before which stands nobody who conflicts
  * with it, but for one of the same session whose tokens are used up (core/claim/rollover.h), which its broker never

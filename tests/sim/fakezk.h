@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fake ZooKeeper ensemble, faithful where it matters to a lock service.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The servers together: who leads, what reaches the leader, how long sessions live. */
 #include "fakezk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client library: what it says to a server, and what it tells its owner. */
 #include "fakezk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One server: its connections, the order of their requests and answers, and its watches. */
 #include "fakezk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tree as each server and the truth see it, and the log that leads from one to the other. */
 #include "fakezk.h"
 

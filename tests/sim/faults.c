@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong, and for how long. Each fault moves w->last_fault to the instant its effects are over. */
 #include "world.h"
 

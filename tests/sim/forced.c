@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks taken by force (FORCEUNLOCK), by what the brokers log of it: only when somebody wants it; holders are told first;
  * a letter counts once; and a znode is deleted only when its daemon cannot be asked or has had its time.

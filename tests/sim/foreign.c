@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contenders that are no brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
  * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And

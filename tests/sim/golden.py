@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The oracle of changes that shall change nothing: the traces of fixed seeds, in every mix, as hashes.
 
 golden.py SIM [--write]

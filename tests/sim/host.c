@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A host: the broker's process, its clock, its timer, and the carrying out of its effects. */
 #include "world.h"
 

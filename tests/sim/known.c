@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a host has been told of who waits for a lock elsewhere (a try does not wait): by lists that set the children
  * watch, and by what that watch told. It is kept beside the broker's own books, and says whether a reader may join others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a host has asked of ZooKeeper and not been answered, kept beside the broker's own books. */
 #include "world.h"
 

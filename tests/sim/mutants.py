@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Breaks the rules of the core one by one and asks the simulator to notice.
 
 mutants.py [--cc CC] [--jobs N] [--only TEXT] [--list]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules that look superfluous, and the core without each: (name, [(file, old, new), ...], seeds[, mix]).
 
 The mix "anything" is no weather: it is looked for by tests/anything instead.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A semaphore, shared by half of the clients of each host. Against the truth of the ensemble: nobody is granted more
  * than the limit, all hosts together; each valid permit has a lease of its host's session; and nothing is left behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A contender for permits that is no broker: it follows Curator's InterProcessSemaphoreV2. It takes the mutex, makes its
  * lease, waits until no more leases than the limit are listed, and lets go of the mutex; with a session of its own.

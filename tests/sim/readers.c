@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared and exclusive: nobody waits for long who need not. What must not be granted is checked in checks.c. */
 #include "world.h"
 

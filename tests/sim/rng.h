@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one source of chance of a run: the same seed gives the same run on every machine. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a host's daemon leaves to the next one: its session, the last instant a holder can have been told, and who its
  * holders were. The processes themselves outlive it or not, by chance, and believe until that instant. And what it gives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual time. A task is a function to be called at an instant; equal instants run in the order they were asked
  * for. A pipe is one direction of a connection: messages come out in the order they went in, none before its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MLOCK and MUNLOCK. While one is under way nobody but its broker knows what it has taken. */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulator. sim --seeds N [--first S] runs N worlds; sim --seed S replays one, with the last lines of what
  * happened when it fails, and all of them with --trace. Exit status 1 when an invariant was broken.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fake ZooKeeper keeps ZooKeeper's promises, and breaks what ZooKeeper does not promise. */
 #include "fakezk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What clients are told by events: as pushes at once, under RESP2 late, as answers of EVENTS. */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The flight recorder of a replay: lines in memory, the newest kept; or all of them printed. */
 #include "world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A try is told that the lock is taken: by then somebody held it, waited for it or tried to have it, too, or the time that
  * an idle claim is given has passed. And whoever waits does so with a znode that other hosts count.

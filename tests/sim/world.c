@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Making a world from a seed, running it, and bringing it to rest. */
 #include "world.h"
 

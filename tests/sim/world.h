@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One run: hosts with a broker and clients each, foreign contenders, an operator, one ensemble, all from one seed.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures. One ZooKeeper server serves the whole run, whatever the number of workers; every test has a root of its
 own below it, and daemons of its own that must end well and without a complaint of a sanitizer."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers on loopback that only pretend to be ZooKeeper, or stand between a daemon and a real one."""
 
 import select

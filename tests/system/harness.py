@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real servers, real daemons and a small client, for the system tests, the demo and the benchmark.
 
 Everything lives in a directory of its own, uses free ports of the loopback interface, and dies with the process that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Uses a handle in every way that makes it keep memory, closes it, and does so again and again: what the process has may
  * not grow. Run by test_library.py; the argument is the socket of a broker whose operator we are.

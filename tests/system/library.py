@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library for the tests: programs linked with it, and one that does what the tests tell it."""
 
 import os

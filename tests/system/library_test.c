@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carries out, through the library, what the test says line by line on the standard input, and prints what came of
  * it. A line is a verb and its words; handles are numbered from 0. Built and driven by library.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other people's programs as contenders for locks: Curator and kazoo, as Debian has them, and lockbrokerd's clients in the
 same shape. And what tests of them share: a place both know, and a race that anybody who overlaps loses."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directories in which many wait already, and a link to their server that can be made slow."""
 
 import kazoo.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AUDIT, as a client and as a command, over a real ZooKeeper."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """zookeeper.auth_file: what the daemon makes is for its user alone."""
 
 import os

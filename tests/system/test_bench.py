@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the benchmark measures with must itself be right: it counts what was done, and finds out what is no lock."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of lock by hand: the same lines into redis-cli and into `lockbroker call`, and the same comes back."""
 
 import re

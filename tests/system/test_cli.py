@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lockbroker command, as shells use it."""
 
 import os

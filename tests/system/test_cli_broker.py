@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`lockbroker lock` and a broker that goes away, is not there yet, or may not be used; what its command inherits."""
 
 import os

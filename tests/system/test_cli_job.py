@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `lockbroker lock` owes its command when nobody reads its messages, when the broker hangs, and when it was itself
 stopped: signals first."""
 

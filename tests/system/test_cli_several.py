@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`lockbroker lock` with several names, with a lease, and for an owner."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon as a program: options, configuration, socket file, signals, systemd."""
 
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients of one host that would wait for each other in a circle: the LOCK that closes it is refused, and says how."""
 
 import harness

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directories that the daemon keeps its files in: full, or somebody else's."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE on one host and on several, through the library and the command."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits that do not block: ENQUEUE and CANCEL, hundreds of them on one connection."""
 
 import time

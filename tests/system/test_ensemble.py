@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three servers, two hosts, and what happens to servers and to the network: what costs no lock, what costs one, and
 that who loses one hears of it once, before anybody else has it. Each fault alone and at a known moment; all of them in
 any order are tests/torture's."""

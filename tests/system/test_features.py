@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README's tables of features: that every test named there exists, and that they are whole."""
 
 import glob

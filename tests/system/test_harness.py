@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests rest on: a run that is killed leaves nothing behind."""
 
 import os

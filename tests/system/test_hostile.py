@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile and clumsy clients: one clear error, a closed connection where the stream cannot be trusted any more,
 everybody else undisturbed, memory bounded."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locks shared with other people's programs: Curator and kazoo, as Debian has them, on one path with lockbrokerd. Each
 flavour keeps out, and is kept out by, those it is named after; what does not fit together is shown as well."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers and writers of other people's programs with ours: Curator's InterProcessReadWriteLock, kazoo's ReadLock and
 WriteLock. And what becomes of a lock when one of either side dies, or the hosts do not agree on what its name is for."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grants that end by themselves: LEASE and RENEW, as pushes, as events, and between hosts."""
 
 import signal

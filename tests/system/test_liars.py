@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be used as a ZooKeeper server: each kind has a clear line in the log and in INFO, is tried again less and
 less often and never in step, and is forgotten as soon as something better answers."""
 

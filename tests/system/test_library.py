@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """liblockbroker: a small C program does what the tests tell it, linked with the library as others would link it."""
 
 import os

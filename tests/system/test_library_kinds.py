@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """liblockbroker: every kind of lock, and of waiting for one."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits where they meet a real server: as much as one session may have, and its end; numbers that run out; directories
 and whole trees that vanish; servers that answer but cannot decide."""
 

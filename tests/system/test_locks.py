@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a lock does: inside one host, in both modes of the daemon, and between two hosts."""
 
 import os

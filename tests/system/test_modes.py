@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared and exclusive: among the clients of a host, among hosts, and with contenders of Curator's read/write lock."""
 
 import os

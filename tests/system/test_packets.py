@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large a packet the servers take (jute.maxbuffer): found out without harm, believed only when it is certain, and
 obeyed, for a session that is larger takes the ensemble down for good (ZOOKEEPER-4306)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What other lock services got wrong (tests/pitfalls.md): that every test named there exists, and those that have no
 better place."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host can tell about locks that others hold: HOLDERS, QUEUE, WHY, HOSTS."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redis's own clients: redis-cli by hand, redis-py, redis-benchmark, and plain lines as nc sends them."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon goes and comes back: what it leaves to its successor, what that one does with it, and who is refused."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asking for a lock back, and taking it: REVOKE, FORCEUNLOCK, and the mail between daemons."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counting semaphores: among the clients of a host, among hosts, and with Curator's InterProcessSemaphoreV2."""
 
 import concurrent.futures

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several locks at once: MLOCK and MUNLOCK."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host behind a slow link that waits for many locks, each of which many others wait for: what it has to look at again
 after a cut takes seconds to come, and is no silence."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS to ZooKeeper, through a local stunnel: the client library of ZooKeeper has none. As lockbrokerd(8) says."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A try, WAIT 0 or `lockbroker lock -n`, when another host has the lock, or had it a moment ago."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the clients of one daemon owe each other: turns, answers that wait, descriptors that run out, and the end in the
 midst of it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ZooKeeper sees: the tree as others may read it, how little the daemon asks of it, and what happens when it
 goes away."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that not every machine has, or lets run. What needs one is skipped where that is so; java, kazoo and the
 like are no such programs: without them there is next to nothing to be tested."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What clients and the session page say while something happens to the ensemble: all of it, in the order in which it
 came, with the time. And a crowd that locks and unlocks meanwhile."""
 

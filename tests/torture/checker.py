@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads what the clients of a torture saw (worker.c) and what was done to them (faults.py), and proves that every
 promise was kept. Pure: text in, a report out.
 

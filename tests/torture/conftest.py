@@ -1,2 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: takes up to a minute")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three real ZooKeeper servers on the loopback interface. They reach each other's quorum port through links that can be
 cut; elections go directly."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done to the ensemble, the network, the daemons and the clients, one thing after the other; each is healed."""
 
 import contextlib

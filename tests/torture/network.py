@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that can be hurt: TCP proxies on the loopback interface, all served by one thread."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checker bites: made-up histories, each with one broken promise."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short torture: a fixed list of faults, once, in under a minute. The long one is `make torture`."""
 
 import os

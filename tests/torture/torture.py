@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make torture: dozens of client processes lock and unlock through several lockbrokerd on a real ensemble of three
 servers, while one fault follows the other. Every client appends what it saw to a history; afterwards a checker proves
 that every promise was kept. The exit status is 0 only then; else the histories and logs are kept."""

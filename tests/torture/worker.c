@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One client process of the torture: locks and unlocks names at random through one connection, and appends what it saw
  * to its history, one write() for each record, so that a SIGKILL leaves whole records only. Times are CLOCK_BOOTTIME in

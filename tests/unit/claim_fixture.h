@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A claim for lock a and contenders of another host: what the tests of claims have in common. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of the configuration have in common: a text is read as a file, a value is tried, a table is printed. */
 #pragma once
 

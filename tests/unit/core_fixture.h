@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drives a broker by hand: events in, effects out, one virtual clock. Replies are kept per connection and compared
  * as text; operations sent to ZooKeeper are kept in order, to be looked at and answered one by one.

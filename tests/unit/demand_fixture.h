@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A demand on a lock's holders, here and on other hosts: what the tests of REVOKE and FORCEUNLOCK have in common. */
 #pragma once
 

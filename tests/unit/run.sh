@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs each test program given; one line for each that passes, the whole output of one that fails. The slowest takes a
 # few seconds with sanitizers: one that has not ended after $seconds hangs.
 seconds=120

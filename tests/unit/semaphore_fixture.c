@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "semaphore_fixture.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphore s between hosts: what the tests of permits have in common. */
 #pragma once
 

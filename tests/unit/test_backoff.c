@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses that double, have a bound, and differ. */
 #include "base/backoff.h"
 

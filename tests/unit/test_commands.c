@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of commands and errors, and that PROTOCOL.md speaks of each of them. Runs in the project's directory. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration: every key at its bounds and one past them, what the file may hold, overrides, the sample. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* [prefix:...] in the configuration: what a prefix and its path may be, how many, printed and read back. */
 #include <errno.h>
 #include <setjmp.h>

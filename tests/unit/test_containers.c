@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hash table and the heap of timers: against a plain list, and what one operation may cost at most. */
 #include <setjmp.h>
 #include <stdarg.h>

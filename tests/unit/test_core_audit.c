@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* AUDIT, and what is remembered of directories across a connection. Pitfalls 13 and 23: orphans of a long session. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deadlocks by trying: random requests, and whether the broker refuses just those that could never be served. What can
  * be is found out by letting go: without detection, each client that waits for nothing gives all back, again and again.

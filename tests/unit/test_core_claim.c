@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tier 2: what a claim asks of ZooKeeper and makes of the answers. The rules' names stand in claim.h and lock.h. */
 #include <stdio.h>
 

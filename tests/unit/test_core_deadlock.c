@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deadlock detection inside the host: the LOCK that would close a cycle of waits is refused, and no other is. */
 #include "core_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elections: a leader is proclaimed before it is told (election.h). */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waits that do not block their connection: ENQUEUE, CANCEL and the events that end them. */
 #include "core_fixture.h"
 

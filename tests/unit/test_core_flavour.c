@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where locks live and how contenders are named, by the prefixes of the configuration (flavour.h, contender.h). */
 #include <stdio.h>
 #include <string.h>

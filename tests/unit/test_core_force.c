@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FORCEUNLOCK: taking locks from their holders, on whichever hosts (revocation.h, revoke.h). */
 #include <stdio.h>
 #include <string.h>

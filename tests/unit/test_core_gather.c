@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Getting permits between hosts, and losing them: the turn in the mutex, the leases, and room for them (semaphore.h). */
 #include <stdio.h>
 #include <string.h>

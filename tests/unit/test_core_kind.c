@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a name is for, lock or election: as the data of its directory say, or else the contenders in it (directory.h). */
 #include <stdio.h>
 

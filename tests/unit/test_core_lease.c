@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leases and the words that ask for them, in standalone mode and under a session. */
 #include "core_fixture.h"
 

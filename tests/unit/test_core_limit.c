@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The limit of a semaphore: on that all agree (semaphore.h), and LIMIT (cmd_semaphore.h). */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tier 1, in standalone mode: requests, grants, waits, losses of clients, limits. */
 #include "core_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a claim that waits for long is looked at, and what a reconnection asks, and in which order. */
 #include <stdio.h>
 #include <string.h>

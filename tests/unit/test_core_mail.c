@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* This host's mailbox (inbox.h), and what it does at another host's word (revoke.h). */
 #include <stdio.h>
 #include <string.h>

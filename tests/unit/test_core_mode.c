@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared and exclusive: inside a host (standalone) and between hosts (scripted answers). */
 #include <stdio.h>
 #include <string.h>

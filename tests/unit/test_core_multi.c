@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MLOCK and MUNLOCK: several locks, all or none. */
 #include "core_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who watches an election, and what each is told of its leader (observe.h). */
 #include "core_fixture.h"
 

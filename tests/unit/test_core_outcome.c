@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A claim whose operation was refused, or is of unknown outcome: what it left is looked for, adopted or deleted
  * (claim.h), and nothing is asked for again and again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about other hosts (query.h), and what a holder writes about itself for them (holder.h). */
 #include <stdio.h>
 #include <string.h>

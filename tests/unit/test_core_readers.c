@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Readers who join others of their host, and contenders of other hosts whom they do not pass. */
 #include "core_fixture.h"
 

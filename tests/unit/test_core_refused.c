@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What ZooKeeper refuses, by an access list say: it is tried again, and nothing is stuck or left behind because of it. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* REVOKE: asking the holders of a lock to let go, on whichever hosts (revocation.h, revoke.h). */
 #include <stdio.h>
 #include <string.h>

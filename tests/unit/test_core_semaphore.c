@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counting semaphores inside the host, in standalone mode (semaphore.h). */
 #include "core_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The session and time: T = 12 s, so T/8 = 1.5 s, T/6 = 2 s, T/3 = 4 s, 2/3 T = 8 s; tick 2 s. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a lock asks of ZooKeeper, operation by operation: nothing that is superfluous, nothing that others wait for. */
 #include <stdio.h>
 #include <string.h>

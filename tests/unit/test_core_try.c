@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A try and the claims of other hosts: held ones, idle ones that linger, and those nobody knows about (lock/try.h). */
 #include "claim_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What may be open at ZooKeeper, and who sends next: T = 12 s, so T/24 = 500 ms, T/12 = 1 s. */
 #include <stdio.h>
 #include <stdlib.h>

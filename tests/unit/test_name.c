@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lock names: what is one, how it becomes a znode name and back, and patterns over them. */
 #include <setjmp.h>
 #include <stdarg.h>

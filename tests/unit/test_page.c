@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The session page: whole or not at all, and never waited for. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The codec: however the bytes come in, at every limit and one past it, and for hostile bytes. */
 #include <setjmp.h>
 #include <stdarg.h>

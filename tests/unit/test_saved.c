@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file that a daemon leaves to its successor, whatever stands in it; and which process is which. */
 #include <errno.h>
 #include <fcntl.h>

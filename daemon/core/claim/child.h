@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A child of a lock's directory, as a list shows it. Whose it is decides what may be done with it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A claim: one znode of this host in a lock's directory, or the wish for one, and its state.
  *

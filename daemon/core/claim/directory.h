@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock's directory: its kind and flavour, its lists, and the children watch that "nobody waits" rests on.
  *

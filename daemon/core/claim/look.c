@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/look.h"
 
 #include "core/lock/lock.h"

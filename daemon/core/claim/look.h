@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The look at a claim that waits: somebody may have deleted its znode, or a server may have missed something. It comes
  * every 20 to 30 seconds, by chance, so that those who began to wait together do not look together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A held claim without tokens, and the *next* that follows it without a gap: other hosts are kept out by the one until
  * it is deleted, and by the other from then on, because nothing but the one stands before it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who sends next, when more is to be asked of ZooKeeper than may be open (window.h): locks wait in queues, and
  * what a lock has to send is seen from its state when its turn comes. So what waits takes no memory of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of a request that follow its fixed ones: options in any order, each at most once. A further one is a line
  * in the table of args.c.

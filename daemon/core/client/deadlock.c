@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/deadlock.h"
 
 #include "core/client/deadlock_permits.h"

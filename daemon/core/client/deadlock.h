@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deadlock detection inside the host: a LOCK or ACQUIRE that would wait for what its own owner holds is refused.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MLOCK: several locks for one client, all or none. They are taken one after the other in byte order of their names,
  * each by an ordinary request, so that two who name the same locks never wait for each other. All under one deadline.

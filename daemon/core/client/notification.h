@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client is told without having asked: granted, timeout, failed, lost, jeopardy, safe, revoke, leader, unobserved.
  * Pushes for a RESP3 client; for others they are kept until EVENTS asks. jeopardy and safe coalesce to the latest, and so

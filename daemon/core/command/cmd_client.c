@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/command/cmd_client.h"
 
 #include "core/command/cmd_lock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Redis clients say at connect and besides: HELLO, PING, ECHO, SELECT, INFO, CLIENT, COMMAND, RESET, QUIT. And what
  * both kinds of commands share.

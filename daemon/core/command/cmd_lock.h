@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of clients: words in, one reply each, now or later. */
 #pragma once
 

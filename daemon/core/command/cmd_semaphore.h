@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ACQUIRE, RELEASE and LIMIT: what clients ask of semaphores (semaphore.h). */
 #pragma once
 

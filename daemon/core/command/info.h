@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What INFO and the commands that list things show. */
 #pragma once
 

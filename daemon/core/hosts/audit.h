@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * AUDIT: looks into every lock directory for what should not be there. Above all for contenders of our own session
  * that no live claim knows: the session lives for months, and such a znode would block its lock as long.

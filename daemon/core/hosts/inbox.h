@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * This host's mailbox, <root>/.mail/<host>: a directory in which other daemons leave letters (outbox.h), with one
  * children watch on it. The box is persistent and outlives sessions; deleted by hand it is made again.

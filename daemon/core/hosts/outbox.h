@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Letters to other daemons. One is an ephemeral znode of ours in the mailbox of its host (inbox.h), under a name that
  * nobody else makes and that is its id: whoever reads it deletes it, we do when nobody did, and with our session it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One that holds or waits, on this host or elsewhere, as it is shown to those who ask (query.h). Of this host's own all
  * is known; what is known of others stands in the data of their znodes (holder.h), and is as old as those say.

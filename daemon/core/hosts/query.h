@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A question that this host alone cannot answer: who holds a lock and who waits for it on all hosts, and which hosts
  * there are. One per client, which waits for the answer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/query_lock.h"
 
 #include "core/znode/holder.h"

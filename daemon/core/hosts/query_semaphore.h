@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a query about a semaphore came to: the replies of HOLDERS, QUEUE and WHY. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What REVOKE and FORCEUNLOCK want of a lock's holders, on whichever hosts. One per client, which waits for the outcome.
  * Holders here are served at once. Who holds it elsewhere a query finds out (query.h); each of those is a target (of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asking the holders of a lock on this host to let go, or taking it from them: for a client here (revocation.h), or for
  * one elsewhere, by letter.

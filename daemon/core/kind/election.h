@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An election: a lock whose holder's data everybody may read. It is exclusive and its claims never linger; who is first
  * on a held claim is proclaimed before it is told: its data are written to the claim's znode (holder.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/permit_holders.h"
 
 #include "core/znode/holder.h"

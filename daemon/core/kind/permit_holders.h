@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether somebody on another host waits for permits, and telling it who has them.
  *

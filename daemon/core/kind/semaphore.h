@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A counting semaphore, in the layout of Curator's InterProcessSemaphoreV2:
  *

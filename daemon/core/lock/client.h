@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything. What it is told
  * without having asked are events (notification.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A grant: a client holding a lock. A lost one is void, and stays with its client until that was told in a reply or
  * in an event it read, so that a loss cannot go unseen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What became of locks, in the log: a line for each grant, release and loss, where the configuration wants them
  * (broker_conf.log_grants; who calls has looked, so that it costs nothing otherwise). A re-entry is none of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An owner of several clients: a program that has a connection for each of its threads or processes can say that they
  * belong together (CLIENT SETINFO OWNER). It means one thing only, to deadlock detection: nothing that one of them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tier 1: a lock inside the host: requests in a FIFO, grants, and the rule that decides about claims.
  *

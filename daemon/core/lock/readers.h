@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Readers of this host who hold a lock together, and whether another one may join them.
  *

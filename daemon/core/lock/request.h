@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request: a client waiting for a lock. One that blocks its client is a LOCK without its reply, of which a client
  * has one at most. One that is queued was answered at once, by ENQUEUE, and its end is told by an event; a client has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A try: a request that waits no longer (WAIT 0, or its wait has run out), and whether the lock is taken for it. Another
  * host's idle claim, which lingers, is not: its host lets go of it when it sees ours.

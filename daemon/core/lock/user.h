@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A user of the host: what all clients of one user id share, for the limits. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the broker wants done, in order. The caller owns the struct, carries the effects out after each
  * broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the

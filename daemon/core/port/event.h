@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can happen to the broker. One event at a time goes into broker_handle(); nothing in it is kept past the
  * call. Instants are nanoseconds of one clock that goes on during suspend (CLOCK_BOOTTIME).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Everything the broker counts, one list: INFO shows it, the simulator reads it. */
 #pragma once
 

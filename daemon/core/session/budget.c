@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/budget.h"
 
 #include "core/kind/semaphore.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one session may put into one packet. Closing a session logs all its ephemeral paths in one transaction, and
  * one that is larger than jute.maxbuffer lets the ensemble down, also whenever it reads that log again; watches may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operations sent to ZooKeeper and not answered yet. They are answered in the order of sending within a
  * connection, so they form a queue; an answer names its operation by a number that is never used twice.

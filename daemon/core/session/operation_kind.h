@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of ZooKeeper, by what the answer is for: that says who gets it (operation.c). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ZooKeeper sessions for which nobody speaks any more: those that earlier daemons of this host left behind, and those
  * that this one has given up, because no server could be reached for so long. Processes that were granted locks under one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/presence.h"
 
 #include "core/znode/record.h"

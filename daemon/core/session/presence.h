@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * <root>/.hosts/<host>: the host's own znode, ephemeral. It announces this daemon to the others (version, pid, boot,
  * start, tick), writing it is the heartbeat, and its name guards against a second daemon of the same name.

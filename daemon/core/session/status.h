@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What INFO says of the session and of ZooKeeper, and why. */
 #pragma once
 

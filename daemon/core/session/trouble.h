@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The latest thing that keeps ZooKeeper from serving this host: one sentence, for INFO.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/window.h"
 
 enum { SPAN_PART = 24 }; /* of T */

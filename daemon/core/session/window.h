@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much may be open at ZooKeeper: as much as is answered in a 24th of T, and in the time that a write takes, so that
  * a heartbeat or a delete never waits for long behind what was asked before it.

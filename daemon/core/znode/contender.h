@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The children of a lock directory, and the names of ours, by the directory's flavour.
  *

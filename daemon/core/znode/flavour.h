@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a lock lives in ZooKeeper and how its contenders are named, by the prefixes of the configuration: the longest
  * prefix of the lock's name counts. A lock of a prefix with a path lives at <path>/<rest of the name, encoded>, any

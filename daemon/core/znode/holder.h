@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What other hosts may ask about the holder behind a claim, in the data of the claim's znode.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a lock's directory is for. Written into its data when it is made; one name is of one kind at a time. */
 #pragma once
 

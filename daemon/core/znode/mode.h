@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mode of a lock: how a request, a grant or a claim wants or holds it. */
 #pragma once
 

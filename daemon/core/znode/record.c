@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "core/znode/record.h"
 
 static const char version_line[] = "1\n";

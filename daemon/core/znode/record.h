@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data of our znodes: lines of text, the first the version ("1"), the others "key=value". Unknown lines are
  * another version's business and are kept. What does not begin with the version line is not ours and says nothing.

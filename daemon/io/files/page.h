@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* <rundir>/session: the session page (protocol/session_page.h), made anew at each start, NONE when the daemon ends. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * <rundir>/lockbrokerd.pid: locked (flock) for as long as the daemon runs, so that a second one in the same
  * directory is refused, whatever became of the first one's socket. What a dead daemon left refuses nobody. Nobody else

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * <rundir>/saved: what a successor must know if this daemon dies: its ZooKeeper session, until when holders can have
  * been told that it is safe, and who the holders are; and the same of earlier daemons, as far as their sessions are not

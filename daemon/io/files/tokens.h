@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standalone: the file <statedir>/tokens holds the number below which claim numbers may have been used, so that no
  * fencing token ever repeats. A reservation is on the disk before the broker is told. The file is one line of

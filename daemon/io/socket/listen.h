@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The listening socket. Made in a private directory beside its place, given its owner and mode there, and renamed
  * into place listening: nobody ever meets it with other rights, and a stale one is replaced in one step. A lock

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The other end of a connected Unix socket, as the kernel tells of it (sock_diag(7)): which one that is, and whether
  * anybody still has it open. It stays open for as long as any process has it, the one that connected or a child that it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes what it
  * answers. Numbers are small and dense; one is free again when EVENT_CLIENT_GONE has been told.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A handle's attempts to connect: the servers in turn, and the pauses after rounds of failures.
  *

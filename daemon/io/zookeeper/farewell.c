@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "io/zookeeper/farewell.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a session, said to the server and heard by it. */
 #pragma once
 

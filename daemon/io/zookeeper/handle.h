@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One handle of the ZooKeeper C client (single-threaded flavour) in the loop: what must be known about the library
  * to use it safely is known here, and in the zk_*.h that this is made of, and nowhere else.

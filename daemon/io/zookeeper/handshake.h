@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look at the reply to the handshake before the C client reads it. The client takes any bytes for a reply, and an
  * id that is not the session's for its end: one proxy that answers in HTTP would cost every lock of the host.

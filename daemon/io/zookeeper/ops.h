@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operations sent to ZooKeeper and not answered yet, in the order of sending. Each is answered once: by
  * `answered`, or by whoever abandons it (the library then still calls its completion, which finds nobody).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The paths on which watches stand in ZooKeeper. The C client would set all of them again in one packet when it
  * reconnects, and a packet of 1 MB is the end of the session; so they are taken off it at every disconnection, and

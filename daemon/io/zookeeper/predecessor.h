@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carries out what the broker wants of the sessions that earlier daemons left, or that it gave up itself: looks every now
  * and then whether a holder of the former still lives, and ends them, one after the other, each with a handle of its own:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How large a packet may a server be sent? The protocol has no question for it (jute.maxbuffer), but every server
  * reads four bytes of length first and closes the connection at once when that is too much; else it waits for the

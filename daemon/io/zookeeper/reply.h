@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the ZooKeeper C client answers, in the words of the broker. */
 #pragma once
 

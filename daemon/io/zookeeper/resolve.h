@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of ZooKeeper servers to numeric addresses. The C client would resolve inside its calls, on the loop;
  * it gets numbers only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The secret ZooKeeper knows this daemon by: one line, "user:password", in a file that nobody else can read. */
 #pragma once
 

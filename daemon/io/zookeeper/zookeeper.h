@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker what came of them. Decides
  * when to open a session (with a back-off, in no hurry against a server that lies), looks up names in the worker,
