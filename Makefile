@@ -52,7 +52,7 @@ CORE_kind = kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c k
 CORE_lock = lock/user.c lock/group.c lock/client.c lock/lock.c lock/request.c lock/grant.c lock/grant_log.c \
 	lock/readers.c lock/try.c
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c
-CORE_session = session/operation.c session/presence.c session/predecessor.c session/session.c session/trouble.c \
+CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/trouble.c \
 	session/status.c session/budget.c session/window.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c
@@ -60,7 +60,7 @@ CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 IO = watch.c signals.c loop.c worker.c notify.c process.c kin.c socket/server.c socket/conn.c socket/listen.c \
 	socket/peer.c zookeeper/zookeeper.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
-	zookeeper/predecessor.c zookeeper/secret.c files/pidfile.c files/page.c files/saved.c files/tokens.c
+	zookeeper/former.c zookeeper/secret.c files/pidfile.c files/page.c files/saved.c files/tokens.c
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
@@ -68,13 +68,13 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
-	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_multi.c test_core_claim.c \
+	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_status.c test_core_leftover.c test_core_window.c test_core_look.c
-UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c demand_fixture.c semaphore_fixture.c
+	test_core_status.c test_core_former.c test_core_window.c test_core_look.c
+UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c

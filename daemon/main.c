@@ -17,7 +17,7 @@
 #include "base/conf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 #include "io/socket/listen.h"
 #include "io/loop.h"
 #include "io/notify.h"
@@ -27,7 +27,7 @@
 #include "io/zookeeper/secret.h"
 #include "io/socket/server.h"
 #include "io/signals.h"
-#include "io/zookeeper/predecessor.h"
+#include "io/zookeeper/former.h"
 #include "io/files/tokens.h"
 #include "io/worker.h"
 #include "io/zookeeper/zookeeper.h"
@@ -55,8 +55,8 @@ struct daemon {
 	gid_t socket_gid;
 	struct page *page;
 	struct saved *saved; /* NULL in standalone mode, as is the successor */
-	struct successor *successor;
-	struct broker_leftover leftovers[LEFTOVERS_MAX];
+	struct zk_former *successor;
+	struct broker_former formers[FORMERS_MAX];
 	char page_path[CONF_ERROR_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
 	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
@@ -406,8 +406,8 @@ static int open_saved(struct daemon *d)
 		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
 	if (rc < 0)
 		return rc;
-	d->broker.leftovers = d->leftovers;
-	d->broker.leftover_count = saved_leftovers(d->saved, d->leftovers);
+	d->broker.formers = d->formers;
+	d->broker.former_count = saved_formers(d->saved, d->formers);
 	return 0;
 }
 
@@ -421,7 +421,7 @@ static void start_zookeeper(struct daemon *d)
 		.secret = d->secret[0] ? d->secret : NULL,
 		.saved = d->saved,
 	};
-	struct successor_conf successor_conf = {
+	struct zk_former_conf zk_former_conf = {
 		.saved = d->saved,
 		.timeout_ms = zookeeper_conf.timeout_ms,
 		.tick_ms = zookeeper_conf.tick_ms,
@@ -429,8 +429,8 @@ static void start_zookeeper(struct daemon *d)
 	};
 
 	d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
-	successor_conf.zookeeper = d->zookeeper;
-	d->successor = successor_new(d->loop, d->worker, &successor_conf);
+	zk_former_conf.zookeeper = d->zookeeper;
+	d->successor = zk_former_new(d->loop, d->worker, &zk_former_conf);
 }
 
 static int start_parts(struct daemon *d)
@@ -468,7 +468,7 @@ static int start_parts(struct daemon *d)
 /* What was made, in reverse. When the worker hangs its memory is left to the end of the process. */
 static void stop_parts(struct daemon *d, bool close_session, int status)
 {
-	successor_stop(d->successor);
+	zk_former_stop(d->successor);
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
 	listen_close(&d->listener);
@@ -478,7 +478,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
-	successor_free(d->successor);
+	zk_former_free(d->successor);
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
 	signals_free(d->signals);

@@ -31,18 +31,18 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	turn_init(b);
 	TAILQ_INIT(&b->closing);
 	TAILQ_INIT(&b->queries);
-	TAILQ_INIT(&b->multis);
-	TAILQ_INIT(&b->demands);
+	TAILQ_INIT(&b->mlocks);
+	TAILQ_INIT(&b->revocations);
 	TAILQ_INIT(&b->letters);
-	mail_init(b);
+	inbox_init(b);
 	map_init(&b->users, random_next(&b->random), random_next(&b->random));
-	map_init(&b->owners, random_next(&b->random), random_next(&b->random));
+	map_init(&b->groups, random_next(&b->random), random_next(&b->random));
 	map_init(&b->names, random_next(&b->random), random_next(&b->random));
 	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
 	map_init(&b->semaphores, random_next(&b->random), random_next(&b->random));
 	session_init(b);
 	audit_init(b);
-	leftovers_init(b);
+	formers_init(b);
 	return b;
 }
 
@@ -67,20 +67,20 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
-	mail_deinit(b);
+	inbox_deinit(b);
 	while ((c = TAILQ_FIRST(&b->clients)))
 		client_gone(c);
 	free_locks(b);
 	session_deinit(b);
-	leftovers_deinit(b);
-	bytes_free(&b->rival.text);
+	formers_deinit(b);
+	bytes_free(&b->duplicate.text);
 	trouble_deinit(&b->trouble);
 	audit_deinit(b);
 	operation_deinit(&b->operations);
 	heap_unset(&b->timers, &b->stop_timer);
 	heap_deinit(&b->timers);
 	map_deinit(&b->users);
-	map_deinit(&b->owners);
+	map_deinit(&b->groups);
 	map_deinit(&b->names);
 	map_deinit(&b->paths);
 	map_deinit(&b->semaphores);
@@ -109,16 +109,16 @@ static void settle_locks(struct broker *b)
 
 	while ((lock = TAILQ_FIRST(&b->dirty))) {
 		lock_settle(lock);
-		quota_recount(lock);
+		budget_recount(lock);
 		lock_rest(lock);
 	}
 }
 
 void broker_settle(struct broker *b)
 {
-	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->multis)) {
+	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->mlocks)) {
 		settle_locks(b);
-		multi_continue(b);
+		mlock_continue(b);
 	}
 }
 
@@ -267,23 +267,23 @@ static void dispatch(struct broker *b, const struct event *event)
 		operation_answered(b, event);
 		break;
 	case EVENT_ZK_WATCH:
-		if (!mail_watched(b, event->zk_watch.path))
+		if (!inbox_watched(b, event->zk_watch.path))
 			directory_watched(b, event->zk_watch.type, event->zk_watch.path);
 		break;
 	case EVENT_ZK_TROUBLE:
 		trouble_met(b, event);
 		break;
 	case EVENT_ZK_PACKET:
-		quota_packet(b, event);
+		budget_packet(b, event);
 		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
-	case EVENT_LEFTOVER_FREE:
-		leftover_free(b, event);
+	case EVENT_FORMER_FREE:
+		former_free(b, event);
 		break;
-	case EVENT_LEFTOVER_OVER:
-		leftover_over(b, event);
+	case EVENT_FORMER_OVER:
+		former_over(b, event);
 		break;
 	case EVENT_STOP:
 		stop(b);
@@ -309,20 +309,20 @@ static void fire(struct broker *b, struct timer *t)
 	case TIMER_EVENTS:
 		client_events_end(container_of(t, struct client, events_timer));
 		break;
-	case TIMER_LEFTOVER:
-		leftovers_tick(b);
+	case TIMER_FORMER:
+		formers_tick(b);
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
 		break;
-	case TIMER_MAIL:
-		mail_due(b);
+	case TIMER_INBOX:
+		inbox_due(b);
 		break;
 	case TIMER_LETTER:
-		letter_due(container_of(t, struct letter, timer));
+		outbox_due(container_of(t, struct letter, timer));
 		break;
-	case TIMER_DEMAND:
-		demand_due(container_of(t, struct demand, timer));
+	case TIMER_REVOCATION:
+		revocation_due(container_of(t, struct revocation, timer));
 		break;
 	}
 }
@@ -343,7 +343,7 @@ static void start(struct broker *b)
 	b->started = true;
 	if (b->conf->standalone)
 		return;
-	leftovers_start(b);
+	formers_start(b);
 	session_open(b);
 }
 
@@ -368,7 +368,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	turn_serve(b);
-	mail_continue(b);
+	inbox_continue(b);
 	if (!TAILQ_EMPTY(&b->queries))
 		query_continue(b);
 	if (b->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->audit.queued))
@@ -456,7 +456,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		n_claims++;
 	}
 	TAILQ_FOREACH(c, &lock->permits, link) {
-		assert(c->state != CLAIM_LEAVING && lock->flavour == FLAVOUR_LEASES);
+		assert(c->state != CLAIM_LEAVING && lock->flavour == FLAVOUR_SLOTS);
 		n_claims++;
 	}
 	assert(!lock->next || (lock->claim && lock->next != lock->claim));
@@ -465,9 +465,9 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	if (lock->semaphore)
 		semaphore_check(lock->semaphore);
 	check_sending(lock);
-	assert(!n_grants || lock->flavour == FLAVOUR_LEASES ||
+	assert(!n_grants || lock->flavour == FLAVOUR_SLOTS ||
 	       (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
-	assert(lock->watch_bytes == quota_watches(lock));
+	assert(lock->watch_bytes == budget_watches(lock));
 	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
 	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
@@ -487,13 +487,13 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->multis) && TAILQ_EMPTY(&b->closing));
+	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->mlocks) && TAILQ_EMPTY(&b->closing));
 	/* Whose turn it is next is looked at with the next answer: there has to be one. */
 	assert(!b->session.proving || !b->turns.waiting || b->operations.first != b->operations.end);
 	assert(!b->turns.breath && !b->turns.served);
 	TAILQ_FOREACH(lock, &b->locks_used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
-		watches += quota_watches(lock);
+		watches += budget_watches(lock);
 		remembered += lock->remembered;
 	}
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
@@ -515,8 +515,8 @@ void broker_check(const struct broker *b)
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
 		assert(b->conns[c->conn] == c);
 		assert(c->is_holder == (n > n_lost));
-		assert(!c->owner || c->owner->uid == c->uid);
-		assert(!c->multi || (c->request && c->multi->client == c && c->multi->state == MULTI_TAKING));
+		assert(!c->group || c->group->uid == c->uid);
+		assert(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
 		clients++;
 		held += n;
 		waiting += n_requests;
@@ -529,13 +529,13 @@ void broker_check(const struct broker *b)
 		letters++;
 		letter_bytes += l->path.len;
 	}
-	assert(letters == b->letter_count && letters <= LETTERS_MAX);
+	assert(letters == b->outbox_count && letters <= LETTERS_MAX);
 	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes) && watches == b->watch_bytes);
-	assert(remembered == b->remembered_count && (claims || !b->stray_count));
+	assert(remembered == b->remembered_count && (claims || !b->orphan_count));
 }
 
 bool broker_quiet(const struct broker *b)
 {
-	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->owners.count && !b->request_count &&
-	       !b->grant_count && !b->claim_count && !b->letter_count;
+	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->groups.count && !b->request_count &&
+	       !b->grant_count && !b->claim_count && !b->outbox_count;
 }

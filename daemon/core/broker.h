@@ -30,9 +30,9 @@ struct broker_limits {
 };
 
 /* A session that an earlier daemon of this host left. */
-struct broker_leftover {
+struct broker_former {
 	int64_t session;
-	int64_t not_before_ns; /* it may not be ended earlier, unless EVENT_LEFTOVER_FREE; in the past: at once */
+	int64_t not_before_ns; /* it may not be ended earlier, unless EVENT_FORMER_FREE; in the past: at once */
 };
 
 /* Locks whose names begin so have another flavour, or another place. */
@@ -64,8 +64,8 @@ struct broker_conf {
 	enum effect_level log_grants_level; /* ... at that level */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */
 	int64_t stop_timeout_ns;
-	const struct broker_leftover *leftovers; /* the oldest first; at most LEFTOVERS_MAX */
-	size_t leftover_count;
+	const struct broker_former *formers; /* the oldest first; at most FORMERS_MAX */
+	size_t former_count;
 	struct broker_limits limits;
 	const struct broker_prefix *prefixes;
 	size_t prefix_count;

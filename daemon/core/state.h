@@ -10,7 +10,7 @@
 #include "core/broker.h"
 #include "core/lock/client.h"
 #include "core/hosts/revocation.h"
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 #include "core/hosts/outbox.h"
 #include "core/lock/lock.h"
 #include "core/hosts/inbox.h"
@@ -22,13 +22,13 @@
 #include "core/session/trouble.h"
 
 enum timer_kind {
-	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_LEFTOVER, TIMER_STOP,
-	TIMER_MAIL, TIMER_LETTER, TIMER_DEMAND,
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_FORMER, TIMER_STOP,
+	TIMER_INBOX, TIMER_LETTER, TIMER_REVOCATION,
 };
 
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(query_list, query);
-TAILQ_HEAD(multi_list, multi);
+TAILQ_HEAD(mlock_list, mlock);
 
 struct broker {
 	const struct broker_conf *conf;
@@ -46,16 +46,16 @@ struct broker {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct query_list queries;
-	struct multi_list multis; /* to be gone on with */
+	struct mlock_list mlocks; /* to be gone on with */
 	uint64_t last_query, last_search;
 	size_t query_open; /* their operations without an answer, also of those that are gone */
-	struct demand_list demands;
-	uint64_t last_demand;
-	struct mail mail;
-	struct letter_list letters;
-	size_t letter_count;
-	uint64_t last_letter;
-	struct map users, owners;
+	struct revocation_list revocations;
+	uint64_t last_revocation;
+	struct inbox inbox;
+	struct outbox_list letters;
+	size_t outbox_count;
+	uint64_t outbox_last;
+	struct map users, groups;
 
 	struct map names, paths; /* locks by name and by directory path */
 	struct lock *named;      /* the latest found by name; NULL */
@@ -65,11 +65,11 @@ struct broker {
 	size_t idle_count;
 	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
 	size_t request_count, blocked_count, grant_count, lost_count, claim_count;
-	size_t remembered_count, stray_count; /* locks, claims */
+	size_t remembered_count, orphan_count; /* locks, claims */
 
 	struct session session;
-	struct rival rival;
-	struct leftovers leftovers;
+	struct duplicate duplicate;
+	struct formers formers;
 	struct trouble trouble;
 	struct operations operations;
 	struct audit audit;

@@ -11,7 +11,7 @@
 #include "io/files/page.h"
 #include "io/files/saved.h"
 #include "io/socket/server.h"
-#include "io/zookeeper/predecessor.h"
+#include "io/zookeeper/former.h"
 #include "io/files/tokens.h"
 #include "io/watch.h"
 #include "io/zookeeper/zookeeper.h"
@@ -162,11 +162,11 @@ static void loop_carry_out(struct loop *l, const struct effect *effect)
 	case EFFECT_PROCESS:
 		server_process(l->to.server, effect->conn, effect->pid);
 		break;
-	case EFFECT_LEFTOVER_ADD:
-		saved_add_leftover(l->to.saved, effect->session);
+	case EFFECT_FORMER_ADD:
+		saved_add_former(l->to.saved, effect->session);
 		break;
-	case EFFECT_LEFTOVER_END:
-		successor_end(l->to.successor, effect->session);
+	case EFFECT_FORMER_END:
+		zk_former_end(l->to.successor, effect->session);
 		break;
 	case EFFECT_LOG:
 		loop_log(l, effect);
@@ -232,7 +232,7 @@ static void loop_settle(struct loop *l)
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 		if (l->to.successor)
-			successor_settle(l->to.successor);
+			zk_former_settle(l->to.successor);
 	} while (l->events != before);
 	loop_arm(l);
 }

@@ -23,7 +23,7 @@ struct notify;
 struct page;
 struct saved;
 struct server;
-struct successor;
+struct zk_former;
 struct tokens;
 struct watch_base;
 struct zookeeper;
@@ -36,7 +36,7 @@ struct loop_adapters {
 	const struct notify *notify;
 	struct page *page;
 	struct saved *saved;         /* NULL in standalone mode; as is the successor */
-	struct successor *successor;
+	struct zk_former *successor;
 };
 
 /* 0 or -errno. `conf` and what it points to must outlive the loop. */

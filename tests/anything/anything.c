@@ -142,7 +142,7 @@ static void written_due(void *peer, uint64_t life)
 		return;
 	p->revoke_bytes = 0;
 	any_handle(p->host, &(struct event){ .type = EVENT_CLIENT_WRITTEN, .conn = p->conn });
-	if (p->on && client_seems_deaf(p->host->broker->conns[p->conn]))
+	if (p->on && client_is_unresponsive(p->host->broker->conns[p->conn]))
 		any_fail(p->host->any, "host %d client %u: it reads, and is not asked to let go", p->host->index, p->conn);
 }
 
@@ -218,8 +218,8 @@ static void carry_out(struct any_host *h, const struct effect *e)
 		break;
 	case EFFECT_HOLDER:
 	case EFFECT_PROCESS:
-	case EFFECT_LEFTOVER_ADD:
-	case EFFECT_LEFTOVER_END:
+	case EFFECT_FORMER_ADD:
+	case EFFECT_FORMER_END:
 		break;
 	}
 }

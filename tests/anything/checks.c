@@ -326,10 +326,10 @@ static bool waits_for(const struct client *c, const struct client *other)
 	if (!r || r->queued || r->expired || is_semaphore(r->lock))
 		return false;
 	TAILQ_FOREACH(g, &r->lock->grants, link)
-		if (owner_same(g->client, other) && mode_conflicts(g->mode, r->mode))
+		if (group_same(g->client, other) && mode_conflicts(g->mode, r->mode))
 			return true;
 	for (before = TAILQ_PREV(r, request_list, link); before; before = TAILQ_PREV(before, request_list, link))
-		if (owner_same(before->client, other) && mode_conflicts(before->mode, r->mode))
+		if (group_same(before->client, other) && mode_conflicts(before->mode, r->mode))
 			return true;
 	return false;
 }
@@ -437,7 +437,7 @@ void any_check_end(struct any *a)
 		if (a->hosts[i].broker && !broker_quiet(a->hosts[i].broker))
 			any_fail(a, "host %d: something is left: %zu requests, %zu grants, %zu claims, %zu letters", i,
 				 a->hosts[i].broker->request_count, a->hosts[i].broker->grant_count,
-				 a->hosts[i].broker->claim_count, a->hosts[i].broker->letter_count);
+				 a->hosts[i].broker->claim_count, a->hosts[i].broker->outbox_count);
 	for (size_t i = 0; i < sizeof(a->zk.buckets) / sizeof(a->zk.buckets[0]); i++)
 		for (n = a->zk.buckets[i]; n; n = n->hash_next)
 			if (n->view[FAKEZK_TRUTH].exists && n->session && !strstr(n->path, "/.hosts/"))

@@ -305,7 +305,7 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 		answer_bad(c, a, reply, "it always has an answer");
 }
 
-static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
+static void revocation_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
 	const struct world *w = c->host->w;
@@ -418,7 +418,7 @@ void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:
-		demand_answered(c, a, reply);
+		revocation_answered(c, a, reply);
 		break;
 	case COMMAND_CLIENT:
 		client_answered(c, a, reply);

@@ -151,7 +151,7 @@ static struct ask downgrade_or_unlock_ask(struct caller *c, int lock)
 	return unlock_ask(c, lock);
 }
 
-static struct ask demand_ask(struct caller *c, int lock)
+static struct ask revocation_ask(struct caller *c, int lock)
 {
 	struct world *w = c->host->w;
 
@@ -185,7 +185,7 @@ static struct ask other_ask(struct caller *c)
 	if (a.command == COMMAND_HELLO)
 		a.token = 2 + rng_below(r, 2);
 	if (a.command == COMMAND_FORCEUNLOCK)
-		a = demand_ask(c, a.lock);
+		a = revocation_ask(c, a.lock);
 	if (a.command == COMMAND_CLIENT)
 		a.target = (int)rng_below(r, (uint32_t)c->host->client_count);
 	if (a.command == COMMAND_CLIENT && rng_percent(r, 30))
@@ -243,7 +243,7 @@ struct ask ask_choose(struct caller *c)
 		return a;
 	}
 	if (c->host->w->mix->demands_percent && rng_percent(r, c->host->w->mix->demands_percent))
-		return demand_ask(c, (int)rng_below(r, (uint32_t)c->host->w->lock_count));
+		return revocation_ask(c, (int)rng_below(r, (uint32_t)c->host->w->lock_count));
 	if (waited >= 0 && rng_percent(r, c->protocol == 2 ? 60 : 10))
 		return wait_ask(c, waited);
 	if (lock >= 0 && !c->host->w->plain && rng_percent(r, 10)) {

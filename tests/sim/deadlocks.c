@@ -58,7 +58,7 @@ static bool waits_for(const struct ask *a, const struct caller *other, bool cert
 	return earlier && earlier->order < a->order && conflicts(earlier->shared, a);
 }
 
-static bool one_owner(const struct caller *a, const struct caller *b)
+static bool one_group(const struct caller *a, const struct caller *b)
 {
 	return a == b || (a->owner && a->owner == b->owner && a->conn % 2 == b->conn % 2);
 }
@@ -72,7 +72,7 @@ static void add_lock_edges(struct graph *g, const struct caller *c, const struct
 		if (&h->clients[i] == c || !waits_for(a, &h->clients[i], certain))
 			continue;
 		for (j = 0; j < h->client_count; j++)
-			if (one_owner(&h->clients[i], &h->clients[j]))
+			if (one_group(&h->clients[i], &h->clients[j]))
 				g->edge[c->conn][j] = true;
 	}
 }
@@ -131,12 +131,12 @@ static void close_over(struct graph *g, const struct host *h)
 
 /* ---- permits: who waits for some goes on as soon as enough are given back, by whomever ---- */
 
-static bool one_owner_tied(const struct ties *t, const struct caller *c)
+static bool one_group_tied(const struct ties *t, const struct caller *c)
 {
 	int i;
 
 	for (i = 0; i < t->h->client_count; i++)
-		if (t->ask[i] && one_owner(c, &t->h->clients[i]))
+		if (t->ask[i] && one_group(c, &t->h->clients[i]))
 			return true;
 	return false;
 }
@@ -157,10 +157,10 @@ static bool permits_tied(const struct ties *t, const struct ask *a)
 
 		if (t->ask[i] && t->ask[i]->command == COMMAND_ACQUIRE && t->ask[i]->order < a->order)
 			return true;
-		if (waits_for_permits(t, o) && o->current.order < a->order && one_owner_tied(t, o))
+		if (waits_for_permits(t, o) && o->current.order < a->order && one_group_tied(t, o))
 			left -= o->current.token;
 		if (t->certain ? permits_valid(o) : o->permits.count > 0)
-			left -= one_owner_tied(t, o) ? o->permits.count : 0;
+			left -= one_group_tied(t, o) ? o->permits.count : 0;
 	}
 	return left < a->token;
 }
@@ -170,7 +170,7 @@ static bool locks_tied(const struct ties *t, const struct caller *c, const struc
 	int i;
 
 	for (i = 0; i < t->h->client_count; i++)
-		if (&t->h->clients[i] != c && waits_for(a, &t->h->clients[i], t->certain) && one_owner_tied(t, &t->h->clients[i]))
+		if (&t->h->clients[i] != c && waits_for(a, &t->h->clients[i], t->certain) && one_group_tied(t, &t->h->clients[i]))
 			return true;
 	return false;
 }

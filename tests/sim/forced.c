@@ -25,10 +25,10 @@ static void check_letter(struct host *h, int lock, struct slice text)
 		return;
 	at += 9;
 	memcpy(id, at, MIN((size_t)(text.data + text.len - at), sizeof(id) - 1));
-	for (size_t i = 0; i < MIN(w->letter_count, (size_t)FORCED_MAX); i++)
+	for (size_t i = 0; i < MIN(w->outbox_count, (size_t)FORCED_MAX); i++)
 		if (strcmp(w->letters[i], id) == 0)
 			world_fail(w, lock, "host %d: letter %s was acted upon twice", h->index, id);
-	memcpy(w->letters[w->letter_count++ % FORCED_MAX], id, sizeof(id));
+	memcpy(w->letters[w->outbox_count++ % FORCED_MAX], id, sizeof(id));
 }
 
 /* Holders that get pushes were told before; the others find out when they ask. */

@@ -94,7 +94,7 @@ static bool foreign_minds(const struct foreign *f, struct slice child)
 	case FLAVOUR_RW:
 		return !f->reader || carries(child, "__WRIT__");
 	case FLAVOUR_MUTEX:
-	case FLAVOUR_LEASES:
+	case FLAVOUR_SLOTS:
 		return true;
 	case FLAVOUR_KAZOO:
 		return carries(child, "__lock__") || (!f->reader && carries(child, "__rlock__"));
@@ -236,8 +236,8 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_ZK_TROUBLE:
 	case EVENT_ZK_PACKET:
 	case EVENT_TOKENS:
-	case EVENT_LEFTOVER_FREE:
-	case EVENT_LEFTOVER_OVER:
+	case EVENT_FORMER_FREE:
+	case EVENT_FORMER_OVER:
 	case EVENT_STOP:
 		break;
 	}

@@ -156,10 +156,10 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		if (e->conn != BALLAST_CONN || !w->ballast.names)
 			saved_holder(h, e->conn, e->holds);
 		break;
-	case EFFECT_LEFTOVER_ADD:
+	case EFFECT_FORMER_ADD:
 		saved_add(h, e->session);
 		break;
-	case EFFECT_LEFTOVER_END:
+	case EFFECT_FORMER_END:
 		saved_end(h, e->session);
 		break;
 	case EFFECT_LOG:

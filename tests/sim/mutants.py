@@ -69,18 +69,32 @@ class Unfit(Exception):
     """A mutant that cannot be tried: the table has not gone along with the core."""
 
 
-def mutate(changes):
-    """The mutated texts by file. Each old text must stand in its file exactly once."""
+def mutable():
+    """The sources that may be mutated, by file."""
+    files = glob.glob("daemon/core/**/*.c", root_dir=ROOT, recursive=True) + glob.glob("tests/sim/*.c", root_dir=ROOT)
     texts = {}
-    for file, old, new in changes:
-        if file not in texts:
-            with open(os.path.join(ROOT, file), encoding="utf-8") as f:
-                texts[file] = f.read()
-        found = texts[file].count(old)
-        if found != 1:
-            raise Unfit(f"its text stands {found} times in {file}, not once:\n{old}")
-        texts[file] = texts[file].replace(old, new)
+    for file in sorted(files):
+        with open(os.path.join(ROOT, file), encoding="utf-8") as f:
+            texts[file] = f.read()
     return texts
+
+
+def place(texts, old, file=""):
+    """The one file in which the text stands, and once."""
+    found = {name: text.count(old) for name, text in texts.items() if old in text and name.endswith(file)}
+    if sum(found.values()) != 1:
+        raise Unfit(f"its text stands {sum(found.values())} times, not once ({', '.join(found)}):\n{old}")
+    return list(found)[0]
+
+
+def mutate(changes):
+    """The mutated texts by file."""
+    texts, touched = mutable(), set()
+    for *file, old, new in changes:
+        found = place(texts, old, *("/" + name for name in file))
+        texts[found] = texts[found].replace(old, new)
+        touched.add(found)
+    return {file: texts[file] for file in sorted(touched)}
 
 
 class Result:
@@ -138,6 +152,18 @@ def report(result):
         print(f"  SURVIVED {result.seeds} of {result.bound} seeds: {result.name}", flush=True)
 
 
+def list_all(mutants):
+    """With their files; fails where a text is not found."""
+    status = 0
+    for name, changes, bound, *_ in mutants:
+        try:
+            print(f"{bound:6} {', '.join(mutate(changes))}: {name}")
+        except Unfit as e:
+            print(f"UNFIT  {name}: {e}")
+            status = 1
+    return status
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
@@ -149,9 +175,7 @@ def main():
     if not mutants:
         parser.error(f"no mutant has '{args.only}' in its name")
     if args.list:
-        for name, changes, bound, *_ in mutants:
-            print(f"{bound:6} {', '.join(mutate(changes))}: {name}")
-        return 0
+        return list_all(mutants)
     where = tempfile.mkdtemp(prefix="mutants-")
     began = time.monotonic()
     try:

@@ -203,7 +203,7 @@ static int64_t valid_permits(const struct host *h)
 }
 
 /* In the truth. */
-static int64_t leases_of(const struct host *h)
+static int64_t slots_of(const struct host *h)
 {
 	struct znode *dir = fakezk_find(&h->w->zk, slice_of(leases), FAKEZK_TRUTH), *n;
 	int64_t count = 0;
@@ -216,9 +216,9 @@ static int64_t leases_of(const struct host *h)
 
 static void check_backed(struct host *h, const char *when)
 {
-	if (valid_permits(h) > leases_of(h))
+	if (valid_permits(h) > slots_of(h))
 		world_fail(h->w, -1, "host %d: its clients have %" PRId64 " valid permits, and %s it has %" PRId64 " leases",
-			   h->index, valid_permits(h), when, leases_of(h));
+			   h->index, valid_permits(h), when, slots_of(h));
 }
 
 static void check_order(struct caller *c, const struct ask *a)
@@ -381,7 +381,7 @@ static void valid_answered(struct caller *c, const struct ask *a, struct slice r
 		bad(c, a, reply, "they are valid");
 }
 
-static void demand_answered(struct caller *c, const struct ask *a, struct slice reply)
+static void revocation_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
 	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
 
@@ -412,7 +412,7 @@ void permits_answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_REVOKE:
 	case COMMAND_FORCEUNLOCK:
-		demand_answered(c, a, reply);
+		revocation_answered(c, a, reply);
 		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:
@@ -543,7 +543,7 @@ static void make_orphan(struct world *w)
 	bytes_text(&path, lease ? leases : mutex);
 	bytes_char(&path, '/');
 	contender_name(&path, (struct contender_id){ s->id, 0xffffffffff0000 | (w->orphan_count++ & 0xffff) },
-		       lease ? FLAVOUR_LEASES : FLAVOUR_MUTEX, MODE_EXCLUSIVE);
+		       lease ? FLAVOUR_SLOTS : FLAVOUR_MUTEX, MODE_EXCLUSIVE);
 	fakezk_write(&w->zk, create, bytes_view(&path), (struct slice){ 0 }, ZK_EPHEMERAL_SEQUENTIAL, ZK_BY_OPERATOR);
 	bytes_free(&path);
 }

@@ -94,7 +94,7 @@ static void look(void *host, uint64_t life)
 {
 	struct host *h = host;
 	struct saved *s = with_holders(h);
-	struct event e = { .type = EVENT_LEFTOVER_FREE };
+	struct event e = { .type = EVENT_FORMER_FREE };
 
 	if (life != h->life || !h->broker || !s || !s->not_before)
 		return;
@@ -103,7 +103,7 @@ static void look(void *host, uint64_t life)
 		return;
 	}
 	s->not_before = 0;
-	e.leftover.session = s->session;
+	e.former.session = s->session;
 	host_handle(h, &e);
 }
 
@@ -119,9 +119,9 @@ void saved_begin(struct host *h)
 		last->not_before = 0;
 	h->file_lost = false;
 	for (i = 0; i < h->saved_count; i++)
-		h->leftovers[i] = (struct broker_leftover){ h->saved[i].session, h->saved[i].not_before };
-	h->conf.leftovers = h->leftovers;
-	h->conf.leftover_count = (size_t)h->saved_count;
+		h->formers[i] = (struct broker_former){ h->saved[i].session, h->saved[i].not_before };
+	h->conf.formers = h->formers;
+	h->conf.former_count = (size_t)h->saved_count;
 	sched_at(&h->w->sched, h->w->sched.now + LOOK_NS, look, h, h->life + 1);
 }
 
@@ -140,7 +140,7 @@ static void end_due(void *host, uint64_t session)
 	struct host *h = host;
 	struct world *w = h->w;
 	struct saved *s = find(h, (int64_t)session);
-	struct event e = { .type = EVENT_LEFTOVER_OVER };
+	struct event e = { .type = EVENT_FORMER_OVER };
 	struct zsession *left;
 
 	if (!s || !h->broker)
@@ -149,13 +149,13 @@ static void end_due(void *host, uint64_t session)
 		sched_at(&w->sched, w->sched.now + 100 * MS, end_due, h, session);
 		return;
 	}
-	e.leftover.session = s->session;
-	e.leftover.ended = rng_percent(&w->rng, 95);
+	e.former.session = s->session;
+	e.former.ended = rng_percent(&w->rng, 95);
 	left = session_of(&w->zk, s->session);
 	TRACE(w, -1, "host %d ends the session %llx of an earlier life", h->index, (unsigned long long)session);
-	if (!e.leftover.ended && h->given_up == s->session)
+	if (!e.former.ended && h->given_up == s->session)
 		h->given_up = 0;
-	if (left && e.leftover.ended)
+	if (left && e.former.ended)
 		fakezk_session_close(&w->zk, left, (struct txn){ .origin = -1 }, ZK_BY_SESSION);
 	forget(h, (int)(s - h->saved));
 	host_handle(h, &e);

@@ -159,10 +159,10 @@ void trace_event(struct host *h, const struct event *e)
 	case EVENT_TOKENS:
 		trace_line(h->w, -1, "host %d <- tokens below %" PRId64, h->index, e->tokens.limit);
 		break;
-	case EVENT_LEFTOVER_FREE:
-	case EVENT_LEFTOVER_OVER:
-		trace_line(h->w, -1, "host %d <- leftover %" PRIx64 " %s", h->index, (uint64_t)e->leftover.session,
-			   e->type == EVENT_LEFTOVER_FREE ? "has no holder any more" : "is over");
+	case EVENT_FORMER_FREE:
+	case EVENT_FORMER_OVER:
+		trace_line(h->w, -1, "host %d <- leftover %" PRIx64 " %s", h->index, (uint64_t)e->former.session,
+			   e->type == EVENT_FORMER_FREE ? "has no holder any more" : "is over");
 		break;
 	case EVENT_STOP:
 		trace_line(h->w, -1, "host %d <- stop", h->index);
@@ -192,10 +192,10 @@ void trace_effect(struct host *h, const struct effect *e)
 		trace_line(h->w, -1, "host %d -> client %u %s", h->index, e->conn,
 			   e->holds ? "holds something" : "holds nothing");
 		break;
-	case EFFECT_LEFTOVER_ADD:
+	case EFFECT_FORMER_ADD:
 		trace_line(h->w, -1, "host %d -> leftover %" PRIx64 ": ADD", h->index, (uint64_t)e->session);
 		break;
-	case EFFECT_LEFTOVER_END:
+	case EFFECT_FORMER_END:
 		trace_line(h->w, -1, "host %d -> leftover %" PRIx64 ": END", h->index, (uint64_t)e->session);
 		break;
 	case EFFECT_ZK_OPEN:

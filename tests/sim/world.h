@@ -256,7 +256,7 @@ struct host {
 	int64_t dies_writing_until; /* until then its process dies by the next write of its own znode */
 	int64_t mail_refused_at;    /* it could not read or write its mailbox; 0: never */
 	bool file_lost;             /* the next process does not know what this one leaves */
-	struct broker_leftover leftovers[SAVED_MAX];
+	struct broker_former formers[SAVED_MAX];
 	int64_t tokens;          /* standalone: reserved below */
 	struct tokens tokens_of[LOCKS_MAX]; /* standalone: its own order */
 	struct used used[LOCKS_MAX][USED_MAX]; /* the latest */
@@ -350,7 +350,7 @@ struct world {
 	int64_t forced[FORCED_MAX];     /* znodes that are being deleted for it, the latest */
 	size_t forced_count;
 	char letters[FORCED_MAX][64];   /* by which locks were taken, the latest */
-	size_t letter_count;
+	size_t outbox_count;
 	int64_t mail_meddled_at;        /* an operator deleted a mailbox, or put something into it */
 	struct belief belief[BELIEFS_MAX];
 	size_t belief_count;
@@ -388,7 +388,7 @@ int64_t host_proven_ns(const struct host *h);
 /* saved.c: what a host's daemon leaves to the next one, and what that one does with it */
 /* The process is about to end. */
 void saved_leave(struct host *h);
-/* A process begins: fills in what the configuration says of leftovers. */
+/* A process begins: fills in what the configuration says of formers. */
 void saved_begin(struct host *h);
 void saved_end(struct host *h, int64_t session);
 void saved_holder(struct host *h, uint32_t conn, bool holds);

@@ -149,10 +149,10 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		assert_true(!f->conf.standalone && f->holds[e->conn] != e->holds);
 		f->holds[e->conn] = e->holds;
 		break;
-	case EFFECT_LEFTOVER_ADD:
+	case EFFECT_FORMER_ADD:
 		f->added = e->session;
 		break;
-	case EFFECT_LEFTOVER_END:
+	case EFFECT_FORMER_END:
 		assert_true(f->ended_count < FIXTURE_CONNS);
 		f->ended[f->ended_count++] = e->session;
 		break;
@@ -359,7 +359,7 @@ void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const c
 	answer(f, &e);
 }
 
-void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
+void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data)
 {
 	struct event e = { .zk_answered.code = ZK_OK };
 

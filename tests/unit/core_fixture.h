@@ -35,9 +35,9 @@ struct fixture {
 	struct bytes log;
 	bool refused;
 	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
-	int64_t ended[FIXTURE_CONNS]; /* leftovers, in order */
+	int64_t ended[FIXTURE_CONNS]; /* formers, in order */
 	size_t ended_count;
-	int64_t added; /* the leftover given up last */
+	int64_t added; /* the former given up last */
 	int64_t tokens;
 	int64_t handshake_ns; /* how long it takes */
 	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */
@@ -102,7 +102,7 @@ void fixture_answer_beats(struct fixture *f);
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);
 /* ... of the host's own znode, as another session last wrote it. */
-void fixture_answer_rival(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
+void fixture_answer_duplicate(struct fixture *f, int64_t owner, int64_t mzxid, const char *data);
 void fixture_answer_list(struct fixture *f, int64_t czxid, size_t count, const char *const *children);
 void fixture_watch(struct fixture *f, enum zk_watch type, const char *path);
 /* ... of the contender of that name for lock a. */

@@ -108,7 +108,7 @@ static int setup_prefixes(void **state)
 
 static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 {
-	static const char mutex_stray[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
+	static const char mutex_orphan[] = "_c_1000abcd-ef01-8234-85ff-ffffffffffff-lock-0000000001";
 	static const char kazoo_stray[] = "1000abcdef01234500ffffffffffffff__lock__0000000001";
 	struct fixture *f = *state;
 
@@ -118,8 +118,8 @@ static void directories_of_prefixes_are_looked_at_as_what_they_are(void **state)
 	answer_directory(f, "/lb/rw", LOCK_DATA, 1, (const char *[]){ foreign });
 	fixture_op(f, EFFECT_ZK_LIST, "/app/locks");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "orders" });
-	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_stray, "x-lock-0000000002" });
-	fixture_op(f, EFFECT_ZK_DELETE, mutex_stray);
+	answer_directory(f, "/app/locks/orders", "theirs", 2, (const char *[]){ mutex_orphan, "x-lock-0000000002" });
+	fixture_op(f, EFFECT_ZK_DELETE, mutex_orphan);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/kazoo");
 	fixture_answer_list(f, 1, 1, (const char *[]){ "%2E" });

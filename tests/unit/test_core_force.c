@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "demand_fixture.h"
+#include "revocation_fixture.h"
 
 static const char behind[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__0000000200";
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/hosts/inbox.h"
-#include "demand_fixture.h"
+#include "revocation_fixture.h"
 
 static const char younger[] = "0000000100001-2000abcdef012345-00000000000000ab";
 
@@ -52,7 +52,7 @@ static void a_letter_is_acted_upon_by_who_deleted_it(void **state)
 static void letters_that_mean_nothing_here_are_dropped(void **state)
 {
 	struct fixture *f = *state;
-	char name[128], big[MAIL_BYTES_MAX + 64];
+	char name[128], big[INBOX_BYTES_MAX + 64];
 	const char *const garbage[] = {
 		"",
 		"x",
@@ -185,7 +185,7 @@ static void many_letters_are_read_a_few_at_a_time_the_oldest_first(void **state)
 	fixture_answer_list(f, 1, 1000, children);
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/.mail/alpha");
 	for (; seen < 1000; seen++) {
-		assert_true(f->end_op - f->first_op <= 2 * MAIL_READS_MAX);
+		assert_true(f->end_op - f->first_op <= 2 * INBOX_READS_MAX);
 		fixture_op(f, EFFECT_ZK_GET, names[999 - seen]);
 		fixture_answer_get(f, 80, BETA, "x");
 		fixture_op(f, EFFECT_ZK_DELETE, names[999 - seen]);

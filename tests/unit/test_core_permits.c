@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/hosts/query.h"
-#include "demand_fixture.h"
+#include "revocation_fixture.h"
 #include "semaphore_fixture.h"
 
 #define GAMMA INT64_C(0x3000abcdef012345)

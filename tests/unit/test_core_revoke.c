@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/hosts/outbox.h"
-#include "demand_fixture.h"
+#include "revocation_fixture.h"
 
 static const char reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__READ__0000000001";
 static const char other_reader[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b14-__READ__0000000002";

@@ -16,7 +16,7 @@ static const char beta_waits[] = "_c_2000abcd-ef01-8234-8500-000000000006-__WRIT
 
 static const char idle_data[] = "1\nhost=beta\n";
 /* Of some grant, which is over by now for all that is known. */
-static const char detail_data[] = "1\nhost=beta\npid=7\ntoken=1\nholders=1\n";
+static const char holder_data[] = "1\nhost=beta\npid=7\ntoken=1\nholders=1\n";
 static const char held_data[] = "1\nhost=beta\npid=7\ntoken=1\nholders=1\nheld=1\n";
 
 static int setup(void **state)
@@ -78,7 +78,7 @@ static void who_does_not_say_that_it_holds_it_has_so_long_to_let_go(void **state
 	char name[128];
 
 	behind(f, "LOCK a WAIT 0", beta, name);
-	reads(f, beta, detail_data);
+	reads(f, beta, holder_data);
 	fixture_pass(f, 99);
 	fixture_expect(f, 0, "");
 	fixture_pass(f, 1);

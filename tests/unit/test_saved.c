@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 #include "io/process.h"
 #include "io/files/saved.h"
 
@@ -101,11 +101,11 @@ static uint64_t own_start(void)
 
 static void left_is(const struct saved *s, size_t at, int64_t session, int64_t not_before_ns)
 {
-	struct broker_leftover list[LEFTOVERS_MAX];
+	struct broker_former list[FORMERS_MAX];
 	struct zk_identity identity;
 	char password[ZK_PASSWORD_BYTES] = { 0 };
 
-	assert_true(saved_leftovers(s, list) > at);
+	assert_true(saved_formers(s, list) > at);
 	assert_int_equal(list[at].session, session);
 	assert_int_equal(list[at].not_before_ns, not_before_ns);
 	assert_true(saved_identity(s, session, &identity));
@@ -115,9 +115,9 @@ static void left_is(const struct saved *s, size_t at, int64_t session, int64_t n
 
 static size_t left_count(const struct saved *s)
 {
-	struct broker_leftover list[LEFTOVERS_MAX];
+	struct broker_former list[FORMERS_MAX];
 
-	return saved_leftovers(s, list);
+	return saved_formers(s, list);
 }
 
 static void nothing_is_left_by_nobody(void **state)
@@ -233,8 +233,8 @@ static void what_is_freed_or_over_stays_so(void **state)
 	s = opened();
 	left_is(s, 0, 1, NOW + 10 * SECOND);
 	left_is(s, 1, 2, NOW + 10 * SECOND);
-	saved_free_leftover(s, 1);
-	saved_end_leftover(s, 2);
+	saved_free_former(s, 1);
+	saved_end_former(s, 2);
 	saved_close(s);
 	s = opened();
 	assert_int_equal(left_count(s), 1);
@@ -248,12 +248,12 @@ static void the_oldest_of_too_many_is_forgotten(void **state)
 	int64_t id;
 
 	(void)state;
-	for (id = 1; id <= LEFTOVERS_MAX + 2; id++)
+	for (id = 1; id <= FORMERS_MAX + 2; id++)
 		daemon_dies(id, getpid(), own_start());
 	s = opened();
-	assert_int_equal(left_count(s), LEFTOVERS_MAX);
+	assert_int_equal(left_count(s), FORMERS_MAX);
 	left_is(s, 0, 3, NOW + 10 * SECOND);
-	left_is(s, LEFTOVERS_MAX - 1, LEFTOVERS_MAX + 2, NOW + 10 * SECOND);
+	left_is(s, FORMERS_MAX - 1, FORMERS_MAX + 2, NOW + 10 * SECOND);
 	saved_close(s);
 }
 
@@ -264,16 +264,16 @@ static void what_is_given_up_is_left_until_it_is_over(void **state)
 
 	(void)state;
 	session_is(s, 1, 3 * SECOND);
-	saved_add_leftover(s, 1);
+	saved_add_former(s, 1);
 	left_is(s, 0, 1, NOW + 3 * SECOND);
 	session_is(s, 2, 5 * SECOND);
-	saved_add_leftover(s, 2);
+	saved_add_former(s, 2);
 	saved_close(s);
 	s = opened();
 	assert_int_equal(left_count(s), 2);
 	left_is(s, 0, 1, NOW + 3 * SECOND);
 	left_is(s, 1, 2, NOW + 5 * SECOND);
-	saved_end_leftover(s, 1);
+	saved_end_former(s, 1);
 	assert_false(saved_identity(s, 1, &identity));
 	saved_close(s);
 	s = opened();
@@ -288,7 +288,7 @@ static void what_is_given_up_when_the_kill_comes_is_left_once(void **state)
 
 	(void)state;
 	session_is(s, 1, 3 * SECOND);
-	saved_add_leftover(s, 1);
+	saved_add_former(s, 1);
 	saved_session(s, &(struct zk_identity){ .session = 1, .password = "secret of 1" }, 15 * SECOND);
 	saved_close(s);
 	s = opened();
@@ -503,7 +503,7 @@ static void no_bytes_do_harm(void **state)
 	size = read_file(whole);
 	srandom(1);
 	for (round = 0; round < ROUNDS; round++) {
-		struct broker_leftover list[LEFTOVERS_MAX];
+		struct broker_former list[FORMERS_MAX];
 		struct saved *s;
 		size_t count;
 
@@ -515,8 +515,8 @@ static void no_bytes_do_harm(void **state)
 		}
 		write_file(spoiled, random() % 8 ? size : (size_t)random() % size);
 		s = opened();
-		count = saved_leftovers(s, list);
-		assert_true(count <= LEFTOVERS_MAX);
+		count = saved_formers(s, list);
+		assert_true(count <= FORMERS_MAX);
 		saved_holders_live(s);
 		saved_close(s);
 	}

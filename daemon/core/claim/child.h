@@ -13,10 +13,10 @@ struct lock;
 /* What a child of a lock's directory is to us. */
 enum directory_child {
 	DIRECTORY_CHILD_OURS,    /* a contender of the present session, and a live claim knows it */
-	DIRECTORY_CHILD_STRAY,   /* the same, and none does */
+	DIRECTORY_CHILD_ORPHAN,   /* the same, and none does */
 	DIRECTORY_CHILD_OTHER,   /* somebody else's contender */
 	DIRECTORY_CHILD_UNKNOWN, /* could be one, of no known kind: it is waited for */
-	DIRECTORY_CHILD_ODD,     /* cannot be one */
+	DIRECTORY_CHILD_UNRECOGNIZED,     /* cannot be one */
 };
 
 /* Whose directory is looked at. */

@@ -85,10 +85,10 @@ static void send_join(struct claim *c)
 		c->nonce |= CONTENDER_TRY;
 	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
-	c->stem = name.len;
-	detail_begin(c->lock, &data);
+	c->name_len = name.len;
+	holder_begin(c->lock, &data);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
-	if (c->lock->flavour != FLAVOUR_LEASES) /* several are made at once, and listed at once */
+	if (c->lock->flavour != FLAVOUR_SLOTS) /* several are made at once, and listed at once */
 		directory_list(c->lock, is_next(c));
 	bytes_free(&name);
 	bytes_free(&data);
@@ -128,10 +128,10 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 
 	if (b->conf->standalone)
 		return join_locally(lock, mode);
-	if (quota_refuses(lock, 1))
+	if (budget_refuses(lock, 1))
 		return NULL;
 	b->turns.breath = true;
-	spent_release(lock);
+	rollover_release(lock);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
 	mode = flavour_claim_mode(lock->flavour, mode);
@@ -150,7 +150,7 @@ static void detach(struct claim *c)
 
 	if (c->state == CLAIM_LEAVING) {
 		TAILQ_REMOVE(&lock->leaving, c, link);
-	} else if (lock->flavour == FLAVOUR_LEASES) {
+	} else if (lock->flavour == FLAVOUR_SLOTS) {
 		TAILQ_REMOVE(&lock->permits, c, link);
 	} else if (lock->claim == c) {
 		lock->claim = lock->next;
@@ -171,7 +171,7 @@ void claim_free(struct claim *c)
 	if (--lock->claim_count == 0)
 		lock_remember(lock, false);
 	b->claim_count--;
-	b->stray_count -= c->stray;
+	b->orphan_count -= c->orphan;
 	b->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	mem_free(c);
@@ -254,8 +254,8 @@ void claim_leave(struct claim *c)
 		return;
 	}
 	if (c->state == CLAIM_HELD)
-		lock->directory.crowded = c->rivals;
-	spent_release(lock);
+		lock->directory.contended_before = c->rivals;
+	rollover_release(lock);
 	detach(c);
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
@@ -263,7 +263,7 @@ void claim_leave(struct claim *c)
 	lock_touch(lock);
 }
 
-bool claim_stray(struct lock *lock, struct slice name)
+bool claim_orphan(struct lock *lock, struct slice name)
 {
 	struct claim *c;
 
@@ -271,10 +271,10 @@ bool claim_stray(struct lock *lock, struct slice name)
 		return false;
 	c = claim_new(lock, MODE_EXCLUSIVE);
 	c->state = CLAIM_LEAVING;
-	c->named = c->stray = true;
+	c->named = c->orphan = true;
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
-	lock->broker->stray_count++;
+	lock->broker->orphan_count++;
 	lock->broker->stats.strays_total++;
 	claim_send_delete(c);
 	return true;
@@ -292,7 +292,7 @@ void claim_suspended(struct claim *c)
 	c->listed = c->adopting = c->rivals = c->tried = c->own_watch = false;
 	c->leave_op = 0;
 	claim_forget_pred(c);
-	c->detail_client = 0;
+	c->holder_client = 0;
 }
 
 void claim_forget_pred(struct claim *c)
@@ -314,7 +314,7 @@ static bool is_held_alone(const struct lock *lock)
  */
 bool claim_recover(struct lock *lock)
 {
-	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count || !quota_has_room_for_own(lock->claim)) {
+	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count || !budget_has_room_for_own(lock->claim)) {
 		directory_list(lock, false);
 		return !lock->directory.wanted;
 	}
@@ -391,11 +391,11 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
-	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_LEASES) { /* which are only counted */
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_SLOTS) { /* which are only counted */
 		struct lock *lock = c->lock;
 
 		claim_leave(c);
-		directory_wear(lock);
+		directory_exhaust(lock);
 	}
 }
 
@@ -406,7 +406,7 @@ static void give_up(struct claim *c, const char *why)
 	bool first = c == lock->claim;
 
 	claim_free(c);
-	if (lock->flavour == FLAVOUR_LEASES)
+	if (lock->flavour == FLAVOUR_SLOTS)
 		semaphore_fail(lock->semaphore, why);
 	else if (first)
 		request_fail_all(lock, ERROR_UNAVAILABLE, why);
@@ -463,7 +463,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 		directory_pred_gone(c);
 		break;
 	case ZK_OK:
-		c->other_kind = !detail_fits(c->lock->kind, event->zk_answered.data);
+		c->other_kind = !holder_fits(c->lock->kind, event->zk_answered.data);
 		if (event->zk_answered.op == c->pred_op && c->pred_watch)
 			try_read(c, event->zk_answered.data);
 		break;
@@ -559,11 +559,11 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_LEAVE:
 		leave_answered(c, event);
 		break;
-	case OPERATION_DETAIL: /* that it is gone is told by the watch */
+	case OPERATION_HOLDER: /* that it is gone is told by the watch */
 		break;
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
-	case OPERATION_RIVAL:
+	case OPERATION_DUPLICATE:
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:
 	case OPERATION_DIR_END:
@@ -581,12 +581,12 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	case OPERATION_AUDIT_DATA:
 	case OPERATION_AUDIT_LIST:
 	case OPERATION_AUDIT_DELETE:
-	case OPERATION_MAIL_LIST:
-	case OPERATION_MAIL_GET:
-	case OPERATION_MAIL_DELETE:
+	case OPERATION_INBOX_LIST:
+	case OPERATION_INBOX_GET:
+	case OPERATION_INBOX_DELETE:
 	case OPERATION_LETTER_POST:
 	case OPERATION_LETTER_WITHDRAW:
-	case OPERATION_DEMAND_DELETE:
+	case OPERATION_REVOCATION_DELETE:
 		assert(!"an operation of a claim");
 	}
 }

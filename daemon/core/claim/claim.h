@@ -47,8 +47,8 @@ struct claim {
 	uint64_t join_op;              /* the create: lists sent after it must show the znode */
 	uint64_t leave_op;             /* the delete under way; 0: none */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
-	size_t stem;                   /* length of the name without the number */
-	bool named, stray;             /* the number is known; LEAVING: a list showed it, and no claim knew it */
+	size_t name_len;               /* length of the name without the number */
+	bool named, orphan;            /* the number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See rollover.h */
 	bool listed, readers_ahead;    /* WAITING: seen taken on this connection; by readers only */
 	bool tries;                    /* its name says that only tries want it (try.h) */
@@ -74,8 +74,8 @@ struct claim {
 	int64_t contended, contended_ns; /* hand-offs made while somebody waited, or might; since when */
 	int64_t idle_ns;        /* without grant since then */
 	/* Of the grant that its data tell of (holder.h), and when that was written; 0: none on this connection. */
-	uint64_t detail_client;
-	int64_t detail_token, detail_ns;
+	uint64_t holder_client;
+	int64_t holder_token, holder_ns;
 };
 
 const char *claim_state_word(enum claim_state state);
@@ -84,7 +84,7 @@ void claim_leave(struct claim *c); /* nobody wants it: moved to lock->leaving, d
 const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
 void claim_free(struct claim *c);                        /* its znode is gone, or goes with its session */
 void claim_free_all(struct lock *lock);                  /* the same, of all that the lock has */
-bool claim_stray(struct lock *lock, struct slice name);  /* nobody knew it: to be deleted. False: no name of ours */
+bool claim_orphan(struct lock *lock, struct slice name);  /* nobody knew it: to be deleted. False: no name of ours */
 void claim_send_delete(struct claim *c);                 /* of a LEAVING one, if it can be sent and is not under way */
 void claim_suspended(struct claim *c);                   /* the connection is gone: what was under way is unknown */
 void claim_held(struct claim *c);                        /* entitled from now on */

@@ -102,24 +102,24 @@ void directory_arm(struct lock *lock)
 		directory_list(lock, true);
 }
 
-static void fail_worn(struct lock *lock)
+static void fail_exhausted(struct lock *lock)
 {
-	lock->directory.worn_op = 0;
+	lock->directory.exhausted_op = 0;
 	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
 }
 
-void directory_wear(struct lock *lock)
+void directory_exhaust(struct lock *lock)
 {
-	lock->directory.worn = true;
-	lock->directory.worn_op = 0; /* what was asked before our last znode went */
+	lock->directory.exhausted = true;
+	lock->directory.exhausted_op = 0; /* what was asked before our last znode went */
 	if (lock->semaphore)
 		lock->directory.czxid = 0; /* its data are not read: the list that came with the join tells */
 }
 
 void directory_renew(struct lock *lock)
 {
-	if (!lock->directory.worn_op && turn_may(lock, TURN_JOIN))
-		lock->directory.worn_op = send_list(lock, false);
+	if (!lock->directory.exhausted_op && turn_may(lock, TURN_JOIN))
+		lock->directory.exhausted_op = send_list(lock, false);
 }
 
 void directory_list_anew(struct lock *lock)
@@ -137,7 +137,7 @@ void directory_pred_gone(struct claim *c)
 	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
 	 * a watch would only tell of those who come next, and be an event more in every hand-off.
 	 */
-	directory_list(c->lock, c == c->lock->claim && !d->crowded && !directory_watches(d));
+	directory_list(c->lock, c == c->lock->claim && !d->contended_before && !directory_watches(d));
 }
 
 void directory_forget_watch(struct lock *lock)
@@ -145,26 +145,26 @@ void directory_forget_watch(struct lock *lock)
 	lock->directory.watch = DIRECTORY_WATCH_NONE;
 	lock->directory.watch_op = 0;
 	lock->directory.wanted_watch = false;
-	lock->directory.quiet = lock->directory.was_quiet = false;
+	lock->directory.uncontended = lock->directory.was_uncontended = false;
 }
 
 void directory_suspended(struct lock *lock)
 {
-	bool quiet = directory_is_quiet(&lock->directory);
+	bool quiet = directory_is_uncontended(&lock->directory);
 
 	directory_forget_watch(lock);
 	directory_want_nothing(lock);
-	lock->directory.was_quiet = quiet;
+	lock->directory.was_uncontended = quiet;
 }
 
-bool directory_is_quiet(const struct directory *d)
+bool directory_is_uncontended(const struct directory *d)
 {
-	return d->watch == DIRECTORY_WATCH_ARMED && d->quiet;
+	return d->watch == DIRECTORY_WATCH_ARMED && d->uncontended;
 }
 
 bool directory_is_contended(const struct directory *d)
 {
-	return d->watch == DIRECTORY_WATCH_ARMED && !d->quiet;
+	return d->watch == DIRECTORY_WATCH_ARMED && !d->uncontended;
 }
 
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data)
@@ -201,12 +201,12 @@ static void get_answered(struct lock *lock, const struct event *event)
 		d->czxid = event->zk_answered.stat.czxid;
 		d->state = directory_data_fits(lock->kind, lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
 												   : DIRECTORY_MISMATCH;
-		d->suspect = d->state == DIRECTORY_MISMATCH;
+		d->unverified = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			tell_mismatch(lock, event->zk_answered.data);
 		break;
 	case ZK_NONODE:
-		d->suspect = false;
+		d->unverified = false;
 		break;
 	case ZK_UNKNOWN:
 		break;
@@ -223,15 +223,15 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		announce_above(lock->broker, bytes_view(&lock->directory.path));
+		presence_above(lock->broker, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
 		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
 static void renewed(struct lock *lock)
 {
-	lock->directory.worn = false;
-	lock->directory.worn_op = 0;
+	lock->directory.exhausted = false;
+	lock->directory.exhausted_op = 0;
 	if (!lock->semaphore)
 		lock->directory.state = DIRECTORY_UNKNOWN;
 }
@@ -241,9 +241,9 @@ static void end_answered(struct lock *lock, const struct event *event)
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		renewed(lock);
 	else if (event->zk_answered.code == ZK_UNKNOWN)
-		lock->directory.worn_op = 0;
+		lock->directory.exhausted_op = 0;
 	else
-		fail_worn(lock);
+		fail_exhausted(lock);
 }
 
 /* Before its number is known: the name we asked for and a number behind it, nothing else. */
@@ -251,8 +251,8 @@ static bool carries_name(struct slice child, const struct claim *c)
 {
 	struct contender parsed;
 
-	return child.len >= c->stem + CONTENDER_DIGITS && child.len <= c->stem + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, c->stem) == 0 && contender_parse(child, c->lock->flavour, &parsed);
+	return child.len >= c->name_len + CONTENDER_DIGITS && child.len <= c->name_len + CONTENDER_DIGITS + 1 &&
+	       memcmp(child.data, c->name, c->name_len) == 0 && contender_parse(child, c->lock->flavour, &parsed);
 }
 
 static bool is_own(struct slice child, const struct claim *c)
@@ -315,7 +315,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 {
 	struct ahead ahead;
 
-	if (c->lock->flavour == FLAVOUR_LEASES) {
+	if (c->lock->flavour == FLAVOUR_SLOTS) {
 		semaphore_counted(c, event->zk_answered.count);
 		return;
 	}
@@ -398,7 +398,7 @@ static bool only_ours(const struct lock *lock, const struct event *event)
 }
 
 /* Deleting a directory somebody has just joined fails, and harms nobody. */
-static void examine_worn(struct lock *lock, uint64_t number, const struct event *event)
+static void examine_exhausted(struct lock *lock, uint64_t number, const struct event *event)
 {
 	struct directory *d = &lock->directory;
 
@@ -406,24 +406,24 @@ static void examine_worn(struct lock *lock, uint64_t number, const struct event 
 		d->czxid = event->zk_answered.stat.czxid;
 	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
 		renewed(lock);
-	else if (number != d->worn_op)
+	else if (number != d->exhausted_op)
 		return;
 	else if (event->zk_answered.count == 0)
 		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
 	else if (only_ours(lock, event))
-		d->worn_op = 0; /* they are on their way out: to be asked again */
+		d->exhausted_op = 0; /* they are on their way out: to be asked again */
 	else
-		fail_worn(lock);
+		fail_exhausted(lock);
 }
 
-static void report_odd(struct lock *lock, struct slice child)
+static void report_unrecognized(struct lock *lock, struct slice child)
 {
 	struct broker *b = lock->broker;
 	size_t begin;
 
-	if (lock->directory.odd_reported)
+	if (lock->directory.unrecognized_reported)
 		return;
-	lock->directory.odd_reported = true;
+	lock->directory.unrecognized_reported = true;
 	begin = broker_log_begin(b);
 	bytes_text(&b->out->arena, "a child of no known kind in ");
 	bytes_slice(&b->out->arena, bytes_view(&lock->directory.path));
@@ -437,9 +437,9 @@ enum directory_child directory_classify(struct directory_view view, struct slice
 	struct contender other;
 
 	if (contender_of_session(child, view.flavour, view.session))
-		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_STRAY;
+		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_ORPHAN;
 	if (!contender_parse(child, view.flavour, &other))
-		return DIRECTORY_CHILD_ODD;
+		return DIRECTORY_CHILD_UNRECOGNIZED;
 	*mode = other.mode;
 	return other.known ? DIRECTORY_CHILD_OTHER : DIRECTORY_CHILD_UNKNOWN;
 }
@@ -470,14 +470,14 @@ static struct others examine_others(struct lock *lock, enum mode mode, const str
 		switch (directory_classify(view, child, &other)) {
 		case DIRECTORY_CHILD_OURS:
 			break;
-		case DIRECTORY_CHILD_STRAY:
-			claim_stray(lock, child);
+		case DIRECTORY_CHILD_ORPHAN:
+			claim_orphan(lock, child);
 			break;
-		case DIRECTORY_CHILD_ODD:
-			report_odd(lock, child);
+		case DIRECTORY_CHILD_UNRECOGNIZED:
+			report_unrecognized(lock, child);
 			break;
 		case DIRECTORY_CHILD_UNKNOWN:
-			report_odd(lock, child);
+			report_unrecognized(lock, child);
 			others.waiters = others.waiters || mode_conflicts(mode, other);
 			break;
 		case DIRECTORY_CHILD_OTHER:
@@ -499,8 +499,8 @@ static void examine_rivals(struct lock *lock, uint64_t number, struct others oth
 	if (armed) {
 		d->watch = DIRECTORY_WATCH_ARMED;
 		d->watch_op = 0;
-		d->quiet = !somebody;
-		d->crowded = d->crowded && somebody;
+		d->uncontended = !somebody;
+		d->contended_before = d->contended_before && somebody;
 	}
 	if (!c || c->state != CLAIM_HELD)
 		return;
@@ -537,18 +537,18 @@ static void listed(struct lock *lock, uint64_t number, const struct event *event
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (is_semaphores(lock, event)) {
 		d->state = DIRECTORY_MISMATCH;
-		d->suspect = true;
+		d->unverified = true;
 		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a semaphore");
 	}
-	if (d->worn)
-		examine_worn(lock, number, event);
+	if (d->exhausted)
+		examine_exhausted(lock, number, event);
 	if (next)
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
 		examine(first, number, d->state == DIRECTORY_FITS, event);
 	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
 		examine(c, number, true, event);
-	if (lock->flavour == FLAVOUR_LEASES)
+	if (lock->flavour == FLAVOUR_SLOTS)
 		semaphore_listed(lock, event->zk_answered.count);
 	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
 		examine(c, number, false, event);
@@ -597,14 +597,14 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 	if (code != ZK_OK && code != ZK_NONODE) {
 		if (op->watch)
 			directory_forget_watch(lock);
-		lock->directory.worn_op = 0;
+		lock->directory.exhausted_op = 0;
 		if (code == ZK_REFUSED)
 			list_refused(lock);
 		return;
 	}
 	if (!b->session.proving) {
 		directory_forget_watch(lock);
-		lock->directory.worn_op = 0;
+		lock->directory.exhausted_op = 0;
 		turn_wait(lock, TURN_RECOVER);
 		return;
 	}

@@ -43,16 +43,16 @@ enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ARMED, DIRECTORY_WA
 struct directory {
 	enum directory_state state;
 	enum directory_watch watch;
-	bool quiet;        /* ARMED: no contender of another session conflicts with our claim */
-	bool was_quiet;    /* it was ARMED and quiet when the connection went */
-	bool crowded;      /* somebody waited behind our last held claim: most likely so he will behind the next */
-	bool suspect;      /* it did not fit before: nothing is put into it until it was read again */
-	bool worn;         /* its numbers run out: nobody joins until it was empty and made anew */
-	bool odd_reported; /* a child of no known kind was reported */
+	bool uncontended;  /* ARMED: no contender of another session conflicts with our claim */
+	bool was_uncontended;    /* it was ARMED and quiet when the connection went */
+	bool contended_before;  /* somebody waited behind our last held claim: most likely so he will behind the next */
+	bool unverified;   /* it did not fit before: nothing is put into it until it was read again */
+	bool exhausted;    /* its numbers run out: nobody joins until it was empty and made anew */
+	bool unrecognized_reported; /* a child of no known kind was reported */
 	bool wanted, wanted_watch; /* it is to be listed, with watch, when its turn comes */
 	uint64_t watch_op; /* the list with watch that is under way; 0: none */
 	uint64_t list_op;  /* the last list sent */
-	uint64_t worn_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
+	uint64_t exhausted_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
 	int64_t czxid;     /* of the directory whose data was read */
 	int64_t list_bytes; /* of its last list; 0: not known */
 	struct bytes path;
@@ -70,7 +70,7 @@ bool directory_lists_after(const struct directory *d, uint64_t number);
 void directory_arm(struct lock *lock);              /* lists and arms it, unless that is done or under way */
 bool directory_watches(const struct directory *d);  /* there is a children watch, or will be */
 /* Its numbers are too near the wrap: nothing more is put into it. */
-void directory_wear(struct lock *lock);
+void directory_exhaust(struct lock *lock);
 /* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */
 void directory_renew(struct lock *lock);
 /* Reads its data again if they are not known, and lists it. */
@@ -78,7 +78,7 @@ void directory_list_anew(struct lock *lock);
 /* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
 void directory_pred_gone(struct claim *c);
 /* It is known that nobody who conflicts with our claim waits; that somebody does. */
-bool directory_is_quiet(const struct directory *d);
+bool directory_is_uncontended(const struct directory *d);
 bool directory_is_contended(const struct directory *d);
 /* Somebody may wait: the watch fired, or was never answered. */
 void directory_forget_watch(struct lock *lock);

@@ -38,7 +38,7 @@ static void list(struct claim *c)
 	c->looks = 0;
 	directory_list(lock, false);
 	if (lock->semaphore)
-		directory_list(lock->semaphore->leases, false);
+		directory_list(lock->semaphore->slots, false);
 }
 
 void look_continue(struct claim *c)

@@ -4,7 +4,7 @@
 #include "core/lock/lock.h"
 #include "core/state.h"
 
-void spent_follow(struct lock *lock)
+void rollover_follow(struct lock *lock)
 {
 	struct claim *c = lock->claim;
 
@@ -19,7 +19,7 @@ void spent_follow(struct lock *lock)
 	claim_held(lock->claim);
 }
 
-void spent_release(struct lock *lock)
+void rollover_release(struct lock *lock)
 {
 	struct claim *c;
 
@@ -31,7 +31,7 @@ void spent_release(struct lock *lock)
 	}
 }
 
-size_t spent_count(const struct lock *lock)
+size_t rollover_count(const struct lock *lock)
 {
 	const struct claim *c;
 	size_t count = 0;
@@ -41,7 +41,7 @@ size_t spent_count(const struct lock *lock)
 	return count;
 }
 
-bool spent_keeps_out(const struct lock *lock, struct slice name)
+bool rollover_keeps_out(const struct lock *lock, struct slice name)
 {
 	const struct claim *c = lock->claim;
 	struct contender seen;

@@ -25,13 +25,13 @@
 struct lock;
 
 /* The lock's next is held from now on, in the place of its claim. */
-void spent_follow(struct lock *lock);
+void rollover_follow(struct lock *lock);
 /* Deletes what was withheld. */
-void spent_release(struct lock *lock);
-/* So many are not there any more when what is sent now arrives, or after spent_release(). */
-size_t spent_count(const struct lock *lock);
+void rollover_release(struct lock *lock);
+/* So many are not there any more when what is sent now arrives, or after rollover_release(). */
+size_t rollover_count(const struct lock *lock);
 /*
  * The znode of that name is what this host's grants rest on: the held one, or what that has followed. Others may have
  * seen it just before it went.
  */
-bool spent_keeps_out(const struct lock *lock, struct slice name);
+bool rollover_keeps_out(const struct lock *lock, struct slice name);

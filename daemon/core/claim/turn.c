@@ -100,7 +100,7 @@ static struct lock *first_of(const struct broker *b, enum turn *turn)
 static void serve_questions(struct broker *b)
 {
 	b->turns.questions = true;
-	mail_continue(b);
+	inbox_continue(b);
 	query_continue(b);
 	audit_continue(b);
 	b->turns.questions = false;

@@ -42,7 +42,7 @@ static void follow(struct search *s, const struct client *c, const struct step *
 {
 	struct request *r = c->request;
 
-	if (!looked(s) || !r || !blocks(r) || r->search == s->number || (s->knot && r->knot != s->knot))
+	if (!looked(s) || !r || !blocks(r) || r->search == s->number || (s->knot && r->deadlock != s->knot))
 		return;
 	if (s->count == DEADLOCK_REQUESTS_MAX) {
 		s->cut = true;
@@ -59,15 +59,15 @@ static bool meet(struct search *s, const struct step *how)
 {
 	const struct client *met = how->met, *c;
 
-	if (owner_same(met, s->client)) {
+	if (group_same(met, s->client)) {
 		s->last = *how;
 		return true;
 	}
-	if (!met->owner) {
+	if (!met->group) {
 		follow(s, met, how);
 		return false;
 	}
-	TAILQ_FOREACH(c, &met->owner->clients, owner_link)
+	TAILQ_FOREACH(c, &met->group->clients, group_link)
 		follow(s, c, how);
 	return false;
 }
@@ -81,12 +81,12 @@ static bool expand_permits(struct search *s, size_t at, const struct request *r)
 	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		struct step how = { .met = r->client, .before = at, .behind = true };
 
-		if (r->knot == s->knot)
+		if (r->deadlock == s->knot)
 			follow(s, r->client, &how);
 		else if (meet(s, &how)) /* it will have some, and its owner waits otherwise */
 			return true;
 	}
-	TAILQ_FOREACH(g, &semaphore->leases->grants, link)
+	TAILQ_FOREACH(g, &semaphore->slots->grants, link)
 		if ((at || g->client != s->client) && looked(s) && meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
 	return false;
@@ -202,7 +202,7 @@ static void tell(struct search *s, struct bytes *out)
 
 static bool nobody_before(const struct lock *lock)
 {
-	const struct lock *held = lock->semaphore ? lock->semaphore->leases : lock;
+	const struct lock *held = lock->semaphore ? lock->semaphore->slots : lock;
 
 	return TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&held->grants);
 }
@@ -225,7 +225,7 @@ static bool find_any(struct search *s, const struct lock *lock, const struct req
 	if (!s->permits || s->cut)
 		return false;
 	knot = ++s->client->broker->last_search;
-	if (!knot_ties(s->client, lock, terms, knot, &s->cut))
+	if (!deadlock_permits_tie(s->client, lock, terms, knot, &s->cut))
 		return false;
 	begin(s, knot);
 	return find(s, lock, terms->mode);
@@ -253,7 +253,7 @@ bool deadlock_closes(struct client *c, const struct lock *lock, const struct req
 {
 	if (!c->broker->conf->deadlock_detection || nobody_before(lock))
 		return false;
-	if (!c->owner && c->grant_count == c->lost_count && !c->request_count)
+	if (!c->group && c->grant_count == c->lost_count && !c->request_count)
 		return false;
 	return search(c, lock, terms, sentence);
 }

@@ -17,19 +17,19 @@ struct knot {
 	uint64_t number;
 	size_t count, looks;
 	bool cut;
-	struct wait waits[KNOT_WAITS_MAX];
+	struct wait waits[DEADLOCK_PERMITS_WAITS_MAX];
 };
 
 static bool looked(struct knot *k)
 {
-	k->cut = k->cut || ++k->looks > KNOT_LOOKS_MAX;
+	k->cut = k->cut || ++k->looks > DEADLOCK_PERMITS_LOOKS_MAX;
 	return !k->cut;
 }
 
 /* Of a semaphore, whose mutex it waits for: those who have permits. */
 static const struct grant_list *holders(const struct lock *lock)
 {
-	return lock->semaphore ? &lock->semaphore->leases->grants : &lock->grants;
+	return lock->semaphore ? &lock->semaphore->slots->grants : &lock->grants;
 }
 
 static const struct request *one_before(const struct wait *w)
@@ -48,23 +48,23 @@ static void add(struct knot *k, const struct client *c)
 {
 	struct request *r = c->request;
 
-	if (!looked(k) || !r || r->expired || r->knot == k->number)
+	if (!looked(k) || !r || r->expired || r->deadlock == k->number)
 		return;
-	if (k->count == KNOT_WAITS_MAX) {
+	if (k->count == DEADLOCK_PERMITS_WAITS_MAX) {
 		k->cut = true;
 		return;
 	}
-	r->knot = k->number;
+	r->deadlock = k->number;
 	k->waits[k->count++] = (struct wait){ .request = r, .lock = r->lock, .mode = r->mode, .limit = r->limit,
 					      .count = r->count, .tied = true };
 }
 
-static void add_owner(struct knot *k, const struct client *c)
+static void add_group(struct knot *k, const struct client *c)
 {
 	const struct client *one;
 
-	if (c->owner)
-		TAILQ_FOREACH(one, &c->owner->clients, owner_link)
+	if (c->group)
+		TAILQ_FOREACH(one, &c->group->clients, group_link)
 			add(k, one);
 	else
 		add(k, c);
@@ -77,10 +77,10 @@ static void add_all(struct knot *k, const struct wait *w)
 
 	for (r = one_before(w); r && looked(k); r = TAILQ_PREV(r, request_list, link))
 		if (conflicts(w, r->mode))
-			add_owner(k, r->client);
+			add_group(k, r->client);
 	TAILQ_FOREACH(g, holders(w->lock), link)
 		if (looked(k) && conflicts(w, g->mode))
-			add_owner(k, g->client);
+			add_group(k, g->client);
 }
 
 /* ---- who can go on ---- */
@@ -90,16 +90,16 @@ static bool client_tied(struct knot *k, const struct client *c)
 	looked(k);
 	if (c == k->client)
 		return k->waits[0].tied;
-	return c->request && c->request->knot == k->number;
+	return c->request && c->request->deadlock == k->number;
 }
 
-static bool owner_tied(struct knot *k, const struct client *c)
+static bool group_tied(struct knot *k, const struct client *c)
 {
 	const struct client *one;
 
-	if (!c->owner)
+	if (!c->group)
 		return client_tied(k, c);
-	TAILQ_FOREACH(one, &c->owner->clients, owner_link)
+	TAILQ_FOREACH(one, &c->group->clients, group_link)
 		if (client_tied(k, one))
 			return true;
 	return false;
@@ -123,11 +123,11 @@ static bool permits_tied(struct knot *k, const struct wait *w)
 	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link)) {
 		if (client_tied(k, r->client))
 			return true;
-		if (owner_tied(k, r->client)) /* by another wait: it will have them, and keep them */
+		if (group_tied(k, r->client)) /* by another wait: it will have them, and keep them */
 			left -= r->count;
 	}
-	TAILQ_FOREACH(g, &s->leases->grants, link)
-		if (owner_tied(k, g->client))
+	TAILQ_FOREACH(g, &s->slots->grants, link)
+		if (group_tied(k, g->client))
 			left -= g->depth;
 	return left < w->count;
 }
@@ -138,10 +138,10 @@ static bool lock_tied(struct knot *k, const struct wait *w)
 	const struct grant *g;
 
 	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link))
-		if (conflicts(w, r->mode) && owner_tied(k, r->client))
+		if (conflicts(w, r->mode) && group_tied(k, r->client))
 			return true;
 	TAILQ_FOREACH(g, &w->lock->grants, link)
-		if (conflicts(w, g->mode) && owner_tied(k, g->client))
+		if (conflicts(w, g->mode) && group_tied(k, g->client))
 			return true;
 	return false;
 }
@@ -159,12 +159,12 @@ static bool untie(struct knot *k)
 		any = true;
 		w->tied = false;
 		if (w->request)
-			w->request->knot = 0;
+			w->request->deadlock = 0;
 	}
 	return any;
 }
 
-bool knot_ties(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
+bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
 	       bool *ret_cut)
 {
 	struct knot k;

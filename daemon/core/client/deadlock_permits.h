@@ -24,13 +24,13 @@ struct client;
 struct lock;
 
 enum {
-	KNOT_WAITS_MAX = 1024,  /* in one search */
-	KNOT_LOOKS_MAX = 65536, /* at grants, requests and clients */
+	DEADLOCK_PERMITS_WAITS_MAX = 1024,  /* in one search */
+	DEADLOCK_PERMITS_LOOKS_MAX = 65536, /* at grants, requests and clients */
 };
 
 /*
  * This client's wait for that, last in line, would be in the set: the requests in it have `knot` set to the number, which
  * was never used before. *ret_cut: the limits were met.
  */
-bool knot_ties(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
+bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
 	       bool *ret_cut);

@@ -40,15 +40,15 @@ static size_t parse_names(const struct request_words *w, enum command command)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct bytes *x = &((const struct multi_part *)a)->name, *y = &((const struct multi_part *)b)->name;
+	const struct bytes *x = &((const struct mlock_part *)a)->name, *y = &((const struct mlock_part *)b)->name;
 	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
 
 	return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-static struct multi *multi_new(struct client *c, size_t count, const struct slice *names, const struct options *o)
+static struct mlock *mlock_new(struct client *c, size_t count, const struct slice *names, const struct options *o)
 {
-	struct multi *m = mem_new(sizeof(*m) + count * sizeof(m->parts[0]));
+	struct mlock *m = mem_new(sizeof(*m) + count * sizeof(m->parts[0]));
 	int64_t wait_ns = c->half_closed ? 0 : o->wait_ns;
 
 	m->client = c;
@@ -62,28 +62,28 @@ static struct multi *multi_new(struct client *c, size_t count, const struct slic
 		m->parts[i].place = i;
 	}
 	qsort(m->parts, count, sizeof(m->parts[0]), by_name);
-	c->multi = m;
+	c->mlock = m;
 	return m;
 }
 
-void multi_free(struct multi *m)
+void mlock_free(struct mlock *m)
 {
-	if (m->state != MULTI_TAKING)
-		TAILQ_REMOVE(&m->client->broker->multis, m, link);
-	m->client->multi = NULL;
+	if (m->state != MLOCK_TAKING)
+		TAILQ_REMOVE(&m->client->broker->mlocks, m, link);
+	m->client->mlock = NULL;
 	for (size_t i = 0; i < m->count; i++)
 		bytes_free(&m->parts[i].name);
 	mem_free(m);
 }
 
-static void set_state(struct multi *m, enum multi_state state)
+static void set_state(struct mlock *m, enum mlock_state state)
 {
 	struct broker *b = m->client->broker;
 
-	if (m->state == MULTI_TAKING && state != MULTI_TAKING)
-		TAILQ_INSERT_TAIL(&b->multis, m, link);
-	if (m->state != MULTI_TAKING && state == MULTI_TAKING)
-		TAILQ_REMOVE(&b->multis, m, link);
+	if (m->state == MLOCK_TAKING && state != MLOCK_TAKING)
+		TAILQ_INSERT_TAIL(&b->mlocks, m, link);
+	if (m->state != MLOCK_TAKING && state == MLOCK_TAKING)
+		TAILQ_REMOVE(&b->mlocks, m, link);
 	m->state = state;
 }
 
@@ -97,7 +97,7 @@ static struct grant *grant_of(const struct client *c, struct slice name)
 /* ---- its ends ---- */
 
 /* Lets go of all that it took, and takes back what it asks for. */
-static void let_go(struct multi *m)
+static void let_go(struct mlock *m)
 {
 	struct client *c = m->client;
 
@@ -111,13 +111,13 @@ static void let_go(struct multi *m)
 	}
 }
 
-static void end(struct multi *m)
+static void end(struct mlock *m)
 {
 	let_go(m);
-	multi_free(m);
+	mlock_free(m);
 }
 
-static void refuse(struct multi *m, struct refusal *no)
+static void refuse(struct mlock *m, struct refusal *no)
 {
 	struct client *c = m->client;
 
@@ -126,7 +126,7 @@ static void refuse(struct multi *m, struct refusal *no)
 }
 
 /* The one it is at is refused, unless it is for no fault of that one. A circle tells its names itself. */
-static void refuse_at(struct multi *m, struct refusal *no)
+static void refuse_at(struct mlock *m, struct refusal *no)
 {
 	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING) {
 		bytes_text(&no->sentence, ": ");
@@ -135,7 +135,7 @@ static void refuse_at(struct multi *m, struct refusal *no)
 	refuse(m, no);
 }
 
-void multi_timed_out(struct multi *m)
+void mlock_timed_out(struct mlock *m)
 {
 	struct client *c = m->client;
 	size_t begin;
@@ -146,14 +146,14 @@ void multi_timed_out(struct multi *m)
 	client_reply_end(c, begin);
 }
 
-void multi_failed(struct multi *m, enum error_code code, const char *sentence)
+void mlock_failed(struct mlock *m, enum error_code code, const char *sentence)
 {
 	struct refusal no = refusal_of(code, sentence, SLICE(""), "");
 
 	refuse_at(m, &no);
 }
 
-static void finish(struct multi *m)
+static void finish(struct mlock *m)
 {
 	struct client *c = m->client;
 	int64_t tokens[LIMIT_NAMES_MAX];
@@ -173,13 +173,13 @@ static void finish(struct multi *m)
 	for (size_t i = 0; i < m->count; i++)
 		resp_integer(client_out(c), tokens[i]);
 	client_reply_end(c, begin);
-	multi_free(m);
+	mlock_free(m);
 }
 
 /* ---- its steps ---- */
 
 /* Why the one of that name cannot be taken; false: it can. */
-static bool forbids(const struct multi *m, struct slice name, struct refusal *ret)
+static bool forbids(const struct mlock *m, struct slice name, struct refusal *ret)
 {
 	struct client *c = m->client;
 	struct lock *lock = lock_find(c->broker, name);
@@ -202,7 +202,7 @@ static bool forbids(const struct multi *m, struct slice name, struct refusal *re
 }
 
 /* False: one of them cannot be taken, and that was answered. A loss that was not told goes before all else. */
-static bool look(struct multi *m)
+static bool look(struct mlock *m)
 {
 	struct client *c = m->client;
 	struct refusal no;
@@ -229,13 +229,13 @@ static bool look(struct multi *m)
 	return true;
 }
 
-static void step(struct multi *m)
+static void step(struct mlock *m)
 {
 	struct client *c = m->client;
 	struct request_terms terms = { .mode = m->mode, .wait_ns = -1 };
 	struct refusal no = { 0 };
 
-	set_state(m, MULTI_TAKING);
+	set_state(m, MLOCK_TAKING);
 	while (m->at < m->count && m->parts[m->at].held)
 		m->at++;
 	if (m->at == m->count) {
@@ -250,7 +250,7 @@ static void step(struct multi *m)
 }
 
 /* Nothing is taken yet. */
-static void begin(struct multi *m)
+static void begin(struct mlock *m)
 {
 	m->at = 0;
 	if (look(m))
@@ -259,43 +259,43 @@ static void begin(struct multi *m)
 
 enum { OPTIONS_MLOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_REENTER };
 
-void multi_lock(const struct request_words *w)
+void mlock_lock(const struct request_words *w)
 {
 	size_t count = parse_names(w, COMMAND_MLOCK);
 	struct options o;
 
 	if (count && options_parse(w, COMMAND_MLOCK, 2 + count, OPTIONS_MLOCK, &o))
-		begin(multi_new(w->client, count, w->argv + 2, &o));
+		begin(mlock_new(w->client, count, w->argv + 2, &o));
 }
 
-void multi_granted(struct multi *m)
+void mlock_granted(struct mlock *m)
 {
-	if (m->state == MULTI_TAKING)
-		set_state(m, MULTI_NEXT);
+	if (m->state == MLOCK_TAKING)
+		set_state(m, MLOCK_NEXT);
 }
 
-bool multi_lost(struct multi *m, const struct grant *g)
+bool mlock_lost(struct mlock *m, const struct grant *g)
 {
 	for (size_t i = 0; i < m->count; i++)
 		if (slice_eq(bytes_view(&m->parts[i].name), bytes_view(&g->lock->name))) {
-			set_state(m, MULTI_AGAIN);
+			set_state(m, MLOCK_AGAIN);
 			return !m->parts[i].held;
 		}
 	return false;
 }
 
-void multi_hurry(struct multi *m)
+void mlock_hurry(struct mlock *m)
 {
 	m->until_ns = m->client->broker->now_ns;
 }
 
-void multi_continue(struct broker *b)
+void mlock_continue(struct broker *b)
 {
-	struct multi *m = TAILQ_FIRST(&b->multis);
+	struct mlock *m = TAILQ_FIRST(&b->mlocks);
 
 	if (!m)
 		return;
-	if (m->state == MULTI_AGAIN) {
+	if (m->state == MLOCK_AGAIN) {
 		b->stats.multi_again_total++;
 		let_go(m);
 		begin(m);
@@ -307,7 +307,7 @@ void multi_continue(struct broker *b)
 
 /* ---- letting go ---- */
 
-void multi_unlock(const struct request_words *w)
+void mlock_unlock(const struct request_words *w)
 {
 	struct client *c = w->client;
 	size_t count = parse_names(w, COMMAND_MUNLOCK), begin;

@@ -34,37 +34,37 @@
 struct broker;
 struct grant;
 
-enum multi_state { MULTI_TAKING, MULTI_NEXT, MULTI_AGAIN };
+enum mlock_state { MLOCK_TAKING, MLOCK_NEXT, MLOCK_AGAIN };
 
-struct multi_part {
+struct mlock_part {
 	struct bytes name;
 	size_t place; /* among the names as they were given */
 	bool held;    /* before */
 };
 
-struct multi {
+struct mlock {
 	struct client *client;
-	TAILQ_ENTRY(multi) link; /* NEXT, AGAIN: broker->multis */
-	enum multi_state state;
+	TAILQ_ENTRY(mlock) link; /* NEXT, AGAIN: broker->mlocks */
+	enum mlock_state state;
 	enum mode mode;
 	bool reenter;            /* what is held before gets one level more; else nothing is taken */
 	int64_t until_ns;        /* the deadline; INT64_MAX: none */
 	int64_t lease_ns;        /* 0: none */
 	size_t at, count;
-	struct multi_part parts[]; /* in byte order */
+	struct mlock_part parts[]; /* in byte order */
 };
 
-void multi_lock(const struct request_words *w);
-void multi_unlock(const struct request_words *w);
+void mlock_lock(const struct request_words *w);
+void mlock_unlock(const struct request_words *w);
 /* How the request of its present step ended. */
-void multi_granted(struct multi *m);
-void multi_timed_out(struct multi *m);
-void multi_failed(struct multi *m, enum error_code code, const char *sentence);
+void mlock_granted(struct mlock *m);
+void mlock_timed_out(struct mlock *m);
+void mlock_failed(struct mlock *m, enum error_code code, const char *sentence);
 /* A grant of its client was just lost. True: that is its own affair, and the client is not told. */
-bool multi_lost(struct multi *m, const struct grant *g);
+bool mlock_lost(struct mlock *m, const struct grant *g);
 /* It waits no longer than now. */
-void multi_hurry(struct multi *m);
+void mlock_hurry(struct mlock *m);
 /* Goes on with the first of those that can. */
-void multi_continue(struct broker *b);
+void mlock_continue(struct broker *b);
 /* Without an answer; what was taken is its client's affair. */
-void multi_free(struct multi *m);
+void mlock_free(struct mlock *m);

@@ -10,19 +10,19 @@
 enum { REVOKE_PART = 4 };
 
 /* What is bounded otherwise does not count. */
-static bool counts(enum client_event_type type)
+static bool counts(enum notification_type type)
 {
-	return type != CLIENT_EVENT_LOST && type != CLIENT_EVENT_LEADER;
+	return type != NOTIFICATION_LOST && type != NOTIFICATION_LEADER;
 }
 
-static void event_free(struct client *c, struct client_event *e)
+static void event_free(struct client *c, struct notification *e)
 {
 	TAILQ_REMOVE(&c->events, e, link);
 	if (counts(e->type))
 		c->event_count--;
 	if (e->observer)
 		e->observer->event = NULL;
-	if (e->type == CLIENT_EVENT_SESSION)
+	if (e->type == NOTIFICATION_SESSION)
 		c->session_event = false;
 	bytes_free(&e->text);
 	mem_free(e);
@@ -30,7 +30,7 @@ static void event_free(struct client *c, struct client_event *e)
 
 void client_drop_events(struct client *c)
 {
-	struct client_event *e;
+	struct notification *e;
 
 	while ((e = TAILQ_FIRST(&c->events)))
 		event_free(c, e);
@@ -71,22 +71,22 @@ static void write_leader(struct client *c, const struct observer *o)
 	resp_bulk(client_out(c), bytes_view(&n->data));
 }
 
-static void write_event(struct client *c, const struct client_event *e)
+static void write_event(struct client *c, const struct notification *e)
 {
 	switch (e->type) {
-	case CLIENT_EVENT_SESSION:
+	case NOTIFICATION_SESSION:
 		write_session(c);
 		break;
-	case CLIENT_EVENT_LOST:
+	case NOTIFICATION_LOST:
 		write_lost(c, e->grant);
 		break;
-	case CLIENT_EVENT_LEADER:
+	case NOTIFICATION_LEADER:
 		write_leader(c, e->observer);
 		observe_told(e->observer);
 		break;
-	case CLIENT_EVENT_UNOBSERVED:
-	case CLIENT_EVENT_REVOKE:
-	case CLIENT_EVENT_TOLD:
+	case NOTIFICATION_UNOBSERVED:
+	case NOTIFICATION_REVOKE:
+	case NOTIFICATION_TOLD:
 		resp_push(client_out(c), e->items, c->version);
 		bytes_slice(client_out(c), bytes_view(&e->text));
 		break;
@@ -96,8 +96,8 @@ static void write_event(struct client *c, const struct client_event *e)
 /* EVENTS waits and there is one: answers with the oldest. A loss that was told so is done with. */
 static void answer_events(struct client *c)
 {
-	struct client_event *e = TAILQ_FIRST(&c->events);
-	struct grant *g = e->type == CLIENT_EVENT_LOST ? e->grant : NULL;
+	struct notification *e = TAILQ_FIRST(&c->events);
+	struct grant *g = e->type == NOTIFICATION_LOST ? e->grant : NULL;
 	size_t begin = client_reply_begin(c);
 
 	write_event(c, e);
@@ -109,9 +109,9 @@ static void answer_events(struct client *c)
 	heap_unset(&c->broker->timers, &c->events_timer);
 }
 
-static struct client_event *add_event(struct client *c, enum client_event_type type, struct grant *g)
+static struct notification *add_event(struct client *c, enum notification_type type, struct grant *g)
 {
-	struct client_event *e = mem_new(sizeof(*e));
+	struct notification *e = mem_new(sizeof(*e));
 
 	e->type = type;
 	e->grant = g;
@@ -126,14 +126,14 @@ bool client_events_full(const struct client *c)
 	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
 }
 
-bool client_seems_deaf(const struct client *c)
+bool client_is_unresponsive(const struct client *c)
 {
 	return c->revoke_bytes > c->broker->conf->limits.output_bytes / REVOKE_PART;
 }
 
-static struct client_event *find_event(const struct client *c, enum client_event_type type, const struct grant *g)
+static struct notification *find_event(const struct client *c, enum notification_type type, const struct grant *g)
 {
-	struct client_event *e;
+	struct notification *e;
 
 	TAILQ_FOREACH(e, &c->events, link)
 		if (e->type == type && e->grant == g)
@@ -156,7 +156,7 @@ static bool holds_something(const struct client *c)
 static void drop_session_event(struct client *c)
 {
 	if (c->session_event)
-		event_free(c, find_event(c, CLIENT_EVENT_SESSION, NULL));
+		event_free(c, find_event(c, NOTIFICATION_SESSION, NULL));
 }
 
 /* No more to the adapter of who is gone; standalone nobody asks who holds something. */
@@ -189,7 +189,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 {
 	client_grants_changed(c);
 	/* It was not told of the grant either. */
-	if (c->multi && multi_lost(c->multi, g))
+	if (c->mlock && mlock_lost(c->mlock, g))
 		return;
 	if (c->lost_count > c->broker->conf->limits.grants_per_client)
 		client_close(c);
@@ -200,7 +200,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 		client_push_end(c, begin);
 		return;
 	}
-	add_event(c, CLIENT_EVENT_LOST, g);
+	add_event(c, NOTIFICATION_LOST, g);
 	wake_events(c);
 }
 
@@ -222,7 +222,7 @@ void client_tell_session(struct client *c)
 	}
 	drop_session_event(c);
 	c->session_event = true;
-	add_event(c, CLIENT_EVENT_SESSION, NULL);
+	add_event(c, NOTIFICATION_SESSION, NULL);
 	wake_events(c);
 }
 
@@ -236,20 +236,20 @@ void client_tell_leader(struct client *c, struct observer *o)
 		observe_told(o);
 		return;
 	}
-	o->event = add_event(c, CLIENT_EVENT_LEADER, NULL);
+	o->event = add_event(c, NOTIFICATION_LEADER, NULL);
 	o->event->observer = o;
 	wake_events(c);
 }
 
-void client_drop_event(struct client *c, struct client_event *e)
+void client_drop_event(struct client *c, struct notification *e)
 {
 	event_free(c, e);
 }
 
 /* Takes the text over. The push, valid until the next effect; NULL: it is kept for EVENTS. */
-static struct effect *tell(struct client *c, enum client_event_type type, struct grant *g, size_t items, struct bytes *text)
+static struct effect *tell(struct client *c, enum notification_type type, struct grant *g, size_t items, struct bytes *text)
 {
-	struct client_event *e;
+	struct notification *e;
 
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->broker->out);
@@ -277,10 +277,10 @@ static void write_revoke(struct bytes *text, const struct grant *g, struct slice
 /* What fills the share begins it again once it is written: the client reads. */
 static void revoke_pushed(struct client *c, struct effect *push)
 {
-	bool full = client_seems_deaf(c);
+	bool full = client_is_unresponsive(c);
 
 	c->revoke_bytes += push->text.len;
-	push->report = !full && client_seems_deaf(c);
+	push->report = !full && client_is_unresponsive(c);
 }
 
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
@@ -290,14 +290,14 @@ void client_tell_revoke(struct client *c, struct grant *g, struct slice reason)
 
 	client_forget_revoke(c, g);
 	write_revoke(&text, g, reason);
-	push = tell(c, CLIENT_EVENT_REVOKE, g, 4, &text);
+	push = tell(c, NOTIFICATION_REVOKE, g, 4, &text);
 	if (push)
 		revoke_pushed(c, push);
 }
 
 void client_forget_revoke(struct client *c, const struct grant *g)
 {
-	struct client_event *e = find_event(c, CLIENT_EVENT_REVOKE, g);
+	struct notification *e = find_event(c, NOTIFICATION_REVOKE, g);
 
 	if (e)
 		event_free(c, e);
@@ -310,7 +310,7 @@ void client_tell_granted(struct client *c, struct slice name, int64_t token)
 	resp_bulk(&text, SLICE("granted"));
 	resp_bulk(&text, name);
 	resp_integer(&text, token);
-	tell(c, CLIENT_EVENT_TOLD, NULL, 3, &text);
+	tell(c, NOTIFICATION_TOLD, NULL, 3, &text);
 }
 
 void client_tell_timeout(struct client *c, struct slice name)
@@ -319,7 +319,7 @@ void client_tell_timeout(struct client *c, struct slice name)
 
 	resp_bulk(&text, SLICE("timeout"));
 	resp_bulk(&text, name);
-	tell(c, CLIENT_EVENT_TOLD, NULL, 2, &text);
+	tell(c, NOTIFICATION_TOLD, NULL, 2, &text);
 }
 
 static void write_error(struct bytes *text, struct slice name, enum error_code code, const char *sentence)
@@ -335,7 +335,7 @@ void client_tell_failed(struct client *c, struct slice name, enum error_code cod
 
 	resp_bulk(&text, SLICE("failed"));
 	write_error(&text, name, code, sentence);
-	tell(c, CLIENT_EVENT_TOLD, NULL, 4, &text);
+	tell(c, NOTIFICATION_TOLD, NULL, 4, &text);
 }
 
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence)
@@ -344,18 +344,18 @@ void client_tell_unobserved(struct client *c, struct slice name, enum error_code
 
 	resp_bulk(&text, SLICE("unobserved"));
 	write_error(&text, name, code, sentence);
-	tell(c, CLIENT_EVENT_UNOBSERVED, NULL, 4, &text);
+	tell(c, NOTIFICATION_UNOBSERVED, NULL, 4, &text);
 }
 
 void client_forget_unobserved(struct client *c, struct slice name)
 {
 	struct bytes begin = { 0 };
-	struct client_event *e, *after;
+	struct notification *e, *after;
 
 	resp_bulk(&begin, SLICE("unobserved"));
 	resp_bulk(&begin, name);
 	TAILQ_FOREACH_SAFE(e, &c->events, link, after)
-		if (e->type == CLIENT_EVENT_UNOBSERVED && e->text.len > begin.len &&
+		if (e->type == NOTIFICATION_UNOBSERVED && e->text.len > begin.len &&
 		    memcmp(e->text.data, begin.data, begin.len) == 0)
 			event_free(c, e);
 	bytes_free(&begin);
@@ -363,7 +363,7 @@ void client_forget_unobserved(struct client *c, struct slice name)
 
 void client_lost_told(struct client *c, struct grant *g)
 {
-	struct client_event *e = find_event(c, CLIENT_EVENT_LOST, g);
+	struct notification *e = find_event(c, NOTIFICATION_LOST, g);
 
 	if (e)
 		event_free(c, e);
@@ -397,7 +397,7 @@ void client_events_end(struct client *c)
 
 void client_speak(struct client *c, int version)
 {
-	struct client_event *e;
+	struct notification *e;
 
 	c->version = version;
 	while (version == 3 && (e = TAILQ_FIRST(&c->events))) {
@@ -407,7 +407,7 @@ void client_speak(struct client *c, int version)
 
 		write_event(c, e);
 		push = client_push_end(c, begin);
-		if (e->type == CLIENT_EVENT_REVOKE)
+		if (e->type == NOTIFICATION_REVOKE)
 			revoke_pushed(c, push);
 		event_free(c, e);
 	}

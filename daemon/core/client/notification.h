@@ -28,39 +28,39 @@ struct client;
 struct grant;
 struct observer;
 
-enum client_event_type {
-	CLIENT_EVENT_SESSION,
-	CLIENT_EVENT_LOST,
-	CLIENT_EVENT_LEADER,
-	CLIENT_EVENT_UNOBSERVED,
-	CLIENT_EVENT_REVOKE,
-	CLIENT_EVENT_TOLD,
+enum notification_type {
+	NOTIFICATION_SESSION,
+	NOTIFICATION_LOST,
+	NOTIFICATION_LEADER,
+	NOTIFICATION_UNOBSERVED,
+	NOTIFICATION_REVOKE,
+	NOTIFICATION_TOLD,
 };
 
-struct client_event {
-	TAILQ_ENTRY(client_event) link;
-	enum client_event_type type;
+struct notification {
+	TAILQ_ENTRY(notification) link;
+	enum notification_type type;
 	struct grant *grant;       /* LOST, REVOKE */
 	struct observer *observer; /* LEADER */
 	size_t items;              /* of the others: so many, and their text, the same in both versions of RESP */
 	struct bytes text;
 };
 
-TAILQ_HEAD(client_event_list, client_event);
+TAILQ_HEAD(notification_list, notification);
 
 /* It got, lost or let go of a grant: who holds nothing any more is no holder, and in no jeopardy. */
 void client_grants_changed(struct client *c);
 void client_tell_lost(struct client *c, struct grant *g); /* it just became so */
 void client_tell_session(struct client *c); /* jeopardy or safe, by the session's state */
 void client_tell_leader(struct client *c, struct observer *o); /* kept for EVENTS, as o->event, or told */
-void client_drop_event(struct client *c, struct client_event *e);
+void client_drop_event(struct client *c, struct notification *e);
 void client_drop_events(struct client *c);
 void client_tell_unobserved(struct client *c, struct slice name, enum error_code code, const char *sentence);
 void client_forget_unobserved(struct client *c, struct slice name);
 void client_tell_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 void client_forget_revoke(struct client *c, const struct grant *g);
 bool client_events_full(const struct client *c); /* two more would close it: what can wait leaves room */
-bool client_seems_deaf(const struct client *c); /* so much of its output may be revocations that it has not read */
+bool client_is_unresponsive(const struct client *c); /* so much of its output may be revocations that it has not read */
 void client_tell_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
 void client_tell_timeout(struct client *c, struct slice name);
 void client_tell_failed(struct client *c, struct slice name, enum error_code code, const char *sentence);

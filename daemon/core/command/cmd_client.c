@@ -221,7 +221,7 @@ static void set_owner(struct client *c, struct slice name)
 {
 	if (!valid_label(name))
 		refuse_label(c);
-	else if (owner_join(c, name))
+	else if (group_join(c, name))
 		client_reply_status(c, "OK");
 	else
 		client_reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
@@ -388,7 +388,7 @@ void redis_reset(const struct request_words *w)
 	struct client *c = w->client;
 
 	client_release_all(c);
-	owner_leave(c);
+	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);
 	broker_settle(c->broker);

@@ -327,7 +327,7 @@ static void do_revoke(const struct request_words *w)
 	if (!revoke_reason_valid(reason))
 		client_reply_error(w->client, ERROR_ERR, "a reason is 1..128 bytes of UTF-8 without control characters");
 	else
-		demand_new(w->client, COMMAND_REVOKE, w->argv[1], reason);
+		revocation_new(w->client, COMMAND_REVOKE, w->argv[1], reason);
 }
 
 static void do_forceunlock(const struct request_words *w)
@@ -337,15 +337,7 @@ static void do_forceunlock(const struct request_words *w)
 	if (!client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
 	else if (command_valid_name(c, w->argv[1]))
-		demand_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
-}
-
-static void do_demand(const struct request_words *w, enum command command)
-{
-	if (command == COMMAND_REVOKE)
-		do_revoke(w);
-	else
-		do_forceunlock(w);
+		revocation_new(c, COMMAND_FORCEUNLOCK, w->argv[1], (struct slice){ 0 });
 }
 
 static void do_events(const struct request_words *w)
@@ -440,7 +432,7 @@ static void observe(struct client *c, struct slice name)
 	lock = lock_make(b, name);
 	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if ((why = quota_refuses_observer(lock))) {
+	} else if ((why = budget_refuses_observer(lock))) {
 		limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);
@@ -515,10 +507,10 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_lock(w, command);
 		break;
 	case COMMAND_MLOCK:
-		multi_lock(w);
+		mlock_lock(w);
 		break;
 	case COMMAND_MUNLOCK:
-		multi_unlock(w);
+		mlock_unlock(w);
 		break;
 	case COMMAND_CANCEL:
 		do_cancel(w);
@@ -549,8 +541,10 @@ static void dispatch(enum command command, const struct request_words *w)
 		do_query(w, command);
 		break;
 	case COMMAND_REVOKE:
+		do_revoke(w);
+		break;
 	case COMMAND_FORCEUNLOCK:
-		do_demand(w, command);
+		do_forceunlock(w);
 		break;
 	case COMMAND_LOCKS:
 		info_locks(w->client, w->argc == 2 ? &w->argv[1] : NULL);

@@ -45,7 +45,7 @@ struct grant *permits_find(struct client *c, struct slice name)
 {
 	struct semaphore *s = semaphore_find(c->broker, name);
 
-	return s ? grant_find(s->leases, c) : NULL;
+	return s ? grant_find(s->slots, c) : NULL;
 }
 
 /* The reply tells it, and so it is done with. */
@@ -169,7 +169,7 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
 		lock_touch(s->mutex);
-		lock_touch(s->leases);
+		lock_touch(s->slots);
 	}
 	reply_limit(c, s ? s->limit : 0);
 }

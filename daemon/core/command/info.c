@@ -84,9 +84,9 @@ static void info_session(const struct broker *b, struct bytes *out)
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
-	line_text(out, "rival", b->rival.lives ? bytes_view(&b->rival.text) : SLICE(""));
-	line_int(out, "leftover_sessions", (int64_t)leftovers_open(b));
-	line_int(out, "leftover_wait_ms", leftovers_wait_ns(b) / NS_PER_MS);
+	line_text(out, "rival", b->duplicate.lives ? bytes_view(&b->duplicate.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)formers_open(b));
+	line_int(out, "leftover_wait_ms", formers_wait_ns(b) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 
@@ -121,7 +121,7 @@ static void info_zookeeper(const struct broker *b, struct bytes *out)
 	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
 	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
 	line_int(out, "packet_bytes", b->packet_bytes);
-	line_int(out, "letters", (int64_t)b->letter_count);
+	line_int(out, "letters", (int64_t)b->outbox_count);
 }
 
 static void info_audit(const struct broker *b, struct bytes *out)
@@ -129,7 +129,7 @@ static void info_audit(const struct broker *b, struct bytes *out)
 	const struct audit *a = &b->audit;
 
 	line_int(out, "audit_remembered", (int64_t)b->remembered_count);
-	line_int(out, "audit_undeleted", (int64_t)b->stray_count);
+	line_int(out, "audit_undeleted", (int64_t)b->orphan_count);
 	line_int(out, "audit_running", a->state != AUDIT_IDLE);
 	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
 	line_int(out, "audit_sweeps", (int64_t)b->stats.audits_total);
@@ -155,7 +155,7 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)quota_path_max(b));
+	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(b));
 	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
@@ -267,7 +267,7 @@ void info_locks(struct client *c, const struct slice *pattern)
 		if (work > MATCH_STEPS_MAX || count > most)
 			break;
 		/* A semaphore is shown once. */
-		if (lock->semaphore && lock->semaphore->leases != lock)
+		if (lock->semaphore && lock->semaphore->slots != lock)
 			continue;
 		if (!pattern || name_matches(*pattern, bytes_view(&lock->name), &work))
 			shown[count++] = lock;
@@ -318,7 +318,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));
-	word(out, " owner=", c->owner ? bytes_view(&c->owner->name) : SLICE(""));
+	word(out, " owner=", c->group ? bytes_view(&c->group->name) : SLICE(""));
 	bytes_text(out, "\n");
 }
 

@@ -201,7 +201,7 @@ static void delete_stray(struct broker *b, struct slice znode, struct slice path
 	struct lock *lock;
 
 	lock = find_lock(b, znode, path);
-	if (lock && claim_stray(lock, child))
+	if (lock && claim_orphan(lock, child))
 		return;
 	if (!turn_of_questions(b)) {
 		b->audit.counts.undeleted++;
@@ -224,7 +224,7 @@ static enum flavour flavour_of(const struct broker *b, struct slice znode)
 	enum flavour flavour;
 
 	if (part)
-		return part[2] == 'e' ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
+		return part[2] == 'e' ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
 	lock_name(b, znode, &name);
 	flavour = flavour_place(b->conf, bytes_view(&name), &path);
 	bytes_free(&name);
@@ -246,7 +246,7 @@ static void examine_child(struct broker *b, enum flavour flavour, struct slice z
 		a->counts.contenders++;
 		a->counts.ours++;
 		break;
-	case DIRECTORY_CHILD_STRAY:
+	case DIRECTORY_CHILD_ORPHAN:
 		a->counts.contenders++;
 		FOUND(a, strays, path, child);
 		delete_stray(b, znode, path, child);
@@ -258,7 +258,7 @@ static void examine_child(struct broker *b, enum flavour flavour, struct slice z
 		a->counts.contenders++;
 		FOUND(a, odd_children, path, child);
 		break;
-	case DIRECTORY_CHILD_ODD:
+	case DIRECTORY_CHILD_UNRECOGNIZED:
 		/* What lies in a directory of another kind is that kind's business. */
 		if (!a->mismatch)
 			FOUND(a, odd_children, path, child);
@@ -457,7 +457,7 @@ static void finish(struct broker *b)
 	size_t begin = broker_log_begin(b);
 	struct client *c;
 
-	a->counts.undeleted += (int64_t)b->stray_count;
+	a->counts.undeleted += (int64_t)b->orphan_count;
 	b->stats.audits_total++;
 	bytes_text(&b->out->arena, "audit: ");
 	bytes_int(&b->out->arena, a->counts.directories);
@@ -484,7 +484,7 @@ void audit_continue(struct broker *b)
 		send_root(b);
 	else if (a->state == AUDIT_WALK)
 		send_directories(b);
-	if (a->state == AUDIT_CLEAR && b->stray_count && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
+	if (a->state == AUDIT_CLEAR && b->orphan_count && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
 		a->clear_op = UINT64_MAX; /* a stray that waits is sent later than all that is open */
 	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)
 		a->clear_op = b->operations.end;

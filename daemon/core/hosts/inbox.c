@@ -14,12 +14,12 @@ enum { TRIES_MAX = 3 };
 
 static const int64_t REFUSED_PAUSE_NS = 30000000000;
 
-void mail_init(struct broker *b)
+void inbox_init(struct broker *b)
 {
-	b->mail.timer.kind = TIMER_MAIL;
+	b->inbox.timer.kind = TIMER_INBOX;
 }
 
-static void forget_names(struct mail *m)
+static void forget_names(struct inbox *m)
 {
 	bytes_free(&m->names);
 	bytes_free(&m->data);
@@ -28,14 +28,14 @@ static void forget_names(struct mail *m)
 	m->count = m->sent = m->done = 0;
 }
 
-void mail_deinit(struct broker *b)
+void inbox_deinit(struct broker *b)
 {
-	letter_forget_all(b);
-	heap_unset(&b->timers, &b->mail.timer);
-	forget_names(&b->mail);
+	outbox_forget_all(b);
+	heap_unset(&b->timers, &b->inbox.timer);
+	forget_names(&b->inbox);
 }
 
-void mail_path(const struct broker *b, struct slice host, struct bytes *out)
+void inbox_path(const struct broker *b, struct slice host, struct bytes *out)
 {
 	bytes_text(out, b->conf->root);
 	bytes_text(out, "/.mail/");
@@ -44,14 +44,14 @@ void mail_path(const struct broker *b, struct slice host, struct bytes *out)
 
 static void own_path(const struct broker *b, struct bytes *out)
 {
-	mail_path(b, slice_of(b->conf->host), out);
+	inbox_path(b, slice_of(b->conf->host), out);
 }
 
 /* To our box, or to what is called `name` in it. */
 static void send(struct broker *b, enum effect_type type, enum operation_kind kind, const char *name)
 {
 	struct operation_request r = {
-		.op = { .kind = kind, .query = b->mail.batch, .watch = kind == OPERATION_MAIL_LIST }
+		.op = { .kind = kind, .query = b->inbox.batch, .watch = kind == OPERATION_INBOX_LIST }
 	};
 	struct bytes path = { 0 };
 
@@ -67,11 +67,11 @@ static void send(struct broker *b, enum effect_type type, enum operation_kind ki
 
 static void list(struct broker *b)
 {
-	heap_unset(&b->timers, &b->mail.timer);
-	b->mail.state = MAIL_LISTING;
-	b->mail.again = b->mail.refused = false;
-	b->mail.batch++;
-	send(b, EFFECT_ZK_LIST, OPERATION_MAIL_LIST, NULL);
+	heap_unset(&b->timers, &b->inbox.timer);
+	b->inbox.state = INBOX_LISTING;
+	b->inbox.again = b->inbox.refused = false;
+	b->inbox.batch++;
+	send(b, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, NULL);
 }
 
 static void make(struct broker *b)
@@ -80,45 +80,45 @@ static void make(struct broker *b)
 
 	own_path(b, &path);
 	bytes_char(&path, '/');
-	announce_above(b, bytes_view(&path)); /* all levels: the box is above what would stand in it */
+	presence_above(b, bytes_view(&path)); /* all levels: the box is above what would stand in it */
 	bytes_free(&path);
 	list(b);
 }
 
 static void rest(struct broker *b)
 {
-	b->mail.state = MAIL_PAUSED;
-	b->mail.tries = 0;
-	heap_set(&b->timers, &b->mail.timer, b->now_ns + REFUSED_PAUSE_NS);
+	b->inbox.state = INBOX_PAUSED;
+	b->inbox.tries = 0;
+	heap_set(&b->timers, &b->inbox.timer, b->now_ns + REFUSED_PAUSE_NS);
 }
 
-void mail_connected(struct broker *b)
+void inbox_connected(struct broker *b)
 {
 	list(b);
-	letter_connected(b);
+	outbox_connected(b);
 }
 
-void mail_suspended(struct broker *b)
+void inbox_suspended(struct broker *b)
 {
-	forget_names(&b->mail);
-	heap_unset(&b->timers, &b->mail.timer);
-	b->mail.state = MAIL_NONE;
-	b->mail.tries = 0;
-	demand_suspended(b);
+	forget_names(&b->inbox);
+	heap_unset(&b->timers, &b->inbox.timer);
+	b->inbox.state = INBOX_NONE;
+	b->inbox.tries = 0;
+	revocation_suspended(b);
 }
 
-void mail_forget(struct broker *b)
+void inbox_forget(struct broker *b)
 {
-	letter_forget_all(b);
+	outbox_forget_all(b);
 }
 
-void mail_due(struct broker *b)
+void inbox_due(struct broker *b)
 {
-	if (b->mail.state == MAIL_PAUSED || b->mail.state == MAIL_WATCHING)
+	if (b->inbox.state == INBOX_PAUSED || b->inbox.state == INBOX_WATCHING)
 		list(b);
 }
 
-bool mail_watched(struct broker *b, struct slice path)
+bool inbox_watched(struct broker *b, struct slice path)
 {
 	struct bytes own = { 0 };
 	bool is_own;
@@ -129,10 +129,10 @@ bool mail_watched(struct broker *b, struct slice path)
 	if (!is_own)
 		return false;
 	/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
-	if (b->mail.state == MAIL_WATCHING)
+	if (b->inbox.state == INBOX_WATCHING)
 		list(b);
 	else
-		b->mail.again = b->mail.state == MAIL_READING;
+		b->inbox.again = b->inbox.state == INBOX_READING;
 	return true;
 }
 
@@ -143,7 +143,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void keep_names(struct mail *m, const struct event *event)
+static void keep_names(struct inbox *m, const struct event *event)
 {
 	size_t at = 0;
 
@@ -162,13 +162,13 @@ static void keep_names(struct mail *m, const struct event *event)
 
 static void read_more(struct broker *b)
 {
-	struct mail *m = &b->mail;
+	struct inbox *m = &b->inbox;
 
 	if (!b->session.connected)
 		return;
-	while (m->sent < m->count && m->sent - m->done < MAIL_READS_MAX && turn_of_questions(b)) {
-		send(b, EFFECT_ZK_GET, OPERATION_MAIL_GET, m->sorted[m->sent]);
-		send(b, EFFECT_ZK_DELETE, OPERATION_MAIL_DELETE, m->sorted[m->sent]);
+	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(b)) {
+		send(b, EFFECT_ZK_GET, OPERATION_INBOX_GET, m->sorted[m->sent]);
+		send(b, EFFECT_ZK_DELETE, OPERATION_INBOX_DELETE, m->sorted[m->sent]);
 		m->sent++;
 	}
 	if (m->done < m->count)
@@ -178,25 +178,25 @@ static void read_more(struct broker *b)
 		list(b);
 		return;
 	}
-	m->state = MAIL_WATCHING;
+	m->state = INBOX_WATCHING;
 	if (m->refused)
 		heap_set(&b->timers, &m->timer, b->now_ns + REFUSED_PAUSE_NS);
 }
 
-void mail_continue(struct broker *b)
+void inbox_continue(struct broker *b)
 {
-	if (b->mail.state == MAIL_READING)
+	if (b->inbox.state == INBOX_READING)
 		read_more(b);
 }
 
 static void list_answered(struct broker *b, const struct event *event)
 {
-	struct mail *m = &b->mail;
+	struct inbox *m = &b->inbox;
 
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		m->tries = 0;
-		m->state = MAIL_READING;
+		m->state = INBOX_READING;
 		keep_names(m, event);
 		read_more(b);
 		break;
@@ -231,8 +231,8 @@ static void answer_received(struct broker *b, struct slice data)
 		ignore(b);
 		return;
 	}
-	letter_answered(b, id);
-	demand_answered(b, id, holders);
+	outbox_answered(b, id);
+	revocation_answered(b, id, holders);
 }
 
 static void act(struct broker *b, struct slice id, struct slice data)
@@ -254,14 +254,14 @@ static void get_answered(struct broker *b, const struct event *event)
 {
 	struct slice data = event->zk_answered.data;
 
-	bytes_clear(&b->mail.data);
-	if (event->zk_answered.code == ZK_OK && data.len <= MAIL_BYTES_MAX)
-		bytes_slice(&b->mail.data, data);
+	bytes_clear(&b->inbox.data);
+	if (event->zk_answered.code == ZK_OK && data.len <= INBOX_BYTES_MAX)
+		bytes_slice(&b->inbox.data, data);
 }
 
 static void delete_answered(struct broker *b, const struct event *event)
 {
-	struct mail *m = &b->mail;
+	struct inbox *m = &b->inbox;
 	struct slice id = slice_of(m->sorted[m->done++]);
 
 	if (event->zk_answered.code == ZK_OK)
@@ -270,13 +270,13 @@ static void delete_answered(struct broker *b, const struct event *event)
 	read_more(b);
 }
 
-void mail_answered(struct broker *b, const struct operation *op, const struct event *event)
+void inbox_answered(struct broker *b, const struct operation *op, const struct event *event)
 {
-	if (op->query != b->mail.batch)
+	if (op->query != b->inbox.batch)
 		return;
-	if (op->kind == OPERATION_MAIL_LIST)
+	if (op->kind == OPERATION_INBOX_LIST)
 		list_answered(b, event);
-	else if (op->kind == OPERATION_MAIL_GET)
+	else if (op->kind == OPERATION_INBOX_GET)
 		get_answered(b, event);
 	else
 		delete_answered(b, event);

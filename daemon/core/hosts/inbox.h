@@ -31,14 +31,14 @@ struct broker;
 struct operation;
 
 enum {
-	MAIL_READS_MAX = 16,   /* letters at a time */
-	MAIL_BYTES_MAX = 4096, /* of a letter's data */
+	INBOX_READS_MAX = 16,   /* letters at a time */
+	INBOX_BYTES_MAX = 4096, /* of a letter's data */
 };
 
-enum mail_state { MAIL_NONE, MAIL_LISTING, MAIL_READING, MAIL_WATCHING, MAIL_PAUSED };
+enum inbox_state { INBOX_NONE, INBOX_LISTING, INBOX_READING, INBOX_WATCHING, INBOX_PAUSED };
 
-struct mail {
-	enum mail_state state;
+struct inbox {
+	enum inbox_state state;
 	bool again;          /* READING: the watch fired */
 	bool refused;        /* READING: a letter could not be deleted */
 	uint8_t tries;       /* lists in a row that found no box */
@@ -50,19 +50,19 @@ struct mail {
 	struct timer timer; /* to list it again, if nothing else makes us */
 };
 
-void mail_init(struct broker *b);
-void mail_deinit(struct broker *b);
+void inbox_init(struct broker *b);
+void inbox_deinit(struct broker *b);
 /* Appends the path of a host's box. */
-void mail_path(const struct broker *b, struct slice host, struct bytes *out);
-void mail_connected(struct broker *b);
-void mail_suspended(struct broker *b);
+void inbox_path(const struct broker *b, struct slice host, struct bytes *out);
+void inbox_connected(struct broker *b);
+void inbox_suspended(struct broker *b);
 /* The session is over: what we left in other boxes goes with it. */
-void mail_forget(struct broker *b);
+void inbox_forget(struct broker *b);
 /* Goes on reading, if there is room again. After every event. */
-void mail_continue(struct broker *b);
+void inbox_continue(struct broker *b);
 /* mail.timer is due. */
-void mail_due(struct broker *b);
+void inbox_due(struct broker *b);
 /* True when that path is our box's. */
-bool mail_watched(struct broker *b, struct slice path);
+bool inbox_watched(struct broker *b, struct slice path);
 /* Answers of MAIL_LIST, MAIL_GET and MAIL_DELETE. */
-void mail_answered(struct broker *b, const struct operation *op, const struct event *event);
+void inbox_answered(struct broker *b, const struct operation *op, const struct event *event);

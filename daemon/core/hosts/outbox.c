@@ -45,7 +45,7 @@ void letter_session(struct bytes *out, int64_t session)
 	bytes_hex(out, (uint64_t)session, 16);
 }
 
-bool letter_room(const struct broker *b, enum letter_kind kind, size_t count)
+bool outbox_room(const struct broker *b, enum letter_kind kind, size_t count)
 {
 	static const size_t most[] = {
 		[LETTER_REVOKE] = LETTER_REVOKES_MAX,
@@ -54,7 +54,7 @@ bool letter_room(const struct broker *b, enum letter_kind kind, size_t count)
 	};
 	size_t path_max = strlen(b->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
-	return b->letter_count + count <= most[kind] && b->path_bytes + count * path_max <= quota_path_max(b);
+	return b->outbox_count + count <= most[kind] && b->path_bytes + count * path_max <= budget_path_max(b);
 }
 
 static struct letter *find(const struct broker *b, uint64_t number)
@@ -73,7 +73,7 @@ static void letter_free(struct letter *l)
 
 	heap_unset(&b->timers, &l->timer);
 	TAILQ_REMOVE(&b->letters, l, link);
-	b->letter_count--;
+	b->outbox_count--;
 	b->path_bytes -= l->path.len;
 	bytes_free(&l->path);
 	mem_free(l);
@@ -81,8 +81,8 @@ static void letter_free(struct letter *l)
 
 static void tell(const struct letter *l, enum letter_fate fate)
 {
-	if (l->demand)
-		demand_letter(l->broker, l->demand, l->number, fate);
+	if (l->revocation)
+		revocation_letter(l->broker, l->revocation, l->number, fate);
 }
 
 static void send(struct letter *l, enum effect_type type, enum operation_kind kind, struct slice data)
@@ -101,7 +101,7 @@ static void send(struct letter *l, enum effect_type type, enum operation_kind ki
 static void write_id(struct broker *b, struct bytes *out)
 {
 	char digits[TIME_DIGITS];
-	int64_t ms = detail_wall_ms(b, b->now_ns);
+	int64_t ms = holder_wall_ms(b, b->now_ns);
 
 	for (int i = TIME_DIGITS - 1; i >= 0; i--) {
 		digits[i] = (char)('0' + ms % 10);
@@ -114,20 +114,20 @@ static void write_id(struct broker *b, struct bytes *out)
 	bytes_hex(out, ++b->last_nonce, 16);
 }
 
-const struct letter *letter_post(struct broker *b, struct slice host, struct slice data, uint64_t demand)
+const struct letter *outbox_post(struct broker *b, struct slice host, struct slice data, uint64_t revocation)
 {
 	struct letter *l = mem_new(sizeof(*l));
 
 	l->broker = b;
-	l->number = ++b->last_letter;
-	l->demand = demand;
+	l->number = ++b->outbox_last;
+	l->revocation = revocation;
 	l->timer.kind = TIMER_LETTER;
-	mail_path(b, host, &l->path);
+	inbox_path(b, host, &l->path);
 	bytes_char(&l->path, '/');
 	l->id_at = l->path.len;
 	write_id(b, &l->path);
 	TAILQ_INSERT_TAIL(&b->letters, l, link);
-	b->letter_count++;
+	b->outbox_count++;
 	b->path_bytes += l->path.len;
 	b->stats.mail_posted_total++;
 	heap_set(&b->timers, &l->timer, b->now_ns + b->session.timeout_ns);
@@ -145,7 +145,7 @@ static void withdraw(struct letter *l)
 	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW, (struct slice){ 0 });
 }
 
-void letter_withdraw(struct broker *b, uint64_t number)
+void outbox_withdraw(struct broker *b, uint64_t number)
 {
 	struct letter *l = find(b, number);
 
@@ -153,15 +153,15 @@ void letter_withdraw(struct broker *b, uint64_t number)
 		withdraw(l);
 }
 
-void letter_orphan(struct broker *b, uint64_t number)
+void outbox_orphan(struct broker *b, uint64_t number)
 {
 	struct letter *l = find(b, number);
 
 	if (l)
-		l->demand = 0;
+		l->revocation = 0;
 }
 
-void letter_due(struct letter *l)
+void outbox_due(struct letter *l)
 {
 	withdraw(l);
 }
@@ -171,7 +171,7 @@ struct slice letter_id(const struct letter *l)
 	return (struct slice){ l->path.data + l->id_at, l->path.len - l->id_at };
 }
 
-void letter_answered(struct broker *b, struct slice id)
+void outbox_answered(struct broker *b, struct slice id)
 {
 	struct letter *l;
 
@@ -194,7 +194,7 @@ static void posted(struct letter *l, enum zk_code code)
 		break;
 	case ZK_UNKNOWN:
 		tell(l, LETTER_FAILED);
-		l->demand = 0;
+		l->revocation = 0;
 		withdraw(l);
 		break;
 	case ZK_NONODE:
@@ -227,13 +227,13 @@ static void withdrawn(struct letter *l, enum zk_code code)
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
 		tell(l, LETTER_FAILED);
-		l->demand = 0;
+		l->revocation = 0;
 		heap_set(&l->broker->timers, &l->timer, l->broker->now_ns + REFUSED_PAUSE_NS);
 		break;
 	}
 }
 
-void letter_operated(struct broker *b, const struct operation *op, const struct event *event)
+void outbox_operated(struct broker *b, const struct operation *op, const struct event *event)
 {
 	struct letter *l = find(b, op->query);
 
@@ -245,7 +245,7 @@ void letter_operated(struct broker *b, const struct operation *op, const struct 
 		withdrawn(l, event->zk_answered.code);
 }
 
-void letter_connected(struct broker *b)
+void outbox_connected(struct broker *b)
 {
 	struct letter *l;
 
@@ -254,7 +254,7 @@ void letter_connected(struct broker *b)
 			withdraw(l);
 }
 
-void letter_forget_all(struct broker *b)
+void outbox_forget_all(struct broker *b)
 {
 	struct letter *l;
 

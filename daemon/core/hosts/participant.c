@@ -15,13 +15,13 @@ static struct slice znode_of(const struct lock *lock)
 	return lock->claim && lock->claim->named ? slice_of(lock->claim->name) : (struct slice){ 0 };
 }
 
-struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
+struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
 {
 	const struct broker *b = lock->broker;
 	struct slice command;
 	uint32_t pid = client_shown(c, &command);
 
-	return (struct person){
+	return (struct participant){
 		.here = true,
 		.host = slice_of(b->conf->host),
 		.name = bytes_view(&c->name),
@@ -36,7 +36,7 @@ struct person person_here(const struct lock *lock, const struct client *c, enum 
 	};
 }
 
-int64_t person_number(struct slice data, const char *key, int64_t otherwise)
+int64_t participant_number(struct slice data, const char *key, int64_t otherwise)
 {
 	int64_t value;
 
@@ -44,21 +44,21 @@ int64_t person_number(struct slice data, const char *key, int64_t otherwise)
 }
 
 /* What a znode's data tell of its holder; the clocks of two hosts may differ. */
-struct person person_elsewhere(const struct query *q, const struct query_child *child)
+struct participant participant_elsewhere(const struct query *q, const struct query_child *child)
 {
 	const struct broker *b = q->client->broker;
 	struct slice data = bytes_view(&child->data);
-	int64_t now_ms = detail_wall_ms(b, b->now_ns);
-	int64_t written = person_number(data, "written", -1), since = person_number(data, "since", -1);
-	struct person p = {
+	int64_t now_ms = holder_wall_ms(b, b->now_ns);
+	int64_t written = participant_number(data, "written", -1), since = participant_number(data, "since", -1);
+	struct participant p = {
 		.host = record_get(data, "host"),
 		.name = record_get(data, "name"),
 		.command = record_get(data, "command"),
 		.znode = bytes_view(&child->name),
 		.mode = child->mode,
-		.pid = person_number(data, "pid", 0),
-		.uid = person_number(data, "uid", 0),
-		.token = person_number(data, "token", 0),
+		.pid = participant_number(data, "pid", 0),
+		.uid = participant_number(data, "uid", 0),
+		.token = participant_number(data, "token", 0),
 		.for_ms = -1,
 		.lease_ms = -1,
 		.data = record_get(data, "data"),
@@ -72,7 +72,7 @@ struct person person_elsewhere(const struct query *q, const struct query_child *
 }
 
 /* What is told of whoever it is. */
-static void write_who(const struct person *p, struct bytes *out)
+static void write_who(const struct participant *p, struct bytes *out)
 {
 	info_text(out, SLICE("host"), p->host);
 	info_int(out, SLICE("client"), p->client);
@@ -83,7 +83,7 @@ static void write_who(const struct person *p, struct bytes *out)
 	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
 }
 
-void person_write_holder(const struct person *p, struct client *to)
+void participant_write_holder(const struct participant *p, struct client *to)
 {
 	struct bytes *out = client_out(to);
 
@@ -102,7 +102,7 @@ void person_write_holder(const struct person *p, struct client *to)
 	info_text(out, SLICE("data"), p->data);
 }
 
-void person_write_waiter(const struct person *p, size_t position, struct client *to)
+void participant_write_waiter(const struct participant *p, size_t position, struct client *to)
 {
 	struct bytes *out = client_out(to);
 
@@ -115,7 +115,7 @@ void person_write_waiter(const struct person *p, size_t position, struct client 
 		info_int(out, SLICE("count"), p->count);
 }
 
-void person_say(struct bytes *text, const struct person *p)
+void participant_say(struct bytes *text, const struct participant *p)
 {
 	if (p->here) {
 		bytes_text(text, "on this host");

@@ -13,7 +13,7 @@ struct lock;
 struct query;
 struct query_child;
 
-struct person {
+struct participant {
 	struct slice host, name, command, znode;
 	enum mode mode;
 	bool here;
@@ -25,13 +25,13 @@ struct person {
 	struct slice data;
 };
 
-struct person person_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns);
+struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns);
 /* Borrows from the child. */
-struct person person_elsewhere(const struct query *q, const struct query_child *child);
+struct participant participant_elsewhere(const struct query *q, const struct query_child *child);
 /* A number in what a znode says. */
-int64_t person_number(struct slice data, const char *key, int64_t otherwise);
+int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
 /* Maps, as HOLDERS and QUEUE show them, into the reply to that client. */
-void person_write_holder(const struct person *p, struct client *to);
-void person_write_waiter(const struct person *p, size_t position, struct client *to);
+void participant_write_holder(const struct participant *p, struct client *to);
+void participant_write_waiter(const struct participant *p, size_t position, struct client *to);
 /* "on this host, pid 12 (cmd), for 5 ms" */
-void person_say(struct bytes *text, const struct person *p);
+void participant_say(struct bytes *text, const struct participant *p);

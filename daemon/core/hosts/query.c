@@ -36,15 +36,15 @@ void query_free(struct query *q)
 	mem_free(q);
 }
 
-static bool is_demand(const struct query *q)
+static bool is_revocation(const struct query *q)
 {
 	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
 }
 
 static void answer(struct query *q)
 {
-	if (is_demand(q))
-		demand_found(q);
+	if (is_revocation(q))
+		revocation_found(q);
 	else
 		query_reply(q);
 	query_free(q);
@@ -59,7 +59,7 @@ size_t query_entitled(const struct query *q)
 {
 	size_t count = 0;
 
-	if (q->part == QUERY_LEASES)
+	if (q->part == QUERY_SLOTS)
 		return q->count;
 	while (count < q->count && q->children[count].mode == MODE_SHARED)
 		count++;
@@ -104,7 +104,7 @@ static bool known_here(const struct query *q)
 
 	if (q->part != QUERY_LOCK)
 		return false;
-	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_demand(q))
+	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
 		return false;
 	lock = lock_find(q->client->broker, bytes_view(&q->name));
 	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
@@ -215,7 +215,7 @@ static bool wanted(const struct query *q, struct slice name, struct query_child 
 
 static void keep_children(struct query *q, const struct event *event)
 {
-	size_t count = event->zk_answered.count, most = is_demand(q) ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
+	size_t count = event->zk_answered.count, most = is_revocation(q) ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
 	struct query_child child;
 
 	q->children = mem_new((count + 1) * sizeof(*q->children));
@@ -226,8 +226,8 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_demand(q) ? demanded(q) : q->count;
-	q->crowded = q->part == QUERY_LEASES ? q->permits && q->count > (size_t)q->permits : q->crowded;
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_revocation(q) ? demanded(q) : q->count;
+	q->crowded = q->part == QUERY_SLOTS ? q->permits && q->count > (size_t)q->permits : q->crowded;
 	while (q->count > keep || q->count > most)
 		bytes_free(&q->children[--q->count].name);
 }
@@ -236,7 +236,7 @@ static void keep_children(struct query *q, const struct event *event)
 static bool is_counted(const struct query *q)
 {
 	return (q->command == COMMAND_WHY && q->part == QUERY_MUTEX) ||
-	       (q->command == COMMAND_QUEUE && q->part == QUERY_LEASES);
+	       (q->command == COMMAND_QUEUE && q->part == QUERY_SLOTS);
 }
 
 /* Ours need not be read: what is known here is younger. Answers are counted in order. */
@@ -269,14 +269,14 @@ static void ask_part(struct query *q, enum query_part part)
 	flavour_place(q->client->broker->conf, name, &q->path);
 	if (part == QUERY_LIMIT)
 		return;
-	bytes_text(&q->path, part == QUERY_LEASES ? "/leases" : "/locks");
-	q->flavour = part == QUERY_LEASES ? FLAVOUR_LEASES : FLAVOUR_MUTEX;
+	bytes_text(&q->path, part == QUERY_SLOTS ? "/leases" : "/locks");
+	q->flavour = part == QUERY_SLOTS ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
 }
 
 /* The part that was asked for is known. False: that is all. */
 static bool go_on(struct query *q)
 {
-	if (q->part != QUERY_LEASES || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
+	if (q->part != QUERY_SLOTS || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
 		return false;
 	q->holders = q->children;
 	q->holder_count = q->count;
@@ -361,7 +361,7 @@ static void limit_answered(struct query *q, const struct event *event)
 	if (code == ZK_OK && !semaphore_data_fits(event->zk_answered.data, &q->permits))
 		q->permits = 0;
 	q->refused = code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN;
-	ask_part(q, QUERY_LEASES);
+	ask_part(q, QUERY_SLOTS);
 }
 
 static void list_answered(struct query *q, const struct event *event)
@@ -388,7 +388,7 @@ static void list_again(struct query *q)
 /* Without its data there is no answer. */
 static bool matters(const struct query *q, const struct query_child *child)
 {
-	return q->command == COMMAND_LEADER || (is_demand(q) && child < q->children + query_entitled(q));
+	return q->command == COMMAND_LEADER || (is_revocation(q) && child < q->children + query_entitled(q));
 }
 
 static void get_answered(struct query *q, const struct event *event)

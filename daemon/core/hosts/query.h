@@ -39,7 +39,7 @@ enum {
 };
 
 enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING };
-enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_LEASES, QUERY_MUTEX };
+enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_SLOTS, QUERY_MUTEX };
 
 struct query_child {
 	struct bytes name, data;

@@ -24,19 +24,19 @@ static void write_holders(const struct query *q, const struct lock *lock)
 	resp_array(client_out(q->client), (lock ? lock->grant_count : 0) + elsewhere);
 	if (lock)
 		TAILQ_FOREACH(g, &lock->grants, link) {
-			struct person p = person_here(lock, g->client, g->mode, g->granted_ns);
+			struct participant p = participant_here(lock, g->client, g->mode, g->granted_ns);
 
 			p.depth = g->depth;
 			p.token = g->token;
 			p.lease_ms = g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
 			p.data = bytes_view(&g->data);
-			person_write_holder(&p, q->client);
+			participant_write_holder(&p, q->client);
 		}
 	for (size_t i = 0; i < first; i++)
 		if (!q->children[i].ours && !q->children[i].gone) {
-			struct person p = person_elsewhere(q, &q->children[i]);
+			struct participant p = participant_elsewhere(q, &q->children[i]);
 
-			person_write_holder(&p, q->client);
+			participant_write_holder(&p, q->client);
 		}
 }
 
@@ -48,9 +48,9 @@ static void write_requests(const struct query *q, const struct lock *lock, size_
 
 	if (lock)
 		TAILQ_FOREACH(r, &lock->requests, link) {
-			struct person p = person_here(lock, r->client, r->mode, r->asked_ns);
+			struct participant p = participant_here(lock, r->client, r->mode, r->asked_ns);
 
-			person_write_waiter(&p, ++*position, q->client);
+			participant_write_waiter(&p, ++*position, q->client);
 		}
 }
 
@@ -58,9 +58,9 @@ static void write_hosts_waiting(const struct query *q, size_t from, size_t end, 
 {
 	for (size_t i = from; i < end; i++)
 		if (!q->children[i].ours && !q->children[i].gone) {
-			struct person p = person_elsewhere(q, &q->children[i]);
+			struct participant p = participant_elsewhere(q, &q->children[i]);
 
-			person_write_waiter(&p, ++*position, q->client);
+			participant_write_waiter(&p, ++*position, q->client);
 		}
 }
 
@@ -114,9 +114,9 @@ static const char *obstacle(const struct query *q, const struct lock *lock)
 		return "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
 	if (!session_grants(b))
 		return "this host's session is not proven for long enough to grant";
-	if (lock && lock->directory.worn)
+	if (lock && lock->directory.exhausted)
 		return "the lock's sequence numbers run out: its directory must empty first";
-	if (lock && lock->directory.suspect)
+	if (lock && lock->directory.unverified)
 		return "the lock is of another kind or flavour in ZooKeeper";
 	if (lock && readers_hold_back(lock) && directory_is_contended(&lock->directory))
 		return "who waits on another host comes before those who would join its readers";
@@ -132,11 +132,11 @@ static void say_why(const struct query *q, const struct lock *lock, struct bytes
 	bool elsewhere = query_entitled(q) && !q->children[0].ours && !q->children[0].gone;
 
 	if (g || elsewhere) {
-		struct person p = g ? person_here(lock, g->client, g->mode, g->granted_ns)
-				    : person_elsewhere(q, &q->children[0]);
+		struct participant p = g ? participant_here(lock, g->client, g->mode, g->granted_ns)
+				    : participant_elsewhere(q, &q->children[0]);
 
 		bytes_text(text, "held ");
-		person_say(text, &p);
+		participant_say(text, &p);
 		bytes_text(text, keeps ? "; " : "");
 	}
 	if (keeps)
@@ -182,7 +182,7 @@ static void write_why(const struct query *q, const struct lock *lock)
 
 /* ---- who leads ---- */
 
-static void write_leader(const struct query *q, const struct person *p)
+static void write_leader(const struct query *q, const struct participant *p)
 {
 	struct bytes *out = client_out(q->client);
 
@@ -200,16 +200,16 @@ static void write_leader(const struct query *q, const struct person *p)
 }
 
 /* False: nobody leads, as far as the first contender says. */
-static bool leader_elsewhere(const struct query *q, struct person *ret)
+static bool leader_elsewhere(const struct query *q, struct participant *ret)
 {
 	const struct query_child *first = q->children;
 	const struct broker *b = q->client->broker;
 
 	if (!q->count || first->ours || !slice_eq(record_get(bytes_view(&first->data), "leader"), SLICE("1")))
 		return false;
-	*ret = person_elsewhere(q, first);
+	*ret = participant_elsewhere(q, first);
 	/* Its words are as old as its leadership. */
-	ret->for_ms = detail_wall_ms(b, b->now_ns) - person_number(bytes_view(&first->data), "since", 0);
+	ret->for_ms = holder_wall_ms(b, b->now_ns) - participant_number(bytes_view(&first->data), "since", 0);
 	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
 	return true;
 }
@@ -217,7 +217,7 @@ static bool leader_elsewhere(const struct query *q, struct person *ret)
 static void reply_leader(const struct query *q, const struct lock *lock)
 {
 	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
-	struct person p;
+	struct participant p;
 	size_t begin;
 
 	if (!g && (q->partial || q->refused)) {
@@ -227,7 +227,7 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 	}
 	begin = client_reply_begin(q->client);
 	if (g) {
-		p = person_here(lock, g->client, g->mode, g->granted_ns);
+		p = participant_here(lock, g->client, g->mode, g->granted_ns);
 		p.token = g->token;
 		p.data = bytes_view(&g->data);
 		write_leader(q, &p);
@@ -251,10 +251,10 @@ static void write_host(const struct query *q, const struct query_child *child)
 	bytes_hex(&session, (uint64_t)child->owner, 16);
 	resp_map(out, 8, q->client->version);
 	info_text(out, SLICE("host"), bytes_view(&child->name));
-	info_int(out, SLICE("pid"), person_number(data, "pid", 0));
+	info_int(out, SLICE("pid"), participant_number(data, "pid", 0));
 	info_text(out, SLICE("version"), record_get(data, "version"));
-	info_int(out, SLICE("started"), person_number(data, "started", 0));
-	info_int(out, SLICE("tick_ms"), person_number(data, "tick_ms", 0));
+	info_int(out, SLICE("started"), participant_number(data, "started", 0));
+	info_int(out, SLICE("tick_ms"), participant_number(data, "tick_ms", 0));
 	info_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
 	info_text(out, SLICE("session"), bytes_view(&session));
 	info_int(out, SLICE("self"), child->owner == b->session.id);

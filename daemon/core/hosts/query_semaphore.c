@@ -14,15 +14,15 @@ enum { HOLDERS_TOLD = 4 }; /* in the sentence */
 static const int64_t NS_PER_MS = 1000000;
 
 /* Permits of one client, or those of one host of which nothing more is known. */
-struct group {
-	struct person person;
+struct permit_group {
+	struct participant participant;
 	int64_t session, client, since;
 };
 
 struct answer {
 	const struct query *q;
 	const struct semaphore *s; /* NULL: this host does not use it */
-	struct group *groups;      /* of other hosts */
+	struct permit_group *groups;      /* of other hosts */
 	size_t group_count;
 	int64_t held;              /* permits, all together */
 };
@@ -32,36 +32,36 @@ static bool elsewhere(const struct query_child *child)
 	return !child->ours && !child->gone;
 }
 
-static struct group group_of(const struct query *q, const struct query_child *child)
+static struct permit_group group_of(const struct query *q, const struct query_child *child)
 {
 	struct slice data = bytes_view(&child->data);
 
-	return (struct group){
-		.person = person_elsewhere(q, child),
+	return (struct permit_group){
+		.participant = participant_elsewhere(q, child),
 		.session = child->owner,
-		.client = person_number(data, "client", 0),
-		.since = person_number(data, "since", 0),
+		.client = participant_number(data, "client", 0),
+		.since = participant_number(data, "since", 0),
 	};
 }
 
 /* Each permit of other software is told of by itself. */
-static bool belong_together(const struct group *a, const struct group *b)
+static bool belong_together(const struct permit_group *a, const struct permit_group *b)
 {
-	return a->person.host.len && a->session == b->session && a->client == b->client && a->since == b->since;
+	return a->participant.host.len && a->session == b->session && a->client == b->client && a->since == b->since;
 }
 
 static void add_lease(struct answer *a, const struct query_child *child)
 {
-	struct group one = group_of(a->q, child);
+	struct permit_group one = group_of(a->q, child);
 	size_t i = 0;
 
-	one.person.mode = MODE_SHARED; /* as those of this host */
+	one.participant.mode = MODE_SHARED; /* as those of this host */
 
 	while (i < a->group_count && !belong_together(&a->groups[i], &one))
 		i++;
 	if (i == a->group_count)
 		a->groups[a->group_count++] = one;
-	a->groups[i].person.depth++;
+	a->groups[i].participant.depth++;
 	a->held++;
 }
 
@@ -69,7 +69,7 @@ static struct answer gather(const struct query *q)
 {
 	bool over = q->part == QUERY_MUTEX;
 	const struct query_child *leases = over ? q->holders : q->children;
-	size_t count = over ? q->holder_count : q->part == QUERY_LEASES ? q->answered : 0;
+	size_t count = over ? q->holder_count : q->part == QUERY_SLOTS ? q->answered : 0;
 	struct answer a = { .q = q, .s = query_semaphore(q) };
 
 	a.groups = mem_new((count + 1) * sizeof(*a.groups));
@@ -86,9 +86,9 @@ static int64_t limit_of(const struct answer *a)
 	return a->q->permits || !a->s ? a->q->permits : a->s->limit;
 }
 
-static struct person holder_here(const struct grant *g)
+static struct participant holder_here(const struct grant *g)
 {
-	struct person p = person_here(g->lock, g->client, g->mode, g->granted_ns);
+	struct participant p = participant_here(g->lock, g->client, g->mode, g->granted_ns);
 
 	p.depth = g->depth;
 	p.token = g->token;
@@ -101,15 +101,15 @@ static void write_holders(const struct answer *a)
 {
 	const struct grant *g;
 
-	resp_array(client_out(a->q->client), (a->s ? a->s->leases->grant_count : 0) + a->group_count);
+	resp_array(client_out(a->q->client), (a->s ? a->s->slots->grant_count : 0) + a->group_count);
 	if (a->s)
-		TAILQ_FOREACH(g, &a->s->leases->grants, link) {
-			struct person p = holder_here(g);
+		TAILQ_FOREACH(g, &a->s->slots->grants, link) {
+			struct participant p = holder_here(g);
 
-			person_write_holder(&p, a->q->client);
+			participant_write_holder(&p, a->q->client);
 		}
 	for (size_t i = 0; i < a->group_count; i++)
-		person_write_holder(&a->groups[i].person, a->q->client);
+		participant_write_holder(&a->groups[i].participant, a->q->client);
 }
 
 /* ---- who waits: in the mutex ---- */
@@ -145,9 +145,9 @@ static void write_hosts(const struct query *q, size_t from, size_t end, size_t *
 {
 	for (size_t i = from; q->part == QUERY_MUTEX && i < end; i++)
 		if (elsewhere(&q->children[i])) {
-			struct person p = person_elsewhere(q, &q->children[i]);
+			struct participant p = participant_elsewhere(q, &q->children[i]);
 
-			person_write_waiter(&p, ++*position, q->client);
+			participant_write_waiter(&p, ++*position, q->client);
 		}
 }
 
@@ -161,28 +161,28 @@ static void write_queue(const struct answer *a)
 	write_hosts(q, first, own, &position);
 	if (a->s)
 		TAILQ_FOREACH(r, &a->s->mutex->requests, link) {
-			struct person p = person_here(a->s->mutex, r->client, r->mode, r->asked_ns);
+			struct participant p = participant_here(a->s->mutex, r->client, r->mode, r->asked_ns);
 
 			p.count = r->count;
-			person_write_waiter(&p, ++position, q->client);
+			participant_write_waiter(&p, ++position, q->client);
 		}
 	write_hosts(q, own, q->count, &position);
 }
 
 /* ---- why ---- */
 
-static void say_one(struct bytes *text, const struct person *p, size_t told)
+static void say_one(struct bytes *text, const struct participant *p, size_t told)
 {
 	bytes_text(text, told ? "; " : ": ");
 	bytes_int(text, p->depth);
 	bytes_char(text, ' ');
-	person_say(text, p);
+	participant_say(text, p);
 }
 
 static void say_held(const struct answer *a, struct bytes *text)
 {
 	const struct grant *g;
-	size_t told = 0, all = a->group_count + (a->s ? a->s->leases->grant_count : 0);
+	size_t told = 0, all = a->group_count + (a->s ? a->s->slots->grant_count : 0);
 
 	if (!a->held) {
 		bytes_text(text, "nobody has any");
@@ -191,15 +191,15 @@ static void say_held(const struct answer *a, struct bytes *text)
 	bytes_int(text, a->held);
 	bytes_text(text, " held");
 	if (a->s)
-		TAILQ_FOREACH(g, &a->s->leases->grants, link) {
-			struct person p = holder_here(g);
+		TAILQ_FOREACH(g, &a->s->slots->grants, link) {
+			struct participant p = holder_here(g);
 
 			if (told == HOLDERS_TOLD)
 				break;
 			say_one(text, &p, told++);
 		}
 	for (size_t i = 0; i < a->group_count && told < HOLDERS_TOLD; i++)
-		say_one(text, &a->groups[i].person, told++);
+		say_one(text, &a->groups[i].participant, told++);
 	if (all > told) {
 		bytes_text(text, "; and ");
 		bytes_int(text, (int64_t)(all - told));
@@ -219,9 +219,9 @@ static const char *obstacle(const struct answer *a)
 		return "ZooKeeper refuses to show the semaphore's directories: what other hosts do is not known";
 	if (!session_grants(b))
 		return "this host's session is not proven for long enough to grant";
-	if (a->s && a->s->mutex->directory.worn)
+	if (a->s && a->s->mutex->directory.exhausted)
 		return "the sequence numbers of its queue run out: its directory must empty first";
-	if (a->s && (a->s->mutex->pause_until_ns > b->now_ns || a->s->leases->pause_until_ns > b->now_ns))
+	if (a->s && (a->s->mutex->pause_until_ns > b->now_ns || a->s->slots->pause_until_ns > b->now_ns))
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;
 }

@@ -10,17 +10,17 @@
 /* How long a daemon has to answer, and once more when it has read the letter. */
 static const int64_t PATIENCE_NS = 2000000000;
 
-static void settle(struct demand *d);
+static void settle(struct revocation *d);
 
 /* ---- life ---- */
 
-static void target_deinit(const struct demand *d, struct target *t)
+static void target_deinit(const struct revocation *d, struct target *t)
 {
 	struct broker *b = d->client->broker;
 
-	letter_orphan(b, t->letter);
+	outbox_orphan(b, t->letter);
 	if (d->command == COMMAND_FORCEUNLOCK && t->state == TARGET_ASKED)
-		letter_withdraw(b, t->letter);
+		outbox_withdraw(b, t->letter);
 	bytes_free(&t->id);
 	bytes_free(&t->host);
 	for (size_t i = 0; i < t->path_count; i++)
@@ -28,7 +28,7 @@ static void target_deinit(const struct demand *d, struct target *t)
 	mem_free(t->paths);
 }
 
-void demand_free(struct demand *d)
+void revocation_free(struct revocation *d)
 {
 	struct broker *b = d->client->broker;
 
@@ -38,18 +38,18 @@ void demand_free(struct demand *d)
 	bytes_free(&d->name);
 	bytes_free(&d->reason);
 	heap_unset(&b->timers, &d->timer);
-	TAILQ_REMOVE(&b->demands, d, link);
-	d->client->demand = NULL;
+	TAILQ_REMOVE(&b->revocations, d, link);
+	d->client->revocation = NULL;
 	mem_free(d);
 }
 
-static void fail(struct demand *d, enum error_code code, const char *sentence)
+static void fail(struct revocation *d, enum error_code code, const char *sentence)
 {
 	client_reply_error(d->client, code, sentence);
-	demand_free(d);
+	revocation_free(d);
 }
 
-static void finish(struct demand *d)
+static void finish(struct revocation *d)
 {
 	if (d->failed) {
 		fail(d, ERROR_UNAVAILABLE, d->failed);
@@ -57,22 +57,22 @@ static void finish(struct demand *d)
 		fail(d, ERROR_ERR, "it is held by other software, which cannot be asked");
 	} else {
 		client_reply_integer(d->client, d->holders);
-		demand_free(d);
+		revocation_free(d);
 	}
 }
 
-static struct demand *find(const struct broker *b, uint64_t number)
+static struct revocation *find(const struct broker *b, uint64_t number)
 {
-	struct demand *d;
+	struct revocation *d;
 
-	TAILQ_FOREACH(d, &b->demands, link)
+	TAILQ_FOREACH(d, &b->revocations, link)
 		if (d->number == number)
 			return d;
 	return NULL;
 }
 
 /* What is held on this host needs no letter. */
-static void serve_here(struct demand *d)
+static void serve_here(struct revocation *d)
 {
 	struct lock *lock = revoke_subject(d->client->broker, bytes_view(&d->name));
 	struct revoker by = revoke_by(d->client);
@@ -86,19 +86,19 @@ static void serve_here(struct demand *d)
 		revoke_log(d->client->broker, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
 }
 
-void demand_new(struct client *c, enum command command, struct slice name, struct slice reason)
+void revocation_new(struct client *c, enum command command, struct slice name, struct slice reason)
 {
 	struct broker *b = c->broker;
-	struct demand *d = mem_new(sizeof(*d));
+	struct revocation *d = mem_new(sizeof(*d));
 
 	d->client = c;
 	d->command = command;
-	d->number = ++b->last_demand;
-	d->timer.kind = TIMER_DEMAND;
+	d->number = ++b->last_revocation;
+	d->timer.kind = TIMER_REVOCATION;
 	bytes_slice(&d->name, name);
 	bytes_slice(&d->reason, reason);
-	TAILQ_INSERT_TAIL(&b->demands, d, link);
-	c->demand = d;
+	TAILQ_INSERT_TAIL(&b->revocations, d, link);
+	c->revocation = d;
 	query_lock(c, command, name);
 }
 
@@ -117,15 +117,15 @@ static void add_path(struct target *t, const struct query *q, const struct query
 }
 
 /* Of a semaphore, one that was met before: the host that has that permit, too. */
-static struct target *target_of(const struct demand *d, const struct query *q, const struct query_child *child)
+static struct target *target_of(const struct revocation *d, const struct query *q, const struct query_child *child)
 {
-	for (size_t i = 0; q->part == QUERY_LEASES && child->owner && i < d->count; i++)
+	for (size_t i = 0; q->part == QUERY_SLOTS && child->owner && i < d->count; i++)
 		if (d->targets[i].session == child->owner)
 			return &d->targets[i];
 	return NULL;
 }
 
-static void add_target(struct demand *d, const struct query *q, size_t child)
+static void add_target(struct revocation *d, const struct query *q, size_t child)
 {
 	struct target *t = target_of(d, q, &q->children[child]);
 	struct slice host = record_get(bytes_view(&q->children[child].data), "host");
@@ -144,13 +144,13 @@ static void add_target(struct demand *d, const struct query *q, size_t child)
 }
 
 /* Of the same host: what it holds may rest on this one, and goes with it when the host is silent. */
-static void add_follower(struct demand *d, const struct query *q, const struct query_child *child)
+static void add_follower(struct revocation *d, const struct query *q, const struct query_child *child)
 {
 	if (d->count == 1 && d->targets[0].host.len && child->owner && child->owner == d->targets[0].session)
 		add_path(&d->targets[0], q, child);
 }
 
-static void write_letter(const struct demand *d, const struct query_child *child, struct bytes *data)
+static void write_letter(const struct revocation *d, const struct query_child *child, struct bytes *data)
 {
 	struct revoker by = revoke_by(d->client);
 	struct bytes session = { 0 };
@@ -172,11 +172,11 @@ static void write_letter(const struct demand *d, const struct query_child *child
 	bytes_free(&session);
 }
 
-static void delete_path(struct demand *d, struct target *t, size_t i)
+static void delete_path(struct revocation *d, struct target *t, size_t i)
 {
 	struct broker *b = d->client->broker;
 	struct operation_request r = {
-		.op = { .kind = OPERATION_DEMAND_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
+		.op = { .kind = OPERATION_REVOCATION_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
 		.path = bytes_view(&t->paths[i]),
 	};
 	size_t begin = broker_log_begin(b);
@@ -189,7 +189,7 @@ static void delete_path(struct demand *d, struct target *t, size_t i)
 	operation_send(b, EFFECT_ZK_DELETE, &r);
 }
 
-static void delete_znodes(struct demand *d, struct target *t)
+static void delete_znodes(struct revocation *d, struct target *t)
 {
 	t->state = TARGET_DELETING;
 	t->deleting = t->path_count;
@@ -197,19 +197,19 @@ static void delete_znodes(struct demand *d, struct target *t)
 		delete_path(d, t, i);
 }
 
-static void ask(struct demand *d, struct target *t, const struct query_child *child)
+static void ask(struct revocation *d, struct target *t, const struct query_child *child)
 {
 	struct bytes data = { 0 };
 	const struct letter *l;
 
 	write_letter(d, child, &data);
-	l = letter_post(d->client->broker, bytes_view(&t->host), bytes_view(&data), d->number);
+	l = outbox_post(d->client->broker, bytes_view(&t->host), bytes_view(&data), d->number);
 	t->letter = l->number;
 	bytes_slice(&t->id, letter_id(l));
 	bytes_free(&data);
 }
 
-static void log_force(const struct demand *d)
+static void log_force(const struct revocation *d)
 {
 	struct broker *b = d->client->broker;
 	size_t begin = broker_log_begin(b);
@@ -239,7 +239,7 @@ static bool elsewhere(const struct query_child *child)
 	return !child->ours && !child->gone;
 }
 
-static void ask_all(struct demand *d, const struct query *q)
+static void ask_all(struct revocation *d, const struct query *q)
 {
 	bool force = d->command == COMMAND_FORCEUNLOCK;
 	struct broker *b = d->client->broker;
@@ -264,9 +264,9 @@ static void ask_all(struct demand *d, const struct query *q)
 	settle(d);
 }
 
-void demand_found(struct query *q)
+void revocation_found(struct query *q)
 {
-	struct demand *d = q->client->demand;
+	struct revocation *d = q->client->revocation;
 	enum letter_kind kind = d->command == COMMAND_FORCEUNLOCK ? LETTER_FORCE : LETTER_REVOKE;
 	struct broker *b = d->client->broker;
 	size_t entitled = query_entitled(q);
@@ -285,7 +285,7 @@ void demand_found(struct query *q)
 			add_target(d, q, i);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, q, &q->children[i]);
-	if (!letter_room(b, kind, d->count)) {
+	if (!outbox_room(b, kind, d->count)) {
 		b->stats.limits_total++;
 		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
 		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
@@ -298,13 +298,13 @@ void demand_found(struct query *q)
 
 /* ---- what becomes of it ---- */
 
-static void settle(struct demand *d)
+static void settle(struct revocation *d)
 {
 	if (!d->open)
 		finish(d);
 }
 
-static void done(struct demand *d, struct target *t, int64_t holders)
+static void done(struct revocation *d, struct target *t, int64_t holders)
 {
 	t->state = TARGET_DONE;
 	d->holders += holders;
@@ -312,13 +312,13 @@ static void done(struct demand *d, struct target *t, int64_t holders)
 	settle(d);
 }
 
-static void failed(struct demand *d, struct target *t, const char *sentence)
+static void failed(struct revocation *d, struct target *t, const char *sentence)
 {
 	d->failed = sentence;
 	done(d, t, 0);
 }
 
-static struct target *find_target(const struct demand *d, uint64_t letter)
+static struct target *find_target(const struct revocation *d, uint64_t letter)
 {
 	for (size_t i = 0; d && i < d->count; i++)
 		if (d->targets[i].letter == letter)
@@ -331,11 +331,11 @@ static bool is_open(const struct target *t)
 	return t->state != TARGET_DONE && t->state != TARGET_DELETING;
 }
 
-static void revoke_letter(struct demand *d, struct target *t, enum letter_fate fate)
+static void revoke_letter(struct revocation *d, struct target *t, enum letter_fate fate)
 {
 	switch (fate) {
 	case LETTER_STANDS:
-		letter_orphan(d->client->broker, t->letter);
+		outbox_orphan(d->client->broker, t->letter);
 		done(d, t, 1);
 		break;
 	case LETTER_NO_BOX:
@@ -349,7 +349,7 @@ static void revoke_letter(struct demand *d, struct target *t, enum letter_fate f
 	}
 }
 
-static void force_letter(struct demand *d, struct target *t, enum letter_fate fate)
+static void force_letter(struct revocation *d, struct target *t, enum letter_fate fate)
 {
 	switch (fate) {
 	case LETTER_STANDS:
@@ -370,9 +370,9 @@ static void force_letter(struct demand *d, struct target *t, enum letter_fate fa
 	}
 }
 
-void demand_letter(struct broker *b, uint64_t demand, uint64_t letter, enum letter_fate fate)
+void revocation_letter(struct broker *b, uint64_t revocation, uint64_t letter, enum letter_fate fate)
 {
-	struct demand *d = find(b, demand);
+	struct revocation *d = find(b, revocation);
 	struct target *t = find_target(d, letter);
 
 	if (!t || !is_open(t))
@@ -383,19 +383,19 @@ void demand_letter(struct broker *b, uint64_t demand, uint64_t letter, enum lett
 		force_letter(d, t, fate);
 }
 
-/* Of all demands: the one whose letter that is. */
-static struct target *find_asked(const struct broker *b, struct slice id, struct demand **ret)
+/* Of all revocations: the one whose letter that is. */
+static struct target *find_asked(const struct broker *b, struct slice id, struct revocation **ret)
 {
-	TAILQ_FOREACH(*ret, &b->demands, link)
+	TAILQ_FOREACH(*ret, &b->revocations, link)
 		for (size_t i = 0; i < (*ret)->count; i++)
 			if (slice_eq(bytes_view(&(*ret)->targets[i].id), id) && is_open(&(*ret)->targets[i]))
 				return &(*ret)->targets[i];
 	return NULL;
 }
 
-void demand_answered(struct broker *b, struct slice id, int64_t holders)
+void revocation_answered(struct broker *b, struct slice id, int64_t holders)
 {
-	struct demand *d;
+	struct revocation *d;
 	struct target *t = find_asked(b, id, &d);
 
 	if (!t || d->command != COMMAND_FORCEUNLOCK)
@@ -406,7 +406,7 @@ void demand_answered(struct broker *b, struct slice id, int64_t holders)
 		done(d, t, holders > 0 ? holders : 0);
 }
 
-void demand_due(struct demand *d)
+void revocation_due(struct revocation *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
 		struct target *t = &d->targets[i];
@@ -415,14 +415,14 @@ void demand_due(struct demand *d)
 			delete_znodes(d, t);
 		} else if (t->state == TARGET_ASKED) {
 			t->state = TARGET_WITHDRAWN;
-			letter_withdraw(d->client->broker, t->letter);
+			outbox_withdraw(d->client->broker, t->letter);
 		}
 	}
 }
 
-void demand_operated(struct broker *b, const struct operation *op, const struct event *event)
+void revocation_operated(struct broker *b, const struct operation *op, const struct event *event)
 {
-	struct demand *d = find(b, op->query);
+	struct revocation *d = find(b, op->query);
 	struct target *t = d ? &d->targets[op->part] : NULL;
 
 	if (!d)
@@ -445,12 +445,12 @@ void demand_operated(struct broker *b, const struct operation *op, const struct 
 		done(d, t, t->deleted);
 }
 
-void demand_suspended(struct broker *b)
+void revocation_suspended(struct broker *b)
 {
-	struct demand *d, *after;
+	struct revocation *d, *after;
 
 	/* One whose query is not over is answered by that. */
-	TAILQ_FOREACH_SAFE(d, &b->demands, link, after)
+	TAILQ_FOREACH_SAFE(d, &b->revocations, link, after)
 		if (!d->client->query)
 			fail(d, ERROR_UNAVAILABLE,
 			     "the connection to ZooKeeper was lost; what was asked for may be done or not");

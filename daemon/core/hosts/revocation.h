@@ -45,9 +45,9 @@ struct target {
 	bool deleted;
 };
 
-struct demand {
+struct revocation {
 	struct client *client;
-	TAILQ_ENTRY(demand) link; /* broker->demands */
+	TAILQ_ENTRY(revocation) link; /* broker->revocations */
 	uint64_t number;
 	enum command command; /* REVOKE or FORCEUNLOCK */
 	struct bytes name, reason;
@@ -59,21 +59,21 @@ struct demand {
 	struct timer timer;
 };
 
-TAILQ_HEAD(demand_list, demand);
+TAILQ_HEAD(revocation_list, revocation);
 
 /* Answers now or later. */
-void demand_new(struct client *c, enum command command, struct slice name, struct slice reason);
+void revocation_new(struct client *c, enum command command, struct slice name, struct slice reason);
 /* Without an answer: its client is gone. A letter that takes a lock by force is withdrawn, one that asks for it stays. */
-void demand_free(struct demand *d);
+void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */
-void demand_found(struct query *q);
+void revocation_found(struct query *q);
 /* What became of a letter. */
-void demand_letter(struct broker *b, uint64_t demand, uint64_t letter, enum letter_fate fate);
+void revocation_letter(struct broker *b, uint64_t revocation, uint64_t letter, enum letter_fate fate);
 /* The letter of that id was answered. */
-void demand_answered(struct broker *b, struct slice id, int64_t holders);
+void revocation_answered(struct broker *b, struct slice id, int64_t holders);
 /* demand.timer is due. */
-void demand_due(struct demand *d);
+void revocation_due(struct revocation *d);
 /* Answers of DEMAND_DELETE. */
-void demand_operated(struct broker *b, const struct operation *op, const struct event *event);
+void revocation_operated(struct broker *b, const struct operation *op, const struct event *event);
 /* The connection is gone. */
-void demand_suspended(struct broker *b);
+void revocation_suspended(struct broker *b);

@@ -20,7 +20,7 @@ struct lock *revoke_subject(struct broker *b, struct slice name)
 {
 	struct semaphore *s = semaphore_find(b, name);
 
-	return s ? s->leases : lock_find(b, name);
+	return s ? s->slots : lock_find(b, name);
 }
 
 struct revoker revoke_by(const struct client *c)
@@ -44,7 +44,7 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	TAILQ_FOREACH(g, &lock->grants, link) {
 		bool asked = g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS;
 
-		if (!asked && (client_events_full(g->client) || client_seems_deaf(g->client)))
+		if (!asked && (client_events_full(g->client) || client_is_unresponsive(g->client)))
 			continue;
 		count++;
 		if (asked)
@@ -122,10 +122,10 @@ static bool has_older(const struct lock *leases, struct slice znode)
 	struct contender last, one;
 	const struct claim *c;
 
-	if (!contender_parse(znode, FLAVOUR_LEASES, &last))
+	if (!contender_parse(znode, FLAVOUR_SLOTS, &last))
 		return false;
 	TAILQ_FOREACH(c, &leases->permits, link)
-		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_LEASES, &one) &&
+		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_SLOTS, &one) &&
 		    contender_before(&one, &last))
 			return true;
 	return false;
@@ -142,7 +142,7 @@ static struct lock *meant(struct broker *b, struct slice data)
 
 	if (lock && lock->semaphore)
 		return has_older(lock, znode) ? lock : NULL;
-	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !spent_keeps_out(lock, znode))
+	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !rollover_keeps_out(lock, znode))
 		return NULL;
 	return lock;
 }
@@ -151,7 +151,7 @@ static void answer(struct broker *b, struct slice host, struct slice id, int64_t
 {
 	struct bytes data = { 0 };
 
-	if (!letter_room(b, LETTER_ANSWER, 1)) {
+	if (!outbox_room(b, LETTER_ANSWER, 1)) {
 		b->stats.limits_total++;
 		return;
 	}
@@ -160,7 +160,7 @@ static void answer(struct broker *b, struct slice host, struct slice id, int64_t
 	record_text(&data, "from", b->conf->host);
 	record_slice(&data, "re", id);
 	record_int(&data, "holders", holders);
-	letter_post(b, host, bytes_view(&data), 0);
+	outbox_post(b, host, bytes_view(&data), 0);
 	bytes_free(&data);
 }
 

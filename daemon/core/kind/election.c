@@ -26,7 +26,7 @@ void election_send(struct request *r, struct claim *c, int64_t token)
 {
 	struct bytes data = { 0 };
 
-	detail_leader(r, token, &data);
+	holder_leader(r, token, &data);
 	r->proclamation.state = PROCLAMATION_SENT;
 	r->proclamation.token = token;
 	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM, bytes_view(&data));

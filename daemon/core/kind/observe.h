@@ -32,7 +32,7 @@
 #include "protocol/errors.h"
 
 struct client;
-struct client_event;
+struct notification;
 struct lock;
 struct operation;
 
@@ -45,7 +45,7 @@ struct observer {
 	TAILQ_ENTRY(observer) client_link; /* client->observers */
 	bool told;                  /* ever */
 	int64_t token;              /* as it was told last */
-	struct client_event *event; /* kept for EVENTS; NULL: none */
+	struct notification *event; /* kept for EVENTS; NULL: none */
 };
 
 TAILQ_HEAD(observer_list, observer);

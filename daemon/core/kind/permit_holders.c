@@ -9,16 +9,16 @@ static const int64_t LOOK_AFTER_NS = 1000000000;
 static const int64_t EVERY_NS = 1000000000;
 static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
 
-void crowd_listed(struct semaphore *s, size_t children)
+void permit_holders_listed(struct semaphore *s, size_t children)
 {
 	const struct claim *c;
 	int64_t others = (int64_t)children;
 
-	TAILQ_FOREACH(c, &s->leases->permits, link)
+	TAILQ_FOREACH(c, &s->slots->permits, link)
 		others -= c->state == CLAIM_WAITING;
-	s->crowd.seen = s->limit && others > s->limit;
-	if (s->crowd.seen)
-		lock_touch(s->leases);
+	s->holders.seen = s->limit && others > s->limit;
+	if (s->holders.seen)
+		lock_touch(s->slots);
 }
 
 static bool waits_elsewhere(const struct semaphore *s)
@@ -26,9 +26,9 @@ static bool waits_elsewhere(const struct semaphore *s)
 	const struct lock *mutex = s->mutex;
 
 	if (!s->gathering)
-		return s->crowd.seen;
+		return s->holders.seen;
 	return mutex->claim &&
-	       (mutex->claim->rivals || (mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.quiet));
+	       (mutex->claim->rivals || (mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.uncontended));
 }
 
 static int64_t max64(int64_t a, int64_t b)
@@ -38,38 +38,38 @@ static int64_t max64(int64_t a, int64_t b)
 
 static void wake(struct semaphore *s, int64_t due_ns)
 {
-	heap_set_by(&s->broker->timers, &s->leases->timer, due_ns);
+	heap_set_by(&s->broker->timers, &s->slots->timer, due_ns);
 }
 
 static void look(struct semaphore *s)
 {
-	const struct grant *oldest = TAILQ_FIRST(&s->leases->grants);
+	const struct grant *oldest = TAILQ_FIRST(&s->slots->grants);
 	int64_t due_ns;
 
-	if (!oldest || directory_watches(&s->leases->directory))
+	if (!oldest || directory_watches(&s->slots->directory))
 		return;
-	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->crowd.looked_ns + EVERY_NS);
+	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->holders.looked_ns + EVERY_NS);
 	if (due_ns > s->broker->now_ns) {
 		wake(s, due_ns);
 		return;
 	}
-	s->crowd.looked_ns = s->broker->now_ns;
-	directory_arm(s->leases);
+	s->holders.looked_ns = s->broker->now_ns;
+	directory_arm(s->slots);
 }
 
 /* The grant that its data tell of; NULL. They stand in the same order, mostly: it is looked for from `from` on. */
 static struct grant *told_of(const struct semaphore *s, const struct claim *c, struct grant *from)
 {
-	struct grant *g = from ? from : TAILQ_FIRST(&s->leases->grants), *end = g;
+	struct grant *g = from ? from : TAILQ_FIRST(&s->slots->grants), *end = g;
 
-	if (!c->detail_client || !g)
+	if (!c->holder_client || !g)
 		return NULL;
 	do {
-		if (g->client->id == c->detail_client && g->granted_ns == c->detail_token)
+		if (g->client->id == c->holder_client && g->granted_ns == c->holder_token)
 			return g;
 		g = TAILQ_NEXT(g, link);
 		if (!g)
-			g = TAILQ_FIRST(&s->leases->grants);
+			g = TAILQ_FIRST(&s->slots->grants);
 	} while (g != end);
 	return NULL;
 }
@@ -80,22 +80,22 @@ static void count_told(struct semaphore *s)
 	struct grant *g, *last = NULL;
 	struct claim *c;
 
-	TAILQ_FOREACH(g, &s->leases->grants, link)
+	TAILQ_FOREACH(g, &s->slots->grants, link)
 		g->told = 0;
-	TAILQ_FOREACH(c, &s->leases->permits, link) {
+	TAILQ_FOREACH(c, &s->slots->permits, link) {
 		g = told_of(s, c, last);
 		if (g && g->told < g->depth) {
 			g->told++;
 			last = g;
 		} else {
-			c->detail_client = 0;
+			c->holder_client = 0;
 		}
 	}
 }
 
 static struct claim *next_free(struct claim *c)
 {
-	while (c && (c->state != CLAIM_HELD || c->detail_client))
+	while (c && (c->state != CLAIM_HELD || c->holder_client))
 		c = TAILQ_NEXT(c, link);
 	return c;
 }
@@ -104,11 +104,11 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 {
 	struct bytes data = { 0 };
 
-	detail_permits(g, &data);
-	c->detail_client = g->client->id;
-	c->detail_token = g->granted_ns;
-	c->detail_ns = s->crowd.told_ns = s->broker->now_ns;
-	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
+	holder_permits(g, &data);
+	c->holder_client = g->client->id;
+	c->holder_token = g->granted_ns;
+	c->holder_ns = s->holders.told_ns = s->broker->now_ns;
+	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
 	bytes_free(&data);
 	g->told++;
 }
@@ -116,12 +116,12 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 static void tell(struct semaphore *s)
 {
 	struct broker *b = s->broker;
-	struct claim *free = TAILQ_FIRST(&s->leases->permits);
+	struct claim *free = TAILQ_FIRST(&s->slots->permits);
 	struct grant *g;
 
-	s->crowd.checked_ns = b->now_ns;
+	s->holders.checked_ns = b->now_ns;
 	count_told(s);
-	TAILQ_FOREACH(g, &s->leases->grants, link) {
+	TAILQ_FOREACH(g, &s->slots->grants, link) {
 		if (g->told < g->depth && g->granted_ns + YOUNG_NS > b->now_ns) {
 			wake(s, g->granted_ns + YOUNG_NS);
 			continue;
@@ -133,12 +133,12 @@ static void tell(struct semaphore *s)
 		wake(s, b->now_ns + EVERY_NS);
 }
 
-void crowd_continue(struct semaphore *s)
+void permit_holders_continue(struct semaphore *s)
 {
-	int64_t due_ns = max64(s->crowd.checked_ns + YOUNG_NS, s->crowd.told_ns + EVERY_NS);
+	int64_t due_ns = max64(s->holders.checked_ns + YOUNG_NS, s->holders.told_ns + EVERY_NS);
 
 	look(s);
-	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->leases->grants))
+	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->slots->grants))
 		return;
 	if (due_ns <= s->broker->now_ns)
 		tell(s);

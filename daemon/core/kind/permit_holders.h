@@ -19,7 +19,7 @@
 
 struct semaphore;
 
-struct crowd {
+struct permit_holders {
 	bool seen;          /* by the last list */
 	int64_t looked_ns;  /* when that was asked for */
 	int64_t checked_ns; /* what is told and what is not */
@@ -27,6 +27,6 @@ struct crowd {
 };
 
 /* The leases were listed: so many there are. */
-void crowd_listed(struct semaphore *s, size_t children);
+void permit_holders_listed(struct semaphore *s, size_t children);
 /* Looks, and tells what is due. Only while something may be asked of ZooKeeper. */
-void crowd_continue(struct semaphore *s);
+void permit_holders_continue(struct semaphore *s);

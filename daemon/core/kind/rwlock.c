@@ -42,7 +42,7 @@ static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
 
 static bool nobody_waits(const struct lock *lock)
 {
-	return directory_is_quiet(&lock->directory);
+	return directory_is_uncontended(&lock->directory);
 }
 
 static bool somebody_waits(const struct lock *lock)
@@ -122,7 +122,7 @@ static void gather(struct lock *lock)
 
 	semaphore_ask(s);
 	if (s->gathering) {
-		lock_touch(s->leases);
+		lock_touch(s->slots);
 		return;
 	}
 	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(lock->broker))
@@ -212,14 +212,14 @@ static bool may_join(const struct lock *lock)
 {
 	const struct broker *b = lock->broker;
 
-	if (b->stopping || lock->claim_count - spent_count(lock) >= LOCK_ZNODES_MAX)
+	if (b->stopping || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)
 		return false;
 	if (b->conf->standalone)
 		return b->token_next < b->token_limit;
 	if (lock->semaphore && lock->semaphore->state != SEMAPHORE_KNOWN)
 		return false;
 	/* A directory of another kind is read again before anything is put into it. */
-	if (lock->directory.worn || (lock->directory.suspect && lock->directory.state != DIRECTORY_FITS))
+	if (lock->directory.exhausted || (lock->directory.unverified && lock->directory.state != DIRECTORY_FITS))
 		return false;
 	return may_send(lock);
 }
@@ -248,7 +248,7 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 	/* Whoever came since waits: to ask would keep him waiting for longer. A reader may have joined readers. */
 	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
 		return false;
-	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.quiet)
+	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.uncontended)
 		return false;
 	return b->now_ns < c->idle_ns + b->conf->linger_ns;
 }
@@ -277,7 +277,7 @@ static void succeed(struct lock *lock)
 	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
 		return;
 	if (may_succeed(lock, c->mode) && next->mode == MODE_EXCLUSIVE)
-		spent_follow(lock);
+		rollover_follow(lock);
 }
 
 /* A held claim nobody holds a grant on. True when the claims changed. */
@@ -349,7 +349,7 @@ static void join_first(struct lock *lock, enum mode mode)
 		return;
 	lock->claim = claim_join(lock, mode);
 	if (!lock->claim && !lock->claim_count)
-		request_fail_all(lock, ERROR_LIMIT, quota_refuses(lock, 1));
+		request_fail_all(lock, ERROR_LIMIT, budget_refuses(lock, 1));
 }
 
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
@@ -377,9 +377,9 @@ static bool join(struct lock *lock)
 			queue_next(lock, c->mode);
 		return false;
 	}
-	if (lock->directory.suspect && may_send(lock))
+	if (lock->directory.unverified && may_send(lock))
 		directory_check(lock);
-	if (lock->directory.worn && may_send(lock))
+	if (lock->directory.exhausted && may_send(lock))
 		directory_renew(lock);
 	if (!c) {
 		join_first(lock, head->mode);
@@ -401,7 +401,7 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 	/* They come and go, and were told; who waits is counted when that begins to matter. */
 	if (c->says_held && lock->grant_count && !lock->request_count)
 		return c->looked_ns + WATCH_AFTER_NS;
-	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.crowded)
+	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.contended_before)
 		return lock->broker->now_ns;
 	return c->granted_ns + WATCH_AFTER_NS;
 }
@@ -433,10 +433,10 @@ static void watch(struct lock *lock)
 		look_continue(c);
 	} else if (c->state == CLAIM_HELD) {
 		watch_held(lock, c);
-		detail_say_held(lock);
+		holder_say_held(lock);
 	}
 	if (c->rivals)
-		detail_write(lock);
+		holder_write(lock);
 }
 
 static void proclaim(struct lock *lock)
@@ -470,7 +470,7 @@ void lock_send_deletes(struct lock *lock)
 static void ask_again(struct lock *lock)
 {
 	if (!lock->claim || somebody_waits(lock))
-		spent_release(lock);
+		rollover_release(lock);
 	directory_list_wanted(lock);
 	if (lock->relist && !lock->waits[TURN_RECOVER] && turn_may(lock, TURN_JOIN)) {
 		lock->relist = false;
@@ -500,9 +500,9 @@ static void set_timer(struct lock *lock)
 	else if (lock->grant_count && b->session.connected && watch_due_ns(lock, c) > b->now_ns)
 		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
 	/* What is due and not written waits for its turn. */
-	if (c->rivals && may_send(lock) && b->session.proving && detail_due_ns(lock) != INT64_MAX &&
-	    detail_due_ns(lock) > b->now_ns)
-		heap_set_by(&b->timers, &lock->timer, detail_due_ns(lock));
+	if (c->rivals && may_send(lock) && b->session.proving && holder_due_ns(lock) != INT64_MAX &&
+	    holder_due_ns(lock) > b->now_ns)
+		heap_set_by(&b->timers, &lock->timer, holder_due_ns(lock));
 }
 
 /* Where the directory does not tell what it is for, only those who are in it do. */
@@ -533,7 +533,7 @@ static void settle(struct lock *lock)
 void lock_settle(struct lock *lock)
 {
 	lock_send_deletes(lock);
-	if (lock->flavour == FLAVOUR_LEASES) {
+	if (lock->flavour == FLAVOUR_SLOTS) {
 		lock_untouch(lock); /* one pass: what touches it meanwhile asks for another */
 		semaphore_settle(lock->semaphore);
 	} else {

@@ -40,7 +40,7 @@ static struct semaphore *semaphore_new(struct broker *b, struct slice name)
 	s->broker = b;
 	flavour_place(b->conf, name, &s->path);
 	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
-	s->leases = new_part(s, name, "/leases", FLAVOUR_LEASES);
+	s->slots = new_part(s, name, "/leases", FLAVOUR_SLOTS);
 	map_add(&b->semaphores, &s->node, map_hash(&b->semaphores, name.data, name.len));
 	lock_touch(s->mutex); /* it goes again if nothing comes of it */
 	return s;
@@ -93,15 +93,15 @@ static void semaphore_free(struct semaphore *s)
 
 void semaphore_rest(struct semaphore *s)
 {
-	if (s->mutex->dirty || s->leases->dirty || lock_in_use(s->mutex) || lock_in_use(s->leases))
+	if (s->mutex->dirty || s->slots->dirty || lock_in_use(s->mutex) || lock_in_use(s->slots))
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
 	directory_forget_watch(s->mutex);
-	directory_forget_watch(s->leases);
-	quota_recount(s->mutex);
-	quota_recount(s->leases);
+	directory_forget_watch(s->slots);
+	budget_recount(s->mutex);
+	budget_recount(s->slots);
 	lock_free(s->mutex);
-	lock_free(s->leases);
+	lock_free(s->slots);
 	semaphore_free(s);
 }
 
@@ -112,8 +112,8 @@ void semaphore_detach(struct lock *part)
 	if (s->mutex == part)
 		s->mutex = NULL;
 	else
-		s->leases = NULL;
-	if (!s->mutex && !s->leases)
+		s->slots = NULL;
+	if (!s->mutex && !s->slots)
 		semaphore_free(s);
 }
 
@@ -221,10 +221,10 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 	if (s->incomplete) {
 		s->incomplete = false;
 		make_part(s, s->mutex);
-		make_part(s, s->leases);
+		make_part(s, s->slots);
 	}
-	s->leases->relist = s->leases->claim_count > 0; /* what was counted may be enough now */
-	lock_touch(s->leases);
+	s->slots->relist = s->slots->claim_count > 0; /* what was counted may be enough now */
+	lock_touch(s->slots);
 }
 
 static void get_answered(struct semaphore *s, const struct event *event)
@@ -256,7 +256,7 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 	if (op->kind == OPERATION_SEMAPHORE_GET) {
 		get_answered(s, event);
 	} else if (event->zk_answered.code == ZK_NONODE) {
-		announce_above(s->broker, bytes_view(&s->path));
+		presence_above(s->broker, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
 		lock_pause(s->mutex, REFUSED_PAUSE_NS);
@@ -358,7 +358,7 @@ bool semaphore_gather(struct semaphore *s)
 		return false;
 	}
 	s->gathering = r;
-	lock_touch(s->leases);
+	lock_touch(s->slots);
 	return true;
 }
 
@@ -367,7 +367,7 @@ void semaphore_request_ends(struct semaphore *s, const struct request *r)
 	if (s->gathering != r)
 		return;
 	s->gathering = NULL;
-	lock_touch(s->leases);
+	lock_touch(s->slots);
 }
 
 void semaphore_fail(struct semaphore *s, const char *why)
@@ -383,7 +383,7 @@ int64_t semaphore_granted(const struct semaphore *s)
 	const struct grant *g;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(g, &s->leases->grants, link)
+	TAILQ_FOREACH(g, &s->slots->grants, link)
 		count += g->depth;
 	return count;
 }
@@ -393,7 +393,7 @@ static int64_t permits(const struct semaphore *s, bool held)
 	const struct claim *c;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(c, &s->leases->permits, link)
+	TAILQ_FOREACH(c, &s->slots->permits, link)
 		count += !held || c->state == CLAIM_HELD;
 	return count;
 }
@@ -411,7 +411,7 @@ bool semaphore_full(const struct semaphore *s)
 		return false;
 	if (s->broker->conf->standalone)
 		return wanted(s) > s->limit;
-	TAILQ_FOREACH(c, &s->leases->permits, link)
+	TAILQ_FOREACH(c, &s->slots->permits, link)
 		if (c->state == CLAIM_WAITING && c->listed)
 			return true;
 	return false;
@@ -435,7 +435,7 @@ void semaphore_counted(struct claim *c, size_t children)
 
 void semaphore_listed(struct lock *leases, size_t children)
 {
-	crowd_listed(leases->semaphore, children);
+	permit_holders_listed(leases->semaphore, children);
 }
 
 static bool enough(const struct semaphore *s)
@@ -449,14 +449,14 @@ static void grant(struct semaphore *s)
 {
 	struct request *r = s->gathering;
 	struct client *client = r->client;
-	struct grant *g = grant_find(s->leases, client);
+	struct grant *g = grant_find(s->slots, client);
 
 	if (g) {
 		g->depth += r->count;
 		grant_extend(g, r->lease_ns);
 	} else {
-		grant_new(s->leases, client, MODE_SHARED, 0, r->lease_ns, &r->data);
-		g = grant_find(s->leases, client);
+		grant_new(s->slots, client, MODE_SHARED, 0, r->lease_ns, &r->data);
+		g = grant_find(s->slots, client);
 		g->depth = r->count;
 	}
 	if (s->broker->conf->log_grants)
@@ -468,8 +468,8 @@ static void grant(struct semaphore *s)
 
 static void join(struct semaphore *s, int64_t missing)
 {
-	struct lock *leases = s->leases;
-	const char *why = quota_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
+	struct lock *leases = s->slots;
+	const char *why = budget_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
 
 	if (leases->pause_until_ns > s->broker->now_ns)
 		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
@@ -489,10 +489,10 @@ static void join(struct semaphore *s, int64_t missing)
 /* Once, when all are made; what is left of those that were made for another request is listed as well. */
 static void list_made(struct semaphore *s)
 {
-	if (!s->made || permits(s, false) < wanted(s) || !may_send(s->leases))
+	if (!s->made || permits(s, false) < wanted(s) || !may_send(s->slots))
 		return;
 	s->made = false;
-	directory_list(s->leases, false);
+	directory_list(s->slots, false);
 }
 
 /* Those that do not count yet first. */
@@ -501,7 +501,7 @@ static void leave(struct semaphore *s, int64_t surplus)
 	struct claim *c, *after;
 
 	for (int held = 0; held <= 1; held++)
-		TAILQ_FOREACH_SAFE(c, &s->leases->permits, link, after)
+		TAILQ_FOREACH_SAFE(c, &s->slots->permits, link, after)
 			if (surplus > 0 && (c->state == CLAIM_HELD) == held) {
 				claim_leave(c);
 				surplus--;
@@ -513,7 +513,7 @@ static void lose_deleted(struct semaphore *s)
 	int64_t held = permits(s, true);
 
 	while (semaphore_granted(s) > held)
-		grant_lose(TAILQ_LAST(&s->leases->grants, grant_list), LOSS_DELETED);
+		grant_lose(TAILQ_LAST(&s->slots->grants, grant_list), LOSS_DELETED);
 }
 
 /* What they have is void, and was not told in a reply: the answer to what they wait for tells it. */
@@ -521,7 +521,7 @@ static void tell_losses(struct semaphore *s)
 {
 	struct grant *g, *after;
 
-	TAILQ_FOREACH_SAFE(g, &s->leases->lost, link, after) {
+	TAILQ_FOREACH_SAFE(g, &s->slots->lost, link, after) {
 		struct request *r = request_find(s->mutex, g->client);
 		enum loss loss = g->loss;
 
@@ -536,7 +536,7 @@ static void tell_losses(struct semaphore *s)
 /* Of the one that waits, where; and of those that are held for long. */
 static void watch(struct semaphore *s)
 {
-	struct lock *leases = s->leases;
+	struct lock *leases = s->slots;
 	struct claim *c;
 
 	if (!may_send(leases) || !s->broker->session.proving)
@@ -553,7 +553,7 @@ static void watch(struct semaphore *s)
 		else
 			heap_set_by(&s->broker->timers, &leases->timer, due);
 	}
-	crowd_continue(s);
+	permit_holders_continue(s);
 }
 
 void semaphore_settle(struct semaphore *s)
@@ -582,5 +582,5 @@ void semaphore_check(const struct semaphore *s)
 {
 	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
 	assert(s->broker->conf->standalone || permits(s, true) >= semaphore_granted(s));
-	assert(!s->mutex->grant_count && !s->leases->request_count && !s->leases->claim && !s->leases->next);
+	assert(!s->mutex->grant_count && !s->slots->request_count && !s->slots->claim && !s->slots->next);
 }

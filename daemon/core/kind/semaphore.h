@@ -54,7 +54,7 @@ enum { SEMAPHORE_TRIES = 8 };
 struct semaphore {
 	struct broker *broker;
 	struct map_node node;   /* by its name, which is that of its locks */
-	struct lock *mutex, *leases;
+	struct lock *mutex, *slots;
 	enum semaphore_state state;
 	bool incomplete;        /* its directories are to be made */
 	bool made;              /* permits, and they were not listed since */
@@ -62,7 +62,7 @@ struct semaphore {
 	int64_t limit;          /* 0: nobody has said yet */
 	int32_t version;        /* KNOWN: of the data */
 	struct request *gathering;
-	struct crowd crowd;
+	struct permit_holders holders;
 	struct bytes path;
 };
 

@@ -123,14 +123,14 @@ void client_release_all(struct client *c)
 	client_drop_events(c);
 	while ((o = TAILQ_FIRST(&c->observers)))
 		observe_end(o);
-	if (c->multi)
-		multi_free(c->multi);
+	if (c->mlock)
+		mlock_free(c->mlock);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
 	if (c->query)
 		query_free(c->query);
-	if (c->demand)
-		demand_free(c->demand);
+	if (c->revocation)
+		revocation_free(c->revocation);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->broker->timers, &c->events_timer);
@@ -151,7 +151,7 @@ void client_gone(struct client *c)
 	client_release_all(c);
 	TAILQ_REMOVE(&b->clients, c, link);
 	b->client_count--;
-	owner_leave(c);
+	group_leave(c);
 	user_leave(b, c->user);
 	bytes_free(&c->comm);
 	bytes_free(&c->child_comm);
@@ -166,8 +166,8 @@ void client_half_closed(struct client *c)
 	struct request *r;
 
 	c->half_closed = true;
-	if (c->multi)
-		multi_hurry(c->multi);
+	if (c->mlock)
+		mlock_hurry(c->mlock);
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (!r->expired)
 			request_expire(r);

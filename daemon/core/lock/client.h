@@ -27,7 +27,7 @@ TAILQ_HEAD(client_list, client);
 struct client {
 	struct broker *broker;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
-	TAILQ_ENTRY(client) closing_link, audit_link, owner_link; /* broker->closing; `auditing`; owner->clients */
+	TAILQ_ENTRY(client) closing_link, audit_link, group_link; /* broker->closing; `auditing`; owner->clients */
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
@@ -36,23 +36,23 @@ struct client {
 	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
-	struct owner *owner;      /* NULL: it is one by itself */
+	struct group *group;      /* NULL: it is one by itself */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
 	uint32_t child;           /* the process that it told of; 0: none */
 	struct bytes child_comm;
 	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
-	struct multi *multi;      /* the MLOCK that waits */
+	struct mlock *mlock;      /* the MLOCK that waits */
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
 	struct request_list requests;
 	struct query *query;      /* what ZooKeeper is asked for it */
-	struct demand *demand;    /* what other hosts are asked for it */
+	struct revocation *revocation;    /* what other hosts are asked for it */
 	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
 	size_t request_count, grant_count, lost_count, observer_count;
 	size_t counted;           /* grants, against the limits */
-	struct client_event_list events;
+	struct notification_list events;
 	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
 	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
 	bool told_jeopardy;       /* as it was told */

@@ -97,7 +97,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 		bytes_clear(&g->data);
 		bytes_slice(&g->data, data);
 		if (g->lock->claim)
-			g->lock->claim->detail_token = 0; /* what was written about it is no longer true */
+			g->lock->claim->holder_token = 0; /* what was written about it is no longer true */
 		lock_touch(g->lock);
 	}
 }

@@ -12,54 +12,54 @@ static bool holds_or_waits(const struct client *c)
 	return c->grant_count > c->lost_count || c->request_count;
 }
 
-static struct owner *find(struct broker *b, uint32_t uid, struct slice name)
+static struct group *find(struct broker *b, uint32_t uid, struct slice name)
 {
-	uint64_t hash = map_hash(&b->owners, name.data, name.len);
-	struct map_node *node = map_first(&b->owners, hash);
-	struct owner *owner;
+	uint64_t hash = map_hash(&b->groups, name.data, name.len);
+	struct map_node *node = map_first(&b->groups, hash);
+	struct group *group;
 
 	for (; node; node = map_next(node)) {
-		owner = container_of(node, struct owner, node);
-		if (owner->uid == uid && slice_eq(bytes_view(&owner->name), name))
-			return owner;
+		group = container_of(node, struct group, node);
+		if (group->uid == uid && slice_eq(bytes_view(&group->name), name))
+			return group;
 	}
-	owner = mem_new(sizeof(*owner));
-	owner->uid = uid;
-	bytes_slice(&owner->name, name);
-	TAILQ_INIT(&owner->clients);
-	map_add(&b->owners, &owner->node, hash);
-	return owner;
+	group = mem_new(sizeof(*group));
+	group->uid = uid;
+	bytes_slice(&group->name, name);
+	TAILQ_INIT(&group->clients);
+	map_add(&b->groups, &group->node, hash);
+	return group;
 }
 
-bool owner_join(struct client *c, struct slice name)
+bool group_join(struct client *c, struct slice name)
 {
 	if (holds_or_waits(c))
 		return false;
-	owner_leave(c);
+	group_leave(c);
 	if (name.len) {
-		c->owner = find(c->broker, c->uid, name);
-		TAILQ_INSERT_TAIL(&c->owner->clients, c, owner_link);
+		c->group = find(c->broker, c->uid, name);
+		TAILQ_INSERT_TAIL(&c->group->clients, c, group_link);
 	}
 	return true;
 }
 
-void owner_leave(struct client *c)
+void group_leave(struct client *c)
 {
-	struct owner *owner = c->owner;
+	struct group *group = c->group;
 
 	assert(!holds_or_waits(c));
-	if (!owner)
+	if (!group)
 		return;
-	c->owner = NULL;
-	TAILQ_REMOVE(&owner->clients, c, owner_link);
-	if (!TAILQ_EMPTY(&owner->clients))
+	c->group = NULL;
+	TAILQ_REMOVE(&group->clients, c, group_link);
+	if (!TAILQ_EMPTY(&group->clients))
 		return;
-	map_remove(&c->broker->owners, &owner->node);
-	bytes_free(&owner->name);
-	mem_free(owner);
+	map_remove(&c->broker->groups, &group->node);
+	bytes_free(&group->name);
+	mem_free(group);
 }
 
-bool owner_same(const struct client *a, const struct client *b)
+bool group_same(const struct client *a, const struct client *b)
 {
-	return a == b || (a->owner && a->owner == b->owner);
+	return a == b || (a->group && a->group == b->group);
 }

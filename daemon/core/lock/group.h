@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An owner of several clients: a program that has a connection for each of its threads or processes can say that they
+ * A lock group of clients: a program that has a connection for each of its threads or processes can say that they
  * belong together (CLIENT SETINFO OWNER). It means one thing only, to deadlock detection: nothing that one of them
  * holds is let go while another of them waits. A lock is still held by one client.
  *
@@ -18,18 +18,18 @@
 
 struct client;
 
-TAILQ_HEAD(owner_clients, client);
+TAILQ_HEAD(group_clients, client);
 
-struct owner {
-	struct map_node node; /* broker->owners */
+struct group {
+	struct map_node node; /* broker->groups */
 	uint32_t uid;
 	struct bytes name;
-	struct owner_clients clients; /* at least one */
+	struct group_clients clients; /* at least one */
 };
 
 /* Makes it one of the clients of that owner; an empty name: of none. False: it holds or waits. */
-bool owner_join(struct client *c, struct slice name);
+bool group_join(struct client *c, struct slice name);
 /* It is by itself again. It neither holds nor waits. */
-void owner_leave(struct client *c);
+void group_leave(struct client *c);
 /* The same client, or clients of the same owner. */
-bool owner_same(const struct client *a, const struct client *b);
+bool group_same(const struct client *a, const struct client *b);

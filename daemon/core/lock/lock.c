@@ -182,7 +182,7 @@ void lock_become(struct lock *lock, enum kind kind)
 	assert(lock_may_be(lock, kind));
 	lock->kind = kind;
 	/* Its directory was of the other kind: nothing is put into it before it was read again. */
-	lock->directory.suspect = lock->directory.suspect || lock->directory.state != DIRECTORY_UNKNOWN;
+	lock->directory.unverified = lock->directory.unverified || lock->directory.state != DIRECTORY_UNKNOWN;
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 

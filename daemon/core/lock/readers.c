@@ -23,7 +23,7 @@ bool readers_may_join(const struct lock *lock)
 		return false;
 	if (b->conf->standalone || next_has_its_turn(lock))
 		return true;
-	return b->session.connected ? directory_is_quiet(&lock->directory) : lock->directory.was_quiet;
+	return b->session.connected ? directory_is_uncontended(&lock->directory) : lock->directory.was_uncontended;
 }
 
 bool readers_are_closed(const struct lock *lock)

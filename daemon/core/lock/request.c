@@ -171,8 +171,8 @@ void request_grant(struct request *r, int64_t token)
 	request_end(r);
 	if (queued)
 		client_tell_granted(client, bytes_view(&lock->name), token);
-	else if (client->multi)
-		multi_granted(client->multi);
+	else if (client->mlock)
+		mlock_granted(client->mlock);
 	else
 		client_reply_integer(client, token);
 }
@@ -186,8 +186,8 @@ void request_time_out(struct request *r)
 	request_end(r);
 	if (queued)
 		client_tell_timeout(client, bytes_view(&lock->name));
-	else if (client->multi)
-		multi_timed_out(client->multi);
+	else if (client->mlock)
+		mlock_timed_out(client->mlock);
 	else
 		client_reply_nil(client);
 }
@@ -203,8 +203,8 @@ void request_fail(struct request *r, enum error_code code, const char *sentence)
 	request_end(r);
 	if (queued)
 		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
-	else if (client->multi)
-		multi_failed(client->multi, code, sentence);
+	else if (client->mlock)
+		mlock_failed(client->mlock, code, sentence);
 	else
 		client_reply_error(client, code, sentence);
 }

@@ -63,7 +63,7 @@ struct request {
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
 	uint64_t search;      /* the last that met it (deadlock.h) */
-	uint64_t knot;        /* the last that it was part of (deadlock_permits.h) */
+	uint64_t deadlock;    /* the last that it was part of (deadlock_permits.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;

@@ -67,7 +67,7 @@ void try_read(struct claim *c, struct slice data)
 	struct try_seen *seen = &c->lock->seen;
 	struct contender before;
 
-	c->in_use = detail_in_use(data);
+	c->in_use = holder_in_use(data);
 	if (!contender_parse(bytes_view(&c->pred), c->lock->flavour, &before))
 		return;
 	bytes_clear(&seen->by);
@@ -84,7 +84,7 @@ bool try_knows_holder(const struct lock *lock)
 {
 	const struct try_seen *seen = &lock->seen;
 
-	return seen->by.len && seen->first && detail_tells(bytes_view(&seen->data));
+	return seen->by.len && seen->first && holder_tells(bytes_view(&seen->data));
 }
 
 void try_forget(struct lock *lock, struct slice name)

@@ -24,8 +24,8 @@ enum effect_type {
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
 	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before it is told */
 	EFFECT_PROCESS,   /* `conn` told of its process `pid` (0: of none): say EVENT_CLIENT_PROCESS, and again at changes */
-	EFFECT_LEFTOVER_ADD, /* `session`, the present one, is given up and will be ended: a successor must know it on */
-	EFFECT_LEFTOVER_END, /* end `session`, which was left or given up, then say EVENT_LEFTOVER_OVER */
+	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must know it on */
+	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };
@@ -56,7 +56,7 @@ struct effect {
 	enum effect_level level; /* LOG */
 	bool one_of_many;   /* LOG: it says nothing of the state of the daemon */
 	int64_t limit;      /* TOKENS */
-	int64_t session;    /* LEFTOVER_* */
+	int64_t session;    /* FORMER_* */
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
 	struct span data;   /* ZK_CREATE, ZK_SET: the data */
 };

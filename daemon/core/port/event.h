@@ -45,8 +45,8 @@ enum event_type {
 	EVENT_ZK_TROUBLE,    /* there is no connection, and this is known of why; any number of times */
 	EVENT_ZK_PACKET,     /* what is known of the largest packet the servers take */
 	EVENT_TOKENS,        /* standalone: claim numbers below `limit` may be used, durably reserved */
-	EVENT_LEFTOVER_FREE, /* no process lives any more that was granted something under that session */
-	EVENT_LEFTOVER_OVER, /* what EFFECT_LEFTOVER_END asked for is done, or given up */
+	EVENT_FORMER_FREE, /* no process lives any more that was granted something under that session */
+	EVENT_FORMER_OVER, /* what EFFECT_FORMER_END asked for is done, or given up */
 	EVENT_STOP,          /* SIGTERM, SIGINT */
 };
 
@@ -96,6 +96,6 @@ struct event {
 		struct {
 			int64_t session;
 			bool ended; /* OVER: ZooKeeper knows it no more */
-		} leftover;
+		} former;
 	};
 };

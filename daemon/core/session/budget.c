@@ -13,7 +13,7 @@ enum {
 static const char too_long[] = "that name is too long for the packets this ZooKeeper server takes";
 static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
 
-size_t quota_path_max(const struct broker *b)
+size_t budget_path_max(const struct broker *b)
 {
 	size_t configured = b->conf->limits.session_path_bytes;
 	size_t taken = (size_t)b->packet_bytes / 10 * 9;
@@ -34,7 +34,7 @@ static bool fits(const struct lock *lock, size_t text)
 	       znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK + text <= (size_t)b->packet_bytes;
 }
 
-bool quota_has_room_for_text(const struct lock *lock)
+bool budget_has_room_for_text(const struct lock *lock)
 {
 	return fits(lock, LIMIT_DATA_BYTES_MAX);
 }
@@ -45,10 +45,10 @@ static bool is_oversize(const struct lock *lock)
 	return !fits(lock, lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
 }
 
-const char *quota_refuses(const struct lock *lock, size_t count)
+const char *budget_refuses(const struct lock *lock, size_t count)
 {
 	const struct broker *b = lock->broker;
-	size_t max = quota_path_max(b), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
+	size_t max = budget_path_max(b), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
 
 	if (is_oversize(lock))
 		return too_long;
@@ -73,12 +73,12 @@ static size_t claim_watches(const struct claim *c)
 }
 
 /* The other half is for those that join, and for the directories. */
-bool quota_has_room_for_own(const struct claim *c)
+bool budget_has_room_for_own(const struct claim *c)
 {
 	const struct broker *b = c->lock->broker;
 	size_t own = c->lock->directory.path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
 
-	return b->watch_bytes + own <= quota_path_max(b) / 2;
+	return b->watch_bytes + own <= budget_path_max(b) / 2;
 }
 
 /* The directory's, and one on its first contender, as long as one of ours. */
@@ -87,7 +87,7 @@ static size_t observed_watches(const struct lock *lock)
 	return lock->directory.path.len + WATCH_OVERHEAD + znode_path(lock) + WATCH_OVERHEAD;
 }
 
-const char *quota_refuses_observer(const struct lock *lock)
+const char *budget_refuses_observer(const struct lock *lock)
 {
 	const struct broker *b = lock->broker;
 
@@ -95,10 +95,10 @@ const char *quota_refuses_observer(const struct lock *lock)
 		return NULL;
 	if (is_oversize(lock))
 		return too_long;
-	return b->watch_bytes + observed_watches(lock) > quota_path_max(b) ? too_many_watches : NULL;
+	return b->watch_bytes + observed_watches(lock) > budget_path_max(b) ? too_many_watches : NULL;
 }
 
-size_t quota_watches(const struct lock *lock)
+size_t budget_watches(const struct lock *lock)
 {
 	size_t bytes = 0;
 	const struct claim *c;
@@ -122,10 +122,10 @@ size_t quota_watches(const struct lock *lock)
 	return bytes;
 }
 
-void quota_recount(struct lock *lock)
+void budget_recount(struct lock *lock)
 {
 	struct broker *b = lock->broker;
-	size_t bytes = quota_watches(lock);
+	size_t bytes = budget_watches(lock);
 
 	b->watch_bytes += bytes - lock->watch_bytes;
 	lock->watch_bytes = bytes;
@@ -151,7 +151,7 @@ static void say(struct broker *b, struct slice server)
 	struct bytes *out = &b->out->arena;
 	size_t begin = broker_log_begin(b);
 
-	if (quota_path_max(b) == b->conf->limits.session_path_bytes) {
+	if (budget_path_max(b) == b->conf->limits.session_path_bytes) {
 		put(out, "ZooKeeper takes packets that are large enough for limits.session_path_bytes = ",
 		    b->conf->limits.session_path_bytes);
 		broker_log_end(b, EFFECT_LEVEL_INFO, begin);
@@ -160,18 +160,18 @@ static void say(struct broker *b, struct slice server)
 	bytes_slice(out, server);
 	put(out, " takes packets of no more than ", (size_t)b->packet_bytes);
 	put(out, " bytes, too few for limits.session_path_bytes = ", b->conf->limits.session_path_bytes);
-	put(out, ": the locks of this host are limited to ", quota_path_max(b));
+	put(out, ": the locks of this host are limited to ", budget_path_max(b));
 	bytes_text(out, " bytes of paths. Raise jute.maxbuffer on every server, or lower the limit");
 	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
 }
 
-void quota_packet(struct broker *b, const struct event *event)
+void budget_packet(struct broker *b, const struct event *event)
 {
-	size_t before = quota_path_max(b);
+	size_t before = budget_path_max(b);
 	struct lock *lock;
 
 	b->packet_bytes = event->zk_packet.bytes;
-	if (quota_path_max(b) != before)
+	if (budget_path_max(b) != before)
 		say(b, event->zk_packet.server);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		if (is_oversize(lock))

@@ -26,18 +26,18 @@ struct claim;
 struct event;
 struct lock;
 
-size_t quota_path_max(const struct broker *b);
+size_t budget_path_max(const struct broker *b);
 /* EVENT_ZK_PACKET. */
-void quota_packet(struct broker *b, const struct event *event);
+void budget_packet(struct broker *b, const struct event *event);
 /* NULL: so many more claims of this lock are within all limits. Else the sentence for who asked. */
-const char *quota_refuses(const struct lock *lock, size_t count);
+const char *budget_refuses(const struct lock *lock, size_t count);
 /* The same for who wants to observe it. */
-const char *quota_refuses_observer(const struct lock *lock);
+const char *budget_refuses_observer(const struct lock *lock);
 /* What a znode of the lock tells of a holder may include the text that it gave. */
-bool quota_has_room_for_text(const struct lock *lock);
+bool budget_has_room_for_text(const struct lock *lock);
 /* After a reconnection the claim's own znode may be watched: that leaves room for others. */
-bool quota_has_room_for_own(const struct claim *c);
+bool budget_has_room_for_own(const struct claim *c);
 /* What the watches of a lock count, from its flags. */
-size_t quota_watches(const struct lock *lock);
+size_t budget_watches(const struct lock *lock);
 /* Once a lock that was touched is settled. */
-void quota_recount(struct lock *lock);
+void budget_recount(struct lock *lock);

@@ -183,8 +183,8 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	switch (op->kind) {
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
-	case OPERATION_RIVAL:
-		announce_answered(b, op->kind, event);
+	case OPERATION_DUPLICATE:
+		presence_answered(b, op->kind, event);
 		break;
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:
@@ -199,7 +199,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_WATCH_OWN:
 	case OPERATION_ADOPT:
 	case OPERATION_LEAVE:
-	case OPERATION_DETAIL:
+	case OPERATION_HOLDER:
 		claim_answered(claim_of(op), op, event);
 		break;
 	case OPERATION_PROCLAIM:
@@ -225,17 +225,17 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_AUDIT_DELETE:
 		audit_answered(b, op, event);
 		break;
-	case OPERATION_MAIL_LIST:
-	case OPERATION_MAIL_GET:
-	case OPERATION_MAIL_DELETE:
-		mail_answered(b, op, event);
+	case OPERATION_INBOX_LIST:
+	case OPERATION_INBOX_GET:
+	case OPERATION_INBOX_DELETE:
+		inbox_answered(b, op, event);
 		break;
 	case OPERATION_LETTER_POST:
 	case OPERATION_LETTER_WITHDRAW:
-		letter_operated(b, op, event);
+		outbox_operated(b, op, event);
 		break;
-	case OPERATION_DEMAND_DELETE:
-		demand_operated(b, op, event);
+	case OPERATION_REVOCATION_DELETE:
+		revocation_operated(b, op, event);
 		break;
 	}
 }

@@ -5,7 +5,7 @@
 enum operation_kind {
 	OPERATION_PATH,     /* create a parent of everything */
 	OPERATION_BEAT,     /* create or set this host's own znode: the heartbeat */
-	OPERATION_RIVAL,    /* get it, somebody else made it */
+	OPERATION_DUPLICATE,    /* get it, somebody else made it */
 	OPERATION_DIR_MAKE, /* create a lock's directory */
 	OPERATION_DIR_GET,  /* get its data: kind and flavour */
 	OPERATION_JOIN,     /* create a claim's znode */
@@ -17,7 +17,7 @@ enum operation_kind {
 	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
 	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
 	OPERATION_LEAVE,    /* delete a claim's znode */
-	OPERATION_DETAIL,   /* set the data of a held claim's znode */
+	OPERATION_HOLDER,   /* set the data of a held claim's znode */
 	OPERATION_PROCLAIM, /* the same, of an election: who is to lead (election.h) */
 	OPERATION_SEMAPHORE_GET, /* get-and-watch the data of a semaphore: its limit */
 	OPERATION_SEMAPHORE_WRITE, /* make it or one of its directories, or set its limit */
@@ -31,12 +31,12 @@ enum operation_kind {
 	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
 	OPERATION_AUDIT_LIST, /* list it */
 	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
-	OPERATION_MAIL_LIST,  /* list this host's mailbox, with a children watch */
-	OPERATION_MAIL_GET,   /* get a letter, */
-	OPERATION_MAIL_DELETE, /* and delete it: sent in one breath */
+	OPERATION_INBOX_LIST,  /* list this host's mailbox, with a children watch */
+	OPERATION_INBOX_GET,   /* get a letter, */
+	OPERATION_INBOX_DELETE, /* and delete it: sent in one breath */
 	OPERATION_LETTER_POST, /* create a letter in another host's mailbox */
 	OPERATION_LETTER_WITHDRAW, /* delete it, if nobody has read it */
-	OPERATION_DEMAND_DELETE, /* delete the znode of a holder whose host does not answer */
+	OPERATION_REVOCATION_DELETE, /* delete the znode of a holder whose host does not answer */
 };
 
-enum { OPERATION_KINDS = OPERATION_DEMAND_DELETE + 1 };
+enum { OPERATION_KINDS = OPERATION_REVOCATION_DELETE + 1 };

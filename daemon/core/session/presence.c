@@ -5,7 +5,7 @@
 #include "core/state.h"
 
 /* Seen of another session, after the first look at it. */
-enum { RIVAL_WRITES = 2 };
+enum { DUPLICATE_WRITES = 2 };
 
 /* Between two lines of the log about the same trouble. */
 static const int64_t COMPLAIN_NS = 600000000000;
@@ -35,23 +35,23 @@ static void send_path(struct broker *b, struct slice path)
 	operation_send(b, EFFECT_ZK_CREATE, &r);
 }
 
-void announce_above(struct broker *b, struct slice path)
+void presence_above(struct broker *b, struct slice path)
 {
 	for (size_t i = 1; i < path.len; i++)
 		if (path.data[i] == '/')
 			send_path(b, (struct slice){ path.data, i });
 }
 
-void announce_parents(struct broker *b)
+void presence_parents(struct broker *b)
 {
 	struct bytes path = { 0 };
 
 	host_path(b, &path);
-	announce_above(b, bytes_view(&path));
+	presence_above(b, bytes_view(&path));
 	bytes_free(&path);
 }
 
-void announce_beat(struct broker *b)
+void presence_beat(struct broker *b)
 {
 	struct bytes path = { 0 }, data = { 0 };
 	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
@@ -67,10 +67,10 @@ void announce_beat(struct broker *b)
 	bytes_free(&data);
 }
 
-static void ask_rival(struct broker *b)
+static void ask_duplicate(struct broker *b)
 {
 	struct bytes path = { 0 };
-	struct operation_request r = { .op.kind = OPERATION_RIVAL };
+	struct operation_request r = { .op.kind = OPERATION_DUPLICATE };
 
 	host_path(b, &path);
 	r.path = bytes_view(&path);
@@ -78,9 +78,9 @@ static void ask_rival(struct broker *b)
 	bytes_free(&path);
 }
 
-static void rival_forget(struct broker *b)
+static void duplicate_forget(struct broker *b)
 {
-	struct rival *r = &b->rival;
+	struct duplicate *r = &b->duplicate;
 
 	r->session = 0;
 	r->writes = 0;
@@ -91,7 +91,7 @@ static void rival_forget(struct broker *b)
 static void announced(struct broker *b)
 {
 	b->session.announced = b->session.was_announced = true;
-	rival_forget(b);
+	duplicate_forget(b);
 }
 
 static void beat_answered(struct broker *b, enum zk_code code)
@@ -101,11 +101,11 @@ static void beat_answered(struct broker *b, enum zk_code code)
 	if (code == ZK_OK) {
 		announced(b);
 	} else if (code == ZK_NODEEXISTS) {
-		ask_rival(b);
+		ask_duplicate(b);
 	} else if (code == ZK_NONODE) {
 		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
 		s->announced = false;
-		announce_parents(b);
+		presence_parents(b);
 	}
 }
 
@@ -136,7 +136,7 @@ static void add_field(struct bytes *out, const char *title, struct slice value)
 static void describe(struct broker *b, struct slice data)
 {
 	struct slice boot_id = record_get(data, "boot_id");
-	struct bytes *out = &b->rival.text;
+	struct bytes *out = &b->duplicate.text;
 
 	bytes_clear(out);
 	add_field(out, "pid ", record_get(data, "pid"));
@@ -145,20 +145,20 @@ static void describe(struct broker *b, struct slice data)
 	add_field(out, ", version ", record_get(data, "version"));
 }
 
-static void rival_seen(struct broker *b, int64_t session, int64_t mzxid)
+static void duplicate_seen(struct broker *b, int64_t session, int64_t mzxid)
 {
-	struct rival *r = &b->rival;
+	struct duplicate *r = &b->duplicate;
 
-	rival_forget(b);
+	duplicate_forget(b);
 	r->session = session;
 	r->mzxid = mzxid;
 	log_name(b, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
 		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
 }
 
-static void rival_lives(struct broker *b, struct slice data)
+static void duplicate_lives(struct broker *b, struct slice data)
 {
-	struct rival *r = &b->rival;
+	struct duplicate *r = &b->duplicate;
 
 	r->lives = true;
 	describe(b, data);
@@ -176,41 +176,41 @@ static void rival_lives(struct broker *b, struct slice data)
 /* No daemon makes it so. Nothing will ever remove it. */
 static void not_ephemeral(struct broker *b)
 {
-	if (b->now_ns < b->rival.complain_ns)
+	if (b->now_ns < b->duplicate.complain_ns)
 		return;
-	b->rival.complain_ns = b->now_ns + COMPLAIN_NS;
+	b->duplicate.complain_ns = b->now_ns + COMPLAIN_NS;
 	log_name(b, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
 		 " is no daemon's, it was made by hand; delete it");
 }
 
-static void rival_answered(struct broker *b, const struct event *event)
+static void duplicate_answered(struct broker *b, const struct event *event)
 {
 	const struct zk_stat *stat = &event->zk_answered.stat;
-	struct rival *r = &b->rival;
+	struct duplicate *r = &b->duplicate;
 
 	if (event->zk_answered.code != ZK_OK)
 		return;
 	if (stat->owner == b->session.id) {
 		announced(b);
-	} else if (leftover_is(b, stat->owner)) {
-		rival_forget(b);
+	} else if (former_is(b, stat->owner)) {
+		duplicate_forget(b);
 	} else if (stat->owner == 0) {
 		not_ephemeral(b);
 	} else if (stat->owner != r->session) {
-		rival_seen(b, stat->owner, stat->mzxid);
+		duplicate_seen(b, stat->owner, stat->mzxid);
 	} else if (stat->mzxid != r->mzxid) {
 		r->mzxid = stat->mzxid;
-		if (++r->writes >= RIVAL_WRITES)
-			rival_lives(b, event->zk_answered.data);
+		if (++r->writes >= DUPLICATE_WRITES)
+			duplicate_lives(b, event->zk_answered.data);
 	}
 }
 
-void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event)
+void presence_answered(struct broker *b, enum operation_kind kind, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
 	if (kind == OPERATION_BEAT)
 		beat_answered(b, code);
-	else if (kind == OPERATION_RIVAL)
-		rival_answered(b, event);
+	else if (kind == OPERATION_DUPLICATE)
+		duplicate_answered(b, event);
 }

@@ -6,8 +6,8 @@
  * When the znode is another session's, every heartbeat fails and looks at it:
  *
  *   whose it is                                  | what is done
- *   a session that an earlier daemon left here   | nothing: it is being ended (predecessor.h)
- *   one that does not write it any more          | nothing: a leftover, it expires
+ *   a session that an earlier daemon left here   | nothing: it is being ended (former.h)
+ *   one that does not write it any more          | nothing: a former, it expires
  *   one that goes on writing it: a rival         | never announced in this daemon's life: it gives up, its name is
  *                                                | taken; else it lost its session and the name with it: it goes
  *                                                | on, and says so as an error
@@ -23,7 +23,7 @@
 struct broker;
 
 /* Who has our name: what was last seen of it. */
-struct rival {
+struct duplicate {
 	int64_t session; /* 0: nobody was seen */
 	int64_t mzxid;
 	int writes;      /* seen of that session */
@@ -33,10 +33,10 @@ struct rival {
 };
 
 /* Creates what stands above a path, each level that may be missing. */
-void announce_above(struct broker *b, struct slice path);
+void presence_above(struct broker *b, struct slice path);
 /* Creates what stands above the host's own znode: when a session begins, and when one turned out to be missing. */
-void announce_parents(struct broker *b);
+void presence_parents(struct broker *b);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
-void announce_beat(struct broker *b);
+void presence_beat(struct broker *b);
 /* The answers of PATH, BEAT and RIVAL operations. */
-void announce_answered(struct broker *b, enum operation_kind kind, const struct event *event);
+void presence_answered(struct broker *b, enum operation_kind kind, const struct event *event);

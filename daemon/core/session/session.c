@@ -258,7 +258,7 @@ static void disconnect(struct broker *b)
 	operation_begin(b); /* nothing is open any more */
 	b->stats.suspensions_total++;
 	operation_fail_all(b);
-	mail_suspended(b);
+	inbox_suspended(b);
 	TAILQ_FOREACH(lock, &b->locks_used, link)
 		suspend_lock(lock);
 	TAILQ_FOREACH(lock, &b->locks_idle, link)
@@ -286,7 +286,7 @@ static void forget(struct broker *b)
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
 		enter(b, SESSION_LOST);
 	forget_claims(b);
-	mail_forget(b);
+	inbox_forget(b);
 	s->id = 0;
 	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->announced = false;
@@ -302,7 +302,7 @@ static void give_up(struct broker *b)
 
 	forget(b);
 	if (id)
-		leftover_add(b, id, told_ns);
+		former_add(b, id, told_ns);
 }
 
 void session_open(struct broker *b)
@@ -447,11 +447,11 @@ void session_connected(struct broker *b, const struct event *event)
 	if (fresh || other)
 		log_timeout(b);
 	if (fresh)
-		announce_parents(b);
+		presence_parents(b);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
-	announce_beat(b);
+	presence_beat(b);
 	queue_recovery(b);
-	mail_connected(b);
+	inbox_connected(b);
 	update(b);
 	arm(b);
 }
@@ -604,7 +604,7 @@ static void tick_connected(struct broker *b)
 	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
 	    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
-		announce_beat(b);
+		presence_beat(b);
 }
 
 void session_tick(struct broker *b)

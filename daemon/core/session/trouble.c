@@ -38,7 +38,7 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "make the directories of all locks";
 	case OPERATION_BEAT:
 		return "announce this host";
-	case OPERATION_RIVAL:
+	case OPERATION_DUPLICATE:
 		return "read who announced this host's name";
 	case OPERATION_DIR_MAKE:
 		return "make";
@@ -58,7 +58,7 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "read a znode of";
 	case OPERATION_LEAVE:
 		return "delete a znode of";
-	case OPERATION_DETAIL:
+	case OPERATION_HOLDER:
 		return "describe a holder in";
 	case OPERATION_PROCLAIM:
 		return "write who leads in";
@@ -81,14 +81,14 @@ static const char *what_was_denied(enum operation_kind kind)
 		return "show a directory to an audit";
 	case OPERATION_AUDIT_DELETE:
 		return "delete a stray";
-	case OPERATION_MAIL_LIST:
-	case OPERATION_MAIL_GET:
-	case OPERATION_MAIL_DELETE:
+	case OPERATION_INBOX_LIST:
+	case OPERATION_INBOX_GET:
+	case OPERATION_INBOX_DELETE:
 		return "let this host read its mail";
 	case OPERATION_LETTER_POST:
 	case OPERATION_LETTER_WITHDRAW:
 		return "pass a letter to another host";
-	case OPERATION_DEMAND_DELETE:
+	case OPERATION_REVOCATION_DELETE:
 		return "delete the znode of a holder that does not answer";
 	}
 	return "";

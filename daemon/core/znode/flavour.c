@@ -15,7 +15,7 @@ static const struct {
 	[FLAVOUR_RW] = { "rw", "__WRIT__", "__READ__" },
 	[FLAVOUR_MUTEX] = { "mutex", "lock-", NULL },
 	[FLAVOUR_KAZOO] = { "kazoo", "__lock__", "__rlock__" },
-	[FLAVOUR_LEASES] = { "leases", "lease-", NULL },
+	[FLAVOUR_SLOTS] = { "leases", "lease-", NULL },
 };
 
 const char *flavour_word(enum flavour flavour)

@@ -21,7 +21,7 @@
 struct broker_conf;
 
 /* LEASES is no lock's: what a semaphore counts (semaphore.h). */
-enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_LEASES };
+enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
 /* As it stands in the configuration and in a directory's data. */
 const char *flavour_word(enum flavour flavour);

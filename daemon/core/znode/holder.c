@@ -11,12 +11,12 @@ static const int64_t NS_PER_MS = 1000000;
 static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
 static const int64_t EVERY_NS = 1000000000;
 
-int64_t detail_wall_ms(const struct broker *b, int64_t at_ns)
+int64_t holder_wall_ms(const struct broker *b, int64_t at_ns)
 {
 	return b->conf->started_s * 1000 + (at_ns - b->started_ns) / NS_PER_MS;
 }
 
-void detail_begin(const struct lock *lock, struct bytes *data)
+void holder_begin(const struct lock *lock, struct bytes *data)
 {
 	record_begin(data);
 	record_text(data, "host", lock->broker->conf->host);
@@ -24,7 +24,7 @@ void detail_begin(const struct lock *lock, struct bytes *data)
 		record_text(data, "kind", kind_word(lock->kind));
 }
 
-bool detail_fits(enum kind kind, struct slice data)
+bool holder_fits(enum kind kind, struct slice data)
 {
 	struct slice word = record_get(data, "kind");
 
@@ -33,17 +33,17 @@ bool detail_fits(enum kind kind, struct slice data)
 	return slice_eq(word.len ? word : slice_of(kind_word(KIND_LOCK)), slice_of(kind_word(kind)));
 }
 
-bool detail_in_use(struct slice data)
+bool holder_in_use(struct slice data)
 {
 	return !record_is_ours(data) || record_get(data, "held").len || record_get(data, "leader").len;
 }
 
-bool detail_tells(struct slice data)
+bool holder_tells(struct slice data)
 {
 	return record_get(data, "pid").len;
 }
 
-int64_t detail_due_ns(const struct lock *lock)
+int64_t holder_due_ns(const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 	const struct claim *c = lock->claim;
@@ -51,10 +51,10 @@ int64_t detail_due_ns(const struct lock *lock)
 
 	assert(c->state == CLAIM_HELD && c->rivals);
 	if (!g || lock->kind == KIND_ELECTION ||
-	    (c->detail_client == g->client->id && c->detail_token == g->token))
+	    (c->holder_client == g->client->id && c->holder_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;
-	return c->detail_ns && c->detail_ns + EVERY_NS > due_ns ? c->detail_ns + EVERY_NS : due_ns;
+	return c->holder_ns && c->holder_ns + EVERY_NS > due_ns ? c->holder_ns + EVERY_NS : due_ns;
 }
 
 struct detail {
@@ -63,12 +63,12 @@ struct detail {
 	int64_t token, holders, since_ns;
 };
 
-static void write_detail(const struct lock *lock, const struct detail *d, struct bytes *data)
+static void write_holder(const struct lock *lock, const struct detail *d, struct bytes *data)
 {
 	const struct broker *b = lock->broker;
 	struct slice command;
 
-	detail_begin(lock, data);
+	holder_begin(lock, data);
 	record_int(data, "pid", client_shown(d->client, &command));
 	record_int(data, "uid", d->client->uid);
 	record_slice(data, "command", command);
@@ -76,22 +76,22 @@ static void write_detail(const struct lock *lock, const struct detail *d, struct
 	record_text(data, "mode", mode_word(d->mode));
 	record_int(data, "token", d->token);
 	record_int(data, "holders", d->holders);
-	record_int(data, "since", detail_wall_ms(b, d->since_ns));
-	record_int(data, "written", detail_wall_ms(b, b->now_ns));
+	record_int(data, "since", holder_wall_ms(b, d->since_ns));
+	record_int(data, "written", holder_wall_ms(b, b->now_ns));
 }
 
-void detail_permits(const struct grant *g, struct bytes *data)
+void holder_permits(const struct grant *g, struct bytes *data)
 {
 	const struct lock *leases = g->lock;
 	struct detail d = { g->client, g->mode, g->token, (int64_t)leases->grant_count, g->granted_ns };
 
-	write_detail(leases, &d, data);
+	write_holder(leases, &d, data);
 	record_int(data, "client", (int64_t)g->client->id);
 }
 
-void detail_leader(const struct request *r, int64_t token, struct bytes *data)
+void holder_leader(const struct request *r, int64_t token, struct bytes *data)
 {
-	write_detail(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->broker->now_ns }, data);
+	write_holder(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->broker->now_ns }, data);
 	record_int(data, "leader", 1);
 	record_slice(data, "data", bytes_view(&r->data));
 }
@@ -103,24 +103,24 @@ static void write_first(struct lock *lock)
 	struct claim *c = lock->claim;
 	struct bytes data = { 0 };
 
-	c->detail_client = g->client->id;
-	c->detail_token = g->token;
-	c->detail_ns = lock->broker->now_ns;
-	write_detail(lock, &d, &data);
-	if (g->data.len && quota_has_room_for_text(lock))
+	c->holder_client = g->client->id;
+	c->holder_token = g->token;
+	c->holder_ns = lock->broker->now_ns;
+	write_holder(lock, &d, &data);
+	if (g->data.len && budget_has_room_for_text(lock))
 		record_slice(&data, "data", bytes_view(&g->data));
 	if (c->says_held)
 		record_int(&data, "held", 1);
-	claim_write(c, OPERATION_DETAIL, bytes_view(&data));
+	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
 	bytes_free(&data);
 }
 
-void detail_say_held(struct lock *lock)
+void holder_say_held(struct lock *lock)
 {
 	struct claim *c = lock->claim;
 
 	/* On a new connection it is not known whether it was written. An election says who leads. */
-	if (!c->tried || !lock->grant_count || lock->kind == KIND_ELECTION || (c->says_held && c->detail_client))
+	if (!c->tried || !lock->grant_count || lock->kind == KIND_ELECTION || (c->says_held && c->holder_client))
 		return;
 	if (!turn_may(lock, TURN_JOIN))
 		return;
@@ -128,8 +128,8 @@ void detail_say_held(struct lock *lock)
 	write_first(lock);
 }
 
-void detail_write(struct lock *lock)
+void holder_write(struct lock *lock)
 {
-	if (detail_due_ns(lock) <= lock->broker->now_ns && turn_may(lock, TURN_LOOK))
+	if (holder_due_ns(lock) <= lock->broker->now_ns && turn_may(lock, TURN_LOOK))
 		write_first(lock);
 }

@@ -29,22 +29,22 @@ struct lock;
 struct request;
 
 /* The data that a claim's znode is made with. */
-void detail_begin(const struct lock *lock, struct bytes *data);
+void holder_begin(const struct lock *lock, struct bytes *data);
 /* A contender with such data takes the name for one of that kind, or is no host's. */
-bool detail_fits(enum kind kind, struct slice data);
+bool holder_fits(enum kind kind, struct slice data);
 /* Who stands behind a znode with such data need not ask for long: it is a holder's, or no broker's (try.h). */
-bool detail_in_use(struct slice data);
+bool holder_in_use(struct slice data);
 /* Such data tell who holds it, or did. */
-bool detail_tells(struct slice data);
+bool holder_tells(struct slice data);
 /* Writes what is due about the lock's first grant. Its claim has rivals. Only while connected. */
-void detail_write(struct lock *lock);
+void holder_write(struct lock *lock);
 /* The same at once, with `held`, if somebody tries to have what is granted here and that was not said yet. */
-void detail_say_held(struct lock *lock);
+void holder_say_held(struct lock *lock);
 /* The data that tell of permits. */
-void detail_permits(const struct grant *g, struct bytes *data);
+void holder_permits(const struct grant *g, struct bytes *data);
 /* The data of who is proclaimed with that token. */
-void detail_leader(const struct request *r, int64_t token, struct bytes *data);
+void holder_leader(const struct request *r, int64_t token, struct bytes *data);
 /* When that is due, of such a one; INT64_MAX: not at all, as things are. */
-int64_t detail_due_ns(const struct lock *lock);
+int64_t holder_due_ns(const struct lock *lock);
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
-int64_t detail_wall_ms(const struct broker *b, int64_t at_ns);
+int64_t holder_wall_ms(const struct broker *b, int64_t at_ns);

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 #include "io/socket/peer.h"
 #include "io/process.h"
 
@@ -30,7 +30,7 @@ struct file_session {
 	int64_t safe_until_ns, timeout_ns;
 };
 
-struct file_leftover {
+struct file_former {
 	int64_t id; /* 0: none */
 	char password[ZK_PASSWORD_BYTES];
 	int64_t not_before_ns;
@@ -53,7 +53,7 @@ struct file {
 	uint32_t holder_count, present; /* which of the two sessions */
 	char boot_id[BOOT_ID_MAX], host[HOST_MAX];
 	struct file_session session[2];
-	struct file_leftover leftover[LEFTOVERS_MAX];
+	struct file_former former[FORMERS_MAX];
 	struct file_holder holder[];
 };
 
@@ -167,26 +167,26 @@ static int open_old(int dir_fd, struct file **ret_old)
 	return fd;
 }
 
-static struct file_leftover *find(struct file *f, int64_t session)
+static struct file_former *find(struct file *f, int64_t session)
 {
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
-		if (f->leftover[i].id == session)
-			return &f->leftover[i];
+	for (size_t i = 0; i < FORMERS_MAX; i++)
+		if (f->former[i].id == session)
+			return &f->former[i];
 	return NULL;
 }
 
 /* A session that was given up stands there already if a kill came before it was the present one no more. */
-static void take_leftover(struct file *f, const struct file_leftover *left)
+static void take_former(struct file *f, const struct file_former *left)
 {
-	struct file_leftover *to = find(f, 0);
+	struct file_former *to = find(f, 0);
 
 	if (!left->id || find(f, left->id))
 		return;
 	if (!to) {
 		log_warning("too many sessions were left by earlier daemons: 0x%016" PRIx64 " is left to its timeout",
-			    (uint64_t)f->leftover[0].id);
-		memmove(f->leftover, f->leftover + 1, (LEFTOVERS_MAX - 1) * sizeof(*left));
-		to = &f->leftover[LEFTOVERS_MAX - 1];
+			    (uint64_t)f->former[0].id);
+		memmove(f->former, f->former + 1, (FORMERS_MAX - 1) * sizeof(*left));
+		to = &f->former[FORMERS_MAX - 1];
 	}
 	*to = *left;
 }
@@ -244,7 +244,7 @@ static const char *why_not_taken_over(const struct file *old, const struct saved
 static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
 {
 	const struct file_session *last = &old->session[old->present];
-	struct file_leftover left = { .id = last->id };
+	struct file_former left = { .id = last->id };
 	const char *why = why_not_taken_over(old, conf);
 	int64_t until_ns = not_before(old, last, conf->now_ns);
 
@@ -254,8 +254,8 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 			 why);
 		return;
 	}
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
-		take_leftover(s->file, &old->leftover[i]);
+	for (size_t i = 0; i < FORMERS_MAX; i++)
+		take_former(s->file, &old->former[i]);
 	memcpy(left.password, last->password, sizeof(left.password));
 	if (last->id && until_ns > conf->now_ns) {
 		keep_holders(s, old);
@@ -264,7 +264,7 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 			left.not_before_ns = until_ns;
 		}
 	}
-	take_leftover(s->file, &left);
+	take_former(s->file, &left);
 }
 
 /* ---- the file ---- */
@@ -368,22 +368,22 @@ void saved_close(struct saved *s)
 	mem_free(s);
 }
 
-/* ---- leftovers ---- */
+/* ---- formers ---- */
 
-size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list)
+size_t saved_formers(const struct saved *s, struct broker_former *ret_list)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < LEFTOVERS_MAX; i++)
-		if (s->file->leftover[i].id)
+	for (size_t i = 0; i < FORMERS_MAX; i++)
+		if (s->file->former[i].id)
 			ret_list[count++] =
-				(struct broker_leftover){ s->file->leftover[i].id, s->file->leftover[i].not_before_ns };
+				(struct broker_former){ s->file->former[i].id, s->file->former[i].not_before_ns };
 	return count;
 }
 
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret)
 {
-	const struct file_leftover *left = find(s->file, session);
+	const struct file_former *left = find(s->file, session);
 
 	if (!left)
 		return false;
@@ -402,17 +402,17 @@ int64_t saved_held_session(const struct saved *s)
 	return s->held_session;
 }
 
-void saved_free_leftover(struct saved *s, int64_t session)
+void saved_free_former(struct saved *s, int64_t session)
 {
-	struct file_leftover *left = find(s->file, session);
+	struct file_former *left = find(s->file, session);
 
 	if (left)
 		__atomic_store_n(&left->not_before_ns, 0, __ATOMIC_RELEASE);
 }
 
-void saved_end_leftover(struct saved *s, int64_t session)
+void saved_end_former(struct saved *s, int64_t session)
 {
-	struct file_leftover *left = find(s->file, session);
+	struct file_former *left = find(s->file, session);
 
 	if (left)
 		__atomic_store_n(&left->id, 0, __ATOMIC_RELEASE);
@@ -442,10 +442,10 @@ void saved_session(struct saved *s, const struct zk_identity *identity, int64_t 
 }
 
 /* Whole before it has its number; and a kill may come before it is the present one no more. */
-void saved_add_leftover(struct saved *s, int64_t session)
+void saved_add_former(struct saved *s, int64_t session)
 {
 	const struct file_session *last = present(s);
-	struct file_leftover *to = find(s->file, 0);
+	struct file_former *to = find(s->file, 0);
 
 	assert(last->id == session);
 	if (to) {

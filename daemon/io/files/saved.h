@@ -41,8 +41,8 @@ int saved_open(struct saved **ret_saved, const struct saved_conf *conf);
 /* Takes NULL. What stands in the file stays. */
 void saved_close(struct saved *s);
 
-/* The sessions that were left when it was opened, at most LEFTOVERS_MAX. */
-size_t saved_leftovers(const struct saved *s, struct broker_leftover *ret_list);
+/* The sessions that were left when it was opened, at most FORMERS_MAX. */
+size_t saved_formers(const struct saved *s, struct broker_former *ret_list);
 /* False: it is none of them (any more). */
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret);
 /*
@@ -53,14 +53,14 @@ bool saved_holders_live(struct saved *s);
 /* ... and which session that is; 0: none that had holders. */
 int64_t saved_held_session(const struct saved *s);
 /* It may be ended at once, also by the next successor. */
-void saved_free_leftover(struct saved *s, int64_t session);
+void saved_free_former(struct saved *s, int64_t session);
 /* It is over. */
-void saved_end_leftover(struct saved *s, int64_t session);
+void saved_end_former(struct saved *s, int64_t session);
 
 /* All of these take NULL. */
 void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns);
 /* The present session is given up: it is among what is left from now on, until it is over. */
-void saved_add_leftover(struct saved *s, int64_t session);
+void saved_add_former(struct saved *s, int64_t session);
 /* The present session is over: nothing is left to a successor. */
 void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);

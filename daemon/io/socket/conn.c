@@ -17,23 +17,23 @@
 /* A peer that takes nothing for so long is not waited for while its connection closes. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
 /* Whose requests take longer, in the mean of the latest few, asks for much: a list, not a lock on a slow machine. */
-#define CONN_GREEDY_NS (200 * INT64_C(1000))
+#define CONN_SLOW_NS (200 * INT64_C(1000))
 
 enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
 
 /* Why a turn left something of what may be parsed. */
 enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
 
-static bool conn_is_greedy(const struct conn *c)
+static bool conn_is_slow(const struct conn *c)
 {
-	return c->mean_ns > CONN_GREEDY_NS;
+	return c->mean_ns > CONN_SLOW_NS;
 }
 
 static void conn_set_ready(struct conn *c, bool later)
 {
 	if (c->queue)
 		return;
-	c->queue = later || conn_is_greedy(c) ? &c->env->later : &c->env->ready;
+	c->queue = later || conn_is_slow(c) ? &c->env->later : &c->env->ready;
 	TAILQ_INSERT_TAIL(c->queue, c, ready);
 }
 
@@ -256,7 +256,7 @@ static void conn_refuse_long(struct conn *c)
 static void conn_charge(struct conn_env *env, int64_t now_ns)
 {
 	/* One alone is half of what makes greedy: the daemon may have had to wait for its core. */
-	const int64_t most_ns = CONN_GREEDY_NS * CONN_MEAN_PART / 2;
+	const int64_t most_ns = CONN_SLOW_NS * CONN_MEAN_PART / 2;
 	struct conn *c = env->asker;
 	int64_t took_ns = now_ns - env->asked_ns;
 
@@ -462,7 +462,7 @@ void conn_continue(struct conn *c)
 {
 	if (c->dead || c->closing)
 		return;
-	conn_consume(c, bytes_view(&c->in), conn_is_greedy(c) ? 1 : CONN_REQUESTS_PER_TURN);
+	conn_consume(c, bytes_view(&c->in), conn_is_slow(c) ? 1 : CONN_REQUESTS_PER_TURN);
 }
 
 /* Who is in a queue, or belongs into the later one, is served when it comes to him. */
@@ -470,7 +470,7 @@ static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
 	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
-	int share = c->queue || conn_is_greedy(c) ? 0 : CONN_REQUESTS_PER_TURN;
+	int share = c->queue || conn_is_slow(c) ? 0 : CONN_REQUESTS_PER_TURN;
 
 	if (len < 0) {
 		if (errno != EAGAIN && errno != EINTR)

@@ -224,7 +224,7 @@ void server_continue(struct server *s)
 		server_serve(s, &s->env.later);
 }
 
-static void server_bury(struct server *s, struct conn *c)
+static void server_reap(struct server *s, struct conn *c)
 {
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
 
@@ -259,7 +259,7 @@ void server_settle(struct server *s)
 		c->is_dirty = false;
 		conn_flush(c);
 		if (c->dead)
-			server_bury(s, c);
+			server_reap(s, c);
 	}
 	if (!TAILQ_EMPTY(&s->env.ready) || !TAILQ_EMPTY(&s->env.later))
 		loop_hurry(s->loop);

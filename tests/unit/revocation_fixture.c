@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "demand_fixture.h"
+#include "revocation_fixture.h"
 
 #include <string.h>
 

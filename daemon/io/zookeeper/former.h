@@ -15,11 +15,11 @@
 
 struct loop;
 struct saved;
-struct successor;
+struct zk_former;
 struct worker;
 struct zookeeper;
 
-struct successor_conf {
+struct zk_former_conf {
 	struct saved *saved;
 	const struct zookeeper *zookeeper; /* knows the servers */
 	int timeout_ms, tick_ms;
@@ -27,11 +27,11 @@ struct successor_conf {
 };
 
 /* What the configuration names must outlive it. */
-struct successor *successor_new(struct loop *loop, struct worker *worker, const struct successor_conf *conf);
+struct zk_former *zk_former_new(struct loop *loop, struct worker *worker, const struct zk_former_conf *conf);
 /* After the worker has stopped. Takes NULL. */
-void successor_free(struct successor *s);
+void zk_former_free(struct zk_former *s);
 /* Effect. */
-void successor_end(struct successor *s, int64_t session);
-void successor_settle(struct successor *s);
+void zk_former_end(struct zk_former *s, int64_t session);
+void zk_former_settle(struct zk_former *s);
 /* At the end: no more events. Takes NULL. */
-void successor_stop(struct successor *s);
+void zk_former_stop(struct zk_former *s);

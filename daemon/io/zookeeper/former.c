@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/zookeeper/predecessor.h"
+#include "io/zookeeper/former.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 #include "io/loop.h"
 #include "io/files/saved.h"
 #include "io/watch.h"
@@ -28,12 +28,12 @@ enum step { STEP_IDLE, STEP_ATTACHING, STEP_CLOSING };
 /* What the handle said; it is acted upon when the turn settles. */
 enum said { SAID_NOTHING, SAID_CONNECTED, SAID_EXPIRED, SAID_REFUSED };
 
-struct successor {
+struct zk_former {
 	struct loop *loop;
 	struct worker *worker;
-	struct successor_conf conf;
+	struct zk_former_conf conf;
 	struct watch *look, *retry;
-	int64_t asked[LEFTOVERS_MAX]; /* to be ended, the first is under way */
+	int64_t asked[FORMERS_MAX]; /* to be ended, the first is under way */
 	size_t asked_count;
 	enum step step;
 	enum said said;
@@ -47,7 +47,7 @@ struct successor {
 
 static void said(void *arg, const struct event *event)
 {
-	struct successor *s = arg;
+	struct zk_former *s = arg;
 
 	if (event->type == EVENT_ZK_CONNECTED)
 		s->said = SAID_CONNECTED;
@@ -60,7 +60,7 @@ static void said(void *arg, const struct event *event)
 /* The daemon's own handle tells of the same troubles. A handle whose secret was refused is dead, the session is not. */
 static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
 {
-	struct successor *s = arg;
+	struct zk_former *s = arg;
 
 	log_debug("ending a session that was left: %s", sentence);
 	if (kind == ZK_HANDLE_DENIED)
@@ -69,7 +69,7 @@ static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence
 
 static void refused(void *arg, const char *sentence)
 {
-	struct successor *s = arg;
+	struct zk_former *s = arg;
 
 	log_debug("ending a session that was left: %s", sentence);
 	s->said = SAID_REFUSED;
@@ -77,7 +77,7 @@ static void refused(void *arg, const char *sentence)
 
 static void look_fired(void *arg, int fd, unsigned int what)
 {
-	struct successor *s = arg;
+	struct zk_former *s = arg;
 
 	(void)fd;
 	(void)what;
@@ -94,21 +94,21 @@ static void retry_fired(void *arg, int fd, unsigned int what)
 
 static void closing_run(struct work *work)
 {
-	struct successor *s = container_of(work, struct successor, closing);
+	struct zk_former *s = container_of(work, struct zk_former, closing);
 
 	zk_handle_end(s->handle);
 }
 
 static void closing_done(struct work *work)
 {
-	struct successor *s = container_of(work, struct successor, closing);
+	struct zk_former *s = container_of(work, struct zk_former, closing);
 
 	s->closed = true;
 }
 
-struct successor *successor_new(struct loop *loop, struct worker *worker, const struct successor_conf *conf)
+struct zk_former *zk_former_new(struct loop *loop, struct worker *worker, const struct zk_former_conf *conf)
 {
-	struct successor *s = mem_new(sizeof(*s));
+	struct zk_former *s = mem_new(sizeof(*s));
 
 	s->loop = loop;
 	s->worker = worker;
@@ -121,7 +121,7 @@ struct successor *successor_new(struct loop *loop, struct worker *worker, const 
 	return s;
 }
 
-void successor_free(struct successor *s)
+void zk_former_free(struct zk_former *s)
 {
 	if (!s)
 		return;
@@ -131,9 +131,9 @@ void successor_free(struct successor *s)
 	mem_free(s);
 }
 
-void successor_end(struct successor *s, int64_t session)
+void zk_former_end(struct zk_former *s, int64_t session)
 {
-	assert(s->asked_count < LEFTOVERS_MAX);
+	assert(s->asked_count < FORMERS_MAX);
 	s->asked[s->asked_count++] = session;
 	/* Whether anybody lives is of no interest any more. */
 	if (session == saved_held_session(s->conf.saved))
@@ -141,14 +141,14 @@ void successor_end(struct successor *s, int64_t session)
 }
 
 /* The one under way is over, or given up: then a successor may try again. */
-static void over(struct successor *s, bool ended)
+static void over(struct zk_former *s, bool ended)
 {
-	struct event event = { .type = EVENT_LEFTOVER_OVER };
+	struct event event = { .type = EVENT_FORMER_OVER };
 
-	event.leftover.session = s->asked[0];
-	event.leftover.ended = ended;
+	event.former.session = s->asked[0];
+	event.former.ended = ended;
 	if (ended)
-		saved_end_leftover(s->conf.saved, s->asked[0]);
+		saved_end_former(s->conf.saved, s->asked[0]);
 	s->asked_count--;
 	memmove(s->asked, s->asked + 1, s->asked_count * sizeof(s->asked[0]));
 	s->tries = 0;
@@ -156,14 +156,14 @@ static void over(struct successor *s, bool ended)
 	loop_event(s->loop, &event);
 }
 
-static void to_idle(struct successor *s)
+static void to_idle(struct zk_former *s)
 {
 	zk_handle_free(s->handle);
 	s->handle = NULL;
 	s->step = STEP_IDLE;
 }
 
-static void attach(struct successor *s)
+static void attach(struct zk_former *s)
 {
 	/* Whatever the servers grant: the session is only attached to be ended. */
 	const struct zk_handle_conf conf = {
@@ -192,7 +192,7 @@ static void attach(struct successor *s)
 	s->step = STEP_ATTACHING;
 }
 
-static void attached(struct successor *s)
+static void attached(struct zk_former *s)
 {
 	zk_handle_settle(s->handle);
 	switch (s->said) {
@@ -216,21 +216,21 @@ static void attached(struct successor *s)
 	}
 }
 
-static void look(struct successor *s)
+static void look(struct zk_former *s)
 {
-	struct event event = { .type = EVENT_LEFTOVER_FREE };
+	struct event event = { .type = EVENT_FORMER_FREE };
 
 	s->look_due = false;
 	if (saved_holders_live(s->conf.saved)) {
 		watch_set(s->look, -1, 0, LOOK_NS);
 		return;
 	}
-	event.leftover.session = saved_held_session(s->conf.saved);
-	saved_free_leftover(s->conf.saved, event.leftover.session);
+	event.former.session = saved_held_session(s->conf.saved);
+	saved_free_former(s->conf.saved, event.former.session);
 	loop_event(s->loop, &event);
 }
 
-void successor_settle(struct successor *s)
+void zk_former_settle(struct zk_former *s)
 {
 	int64_t now_ns = loop_now(s->loop);
 
@@ -246,7 +246,7 @@ void successor_settle(struct successor *s)
 		watch_set(s->retry, -1, 0, s->retry_ns - now_ns);
 }
 
-void successor_stop(struct successor *s)
+void zk_former_stop(struct zk_former *s)
 {
 	if (!s)
 		return;

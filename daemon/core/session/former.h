@@ -25,38 +25,38 @@ struct broker;
 struct bytes;
 struct event;
 
-enum { LEFTOVERS_MAX = 5 };
+enum { FORMERS_MAX = 5 };
 
-enum leftover_state { LEFTOVER_WAITING, LEFTOVER_ENDING, LEFTOVER_OVER };
+enum former_state { FORMER_WAITING, FORMER_ENDING, FORMER_OVER };
 
-struct leftover {
+struct former {
 	int64_t session;
 	int64_t not_before_ns; /* while one of its holders may live */
 	bool own;              /* this daemon's, until it gave it up */
-	enum leftover_state state;
+	enum former_state state;
 };
 
-struct leftovers {
-	struct leftover list[LEFTOVERS_MAX];
+struct formers {
+	struct former list[FORMERS_MAX];
 	size_t count;
 	struct timer timer;
 };
 
-/* From the configuration; nothing is done before leftovers_start(). */
-void leftovers_init(struct broker *b);
-void leftovers_deinit(struct broker *b);
-void leftovers_start(struct broker *b);
+/* From the configuration; nothing is done before formers_start(). */
+void formers_init(struct broker *b);
+void formers_deinit(struct broker *b);
+void formers_start(struct broker *b);
 /* This daemon's session is given up: to be said before another one is asked for, and before its handle is discarded. */
-void leftover_add(struct broker *b, int64_t session, int64_t not_before_ns);
-/* EVENT_LEFTOVER_FREE. */
-void leftover_free(struct broker *b, const struct event *event);
-/* EVENT_LEFTOVER_OVER. */
-void leftover_over(struct broker *b, const struct event *event);
+void former_add(struct broker *b, int64_t session, int64_t not_before_ns);
+/* EVENT_FORMER_FREE. */
+void former_free(struct broker *b, const struct event *event);
+/* EVENT_FORMER_OVER. */
+void former_over(struct broker *b, const struct event *event);
 /* When the timer is due. */
-void leftovers_tick(struct broker *b);
+void formers_tick(struct broker *b);
 /* Was it left by an earlier daemon, or given up by this one, over or not? */
-bool leftover_is(const struct broker *b, int64_t session);
+bool former_is(const struct broker *b, int64_t session);
 /* How many are not over yet. */
-size_t leftovers_open(const struct broker *b);
+size_t formers_open(const struct broker *b);
 /* How long until the last one may be ended whoever lives; 0 when none waits. */
-int64_t leftovers_wait_ns(const struct broker *b);
+int64_t formers_wait_ns(const struct broker *b);

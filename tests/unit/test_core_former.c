@@ -2,7 +2,7 @@
 /* What earlier daemons left and this one gave up, who has our name, and who holds something. T = 12 s, so T/8 = 1.5 s. */
 #include "core_fixture.h"
 
-#include "core/session/predecessor.h"
+#include "core/session/former.h"
 
 #define LEFT INT64_C(0x10000000000000aa)
 #define LEFT_TOO INT64_C(0x10000000000000bb)
@@ -10,23 +10,23 @@
 
 static const char data[] = "1\nhost=alpha\npid=99\nboot_id=boot\nversion=9.9\n";
 
-static struct broker_leftover leftovers[2];
+static struct broker_former formers[2];
 
 static struct fixture *began(int64_t first_ms, int64_t second_ms)
 {
 	struct fixture *f = fixture_new(false);
 
-	leftovers[0] = (struct broker_leftover){ LEFT, first_ms ? f->now_ns + first_ms * MS : 0 };
-	leftovers[1] = (struct broker_leftover){ LEFT_TOO, second_ms ? f->now_ns + second_ms * MS : 0 };
-	f->conf.leftovers = leftovers;
-	f->conf.leftover_count = second_ms < 0 ? 1 : 2;
+	formers[0] = (struct broker_former){ LEFT, first_ms ? f->now_ns + first_ms * MS : 0 };
+	formers[1] = (struct broker_former){ LEFT_TOO, second_ms ? f->now_ns + second_ms * MS : 0 };
+	f->conf.formers = formers;
+	f->conf.former_count = second_ms < 0 ? 1 : 2;
 	fixture_start(f);
 	return f;
 }
 
-static void leftover_event(struct fixture *f, enum event_type type, int64_t session, bool ended)
+static void former_event(struct fixture *f, enum event_type type, int64_t session, bool ended)
 {
-	fixture_event(f, &(struct event){ .type = type, .leftover = { session, ended } });
+	fixture_event(f, &(struct event){ .type = type, .former = { session, ended } });
 }
 
 static void what_no_holder_outlives_is_ended_at_once(void **state)
@@ -38,9 +38,9 @@ static void what_no_holder_outlives_is_ended_at_once(void **state)
 	assert_int_equal(f->ended[0], LEFT);
 	assert_int_equal(f->ended[1], LEFT_TOO);
 	assert_int_equal(f->opens, 1); /* and it serves meanwhile */
-	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT, true);
-	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT, true);
-	leftover_event(f, EVENT_LEFTOVER_OVER, LEFT_TOO, false);
+	former_event(f, EVENT_FORMER_OVER, LEFT, true);
+	former_event(f, EVENT_FORMER_OVER, LEFT, true);
+	former_event(f, EVENT_FORMER_OVER, LEFT_TOO, false);
 	fixture_pass(f, 60000);
 	assert_int_equal(f->ended_count, 2);
 	fixture_free(f);
@@ -60,7 +60,7 @@ static void what_a_holder_outlives_is_ended_at_its_instant(void **state)
 	assert_int_equal(f->ended_count, 1);
 	fixture_pass(f, 1);
 	assert_int_equal(f->ended_count, 2);
-	leftover_event(f, EVENT_LEFTOVER_FREE, LEFT, false);
+	former_event(f, EVENT_FORMER_FREE, LEFT, false);
 	assert_int_equal(f->ended_count, 2);
 	fixture_free(f);
 }
@@ -71,9 +71,9 @@ static void when_no_holder_lives_any_more_the_wait_ends(void **state)
 
 	(void)state;
 	fixture_pass(f, 100);
-	leftover_event(f, EVENT_LEFTOVER_FREE, STRANGER, false);
+	former_event(f, EVENT_FORMER_FREE, STRANGER, false);
 	assert_int_equal(f->ended_count, 0);
-	leftover_event(f, EVENT_LEFTOVER_FREE, LEFT, false);
+	former_event(f, EVENT_FORMER_FREE, LEFT, false);
 	assert_int_equal(f->ended_count, 1);
 	fixture_pass(f, 60000);
 	assert_int_equal(f->ended_count, 1);
@@ -108,7 +108,7 @@ static void a_session_that_is_given_up_is_left_and_ended(void **state)
 	assert_int_equal(f->added, SESSION);
 	assert_int_equal(f->ended_count, 1);
 	assert_int_equal(f->ended[0], SESSION);
-	leftover_event(f, EVENT_LEFTOVER_OVER, SESSION, true);
+	former_event(f, EVENT_FORMER_OVER, SESSION, true);
 	assert_true(fixture_logged(f, "that this daemon gave up is over"));
 	fixture_free(f);
 }
@@ -161,7 +161,7 @@ static void what_this_daemon_gave_up_is_no_rival(void **state)
 	fixture_answer(f, ZK_NODEEXISTS);
 	fixture_answer(f, ZK_NODEEXISTS);
 	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer_rival(f, SESSION, 100, data);
+	fixture_answer_duplicate(f, SESSION, 100, data);
 	assert_false(fixture_logged(f, "second daemon"));
 	fixture_free(f);
 }
@@ -172,18 +172,18 @@ static void of_many_that_are_given_up_those_that_are_over_make_room(void **state
 	struct fixture *f = proven();
 
 	(void)state;
-	for (int i = 1; i <= LEFTOVERS_MAX; i++) {
+	for (int i = 1; i <= FORMERS_MAX; i++) {
 		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 		assert_int_equal(f->added, SESSION + i - 1);
 		fixture_zk_connected(f, SESSION + i);
 		fixture_answer_session(f);
 	}
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	assert_int_equal(f->added, SESSION + LEFTOVERS_MAX - 1);
+	assert_int_equal(f->added, SESSION + FORMERS_MAX - 1);
 	assert_true(fixture_logged(f, "is left to its timeout: too many are still to be ended"));
 	fixture_zk_connected(f, SESSION + 10);
 	fixture_answer_session(f);
-	leftover_event(f, EVENT_LEFTOVER_OVER, SESSION + 1, true);
+	former_event(f, EVENT_FORMER_OVER, SESSION + 1, true);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 	assert_int_equal(f->added, SESSION + 10);
 	fixture_free(f);
@@ -217,15 +217,15 @@ static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
 	struct fixture *f = nameless();
 
 	(void)state;
-	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_answer_duplicate(f, STRANGER, 100, data);
 	beat_fails(f);
-	fixture_answer_rival(f, STRANGER, 101, data); /* may have been under way when its writer died */
+	fixture_answer_duplicate(f, STRANGER, 101, data); /* may have been under way when its writer died */
 	assert_int_equal(f->stopped, 0);
 	beat_fails(f);
-	fixture_answer_rival(f, STRANGER, 101, data);
+	fixture_answer_duplicate(f, STRANGER, 101, data);
 	assert_int_equal(f->stopped, 0);
 	beat_fails(f);
-	fixture_answer_rival(f, STRANGER, 102, data);
+	fixture_answer_duplicate(f, STRANGER, 102, data);
 	assert_int_equal(f->stopped, 2);
 	assert_true(f->refused);
 	assert_true(fixture_logged(
@@ -246,7 +246,7 @@ static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
 	char name[128];
 
 	(void)state;
-	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_answer_duplicate(f, STRANGER, 100, data);
 	fixture_lock_held(f, 0, "a", 1, 5, name, sizeof(name));
 	fixture_pass(f, 400);
 	fixture_resp3(f, 0);
@@ -256,7 +256,7 @@ static void a_newcomer_that_granted_something_ends_as_at_a_signal(void **state)
 		fixture_op(f, EFFECT_ZK_CREATE, "/.hosts/alpha");
 		fixture_answer(f, ZK_NODEEXISTS);
 		answer_lists(f, name);
-		fixture_answer_rival(f, STRANGER, 100 + i, data);
+		fixture_answer_duplicate(f, STRANGER, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
 	assert_true(f->pushes[0].len > 0); /* asked to let go */
@@ -271,10 +271,10 @@ static void who_is_not_seen_to_write_is_waited_for(void **state)
 	struct fixture *f = nameless();
 
 	(void)state;
-	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 0; i < 20; i++) {
 		beat_fails(f);
-		fixture_answer_rival(f, STRANGER, 100, data);
+		fixture_answer_duplicate(f, STRANGER, 100, data);
 	}
 	assert_int_equal(f->stopped, 0);
 	fixture_pass(f, 1500);
@@ -288,10 +288,10 @@ static void each_session_is_judged_by_itself(void **state)
 	struct fixture *f = nameless();
 
 	(void)state;
-	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 1; i < 20; i++) {
 		beat_fails(f);
-		fixture_answer_rival(f, STRANGER + i, 100 + i, data);
+		fixture_answer_duplicate(f, STRANGER + i, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
 	fixture_free(f);
@@ -302,10 +302,10 @@ static void what_an_earlier_daemon_left_is_no_rival(void **state)
 	struct fixture *f = nameless();
 
 	(void)state;
-	fixture_answer_rival(f, LEFT, 100, data);
+	fixture_answer_duplicate(f, LEFT, 100, data);
 	for (int i = 1; i < 5; i++) {
 		beat_fails(f);
-		fixture_answer_rival(f, LEFT, 100 + i, data);
+		fixture_answer_duplicate(f, LEFT, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
 	fixture_free(f);
@@ -324,10 +324,10 @@ static void who_was_announced_goes_on_whoever_has_its_name(void **state)
 	fixture_answer(f, ZK_NODEEXISTS);
 	fixture_answer(f, ZK_NODEEXISTS);
 	fixture_answer(f, ZK_NODEEXISTS);
-	fixture_answer_rival(f, STRANGER, 100, data);
+	fixture_answer_duplicate(f, STRANGER, 100, data);
 	for (int i = 1; i <= 4; i++) {
 		beat_fails(f);
-		fixture_answer_rival(f, STRANGER, 100 + i, data);
+		fixture_answer_duplicate(f, STRANGER, 100 + i, data);
 	}
 	assert_int_equal(f->stopped, 0);
 	fixture_ask(f, 0, "INFO session");
