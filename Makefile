@@ -57,10 +57,16 @@ CORE_session = session/operation.c session/presence.c session/former.c session/s
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
-IO = watch.c signals.c loop.c worker.c notify.c process.c kin.c socket/server.c socket/conn.c socket/listen.c \
-	socket/peer.c zookeeper/zookeeper.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
+# The adapters in floors, from the top, likewise.
+IO_FLOORS = top socket zookeeper files base
+IO_top = loop.c notify.c signals.c
+IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
+IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
-	zookeeper/former.c zookeeper/secret.c files/pidfile.c files/page.c files/saved.c files/tokens.c
+	zookeeper/secret.c
+IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
+IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c
+IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
@@ -150,7 +156,6 @@ PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
 BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
 BASE_O = $(call objects,daemon/base,$(BASE))
 CORE_O = $(call objects,daemon/core,$(CORE))
-IO_O = $(call objects,daemon/io,$(IO))
 MAIN_O = $(OBJ)/daemon/main.o
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
@@ -172,7 +177,9 @@ A_CORE = $(BUILD)/libcore.a
 A_PROTOCOL = $(BUILD)/libprotocol.a
 A_BASE_PURE = $(BUILD)/libbase_pure.a
 A_BASE = $(BUILD)/libbase.a
-A_IO = $(BUILD)/libio.a
+A_IO = $(IO_FLOORS:%=$(BUILD)/libio_%.a)
+A_IO_BASE = $(BUILD)/libio_base.a
+A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_BASE)
 PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
 ARCHIVES = $(PURE) $(A_BASE) $(A_IO)
 
@@ -242,7 +249,7 @@ $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
 $(A_BASE_PURE): $(BASE_PURE_O)
 $(A_BASE): $(BASE_O)
-$(A_IO): $(IO_O)
+$(foreach floor,$(IO_FLOORS),$(eval $(BUILD)/libio_$(floor).a: $(call objects,daemon/io,$(IO_$(floor)))))
 $(ARCHIVES):
 	$(call say,AR,$@)
 	@rm -f $@
@@ -294,10 +301,13 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
-$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+# Each links the floor it tests and those below.
+$(TESTS)/test_saved: UNDER = $(A_IO_FILES)
+$(TESTS)/test_watch: UNDER = $(A_IO_BASE)
+$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_FILES) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(A_IO) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core
+	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)

@@ -18,18 +18,19 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/session/former.h"
-#include "io/socket/listen.h"
-#include "io/loop.h"
-#include "io/notify.h"
+#include "io/base/feed.h"
+#include "io/base/worker.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
-#include "io/zookeeper/secret.h"
-#include "io/socket/server.h"
-#include "io/signals.h"
-#include "io/zookeeper/former.h"
 #include "io/files/tokens.h"
-#include "io/worker.h"
+#include "io/loop.h"
+#include "io/notify.h"
+#include "io/signals.h"
+#include "io/socket/listen.h"
+#include "io/socket/server.h"
+#include "io/zookeeper/former.h"
+#include "io/zookeeper/secret.h"
 #include "io/zookeeper/zookeeper.h"
 
 #define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
@@ -54,14 +55,15 @@ struct daemon {
 	char secret[SECRET_BYTES_MAX];
 	gid_t socket_gid;
 	struct page *page;
-	struct saved *saved; /* NULL in standalone mode, as is the successor */
-	struct zk_former *successor;
+	struct saved *saved; /* NULL in standalone mode, as is `former` */
+	struct zk_former *former;
 	struct broker_former formers[FORMERS_MAX];
 	char page_path[CONF_ERROR_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
 	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
 	struct listener listener;
 	struct notify notify;
+	struct feed *feed;
 	struct loop *loop;
 	struct worker *worker;
 	struct server *server;
@@ -288,7 +290,7 @@ static void daemon_stop(void *arg, int number)
 	log_info("%s: stopping", strsignal(number));
 	d->stopping = true;
 	notify_send(&d->notify, "STOPPING=1");
-	loop_event(d->loop, &event);
+	feed_event(d->feed, &event);
 }
 
 static void tokens_reserved(void *arg, int64_t limit)
@@ -296,7 +298,7 @@ static void tokens_reserved(void *arg, int64_t limit)
 	const struct event event = { .type = EVENT_TOKENS, .tokens = { .limit = limit } };
 	struct daemon *d = arg;
 
-	loop_event(d->loop, &event);
+	feed_event(d->feed, &event);
 }
 
 static int start_listening(struct daemon *d)
@@ -421,16 +423,16 @@ static void start_zookeeper(struct daemon *d)
 		.secret = d->secret[0] ? d->secret : NULL,
 		.saved = d->saved,
 	};
-	struct zk_former_conf zk_former_conf = {
+	struct zk_former_conf former_conf = {
 		.saved = d->saved,
 		.timeout_ms = zookeeper_conf.timeout_ms,
 		.tick_ms = zookeeper_conf.tick_ms,
 		.secret = zookeeper_conf.secret,
 	};
 
-	d->zookeeper = zookeeper_new(d->loop, d->worker, &zookeeper_conf);
-	zk_former_conf.zookeeper = d->zookeeper;
-	d->successor = zk_former_new(d->loop, d->worker, &zk_former_conf);
+	d->zookeeper = zookeeper_new(d->feed, d->worker, &zookeeper_conf);
+	former_conf.zookeeper = d->zookeeper;
+	d->former = zk_former_new(d->feed, d->worker, &former_conf);
 }
 
 static int start_parts(struct daemon *d)
@@ -448,27 +450,32 @@ static int start_parts(struct daemon *d)
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -errno;
 	srandom((unsigned int)seed);
-	rc = loop_new(&d->loop, &d->broker, seed);
+	rc = feed_new(&d->feed, &d->broker, seed);
 	if (rc == 0)
-		rc = signals_new(&d->signals, loop_base(d->loop), daemon_stop, d);
+		rc = signals_new(&d->signals, feed_base(d->feed), daemon_stop, d);
 	if (rc == 0)
-		rc = worker_new(&d->worker, loop_base(d->loop));
+		rc = worker_new(&d->worker, feed_base(d->feed));
 	if (rc < 0)
 		return rc;
-	d->server = server_new(d->loop, d->listener.fd, &server_conf);
+	d->server = server_new(d->feed, d->listener.fd, &server_conf);
 	if (d->broker.standalone)
-		tokens_start(d->tokens, loop_base(d->loop), d->worker, tokens_reserved, d);
+		tokens_start(d->tokens, feed_base(d->feed), d->worker, tokens_reserved, d);
 	else
 		start_zookeeper(d);
-	loop_attach(d->loop, &(struct loop_adapters){ d->server, d->zookeeper, d->tokens, &d->notify, d->page, d->saved,
-						      d->successor });
+	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
+							     .notify = &d->notify,
+							     .page = d->page,
+							     .tokens = d->tokens,
+							     .zookeeper = d->zookeeper,
+							     .former = d->former,
+							     .saved = d->saved });
 	return 0;
 }
 
 /* What was made, in reverse. When the worker hangs its memory is left to the end of the process. */
 static void stop_parts(struct daemon *d, bool close_session, int status)
 {
-	zk_former_stop(d->successor);
+	zk_former_stop(d->former);
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
 	listen_close(&d->listener);
@@ -478,11 +485,12 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
-	zk_former_free(d->successor);
+	zk_former_free(d->former);
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
 	signals_free(d->signals);
 	loop_free(d->loop);
+	feed_free(d->feed);
 	page_close(d->page);
 	saved_close(d->saved);
 	if (d->pid_fd >= 0)
@@ -502,7 +510,7 @@ static int run(struct daemon *d, int64_t tokens_limit)
 	}
 	if (d->broker.standalone)
 		tokens_reserved(d, tokens_limit);
-	loop_event(d->loop, &begin);
+	feed_event(d->feed, &begin);
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");

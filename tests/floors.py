@@ -21,7 +21,9 @@ CORE = ["port", "znode", "session", "claim", "lock", "kind", "client", "hosts", 
 FLOORS = (
     ["protocol", "daemon/base"]
     + [f"daemon/core/{floor}" for floor in CORE]
-    + ["daemon/core", "daemon/io/files", "daemon/io/zookeeper", "daemon/io/socket", "daemon/io", "daemon"]
+    + ["daemon/core"]
+    + [f"daemon/io/{floor}" for floor in ("base", "files", "zookeeper", "socket")]
+    + ["daemon/io", "daemon"]
 )
 CLIENT = ["protocol", "client-lib", "client-lib/cli"]
 

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 struct signals {
 	int fd;

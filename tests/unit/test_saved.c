@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "core/session/former.h"
-#include "io/process.h"
+#include "io/base/process.h"
 #include "io/files/saved.h"
 
 #define SECOND INT64_C(1000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What wakes the loop: instants that have passed, descriptors, and what callbacks do to each other. */
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/session/former.h"
-#include "io/socket/peer.h"
-#include "io/process.h"
+#include "io/base/peer.h"
+#include "io/base/process.h"
 
 enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 3, BOOT_ID_MAX = 64, HOST_MAX = 256 };
 

@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "core/broker.h"
-#include "io/zookeeper/handle.h"
+#include "io/base/zk_identity.h"
 
 struct saved;
 

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 enum { TOKENS_TEXT_MAX = 32 };
 

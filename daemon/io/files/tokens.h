@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "io/worker.h"
+#include "io/base/worker.h"
 
 struct tokens;
 

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/queue.h"
-#include "io/loop.h"
-#include "io/watch.h"
+#include "io/base/feed.h"
+#include "io/base/watch.h"
 
 /* A peer that takes nothing for so long is not waited for while its connection closes. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
@@ -269,7 +269,7 @@ static void conn_charge(struct conn_env *env, int64_t now_ns)
 void conn_end_turn(struct conn_env *env)
 {
 	if (env->several)
-		conn_charge(env, loop_now(env->loop));
+		conn_charge(env, feed_now(env->feed));
 	env->asker = NULL;
 	env->several = false;
 }
@@ -286,10 +286,10 @@ static void conn_ask(struct conn *c)
 	event.asked.argc = c->reader.argc;
 	event.asked.argv = c->reader.argv;
 	c->waiting = c->asking = true;
-	loop_event(env->loop, &event);
+	feed_event(env->feed, &event);
 	c->asking = false;
 	/* The clock was read for the event: to know what each takes costs nothing. */
-	now_ns = loop_seen(env->loop);
+	now_ns = feed_seen(env->feed);
 	if (env->asker) {
 		conn_charge(env, now_ns);
 		env->several = true;
@@ -306,7 +306,7 @@ static size_t conn_parse(struct conn *c, struct slice input, int share, enum lef
 	while (total < input.len && conn_may_parse(c)) {
 		struct slice rest = { input.data + total, input.len - total };
 
-		if (share-- == 0 || loop_spent(c->env->loop)) {
+		if (share-- == 0 || feed_share_spent(c->env->feed)) {
 			*ret_left = share < 0 ? LEFT_BY_SHARE : LEFT_BY_TIME;
 			break;
 		}
@@ -330,7 +330,7 @@ static void conn_tell_half(struct conn *c)
 {
 	const struct event event = { .type = EVENT_CLIENT_HALF_CLOSED, .conn = c->number };
 
-	loop_event(c->env->loop, &event);
+	feed_event(c->env->feed, &event);
 }
 
 /* Keeps what is left of `input`, which is c->in or was just read. */
@@ -395,7 +395,7 @@ static void conn_report(struct conn *c)
 	if (!c->report)
 		return;
 	c->report = false;
-	loop_event(c->env->loop, &event);
+	feed_event(c->env->feed, &event);
 }
 
 void conn_flush(struct conn *c)
@@ -545,8 +545,8 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
 	c->fd = fd;
 	c->number = number;
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
-	c->input = watch_new(loop_base(env->loop), conn_input, c);
-	c->output = watch_new(loop_base(env->loop), conn_output, c);
+	c->input = watch_new(feed_base(env->feed), conn_input, c);
+	c->output = watch_new(feed_base(env->feed), conn_output, c);
 	conn_watch(c, CONN_WATCH_READ);
 	return c;
 }

@@ -33,7 +33,7 @@
 #include "protocol/bytes.h"
 #include "protocol/resp.h"
 
-struct loop;
+struct feed;
 struct watch;
 
 enum {
@@ -48,7 +48,7 @@ enum {
 
 /* What the connections of a server share. */
 struct conn_env {
-	struct loop *loop;
+	struct feed *feed;
 	size_t request_bytes, request_args, output_bytes;
 	size_t unwritten, unparsed; /* bytes of all connections */
 	struct log_rate rate_overflow, rate_unparsed;

@@ -11,11 +11,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/socket/conn.h"
-#include "io/kin.h"
-#include "io/loop.h"
-#include "io/process.h"
+#include "io/socket/kin.h"
+#include "io/base/feed.h"
+#include "io/base/process.h"
 #include "io/files/saved.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 enum {
 	SERVER_ACCEPTS_PER_TURN = 64,
@@ -23,7 +23,7 @@ enum {
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
 struct server {
-	struct loop *loop;
+	struct feed *feed;
 	size_t clients_max;
 	struct saved *saved;
 	struct kin *kin;
@@ -84,7 +84,7 @@ static void server_welcome(struct server *s, int fd)
 	if (process_read(cred.pid, text, &process) == 0)
 		event.connected.comm = process.comm;
 	saved_connected(s->saved, number, cred.pid, process.start, fd);
-	loop_event(s->loop, &event);
+	feed_event(s->feed, &event);
 }
 
 static void server_refuse(struct server *s, int fd)
@@ -135,14 +135,14 @@ static void server_accept(void *arg, int listening, unsigned int what)
 	}
 }
 
-struct server *server_new(struct loop *loop, int fd, const struct server_conf *conf)
+struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
 
-	s->loop = loop;
+	s->feed = feed;
 	s->clients_max = conf->clients;
 	s->saved = conf->saved;
-	s->env.loop = loop;
+	s->env.feed = feed;
 	s->env.request_bytes = conf->request_bytes;
 	s->env.request_args = conf->request_args;
 	s->env.output_bytes = conf->output_bytes;
@@ -150,9 +150,9 @@ struct server *server_new(struct loop *loop, int fd, const struct server_conf *c
 	TAILQ_INIT(&s->env.ready);
 	TAILQ_INIT(&s->env.later);
 	TAILQ_INIT(&s->env.dirty);
-	s->accepting = watch_new(loop_base(loop), server_accept, s);
-	s->kin = kin_new(loop);
-	s->pause = watch_new(loop_base(loop), server_resume, s);
+	s->accepting = watch_new(feed_base(feed), server_accept, s);
+	s->kin = kin_new(feed);
+	s->pause = watch_new(feed_base(feed), server_resume, s);
 	s->listening = fd;
 	watch_set(s->accepting, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	return s;
@@ -206,14 +206,14 @@ static void server_serve(struct server *s, struct conn_ready *queue)
 	const struct conn *last = TAILQ_LAST(queue, conn_ready);
 	struct conn *c;
 
-	loop_share(s->loop);
+	feed_begin_share(s->feed);
 	do {
 		c = TAILQ_FIRST(queue);
 		TAILQ_REMOVE(queue, c, ready);
 		c->queue = NULL;
 		conn_continue(c);
-		loop_now(s->loop); /* what this one took counts */
-	} while (c != last && !loop_spent(s->loop));
+		feed_now(s->feed); /* what this one took counts */
+	} while (c != last && !feed_share_spent(s->feed));
 }
 
 void server_continue(struct server *s)
@@ -228,7 +228,7 @@ static void server_reap(struct server *s, struct conn *c)
 {
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
 
-	loop_event(s->loop, &event);
+	feed_event(s->feed, &event);
 	saved_holder(s->saved, c->number, false);
 	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
@@ -240,7 +240,7 @@ static void server_reap(struct server *s, struct conn *c)
 /* A session's heartbeats wake the loop often enough. */
 static void server_look(struct server *s)
 {
-	int64_t now_ns = loop_seen(s->loop);
+	int64_t now_ns = feed_seen(s->feed);
 
 	if (!s->saved || now_ns < s->look_ns)
 		return;
@@ -262,5 +262,5 @@ void server_settle(struct server *s)
 			server_reap(s, c);
 	}
 	if (!TAILQ_EMPTY(&s->env.ready) || !TAILQ_EMPTY(&s->env.later))
-		loop_hurry(s->loop);
+		feed_hurry(s->feed);
 }

@@ -13,7 +13,7 @@
 
 #include "protocol/slice.h"
 
-struct loop;
+struct feed;
 
 struct server_conf {
 	size_t clients, request_bytes, request_args;
@@ -25,7 +25,7 @@ struct server_conf {
 struct server;
 
 /* Accepts from `fd`, which stays the caller's. */
-struct server *server_new(struct loop *loop, int fd, const struct server_conf *conf);
+struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf);
 /* Closes every connection; the broker is told nothing. Takes NULL. */
 void server_free(struct server *s);
 

@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/session/former.h"
-#include "io/loop.h"
+#include "io/base/feed.h"
 #include "io/files/saved.h"
-#include "io/watch.h"
-#include "io/worker.h"
+#include "io/base/watch.h"
+#include "io/base/worker.h"
 #include "io/zookeeper/handle.h"
 #include "io/zookeeper/zookeeper.h"
 
@@ -29,7 +29,7 @@ enum step { STEP_IDLE, STEP_ATTACHING, STEP_CLOSING };
 enum said { SAID_NOTHING, SAID_CONNECTED, SAID_EXPIRED, SAID_REFUSED };
 
 struct zk_former {
-	struct loop *loop;
+	struct feed *feed;
 	struct worker *worker;
 	struct zk_former_conf conf;
 	struct watch *look, *retry;
@@ -47,41 +47,41 @@ struct zk_former {
 
 static void said(void *arg, const struct event *event)
 {
-	struct zk_former *s = arg;
+	struct zk_former *f = arg;
 
 	if (event->type == EVENT_ZK_CONNECTED)
-		s->said = SAID_CONNECTED;
-	else if (event->type == EVENT_ZK_EXPIRED && s->said != SAID_REFUSED)
-		s->said = SAID_EXPIRED;
-	else if (event->type == EVENT_ZK_SUSPENDED && s->said == SAID_CONNECTED)
-		s->said = SAID_NOTHING;
+		f->said = SAID_CONNECTED;
+	else if (event->type == EVENT_ZK_EXPIRED && f->said != SAID_REFUSED)
+		f->said = SAID_EXPIRED;
+	else if (event->type == EVENT_ZK_SUSPENDED && f->said == SAID_CONNECTED)
+		f->said = SAID_NOTHING;
 }
 
 /* The daemon's own handle tells of the same troubles. A handle whose secret was refused is dead, the session is not. */
 static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
 {
-	struct zk_former *s = arg;
+	struct zk_former *f = arg;
 
 	log_debug("ending a session that was left: %s", sentence);
 	if (kind == ZK_HANDLE_DENIED)
-		s->said = SAID_REFUSED;
+		f->said = SAID_REFUSED;
 }
 
 static void refused(void *arg, const char *sentence)
 {
-	struct zk_former *s = arg;
+	struct zk_former *f = arg;
 
 	log_debug("ending a session that was left: %s", sentence);
-	s->said = SAID_REFUSED;
+	f->said = SAID_REFUSED;
 }
 
 static void look_fired(void *arg, int fd, unsigned int what)
 {
-	struct zk_former *s = arg;
+	struct zk_former *f = arg;
 
 	(void)fd;
 	(void)what;
-	s->look_due = true;
+	f->look_due = true;
 }
 
 static void retry_fired(void *arg, int fd, unsigned int what)
@@ -94,166 +94,166 @@ static void retry_fired(void *arg, int fd, unsigned int what)
 
 static void closing_run(struct work *work)
 {
-	struct zk_former *s = container_of(work, struct zk_former, closing);
+	struct zk_former *f = container_of(work, struct zk_former, closing);
 
-	zk_handle_end(s->handle);
+	zk_handle_end(f->handle);
 }
 
 static void closing_done(struct work *work)
 {
-	struct zk_former *s = container_of(work, struct zk_former, closing);
+	struct zk_former *f = container_of(work, struct zk_former, closing);
 
-	s->closed = true;
+	f->closed = true;
 }
 
-struct zk_former *zk_former_new(struct loop *loop, struct worker *worker, const struct zk_former_conf *conf)
+struct zk_former *zk_former_new(struct feed *feed, struct worker *worker, const struct zk_former_conf *conf)
 {
-	struct zk_former *s = mem_new(sizeof(*s));
+	struct zk_former *f = mem_new(sizeof(*f));
 
-	s->loop = loop;
-	s->worker = worker;
-	s->conf = *conf;
-	s->look = watch_new(loop_base(loop), look_fired, s);
-	s->retry = watch_new(loop_base(loop), retry_fired, s);
-	s->closing = (struct work){ .run = closing_run, .done = closing_done };
+	f->feed = feed;
+	f->worker = worker;
+	f->conf = *conf;
+	f->look = watch_new(feed_base(feed), look_fired, f);
+	f->retry = watch_new(feed_base(feed), retry_fired, f);
+	f->closing = (struct work){ .run = closing_run, .done = closing_done };
 	if (saved_held_session(conf->saved))
-		watch_set(s->look, -1, 0, LOOK_NS);
-	return s;
+		watch_set(f->look, -1, 0, LOOK_NS);
+	return f;
 }
 
-void zk_former_free(struct zk_former *s)
+void zk_former_free(struct zk_former *f)
 {
-	if (!s)
+	if (!f)
 		return;
-	zk_handle_free(s->handle);
-	watch_free(s->look);
-	watch_free(s->retry);
-	mem_free(s);
+	zk_handle_free(f->handle);
+	watch_free(f->look);
+	watch_free(f->retry);
+	mem_free(f);
 }
 
-void zk_former_end(struct zk_former *s, int64_t session)
+void zk_former_end(struct zk_former *f, int64_t session)
 {
-	assert(s->asked_count < FORMERS_MAX);
-	s->asked[s->asked_count++] = session;
+	assert(f->asked_count < FORMERS_MAX);
+	f->asked[f->asked_count++] = session;
 	/* Whether anybody lives is of no interest any more. */
-	if (session == saved_held_session(s->conf.saved))
-		watch_clear(s->look);
+	if (session == saved_held_session(f->conf.saved))
+		watch_clear(f->look);
 }
 
 /* The one under way is over, or given up: then a successor may try again. */
-static void over(struct zk_former *s, bool ended)
+static void over(struct zk_former *f, bool ended)
 {
 	struct event event = { .type = EVENT_FORMER_OVER };
 
-	event.former.session = s->asked[0];
+	event.former.session = f->asked[0];
 	event.former.ended = ended;
 	if (ended)
-		saved_end_former(s->conf.saved, s->asked[0]);
-	s->asked_count--;
-	memmove(s->asked, s->asked + 1, s->asked_count * sizeof(s->asked[0]));
-	s->tries = 0;
-	s->retry_ns = 0;
-	loop_event(s->loop, &event);
+		saved_end_former(f->conf.saved, f->asked[0]);
+	f->asked_count--;
+	memmove(f->asked, f->asked + 1, f->asked_count * sizeof(f->asked[0]));
+	f->tries = 0;
+	f->retry_ns = 0;
+	feed_event(f->feed, &event);
 }
 
-static void to_idle(struct zk_former *s)
+static void to_idle(struct zk_former *f)
 {
-	zk_handle_free(s->handle);
-	s->handle = NULL;
-	s->step = STEP_IDLE;
+	zk_handle_free(f->handle);
+	f->handle = NULL;
+	f->step = STEP_IDLE;
 }
 
-static void attach(struct zk_former *s)
+static void attach(struct zk_former *f)
 {
 	/* Whatever the servers grant: the session is only attached to be ended. */
 	const struct zk_handle_conf conf = {
-		.timeout_ms = s->conf.timeout_ms,
+		.timeout_ms = f->conf.timeout_ms,
 		.timeout_min_ms = 1,
-		.timeout_max_ms = s->conf.timeout_ms > 20 * s->conf.tick_ms ? s->conf.timeout_ms : 20 * s->conf.tick_ms,
-		.secret = s->conf.secret,
+		.timeout_max_ms = f->conf.timeout_ms > 20 * f->conf.tick_ms ? f->conf.timeout_ms : 20 * f->conf.tick_ms,
+		.secret = f->conf.secret,
 	};
 	struct zk_identity identity;
 	int rc;
 
-	if (!saved_identity(s->conf.saved, s->asked[0], &identity) || ++s->tries > TRIES_MAX) {
-		over(s, false);
+	if (!saved_identity(f->conf.saved, f->asked[0], &identity) || ++f->tries > TRIES_MAX) {
+		over(f, false);
 		return;
 	}
-	s->said = SAID_NOTHING;
-	s->closed = false;
-	s->handle = zk_handle_new(loop_base(s->loop), &conf, &(struct zk_handle_owner){ s, said, trouble, refused });
-	rc = zk_handle_connect(s->handle, zookeeper_addresses(s->conf.zookeeper), &identity);
+	f->said = SAID_NOTHING;
+	f->closed = false;
+	f->handle = zk_handle_new(feed_base(f->feed), &conf, &(struct zk_handle_owner){ f, said, trouble, refused });
+	rc = zk_handle_connect(f->handle, zookeeper_addresses(f->conf.zookeeper), &identity);
 	if (rc < 0) {
 		log_debug("ending a session that was left: %s", strerror(-rc));
-		s->retry_ns = loop_now(s->loop) + RETRY_NS;
-		to_idle(s);
+		f->retry_ns = feed_now(f->feed) + RETRY_NS;
+		to_idle(f);
 		return;
 	}
-	s->step = STEP_ATTACHING;
+	f->step = STEP_ATTACHING;
 }
 
-static void attached(struct zk_former *s)
+static void attached(struct zk_former *f)
 {
-	zk_handle_settle(s->handle);
-	switch (s->said) {
+	zk_handle_settle(f->handle);
+	switch (f->said) {
 	case SAID_NOTHING:
 		break;
 	case SAID_CONNECTED:
-		zk_handle_detach(s->handle);
-		s->step = STEP_CLOSING;
-		worker_add(s->worker, &s->closing);
+		zk_handle_detach(f->handle);
+		f->step = STEP_CLOSING;
+		worker_add(f->worker, &f->closing);
 		break;
 	case SAID_EXPIRED:
-		zk_handle_forget(s->handle);
-		to_idle(s);
-		over(s, true);
+		zk_handle_forget(f->handle);
+		to_idle(f);
+		over(f, true);
 		break;
 	case SAID_REFUSED:
-		zk_handle_forget(s->handle);
-		to_idle(s);
-		s->retry_ns = loop_now(s->loop) + RETRY_NS;
+		zk_handle_forget(f->handle);
+		to_idle(f);
+		f->retry_ns = feed_now(f->feed) + RETRY_NS;
 		break;
 	}
 }
 
-static void look(struct zk_former *s)
+static void look(struct zk_former *f)
 {
 	struct event event = { .type = EVENT_FORMER_FREE };
 
-	s->look_due = false;
-	if (saved_holders_live(s->conf.saved)) {
-		watch_set(s->look, -1, 0, LOOK_NS);
+	f->look_due = false;
+	if (saved_holders_live(f->conf.saved)) {
+		watch_set(f->look, -1, 0, LOOK_NS);
 		return;
 	}
-	event.former.session = saved_held_session(s->conf.saved);
-	saved_free_former(s->conf.saved, event.former.session);
-	loop_event(s->loop, &event);
+	event.former.session = saved_held_session(f->conf.saved);
+	saved_free_former(f->conf.saved, event.former.session);
+	feed_event(f->feed, &event);
 }
 
-void zk_former_settle(struct zk_former *s)
+void zk_former_settle(struct zk_former *f)
 {
-	int64_t now_ns = loop_now(s->loop);
+	int64_t now_ns = feed_now(f->feed);
 
-	if (s->look_due)
-		look(s);
-	if (s->step == STEP_CLOSING && s->closed)
-		to_idle(s);
-	if (s->step == STEP_IDLE && s->asked_count && now_ns >= s->retry_ns && zookeeper_addresses(s->conf.zookeeper))
-		attach(s);
-	if (s->step == STEP_ATTACHING)
-		attached(s);
-	if (s->step == STEP_IDLE && s->asked_count && s->retry_ns > now_ns)
-		watch_set(s->retry, -1, 0, s->retry_ns - now_ns);
+	if (f->look_due)
+		look(f);
+	if (f->step == STEP_CLOSING && f->closed)
+		to_idle(f);
+	if (f->step == STEP_IDLE && f->asked_count && now_ns >= f->retry_ns && zookeeper_addresses(f->conf.zookeeper))
+		attach(f);
+	if (f->step == STEP_ATTACHING)
+		attached(f);
+	if (f->step == STEP_IDLE && f->asked_count && f->retry_ns > now_ns)
+		watch_set(f->retry, -1, 0, f->retry_ns - now_ns);
 }
 
-void zk_former_stop(struct zk_former *s)
+void zk_former_stop(struct zk_former *f)
 {
-	if (!s)
+	if (!f)
 		return;
-	watch_clear(s->look);
-	watch_clear(s->retry);
-	if (s->step == STEP_ATTACHING) {
-		zk_handle_detach(s->handle);
-		zk_handle_forget(s->handle);
+	watch_clear(f->look);
+	watch_clear(f->retry);
+	if (f->step == STEP_ATTACHING) {
+		zk_handle_detach(f->handle);
+		zk_handle_forget(f->handle);
 	}
 }

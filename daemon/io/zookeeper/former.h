@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-struct loop;
+struct feed;
 struct saved;
 struct zk_former;
 struct worker;
@@ -27,11 +27,11 @@ struct zk_former_conf {
 };
 
 /* What the configuration names must outlive it. */
-struct zk_former *zk_former_new(struct loop *loop, struct worker *worker, const struct zk_former_conf *conf);
+struct zk_former *zk_former_new(struct feed *feed, struct worker *worker, const struct zk_former_conf *conf);
 /* After the worker has stopped. Takes NULL. */
-void zk_former_free(struct zk_former *s);
+void zk_former_free(struct zk_former *f);
 /* Effect. */
-void zk_former_end(struct zk_former *s, int64_t session);
-void zk_former_settle(struct zk_former *s);
+void zk_former_end(struct zk_former *f, int64_t session);
+void zk_former_settle(struct zk_former *f);
 /* At the end: no more events. Takes NULL. */
-void zk_former_stop(struct zk_former *s);
+void zk_former_stop(struct zk_former *f);

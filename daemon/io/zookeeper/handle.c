@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 #include "io/zookeeper/attempts.h"
 #include "io/zookeeper/farewell.h"
 #include "io/zookeeper/handshake.h"

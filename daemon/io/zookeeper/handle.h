@@ -24,6 +24,7 @@
 
 #include "core/port/effect.h"
 #include "core/port/event.h"
+#include "io/base/zk_identity.h"
 
 struct watch_base;
 struct zk_handle;
@@ -48,14 +49,6 @@ struct zk_handle_owner {
 	void (*trouble)(void *arg, enum zk_handle_trouble kind, const char *sentence);
 	/* The handshake made no sense; the handle is idle again. */
 	void (*refused)(void *arg, const char *sentence);
-};
-
-enum { ZK_PASSWORD_BYTES = 16 };
-
-/* What it takes to continue a session, or to end it. */
-struct zk_identity {
-	int64_t session;
-	char password[ZK_PASSWORD_BYTES];
 };
 
 struct zk_handle_conf {

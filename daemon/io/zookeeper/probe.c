@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 #include "io/zookeeper/attempts.h"
 
 enum {

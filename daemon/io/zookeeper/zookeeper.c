@@ -13,11 +13,11 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/loop.h"
+#include "io/base/feed.h"
 #include "io/zookeeper/resolve.h"
 #include "io/files/saved.h"
-#include "io/watch.h"
-#include "io/worker.h"
+#include "io/base/watch.h"
+#include "io/base/worker.h"
 #include "io/zookeeper/attempts.h"
 #include "io/zookeeper/handle.h"
 #include "io/zookeeper/probe.h"
@@ -41,7 +41,7 @@ struct look_up {
 };
 
 struct zookeeper {
-	struct loop *loop;
+	struct feed *feed;
 	struct worker *worker;
 	struct zookeeper_conf conf;
 	struct zk_handle *handle;
@@ -72,7 +72,7 @@ static void zookeeper_tell_trouble(struct zookeeper *z, bool refused, const char
 		.zk_trouble = { .refused = refused, .sentence = slice_of(sentence) },
 	};
 
-	loop_event(z->loop, &event);
+	feed_event(z->feed, &event);
 }
 
 static void zookeeper_trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
@@ -101,7 +101,7 @@ static void zookeeper_learned(void *arg, int64_t bytes, const char *server)
 	};
 	struct zookeeper *z = arg;
 
-	loop_event(z->loop, &event);
+	feed_event(z->feed, &event);
 }
 
 static void zookeeper_event(void *arg, const struct event *event)
@@ -129,7 +129,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 		}
 		z->known = false;
 	}
-	loop_event(z->loop, event);
+	feed_event(z->feed, event);
 }
 
 static void zookeeper_refused(void *arg, const char *sentence)
@@ -188,11 +188,11 @@ static void look_up_done(struct work *work)
 	struct zookeeper *z = container_of(look_up, struct zookeeper, look_up);
 
 	look_up->running = false;
-	look_up->next_ns = loop_now(z->loop) + RESOLVE_NS;
+	look_up->next_ns = feed_now(z->feed) + RESOLVE_NS;
 	zookeeper_resolved(z, &look_up->found);
 }
 
-struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf)
+struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf)
 {
 	struct zookeeper *z = mem_new(sizeof(*z));
 	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
@@ -205,12 +205,12 @@ struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const 
 	};
 
 	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");
-	z->loop = loop;
+	z->feed = feed;
 	z->worker = worker;
 	z->conf = *conf;
-	z->handle = zk_handle_new(loop_base(loop), &handle_conf, &owner);
-	z->timer = watch_new(loop_base(loop), zookeeper_timer, z);
-	z->probe = zk_probe_new(loop_base(loop), conf->packet_bytes, zookeeper_learned, z);
+	z->handle = zk_handle_new(feed_base(feed), &handle_conf, &owner);
+	z->timer = watch_new(feed_base(feed), zookeeper_timer, z);
+	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
@@ -278,7 +278,7 @@ static void zookeeper_tell_failures(struct zookeeper *z)
 		event.zk_answered.data =
 			f->code == ZK_REFUSED ? SLICE("the request is not valid") : (struct slice){ 0 };
 		mem_free(f);
-		loop_event(z->loop, &event);
+		feed_event(z->feed, &event);
 	}
 }
 
@@ -289,7 +289,7 @@ static void zookeeper_look_up(struct zookeeper *z)
 	if (z->numeric) {
 		resolve_servers(z->conf.servers, &found);
 		zookeeper_resolved(z, &found);
-	} else if (!z->look_up.running && loop_now(z->loop) >= z->look_up.next_ns) {
+	} else if (!z->look_up.running && feed_now(z->feed) >= z->look_up.next_ns) {
 		z->look_up.running = true;
 		worker_add(z->worker, &z->look_up.work);
 	}
@@ -301,7 +301,7 @@ static void zookeeper_connect(struct zookeeper *z)
 	int rc;
 
 	z->opening = false;
-	z->open_ns = loop_now(z->loop) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
+	z->open_ns = feed_now(z->feed) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
 	rc = zk_handle_connect(z->handle, z->addresses, NULL);
 	if (rc == 0)
 		return;
@@ -336,7 +336,7 @@ void zookeeper_settle(struct zookeeper *z)
 		zookeeper_look_up(z);
 	if (z->opening) {
 		zk_handle_forget(z->handle);
-		if (z->addresses && loop_now(z->loop) >= z->open_ns)
+		if (z->addresses && feed_now(z->feed) >= z->open_ns)
 			zookeeper_connect(z);
 	}
 	zookeeper_tell_failures(z);

@@ -12,7 +12,7 @@
 
 #include "core/port/effect.h"
 
-struct loop;
+struct feed;
 struct worker;
 struct zookeeper;
 
@@ -24,7 +24,7 @@ struct zookeeper_conf {
 	struct saved *saved; /* told of every session before the broker is; must outlive the adapter */
 };
 
-struct zookeeper *zookeeper_new(struct loop *loop, struct worker *worker, const struct zookeeper_conf *conf);
+struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf);
 /* After the worker has stopped. Takes NULL. */
 void zookeeper_free(struct zookeeper *z);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/worker.h"
+#include "io/base/worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 /* Without a thread for it. */
 #define RETRY_NS CLOCK_NS_PER_S

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/socket/peer.h"
+#include "io/base/peer.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/process.h"
+#include "io/base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

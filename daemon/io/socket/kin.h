@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 struct kin;
-struct loop;
+struct feed;
 
-struct kin *kin_new(struct loop *loop);
+struct kin *kin_new(struct feed *feed);
 /* Takes NULL. */
 void kin_free(struct kin *k);
 /* The client of that number, connected by `fd`, told of a process. It is looked at later. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/kin.h"
+#include "io/socket/kin.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/queue.h"
-#include "io/loop.h"
-#include "io/process.h"
-#include "io/watch.h"
+#include "io/base/feed.h"
+#include "io/base/process.h"
+#include "io/base/watch.h"
 
 /* A look costs some 20 us: so many at a time take less than a millisecond. */
 enum { LOOKS_MAX = 16 };
@@ -31,7 +31,7 @@ struct one {
 TAILQ_HEAD(one_list, one);
 
 struct kin {
-	struct loop *loop;
+	struct feed *feed;
 	struct watch *timer;
 	int64_t looked_ns;
 	struct one_list list; /* who was never looked at first, then who was not for the longest time */
@@ -51,7 +51,7 @@ static bool is_of(pid_t pid, uid_t uid)
 /* May free it, as all that is told to the broker. */
 static void tell(struct kin *k, const struct one *o, struct slice comm)
 {
-	loop_event(k->loop, &(struct event){ .type = EVENT_CLIENT_PROCESS,
+	feed_event(k->feed, &(struct event){ .type = EVENT_CLIENT_PROCESS,
 					     .conn = o->conn,
 					     .process = { .pid = (uint32_t)o->child,
 							  .comm = comm,
@@ -126,12 +126,12 @@ static void look_around(void *arg, int fd, unsigned int what)
 		watch_set(k->timer, -1, 0, LOOK_NS);
 }
 
-struct kin *kin_new(struct loop *loop)
+struct kin *kin_new(struct feed *feed)
 {
 	struct kin *k = mem_new(sizeof(*k));
 
-	k->loop = loop;
-	k->timer = watch_new(loop_base(loop), look_around, k);
+	k->feed = feed;
+	k->timer = watch_new(feed_base(feed), look_around, k);
 	TAILQ_INIT(&k->list);
 	return k;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/watch.h"
+#include "io/base/watch.h"
 
 #include <assert.h>
 #include <event2/event.h>

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/base/feed.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/base/watch.h"
+
+/* For the requests of what is readable in one turn, and of each queue of connections that wait. */
+#define SHARE_NS (2 * CLOCK_NS_PER_MS)
+
+struct feed {
+	struct watch_base *base;
+	struct broker *broker;
+	struct effects effects;
+	feed_carry_out *carry_out;
+	void *arg;
+	int64_t now_ns;   /* of the latest event */
+	int64_t share_ns; /* of the first event of this share of the turn; 0: none yet */
+	uint64_t count;
+	bool handling, hurry;
+};
+
+int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed)
+{
+	struct feed *f = mem_new(sizeof(*f));
+
+	f->base = watch_base_new();
+	if (!f->base) {
+		feed_free(f);
+		return -ENOSYS;
+	}
+	f->broker = broker_new(conf, seed, feed_now(f));
+	*ret_feed = f;
+	return 0;
+}
+
+void feed_free(struct feed *f)
+{
+	if (!f)
+		return;
+	broker_free(f->broker);
+	effects_free(&f->effects);
+	watch_base_free(f->base);
+	mem_free(f);
+}
+
+void feed_attach(struct feed *f, feed_carry_out *carry_out, void *arg)
+{
+	f->carry_out = carry_out;
+	f->arg = arg;
+}
+
+struct watch_base *feed_base(const struct feed *f)
+{
+	return f->base;
+}
+
+const struct broker *feed_broker(const struct feed *f)
+{
+	return f->broker;
+}
+
+void feed_event(struct feed *f, const struct event *event)
+{
+	assert(!f->handling);
+	f->handling = true;
+	f->count++;
+	broker_handle(f->broker, feed_now(f), event, &f->effects);
+	if (!f->share_ns)
+		f->share_ns = f->now_ns;
+	f->carry_out(f->arg, event, &f->effects);
+	effects_clear(&f->effects);
+	f->handling = false;
+}
+
+uint64_t feed_count(const struct feed *f)
+{
+	return f->count;
+}
+
+int64_t feed_now(struct feed *f)
+{
+	int64_t now_ns = clock_now_ns();
+
+	if (now_ns > f->now_ns)
+		f->now_ns = now_ns;
+	return f->now_ns;
+}
+
+int64_t feed_seen(const struct feed *f)
+{
+	return f->now_ns;
+}
+
+void feed_begin_share(struct feed *f)
+{
+	f->share_ns = 0;
+}
+
+bool feed_share_spent(const struct feed *f)
+{
+	return f->share_ns && f->now_ns - f->share_ns > SHARE_NS;
+}
+
+void feed_hurry(struct feed *f)
+{
+	f->hurry = true;
+}
+
+bool feed_take_hurry(struct feed *f)
+{
+	bool hurry = f->hurry;
+
+	f->hurry = false;
+	return hurry;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the adapters tell the broker goes through here. The feed owns the watches' base, the broker and the clock.
+ *
+ * An adapter that has received something calls feed_event(): the clock is read (after the data were), the broker
+ * consumes the event, and its effects are carried out in order, at once, by one callback.
+ *
+ * Carrying out an effect never calls feed_event(): what it leads to (a write that failed, an operation that could
+ * not be sent) is remembered by the adapter and told when the turn settles. Therefore nothing re-enters the broker.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/broker.h"
+
+struct feed;
+struct watch_base;
+
+/* The broker has consumed the event: carries out its effects. */
+typedef void feed_carry_out(void *arg, const struct event *event, const struct effects *effects);
+
+/* 0 or -errno. `conf` and what it points to must outlive the feed. */
+int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed);
+/* Takes NULL. */
+void feed_free(struct feed *f);
+/* To be called before the first event. */
+void feed_attach(struct feed *f, feed_carry_out *carry_out, void *arg);
+struct watch_base *feed_base(const struct feed *f);
+const struct broker *feed_broker(const struct feed *f);
+
+void feed_event(struct feed *f, const struct event *event);
+/* How many events there were so far. */
+uint64_t feed_count(const struct feed *f);
+/* The instant for the next event; never goes back. */
+int64_t feed_now(struct feed *f);
+/* The instant of the latest event, for what need not be exact. */
+int64_t feed_seen(const struct feed *f);
+
+/* From here on others have their time in this turn. */
+void feed_begin_share(struct feed *f);
+/* That time is over: what is left waits for the next turn, so that nobody keeps ZooKeeper waiting. */
+bool feed_share_spent(const struct feed *f);
+/* Something is left to do: the next turn does not wait. */
+void feed_hurry(struct feed *f);
+/* Whether somebody has called feed_hurry() since this was asked last. */
+bool feed_take_hurry(struct feed *f);
