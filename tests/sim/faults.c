@@ -259,13 +259,13 @@ static void link_opens(void *server, uint64_t life)
 
 /*
  * The next write of the host's own znode gets no further than to its server, for now, and the process dies meanwhile.
- * Nothing else is under way, so that its successor sees one write of a daemon that is dead, not two.
+ * An earlier one may be under way, too: its successor sees two writes of a daemon that is dead.
  */
 static void late_write(struct world *w, struct host *h)
 {
 	struct zserver *s = h->zk->conn ? h->zk->conn->server : NULL;
 
-	if (!h->broker || !s || s->index == w->zk.leader || h->zk->open)
+	if (!h->broker || !s || s->index == w->zk.leader)
 		return;
 	pipe_hold(&s->to_leader);
 	h->dies_writing_until = w->sched.now + w->timeout / 3;

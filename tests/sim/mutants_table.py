@@ -255,8 +255,8 @@ MUTANTS = [
     ("what an earlier daemon left is taken for a rival", [
         ("} else if (former_is(b, stat->owner)) {\n\t\tduplicate_forget(b);\n\t} else if", "} else if"),
         ("} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
-    ("one write of another session makes a rival", [
-        ("enum { DUPLICATE_WRITES = 2 };", "enum { DUPLICATE_WRITES = 1 };")], 100, "late"),
+    ("two writes of another session make a duplicate", [
+        ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 3000, "late"),
     ("a holder is not in the table", [
         ("\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
     ("a reader passes a waiting writer of its host", [

@@ -5,7 +5,7 @@
 #include "core/state.h"
 
 /* Seen of another session, after the first look at it. */
-enum { DUPLICATE_WRITES = 2 };
+enum { DUPLICATE_WRITES = 3 };
 
 /* Between two lines of the log about the same trouble. */
 static const int64_t COMPLAIN_NS = 600000000000;

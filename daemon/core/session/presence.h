@@ -12,7 +12,7 @@
  *                                                | taken; else it lost its session and the name with it: it goes
  *                                                | on, and says so as an error
  *
- * One change seen may have been under way when its writer died: a rival has been seen to write twice.
+ * Two heartbeats may have been under way when their writer died: a rival has been seen to write three times.
  */
 #pragma once
 
