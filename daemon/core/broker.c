@@ -18,31 +18,36 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 {
 	struct broker *b = mem_new(sizeof(*b));
 
-	b->conf = conf;
-	b->random.state = seed;
-	b->now_ns = b->started_ns = now_ns;
-	b->last_nonce = random_next(&b->random) >> 9;
+	b->ensemble.env = b->directories.env = b->locks.env = b->hosts.env = &b->env;
+	b->directories.ensemble = b->locks.ensemble = b->hosts.ensemble = &b->ensemble;
+	b->locks.directories = &b->directories;
+	b->hosts.locks = &b->locks;
+	b->ensemble.broker = b->locks.broker = b;
+	b->env.conf = conf;
+	b->env.random.state = seed;
+	b->env.now_ns = b->env.started_ns = now_ns;
+	b->directories.last_nonce = random_next(&b->env.random) >> 9;
 	b->stop_timer.kind = TIMER_STOP;
-	b->token_next = b->token_limit = 1;
-	TAILQ_INIT(&b->clients);
-	TAILQ_INIT(&b->locks_used);
-	TAILQ_INIT(&b->locks_idle);
-	TAILQ_INIT(&b->dirty);
-	turn_init(b);
-	TAILQ_INIT(&b->closing);
-	TAILQ_INIT(&b->queries);
-	TAILQ_INIT(&b->mlocks);
-	TAILQ_INIT(&b->revocations);
-	TAILQ_INIT(&b->letters);
-	inbox_init(b);
-	map_init(&b->users, random_next(&b->random), random_next(&b->random));
-	map_init(&b->groups, random_next(&b->random), random_next(&b->random));
-	map_init(&b->names, random_next(&b->random), random_next(&b->random));
-	map_init(&b->paths, random_next(&b->random), random_next(&b->random));
-	map_init(&b->semaphores, random_next(&b->random), random_next(&b->random));
-	session_init(b);
-	audit_init(b);
-	formers_init(b);
+	b->directories.token_next = b->directories.token_limit = 1;
+	TAILQ_INIT(&b->locks.clients);
+	TAILQ_INIT(&b->locks.used);
+	TAILQ_INIT(&b->locks.idle);
+	TAILQ_INIT(&b->locks.dirty);
+	turn_init(&b->locks);
+	TAILQ_INIT(&b->locks.closing);
+	TAILQ_INIT(&b->hosts.queries);
+	TAILQ_INIT(&b->locks.mlocks);
+	TAILQ_INIT(&b->hosts.revocations);
+	TAILQ_INIT(&b->hosts.letters);
+	inbox_init(&b->hosts);
+	map_init(&b->locks.users, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
+	map_init(&b->locks.semaphores, random_next(&b->env.random), random_next(&b->env.random));
+	session_init(&b->ensemble);
+	audit_init(&b->hosts);
+	formers_init(&b->ensemble);
 	return b;
 }
 
@@ -50,14 +55,14 @@ static void free_locks(struct broker *b)
 {
 	struct lock *lock;
 
-	while ((lock = TAILQ_FIRST(&b->locks_used))) {
+	while ((lock = TAILQ_FIRST(&b->locks.used))) {
 		claim_free_all(lock);
 		lock->operations = 0;
 		if (lock->semaphore)
 			semaphore_detach(lock);
 		lock_free(lock);
 	}
-	while ((lock = TAILQ_FIRST(&b->locks_idle)))
+	while ((lock = TAILQ_FIRST(&b->locks.idle)))
 		lock_free(lock);
 }
 
@@ -67,47 +72,32 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
-	inbox_deinit(b);
-	while ((c = TAILQ_FIRST(&b->clients)))
+	inbox_deinit(&b->hosts);
+	while ((c = TAILQ_FIRST(&b->locks.clients)))
 		client_gone(c);
 	free_locks(b);
-	session_deinit(b);
-	formers_deinit(b);
-	bytes_free(&b->duplicate.text);
-	trouble_deinit(&b->trouble);
-	audit_deinit(b);
-	operation_deinit(&b->operations);
-	heap_unset(&b->timers, &b->stop_timer);
-	heap_deinit(&b->timers);
-	map_deinit(&b->users);
-	map_deinit(&b->groups);
-	map_deinit(&b->names);
-	map_deinit(&b->paths);
-	map_deinit(&b->semaphores);
-	mem_free(b->conns);
+	session_deinit(&b->ensemble);
+	formers_deinit(&b->ensemble);
+	bytes_free(&b->ensemble.duplicate.text);
+	trouble_deinit(&b->ensemble.trouble);
+	audit_deinit(&b->hosts);
+	operation_deinit(&b->ensemble.operations);
+	heap_unset(&b->env.timers, &b->stop_timer);
+	heap_deinit(&b->env.timers);
+	map_deinit(&b->locks.users);
+	map_deinit(&b->locks.groups);
+	map_deinit(&b->locks.names);
+	map_deinit(&b->directories.paths);
+	map_deinit(&b->locks.semaphores);
+	mem_free(b->locks.conns);
 	mem_free(b);
-}
-
-size_t broker_log_begin(struct broker *b)
-{
-	return effects_begin(b->out);
-}
-
-struct effect *broker_log_end(struct broker *b, enum effect_level level, size_t begin)
-{
-	struct span text = effects_end(b->out, begin);
-	struct effect *e = effects_add(b->out, EFFECT_LOG);
-
-	e->level = level;
-	e->text = text;
-	return e;
 }
 
 static void settle_locks(struct broker *b)
 {
 	struct lock *lock;
 
-	while ((lock = TAILQ_FIRST(&b->dirty))) {
+	while ((lock = TAILQ_FIRST(&b->locks.dirty))) {
 		lock_settle(lock);
 		budget_recount(lock);
 		lock_rest(lock);
@@ -116,9 +106,9 @@ static void settle_locks(struct broker *b)
 
 void broker_settle(struct broker *b)
 {
-	while (!TAILQ_EMPTY(&b->dirty) || !TAILQ_EMPTY(&b->mlocks)) {
+	while (!TAILQ_EMPTY(&b->locks.dirty) || !TAILQ_EMPTY(&b->locks.mlocks)) {
 		settle_locks(b);
-		mlock_continue(b);
+		mlock_continue(&b->locks);
 	}
 }
 
@@ -127,11 +117,11 @@ static void close_clients(struct broker *b)
 {
 	struct client *c;
 
-	while ((c = TAILQ_FIRST(&b->closing))) {
-		TAILQ_REMOVE(&b->closing, c, closing_link);
+	while ((c = TAILQ_FIRST(&b->locks.closing))) {
+		TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 		c->closed = true;
 		client_release_all(c);
-		effects_add(b->out, EFFECT_CLOSE)->conn = c->conn;
+		effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
 	}
 }
 
@@ -139,22 +129,23 @@ static void close_clients(struct broker *b)
 
 static void ask_tokens(struct broker *b)
 {
-	if (!b->conf->standalone || b->token_asked || b->token_limit - b->token_next > TOKEN_BLOCK / 2)
+	if (!b->env.conf->standalone || b->directories.token_asked ||
+	    b->directories.token_limit - b->directories.token_next > TOKEN_BLOCK / 2)
 		return;
-	b->token_asked = true;
-	effects_add(b->out, EFFECT_TOKENS)->limit = b->token_limit + TOKEN_BLOCK;
+	b->directories.token_asked = true;
+	effects_add(b->env.out, EFFECT_TOKENS)->limit = b->directories.token_limit + TOKEN_BLOCK;
 }
 
 static void tokens_reserved(struct broker *b, int64_t limit)
 {
 	struct lock *lock;
 
-	if (!b->token_asked && limit > b->token_next)
-		b->token_next = limit;
-	if (limit > b->token_limit)
-		b->token_limit = limit;
-	b->token_asked = false;
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	if (!b->directories.token_asked && limit > b->directories.token_next)
+		b->directories.token_next = limit;
+	if (limit > b->directories.token_limit)
+		b->directories.token_limit = limit;
+	b->directories.token_asked = false;
+	TAILQ_FOREACH(lock, &b->locks.used, link)
 		if (lock->request_count)
 			lock_touch(lock);
 }
@@ -166,10 +157,10 @@ static void end_all_requests(struct broker *b)
 	struct client *c;
 	struct request *r;
 
-	TAILQ_FOREACH(c, &b->clients, link)
+	TAILQ_FOREACH(c, &b->locks.clients, link)
 		while ((r = TAILQ_FIRST(&c->requests)))
 			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
-	audit_stopping(b);
+	audit_stopping(&b->hosts);
 }
 
 static void stop(struct broker *b)
@@ -177,17 +168,17 @@ static void stop(struct broker *b)
 	struct lock *lock;
 	struct grant *g;
 
-	if (b->stopping)
+	if (b->env.stopping)
 		return;
-	b->stopping = true;
+	b->env.stopping = true;
 	end_all_requests(b);
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		lock_touch(lock);
 		TAILQ_FOREACH(g, &lock->grants, link)
 			if (!client_events_full(g->client)) /* closed for what it has not read it would hold nothing any more */
 				client_tell_revoke(g->client, g, SLICE("stopping"));
 	}
-	heap_set(&b->timers, &b->stop_timer, b->now_ns + b->conf->stop_timeout_ns);
+	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
 }
 
 static void stopped(struct broker *b, bool close_session)
@@ -197,15 +188,15 @@ static void stopped(struct broker *b, bool close_session)
 	if (b->stopped)
 		return;
 	b->stopped = true;
-	heap_unset(&b->timers, &b->stop_timer);
-	e = effects_add(b->out, EFFECT_STOPPED);
+	heap_unset(&b->env.timers, &b->stop_timer);
+	e = effects_add(b->env.out, EFFECT_STOPPED);
 	e->close_session = close_session;
 	e->refused = b->refused;
 }
 
 void broker_refuse(struct broker *b)
 {
-	if (b->stopping)
+	if (b->env.stopping)
 		return;
 	b->refused = true;
 	stop(b);
@@ -215,8 +206,8 @@ void broker_refuse(struct broker *b)
 
 static struct client *client_of(const struct broker *b, uint32_t conn)
 {
-	assert(conn < b->conns_cap && b->conns[conn]);
-	return b->conns[conn];
+	assert(conn < b->locks.conns_cap && b->locks.conns[conn]);
+	return b->locks.conns[conn];
 }
 
 static void asked(struct broker *b, const struct event *event)
@@ -227,7 +218,7 @@ static void asked(struct broker *b, const struct event *event)
 	if (c->closing)
 		return;
 	c->asking = true;
-	b->stats.requests_total++;
+	b->env.stats.requests_total++;
 	command_handle(c, event->asked.argc, event->asked.argv);
 }
 
@@ -237,7 +228,7 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_TIME:
 		break;
 	case EVENT_CLIENT_CONNECTED:
-		client_connected(b, event);
+		client_connected(&b->locks, event);
 		break;
 	case EVENT_CLIENT_ASKED:
 		asked(b, event);
@@ -255,35 +246,35 @@ static void dispatch(struct broker *b, const struct event *event)
 		client_gone(client_of(b, event->conn));
 		break;
 	case EVENT_ZK_CONNECTED:
-		session_connected(b, event);
+		session_connected(&b->ensemble, event);
 		break;
 	case EVENT_ZK_SUSPENDED:
-		session_suspended(b);
+		session_suspended(&b->ensemble);
 		break;
 	case EVENT_ZK_EXPIRED:
-		session_expired(b);
+		session_expired(&b->ensemble);
 		break;
 	case EVENT_ZK_ANSWERED:
-		operation_answered(b, event);
+		operation_answered(&b->ensemble, event);
 		break;
 	case EVENT_ZK_WATCH:
-		if (!inbox_watched(b, event->zk_watch.path))
-			directory_watched(b, event->zk_watch.type, event->zk_watch.path);
+		if (!inbox_watched(&b->hosts, event->zk_watch.path))
+			directory_watched(&b->locks, event->zk_watch.type, event->zk_watch.path);
 		break;
 	case EVENT_ZK_TROUBLE:
-		trouble_met(b, event);
+		trouble_met(&b->ensemble, event);
 		break;
 	case EVENT_ZK_PACKET:
-		budget_packet(b, event);
+		budget_packet(&b->ensemble, event);
 		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
 		break;
 	case EVENT_FORMER_FREE:
-		former_free(b, event);
+		former_free(&b->ensemble, event);
 		break;
 	case EVENT_FORMER_OVER:
-		former_over(b, event);
+		former_over(&b->ensemble, event);
 		break;
 	case EVENT_STOP:
 		stop(b);
@@ -295,7 +286,7 @@ static void fire(struct broker *b, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
 	case TIMER_SESSION:
-		session_tick(b);
+		session_tick(&b->ensemble);
 		break;
 	case TIMER_LOCK:
 		lock_touch(container_of(t, struct lock, timer));
@@ -310,13 +301,13 @@ static void fire(struct broker *b, struct timer *t)
 		client_events_end(container_of(t, struct client, events_timer));
 		break;
 	case TIMER_FORMER:
-		formers_tick(b);
+		formers_tick(&b->ensemble);
 		break;
 	case TIMER_STOP:
 		stopped(b, false);
 		break;
 	case TIMER_INBOX:
-		inbox_due(b);
+		inbox_due(&b->hosts);
 		break;
 	case TIMER_LETTER:
 		outbox_due(container_of(t, struct letter, timer));
@@ -331,8 +322,8 @@ static void pass(struct broker *b)
 {
 	struct timer *t;
 
-	while ((t = heap_first(&b->timers)) && t->due_ns <= b->now_ns) {
-		heap_unset(&b->timers, t);
+	while ((t = heap_first(&b->env.timers)) && t->due_ns <= b->env.now_ns) {
+		heap_unset(&b->env.timers, t);
 		fire(b, t);
 	}
 	broker_settle(b);
@@ -341,20 +332,20 @@ static void pass(struct broker *b)
 static void start(struct broker *b)
 {
 	b->started = true;
-	if (b->conf->standalone)
+	if (b->env.conf->standalone)
 		return;
-	formers_start(b);
-	session_open(b);
+	formers_start(&b->ensemble);
+	session_open(&b->ensemble);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
 {
-	int64_t before = b->now_ns;
+	int64_t before = b->env.now_ns;
 
-	b->out = effects;
+	b->env.out = effects;
 	if (now_ns > before)
-		b->now_ns = now_ns;
-	session_pass(b, before);
+		b->env.now_ns = now_ns;
+	session_pass(&b->ensemble, before);
 	/* Of a session that is over nothing is granted, also if what was before has just run out. */
 	if (event->type == EVENT_ZK_EXPIRED)
 		dispatch(b, event);
@@ -367,39 +358,39 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		ask_tokens(b);
 	close_clients(b);
 	broker_settle(b);
-	turn_serve(b);
-	inbox_continue(b);
-	if (!TAILQ_EMPTY(&b->queries))
-		query_continue(b);
-	if (b->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->audit.queued))
-		audit_continue(b);
+	turn_serve(&b->locks);
+	inbox_continue(&b->hosts);
+	if (!TAILQ_EMPTY(&b->hosts.queries))
+		query_continue(&b->hosts);
+	if (b->hosts.audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->hosts.audit.queued))
+		audit_continue(&b->hosts);
 	/* What one lets go of may be one event too many for the next. */
 	do {
 		close_clients(b);
 		broker_settle(b);
-	} while (!TAILQ_EMPTY(&b->closing));
-	if (b->stopping && b->grant_count == b->lost_count)
+	} while (!TAILQ_EMPTY(&b->locks.closing));
+	if (b->env.stopping && b->locks.grant_count == b->locks.lost_count)
 		stopped(b, true);
-	b->out = NULL;
+	b->env.out = NULL;
 }
 
 int64_t broker_deadline(const struct broker *b)
 {
-	const struct timer *t = heap_first(&b->timers);
+	const struct timer *t = heap_first(&b->env.timers);
 
 	if (!b->started)
-		return b->now_ns;
+		return b->env.now_ns;
 	return t ? t->due_ns : INT64_MAX;
 }
 
 void broker_session(const struct broker *b, struct session_view *ret)
 {
-	session_view(b, ret);
+	session_view(&b->ensemble, ret);
 }
 
 int64_t broker_safe_until(const struct broker *b)
 {
-	return session_safe_until(b);
+	return session_safe_until(&b->ensemble);
 }
 
 /* ---- for tests ---- */
@@ -418,7 +409,7 @@ static bool is_wanted(const struct claim *next)
 /* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
 static void check_sending(const struct lock *lock)
 {
-	bool sends = lock->broker->session.proving && lock->pause_until_ns <= lock->broker->now_ns;
+	bool sends = lock->locks->ensemble->session.proving && lock->pause_until_ns <= lock->locks->env->now_ns;
 	bool listed = lock->claim && lock->claim->state == CLAIM_WAITING && lock->claim->listed;
 	const struct claim *c;
 
@@ -487,19 +478,20 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->dirty) && TAILQ_EMPTY(&b->mlocks) && TAILQ_EMPTY(&b->closing));
+	assert(TAILQ_EMPTY(&b->locks.dirty) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* Whose turn it is next is looked at with the next answer: there has to be one. */
-	assert(!b->session.proving || !b->turns.waiting || b->operations.first != b->operations.end);
-	assert(!b->turns.breath && !b->turns.served);
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
+	assert(!b->ensemble.session.proving || !b->directories.turns.waiting ||
+	       b->ensemble.operations.first != b->ensemble.operations.end);
+	assert(!b->directories.turns.breath && !b->directories.turns.served);
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
 		watches += budget_watches(lock);
 		remembered += lock->remembered;
 	}
-	TAILQ_FOREACH(lock, &b->locks_idle, link)
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
 		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
 		       !lock->watch_bytes && !lock->remembered);
-	TAILQ_FOREACH(c, &b->clients, link) {
+	TAILQ_FOREACH(c, &b->locks.clients, link) {
 		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
 
 		TAILQ_FOREACH(g, &c->grants, client_link) {
@@ -513,7 +505,7 @@ void broker_check(const struct broker *b)
 			n_requests++;
 		}
 		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
-		assert(b->conns[c->conn] == c);
+		assert(b->locks.conns[c->conn] == c);
 		assert(c->is_holder == (n > n_lost));
 		assert(!c->group || c->group->uid == c->uid);
 		assert(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
@@ -522,20 +514,22 @@ void broker_check(const struct broker *b)
 		waiting += n_requests;
 		blocked += c->request != NULL;
 	}
-	assert(clients == b->client_count);
-	assert(requests == b->request_count && requests == waiting && blocked == b->blocked_count);
-	assert(grants == b->grant_count && grants == held && lost == b->lost_count);
-	TAILQ_FOREACH(l, &b->letters, link) {
+	assert(clients == b->locks.client_count);
+	assert(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
+	assert(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
+	TAILQ_FOREACH(l, &b->hosts.letters, link) {
 		letters++;
 		letter_bytes += l->path.len;
 	}
-	assert(letters == b->outbox_count && letters <= LETTERS_MAX);
-	assert(claims == b->claim_count && (claims || b->path_bytes == letter_bytes) && watches == b->watch_bytes);
-	assert(remembered == b->remembered_count && (claims || !b->orphan_count));
+	assert(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
+	assert(claims == b->directories.claim_count && (claims || b->ensemble.path_bytes == letter_bytes) &&
+	       watches == b->ensemble.watch_bytes);
+	assert(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }
 
 bool broker_quiet(const struct broker *b)
 {
-	return TAILQ_EMPTY(&b->clients) && TAILQ_EMPTY(&b->locks_used) && !b->groups.count && !b->request_count &&
-	       !b->grant_count && !b->claim_count && !b->outbox_count;
+	return TAILQ_EMPTY(&b->locks.clients) && TAILQ_EMPTY(&b->locks.used) && !b->locks.groups.count &&
+	       !b->locks.request_count && !b->locks.grant_count && !b->directories.claim_count &&
+	       !b->hosts.outbox_count;
 }

@@ -142,7 +142,7 @@ static void written_due(void *peer, uint64_t life)
 		return;
 	p->revoke_bytes = 0;
 	any_handle(p->host, &(struct event){ .type = EVENT_CLIENT_WRITTEN, .conn = p->conn });
-	if (p->on && client_is_unresponsive(p->host->broker->conns[p->conn]))
+	if (p->on && client_is_unresponsive(p->host->broker->locks.conns[p->conn]))
 		any_fail(p->host->any, "host %d client %u: it reads, and is not asked to let go", p->host->index, p->conn);
 }
 
@@ -151,7 +151,8 @@ static void revoked(struct any_peer *p, const struct effect *e, struct slice tex
 {
 	struct any *a = p->host->any;
 
-	if (!p->host->broker->stopping && p->command != COMMAND_HELLO && p->revoke_bytes > p->host->conf.limits.output_bytes / 4)
+	if (!p->host->broker->env.stopping && p->command != COMMAND_HELLO &&
+	    p->revoke_bytes > p->host->conf.limits.output_bytes / 4)
 		any_fail(a, "host %d client %u: asked to let go, and %zu bytes of that are unread", p->host->index, p->conn,
 			 p->revoke_bytes);
 	p->revoke_bytes += text.len;

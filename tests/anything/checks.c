@@ -42,7 +42,7 @@ static bool is_proven(const struct any_host *h)
 
 static const struct lock *lock_of(const struct any_host *h, int name)
 {
-	return h->broker ? lock_find(h->broker, slice_of(any_names[name])) : NULL;
+	return h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
 }
 
 /* ---- requests and replies ---- */
@@ -56,7 +56,7 @@ static unsigned int bit(const struct lock *lock)
 
 static unsigned int holds(const struct any_peer *p, bool queued)
 {
-	const struct client *c = p->host->broker->conns[p->conn];
+	const struct client *c = p->host->broker->locks.conns[p->conn];
 	unsigned int bits = 0;
 	const struct request *r;
 	const struct grant *g;
@@ -133,7 +133,7 @@ static void check_replied(struct any_peer *p)
 	bool granted = p->reply[0] == '*' && p->reply[1] != '-';
 
 	p->replied = false;
-	if (p->on && p->host->broker->conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
+	if (p->on && p->host->broker->locks.conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
 	    holds(p, false) & ~p->held)
 		any_fail(p->host->any, "host %d client %u: an MLOCK left something behind: %s", p->host->index, p->conn,
 			 p->reply);
@@ -253,7 +253,7 @@ static void check_tokens(struct any_host *h)
 		for (int i = 0; i < h->peer_count; i++) {
 			int64_t *seen = &h->seen[i][name];
 
-			*seen = lock && (g = grant_find(lock, h->broker->conns[i])) && !g->lost ? *seen : none;
+			*seen = lock && (g = grant_find(lock, h->broker->locks.conns[i])) && !g->lost ? *seen : none;
 		}
 		if (lock)
 			TAILQ_FOREACH(g, &lock->grants, link)
@@ -309,7 +309,7 @@ static void check_progress(struct any *a, struct any_name *n, int name, int firs
 	for (int i = first; i < end; i++) {
 		const struct lock *lock = lock_of(&a->hosts[i], name);
 
-		waits = waits || (lock && lock->request_count && !a->hosts[i].broker->stopping);
+		waits = waits || (lock && lock->request_count && !a->hosts[i].broker->env.stopping);
 		held = held || (lock && lock->grant_count) || a->hosts[i].stopped_until > now;
 	}
 	if (!waits || held || !is_calm(a, since))
@@ -340,9 +340,9 @@ static void check_circles(struct any_host *h)
 	int n = h->peer_count, i, j, k;
 
 	for (i = 0; i < n; i++)
-		for (j = 0; j < n && h->broker->conns_cap; j++)
-			edge[i][j] = h->broker->conns[i] && h->broker->conns[j] &&
-				     waits_for(h->broker->conns[i], h->broker->conns[j]);
+		for (j = 0; j < n && h->broker->locks.conns_cap; j++)
+			edge[i][j] = h->broker->locks.conns[i] && h->broker->locks.conns[j] &&
+				     waits_for(h->broker->locks.conns[i], h->broker->locks.conns[j]);
 	for (k = 0; k < n; k++)
 		for (i = 0; i < n; i++)
 			for (j = 0; j < n; j++)
@@ -400,7 +400,7 @@ static void check_log(struct any_host *h)
 	const struct grant *g;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(lock, &h->broker->locks_used, link)
+	TAILQ_FOREACH(lock, &h->broker->locks.used, link)
 		TAILQ_FOREACH(g, &lock->grants, link)
 			count += lock->semaphore ? g->depth : 1;
 	if (h->conf.log_grants && h->logged != count)
@@ -436,8 +436,8 @@ void any_check_end(struct any *a)
 	for (int i = 0; i < a->host_count; i++)
 		if (a->hosts[i].broker && !broker_quiet(a->hosts[i].broker))
 			any_fail(a, "host %d: something is left: %zu requests, %zu grants, %zu claims, %zu letters", i,
-				 a->hosts[i].broker->request_count, a->hosts[i].broker->grant_count,
-				 a->hosts[i].broker->claim_count, a->hosts[i].broker->outbox_count);
+				 a->hosts[i].broker->locks.request_count, a->hosts[i].broker->locks.grant_count,
+				 a->hosts[i].broker->directories.claim_count, a->hosts[i].broker->hosts.outbox_count);
 	for (size_t i = 0; i < sizeof(a->zk.buckets) / sizeof(a->zk.buckets[0]); i++)
 		for (n = a->zk.buckets[i]; n; n = n->hash_next)
 			if (n->view[FAKEZK_TRUTH].exists && n->session && !strstr(n->path, "/.hosts/"))

@@ -79,7 +79,7 @@ static void forge(struct any *a)
 	const struct znode *box;
 	const char *id = letter ? letter->path + letter->name_at : "x",
 		   *znode = claim ? claim->path + claim->name_at : "";
-	int64_t session = to->broker && rng_percent(&a->rng, 80) ? to->broker->session.id : 5;
+	int64_t session = to->broker && rng_percent(&a->rng, 80) ? to->broker->ensemble.session.id : 5;
 	char path[64], data[600];
 	int len;
 

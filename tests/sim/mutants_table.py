@@ -15,12 +15,11 @@ MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
         ("\treturn sent_ns > answered_ns ? sent_ns : answered_ns;", "\treturn sent_ns;")], 1000),
     ("all is sent at once, whatever is open", [
-        ("\tif (!window_has_room(&b->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
+        ("\tif (!window_has_room(&locks->ensemble->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
     ("the window grows to more than twice what was open", [
         ("\tif (took_ns <= span_ns / 2)\n\t\treturn 2 * answered;\n", "\ttook_ns++;\n")], 1000, "load"),
     ("reads are sent behind an old operation", [
-        ("return turn == TURN_DELETE || oldest_ns == INT64_MAX || "
-         "b->now_ns - oldest_ns < b->session.timeout_ns / OLD_PART;", "return true;")], 1000),
+        ("return turn == TURN_DELETE || oldest_ns == INT64_MAX ||", "return true;")], 1000),
     ("a delete that waits is overtaken by a join", [
         ("turn.c", "\tif (turn != TURN_DELETE && lock->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
         ("void lock_settle(struct lock *lock)\n{\n\tlock_send_deletes(lock);\n", "void lock_settle(struct lock *lock)\n{\n"),
@@ -28,14 +27,14 @@ MUTANTS = [
     ("a list that had to wait is forgotten", [
         ("rwlock.c", "\tdirectory_list_wanted(lock);\n", "")], 1000, "load"),
     ("all looks come in one event", [
-        ("c->look_ns = b->now_ns + LONG_WAIT_NS - random_below(&b->random, LONG_WAIT_NS / 3);",
-         "c->look_ns = (b->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
+        ("c->look_ns = locks->env->now_ns + LONG_WAIT_NS - random_below(&locks->env->random, LONG_WAIT_NS / 3);",
+         "c->look_ns = (locks->env->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
     ("a look is always a list", [
         ("\tif (must_list(c)) {", "\tif (true) {")], 300, "load"),
     ("recovery begins anew each time", [
         ("\tqsort(locks, count, sizeof(struct lock *), by_age);\n", "")], 300, "load"),
     ("a held claim is asked for after a reconnection, and the answer is not looked at", [
-        ("\tif (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id ||\n\t    event->zk_answered.stat.czxid != c->czxid)",
+        ("\tif (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id ||\n\t    event->zk_answered.stat.czxid != c->czxid)",
          "\tif (false)")], 1000),
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
@@ -53,7 +52,7 @@ MUTANTS = [
     ("granted at DELETED without listing again", [
         ("\t\t\tdirectory_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
-        ("c->nonce = ++b->last_nonce;", "c->nonce = b->last_nonce;")], 3000),
+        ("c->nonce = ++locks->directories->last_nonce;", "c->nonce = locks->directories->last_nonce;")], 3000),
     ("deadline from the last read, whatever the leader saw", [
         ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (
@@ -72,12 +71,12 @@ MUTANTS = [
     ("a handshake is as young as its answer", [
         ("s->seen_ns = event->zk_connected.asked_ns;", "s->seen_ns = b->now_ns;")], 5000),
     ("no rule for a standstill, and 10/12 of T", [
-        ("if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
+        ("if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
         (
          "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->flight.sent_ns + s->timeout_ns / 12 * 10")], 2000),
     ("a late answer proves, whatever the leader saw", [
-        ("if (b->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
+        ("if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
         (
          "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "b->now_ns + s->timeout_ns / 3 * 2")], 2000),
@@ -86,18 +85,17 @@ MUTANTS = [
          "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
          "\t\tif (b->claim_count)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
         (
-         "if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
-         "if ((b->claim_count && b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+         "if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
+         "if ((zk->broker->directories.claim_count && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
         ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
-        ("\t    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
+        ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (
          "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
          "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 2000),
     ("the heartbeat is a read", [
         (
-         "operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
-         "operation_send(b, b->session.announced ? EFFECT_ZK_GET : EFFECT_ZK_CREATE, &r);\n"
-         "\tb->session.write_ns = b->now_ns;")], 300),
+         "operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
+         "operation_send(zk, zk->session.announced ? EFFECT_ZK_GET : EFFECT_ZK_CREATE, &r);\n\tzk->session.write_ns = zk->env->now_ns;")], 300),
     ("CHANGED of the predecessor is not re-armed", [
         ("\t\telse\n\t\t\tc->pred_watch = false;", "\t\telse\n\t\t\tc->pred_watch = true;")], 1000),
     ("CHANGED of the own znode is not re-armed", [
@@ -123,7 +121,7 @@ MUTANTS = [
          "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });\n"
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}")], 3000),
     ("a list is trusted before a write was answered", [
-        ("\tpresence_beat(b);\n\tqueue_recovery(b);\n", "\tqueue_recovery(b);\n\ts->proving = true;\n")], 20000),
+        ("\tpresence_beat(zk);\n\tqueue_recovery(zk);\n", "\tqueue_recovery(zk);\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (
          "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
@@ -139,7 +137,7 @@ MUTANTS = [
          "\tif (!lock->grant_count && give_back_held(lock, c))\n\t\treturn true;",
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 10000),
     ("a grant that lacked only the proof is not tried again", [
-        ("\tif (!granted && session_grants(b))\n\t\ttouch_waiting(b);\n", "")], 1000),
+        ("\tif (!granted && session_grants(zk))\n\t\ttouch_waiting(zk);\n", "")], 1000),
     ("the entitlement of next is forgotten", [
         ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
         ("\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
@@ -160,7 +158,7 @@ MUTANTS = [
         ("\tif (!lock->claim || somebody_waits(lock))\n\t\trollover_release(lock);\n", ""),
         ("\trollover_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
-        ("\tb->turns.breath = true;\n\trollover_release(lock);\n", "\tb->turns.breath = true;\n")], 300, "spent"),
+        ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n")], 300, "spent"),
     ("takes over although it was not right behind", [
         (" || claim_before(next) != c)", ")"),
         ("!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 1000, "spent, operator"),
@@ -171,7 +169,7 @@ MUTANTS = [
         ("lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
-        ("\tb->turns.breath = true;\n\trollover_release(lock);\n", "\tb->turns.breath = true;\n"),
+        ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n"),
         ("\tdirectory_check(lock);\n\tsend_join(c);\n", "\tdirectory_check(lock);\n\tsend_join(c);\n\trollover_release(lock);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         ("lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
@@ -188,7 +186,7 @@ MUTANTS = [
          "\t\tif (head && !is_outdated(c, head->mode))\n\t\t\treturn false;",
          "\t\tif (head ? !is_outdated(c, head->mode) : c->state == CLAIM_WAITING)\n\t\t\treturn false;")], 1000),
     ("hand-offs without a bound", [
-        ("\tif (c->contended >= b->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
+        ("\tif (c->contended >= locks->env->conf->handoff_max)\n\t\treturn false;\n", "")], 300),
     ("the first grant counts as a hand-off", [
         ("\tif (!c->granted)\n\t\treturn true;\n", "")], 300),
     ("nobody is known to wait, so nobody waits", [
@@ -228,45 +226,44 @@ MUTANTS = [
         ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
     ("granted without enough proof", [
-        ("!mode_covers(c->mode, mode) || !session_grants(b))", "!mode_covers(c->mode, mode))")], 300),
+        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!mode_covers(c->mode, mode))")], 300),
     ("the grants outlive the proof", [
-        ("\tif (b->now_ns >= s->safe_until_ns)\n\t\tenter(b, SESSION_LOST);\n\telse if", "\tif"),
+        ("\tif (zk->env->now_ns >= s->safe_until_ns)\n\t\tenter(zk, SESSION_LOST);\n\telse if", "\tif"),
         (
          "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n"
          "\t\tdue = min64(due, s->safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        ("\t\tenter(b, SESSION_LOST);\n\tforget_claims(b);", "\t\tenter(b, SESSION_LOST);")], 3000),
+        ("\t\tenter(zk, SESSION_LOST);\n\tforget_claims(zk);", "\t\tenter(zk, SESSION_LOST);")], 3000),
     ("the client library forgets the last zxid it has seen", [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
-        ("\t\tif (b->now_ns >= l->not_before_ns)\n\t\t\tend(b, l);",
-         "\t\tif (b->now_ns >= l->not_before_ns || true)\n\t\t\tend(b, l);")], 2000),
+        ("\t\tif (zk->env->now_ns >= l->not_before_ns)\n\t\t\tend(zk, l);",
+         "\t\tif (zk->env->now_ns >= l->not_before_ns || true)\n\t\t\tend(zk, l);")], 2000),
     ("what this daemon gives up is ended whoever was told", [
-        ("former_add(b, id, told_ns);", "former_add(b, id, INT64_MIN);")], 2000),
+        ("former_add(zk, id, told_ns);", "former_add(zk, id, INT64_MIN);")], 2000),
     ("a session that is given up is left to its timeout", [
-        ("\tif (id)\n\t\tformer_add(b, id, told_ns);\n", "")], 5000),
+        ("\tif (id)\n\t\tformer_add(zk, id, told_ns);\n", "")], 5000),
     ("a session is given up when another one has replaced it", [
-        ("session.c", "\tif (id)\n\t\tformer_add(b, id, told_ns);\n", "\tlate = id;\n"),
+        ("session.c", "\tif (id)\n\t\tformer_add(zk, id, told_ns);\n", "\tlate = id;\n"),
         ("session.c", "static void give_up(", "static int64_t late;\nstatic void give_up("),
-        ("session.c", "\tif (fresh)\n\t\tbegin_session(b, id);\n",
-         "\tif (fresh)\n\t\tbegin_session(b, id);\n\tif (late)\n\t\tformer_add(b, late, b->now_ns);\n\tlate = 0;\n")], 1000),
+        ("session.c", "\tif (fresh)\n\t\tbegin_session(zk, id);\n",
+         "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
-        ("} else if (former_is(b, stat->owner)) {\n\t\tduplicate_forget(b);\n\t} else if", "} else if"),
+        ("} else if (former_is(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
         ("} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("two writes of another session make a duplicate", [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 3000, "late"),
     ("a holder is not in the table", [
-        ("\tclient_grants_changed(client);\n\tb->stats", "\tb->stats")], 100),
+        ("\tclient_grants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
     ("a reader passes a waiting writer of its host", [
         ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
          "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
     ("a reader after readers is no hand-off", [
-        ("if (together || !b->session.connected || nobody_waits(lock))",
-         "if (together || !b->session.connected || nobody_waits(lock) ||\n"
-         "\t    !mode_conflicts(c->granted_mode, mode))"),
+        ("if (together || !locks->ensemble->session.connected || nobody_waits(lock))",
+         "if (together || !locks->ensemble->session.connected || nobody_waits(lock) ||\n\t    !mode_conflicts(c->granted_mode, mode))"),
         ("\tif (!c->granted)\n\t\treturn true;\n",
          "\tif (!c->granted || !mode_conflicts(c->granted_mode, mode))\n\t\treturn true;\n")], 1000),
     ("a reader is granted beside a writer", [
@@ -274,9 +271,9 @@ MUTANTS = [
          "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
     ("a writer is granted beside readers", [
         ("return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
-        ("!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!session_grants(locks->ensemble))")], 100),
     ("a writer is granted on a shared claim", [
-        ("!mode_covers(c->mode, mode) || !session_grants(b))", "!session_grants(b))")], 100),
+        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!session_grants(locks->ensemble))")], 100),
     ("each reader has an n of its own", [
         ("\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
     ("who reads after a writer shares its token", [
@@ -298,7 +295,7 @@ MUTANTS = [
         ("\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
     ("readers at the front count one by one", [
         ("if (!together && !(lock->grant_count ?", "if (!(lock->grant_count ?"),
-        ("if (together || !b->session", "if (!b->session")], 300),
+        ("if (together || !locks->ensemble->session", "if (!locks->ensemble->session")], 300),
     ("who else reads elsewhere counts as somebody who waits", [
         ("\t\t\tif (mode_conflicts(mode, other))\n\t\t\t\tnote_other(", "\t\t\tif (true)\n\t\t\t\tnote_other(")], 40000, "readers"),
     ("a reader waits for readers of other hosts", [
@@ -315,8 +312,8 @@ MUTANTS = [
     ("a reader joins past who is known to wait", [
         ("? directory_is_uncontended(&lock->directory) :", "? lock->directory.watch == DIRECTORY_WATCH_ARMED :")], 1000),
     ("a reader joins whoever waits behind an exclusive claim", [
-        ("\treturn b->session.connected ?",
-         "\tif (lock->claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn b->session.connected ?")], 1000),
+        ("\treturn locks->ensemble->session.connected ?",
+         "\tif (lock->claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
         ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock->request_count;")], 1000),
     ("each reader asks for a list of its own", [
@@ -329,7 +326,7 @@ MUTANTS = [
     ("no next for a reader whom somebody elsewhere keeps from joining", [
         ("\treturn directory_is_contended(&lock->directory) && readers_hold_back(lock);", "\treturn false;")], 10000),
     ("a reader whose place among the hosts has come waits for those who came later", [
-        ("b->conf->standalone || next_has_its_turn(lock))", "b->conf->standalone)")], 20000, "readers"),
+        ("locks->env->conf->standalone || next_has_its_turn(lock))", "locks->env->conf->standalone)")], 20000, "readers"),
     ("a reader has its turn as soon as its next is queued", [
         ("lock->next->state == CLAIM_HELD &&", "lock->next->state != CLAIM_JOINING &&")], 1000),
     ("a reader after readers passes who is known to wait", [
@@ -341,8 +338,8 @@ MUTANTS = [
         ("\tclient_tell_lost(g->client, g);\n", "")], 100),
     ("the end of a lease is not told", [
         (
-         "\t\tb->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
-         "\t\tb->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
+         "\t\tlocks->env->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
+         "\t\tlocks->env->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
     ("the token after the end of a lease is not larger", [
         (
          "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
@@ -356,20 +353,18 @@ MUTANTS = [
     ("a re-entry shortens the lease", [
         ("\telse if (lease_ns > grant_lease_rest_ns(g))\n", "\telse\n")], 100),
     ("a re-entry without a lease keeps that of before", [
-        ("\tif (!lease_ns)\n\t\theap_unset(&g->lock->broker->timers, &g->lease);\n\telse if (lease_ns >",
+        ("\tif (!lease_ns)\n\t\theap_unset(&g->lock->locks->env->timers, &g->lease);\n\telse if (lease_ns >",
          "\tif (lease_ns >")], 100),
     ("RENEW answers and does nothing", [
         ("cmd_lock.c", "\tgrant_renew(g, lease_ns);\n", "")], 100),
     ("VALID knows nothing of leases", [
-        ("min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));",
-         "min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, INT64_MAX);")], 100),
+        ("min64(until == INT64_MAX ? INT64_MAX : until - c->locks->env->now_ns, grant_lease_rest_ns(g));",
+         "min64(until == INT64_MAX ? INT64_MAX : until - c->locks->env->now_ns, INT64_MAX);")], 100),
     ("CANCEL answers 1 and the wait goes on", [
         ("\tif (r) {\n\t\trequest_end(r);\n\t\tc->", "\tif (r) {\n\t\tc->")], 100),
     ("a cancelled wait leaves its claim behind", [
-        ("\t\trequest_end(r);\n\t\tc->broker",
-         "\t\tstruct lock *lock = r->lock;\n\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n"
-         "\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n"
-         "\t\t\tTAILQ_REMOVE(&c->broker->dirty, lock, dirty_link);\n\t\t}\n\t\tc->broker")], 1000),
+        ("\t\trequest_end(r);\n\t\tc->locks->env->stats.cancelled",
+         "\t\tstruct lock *lock = r->lock;\n\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n\t\t\tTAILQ_REMOVE(&c->locks->dirty, lock, dirty_link);\n\t\t}\n\t\tc->locks->env->stats.cancelled")], 1000),
     ("the end of a request is not looked at", [
         ("\t\tr->client->request = NULL;\n\tlock_touch(lock);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
@@ -389,7 +384,7 @@ MUTANTS = [
     ("the name asked for takes in what the server adds", [
         ("\tc->adopting = true;\n", "\tc->name_len = name.len;\n\tc->adopting = true;\n")], 1000),
     ("an audit takes a claim's znode for a stray", [
-        ("flavour, lock_find_path(b, path) }", "flavour, NULL }")], 300),
+        ("flavour, lock_find_path(h->locks, path) }", "flavour, NULL }")], 300),
     ("an audit skips the first child", [
         ("for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
          "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
@@ -397,9 +392,9 @@ MUTANTS = [
         ("if (child.len && child.data[0] == '.')",
          "if (child.len && (child.data[0] == '.' || child.data[0] == 'o'))")], 1000),
     ("an audit ends before its deletes are answered", [
-        ("if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {",
+        ("if (a->state == AUDIT_CLEAR && h->ensemble->operations.first >= a->clear_op) {",
          "if (a->state == AUDIT_CLEAR) {"),
-        ("a->counts.undeleted += (int64_t)b->orphan_count;", "")], 3000),
+        ("a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;", "")], 3000),
     ("an MLOCK that ends keeps what it took", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300),
     ("an MLOCK that ends takes what was held before", [
@@ -435,7 +430,7 @@ MUTANTS = [
     ("a try is refused for a cycle", [
         ("!terms->queued && terms->wait_ns != 0 && deadlock_closes", "!terms->queued && deadlock_closes")], 1000),
     ("detection that is turned off goes on", [
-        ("!c->broker->conf->deadlock_detection || ", "")], 1000),
+        ("!c->locks->env->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
         ("TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
         ("expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),
@@ -468,8 +463,8 @@ MUTANTS = [
         ("int64_t held = permits(s, true);", "int64_t held = permits(s, false);"),
     ], 100, "calm permits"),
     ("permits are granted without a proof", [
-        ("permits(s, true) >= wanted(s) && session_grants(s->broker);", "permits(s, true) >= wanted(s);"),
-        ("c->state != CLAIM_HELD || !session_grants(lock->broker))\n\t\treturn;\n\tif (may_hand_off(",
+        ("permits(s, true) >= wanted(s) && session_grants(s->locks->ensemble);", "permits(s, true) >= wanted(s);"),
+        ("c->state != CLAIM_HELD || !session_grants(lock->locks->ensemble))\n\t\treturn;\n\tif (may_hand_off(",
          "c->state != CLAIM_HELD)\n\t\treturn;\n\tif (may_hand_off(")], 3000, "permits"),
     ("permits that nobody has stay", [
         ("\t\tleave(s, -missing);", "\t\tleave(s, 0);")], 100, "calm permits"),
@@ -506,9 +501,9 @@ MUTANTS = [
     ("AUDIT does not look into semaphores", [
         ("\t\tadd_parts(a, znode);\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
-        ("\tif (event->zk_answered.code == ZK_OK)\n\t\tact(b, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
-        ("\t\tbytes_slice(&b->inbox.data, data);\n",
-         "\t\tact(b, slice_of(b->inbox.sorted[b->inbox.done]), data);\n")], 40000, "resets"),
+        ("\tif (event->zk_answered.code == ZK_OK)\n\t\tact(h, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
+        ("\t\tbytes_slice(&h->inbox.data, data);\n",
+         "\t\tact(h, slice_of(h->inbox.sorted[h->inbox.done]), data);\n")], 40000, "resets"),
     ("who loses a lock by force is not told", [
         ("\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
@@ -519,14 +514,14 @@ MUTANTS = [
     ("a letter that was never answered stays in its box", [
         ("void outbox_due(struct letter *l)\n{\n\twithdraw(l);", "void outbox_due(struct letter *l)\n{")], 3000),
     ("the mailbox is not watched again", [
-        ("\tif (b->inbox.state == INBOX_WATCHING)\n\t\tlist(b);\n\telse",
-         "\tif (b->inbox.state == INBOX_WATCHING)\n\t\treturn true;\n\telse")], 1000),
+        ("\tif (h->inbox.state == INBOX_WATCHING)\n\t\tlist(h);\n\telse",
+         "\tif (h->inbox.state == INBOX_WATCHING)\n\t\treturn true;\n\telse")], 1000),
     ("what comes while the mailbox is read is overlooked", [
         ("\tif (m->again) {", "\tif (false) {")], 5000),
     ("a mailbox that is gone is not made anew", [
-        ("\t\t\tmake(b);", "\t\t\trest(b);")], 1000),
+        ("\t\t\tmake(h);", "\t\t\trest(h);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
-        ("\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(b, SESSION_LOST);\n", ""),
+        ("\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(zk, SESSION_LOST);\n", ""),
         ("\ts->safe_until_ns = s->told_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
         ("return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
@@ -540,8 +535,8 @@ MUTANTS = [
         ("election_send(head, c, take_token(lock, c, head->mode, false));",
          "election_send(head, c, (c->czxid << 10) | c->handoffs);")], 300),
     ("a claim goes back while its data are being written", [
-        ("\tif (!session_grants(lock->broker) || may_proclaim(lock, c))",
-         "\tif (!session_grants(lock->broker))")], 300),
+        ("\tif (!session_grants(lock->locks->ensemble) || may_proclaim(lock, c))",
+         "\tif (!session_grants(lock->locks->ensemble))")], 300),
     ("an election lingers", [
         ("lock->kind == KIND_ELECTION || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
@@ -559,9 +554,9 @@ MUTANTS = [
         ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
          "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
     ("a client that is gone stays among those to be closed", [
-        ("\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&b->closing, c, closing_link);\n", "")], 10000, "anything"),
+        ("\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&locks->closing, c, closing_link);\n", "")], 10000, "anything"),
     ("who is closed by what another lets go of is closed with the next event", [
-        ("while (!TAILQ_EMPTY(&b->closing));", "while (false);")], 300, "anything"),
+        ("while (!TAILQ_EMPTY(&b->locks.closing));", "while (false);")], 300, "anything"),
     ("a name that changes its kind is thought to be what it was", [
         ("lock.c", "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
     ("an election that turns out to be none is observed", [
@@ -602,17 +597,17 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a grant is not in the log", [
-        ("\tif (lock->broker->conf->log_grants)\n", "\tif (false)\n")], 100, "anything"),
+        ("\tif (lock->locks->env->conf->log_grants)\n", "\tif (false)\n")], 100, "anything"),
     ("a release is not in the log", [
         ("conf->log_grants && !g->lost)", "conf->log_grants && false)")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
         ("conf->log_grants && !g->lost)", "conf->log_grants)")], 100, "anything"),
     ("a loss is not in the log", [
-        ("\tif (b->conf->log_grants)\n\t\tgrant_log_lost(g);\n", "")], 100, "anything"),
+        ("\tif (locks->env->conf->log_grants)\n\t\tgrant_log_lost(g);\n", "")], 100, "anything"),
     ("permits are not in the log", [
-        ("\tif (s->broker->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
+        ("\tif (s->locks->env->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
     ("permits that are given back are not in the log", [
-        ("cmd_semaphore.c", "\t\tif (c->broker->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
+        ("cmd_semaphore.c", "\t\tif (c->locks->env->conf->log_grants)\n\t\t\tgrant_log_released(g, o.count);\n", "")], 100, "anything"),
     ("a try takes an idle claim for a held one", [
         ("return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [
@@ -624,6 +619,6 @@ MUTANTS = [
     ("what was seen of a znode is believed after its event", [
         ("\ttry_forget(lock, child);\n", "")], 3000, "tries"),
     ("what was seen of a znode is believed after its event, and for longer", [
-        ("lock->broker->now_ns >= seen->until_ns", "false"), ("\ttry_forget(lock, child);\n", "")], 300,
+        ("lock->locks->env->now_ns >= seen->until_ns", "false"), ("\ttry_forget(lock, child);\n", "")], 300,
      "tries"),
 ]

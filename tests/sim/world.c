@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/znode/flavour.h"
+
 #define ALL_FAULTS { 8, 4, 3, 4, 4, 3, 2, 4, 5, 3, 1, 4, 2, 2, 1, 2 }
 
 static const struct mix mixes[] = {

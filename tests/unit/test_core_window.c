@@ -365,7 +365,7 @@ static void an_audit_ends_while_deletes_wait(void **state)
 	fixture_answer_list(f, 1, 0, NULL);
 	assert_int_equal(f->replies[2].len, 0);
 	while (f->replies[2].len == 0) {
-		assert_true(f->broker->turns.waiting > 0);
+		assert_true(f->broker->directories.turns.waiting > 0);
 		fixture_answer(f, ZK_OK);
 	}
 	bytes_clear(&f->replies[2]);
@@ -384,7 +384,7 @@ static void a_recovery_gets_its_turn(void **state)
 	fixture_zk_connected(f, SESSION);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(other, sizeof(other), "y%03d", i);
-		turn_wait(lock_find(f->broker, slice_of(other)), TURN_LOOK);
+		turn_wait(lock_find(&f->broker->locks, slice_of(other)), TURN_LOOK);
 	}
 	fixture_answer(f, ZK_OK); /* the heartbeat */
 	while (!is_open(f, EFFECT_ZK_GET, name)) {

@@ -10,7 +10,7 @@
 #include "core/lock/readers.h"
 #include "core/kind/semaphore.h"
 #include "core/claim/rollover.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -58,7 +58,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 
 	claim_path(c, &path);
 	r.path = bytes_view(&path);
-	number = operation_send(c->lock->broker, type, &r);
+	number = operation_send(c->lock->locks->ensemble, type, &r);
 	bytes_free(&path);
 	return number;
 }
@@ -76,14 +76,14 @@ static bool is_next(const struct claim *c)
 
 static void send_join(struct claim *c)
 {
-	struct broker *b = c->lock->broker;
+	struct locks *locks = c->lock->locks;
 	struct bytes name = { 0 }, data = { 0 };
 
 	c->state = CLAIM_JOINING;
-	c->nonce = ++b->last_nonce;
+	c->nonce = ++locks->directories->last_nonce;
 	if (c->tries)
 		c->nonce |= CONTENDER_TRY;
-	contender_name(&name, (struct contender_id){ b->session.id, c->nonce }, c->lock->flavour, c->mode);
+	contender_name(&name, (struct contender_id){ locks->ensemble->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->name_len = name.len;
 	holder_begin(c->lock, &data);
@@ -96,41 +96,41 @@ static void send_join(struct claim *c)
 
 static struct claim *claim_new(struct lock *lock, enum mode mode)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	struct claim *c = mem_new(sizeof(*c));
 
 	c->lock = lock;
 	c->mode = mode;
-	c->number = ++b->last_claim;
+	c->number = ++locks->directories->last_claim;
 	c->path_bytes = lock->directory.path.len + CONTENDER_NAME_MAX;
 	lock->claim_count++;
-	b->claim_count++;
-	b->path_bytes += c->path_bytes;
+	locks->directories->claim_count++;
+	locks->ensemble->path_bytes += c->path_bytes;
 	return c;
 }
 
 /* Standalone: the claim is held as soon as there is a number for its tokens. */
 static struct claim *join_locally(struct lock *lock, enum mode mode)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	struct claim *c = claim_new(lock, mode);
 
 	c->state = CLAIM_HELD;
-	c->czxid = b->token_next++;
-	b->stats.claims_total++;
+	c->czxid = locks->directories->token_next++;
+	locks->env->stats.claims_total++;
 	return c;
 }
 
 struct claim *claim_join(struct lock *lock, enum mode mode)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	struct claim *c;
 
-	if (b->conf->standalone)
+	if (locks->env->conf->standalone)
 		return join_locally(lock, mode);
 	if (budget_refuses(lock, 1))
 		return NULL;
-	b->turns.breath = true;
+	locks->directories->turns.breath = true;
 	rollover_release(lock);
 	TAILQ_FOREACH(c, &lock->leaving, link)
 		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
@@ -139,7 +139,7 @@ struct claim *claim_join(struct lock *lock, enum mode mode)
 	c->tries = try_only(lock);
 	directory_check(lock);
 	send_join(c);
-	b->turns.breath = false;
+	locks->directories->turns.breath = false;
 	return c;
 }
 
@@ -165,14 +165,14 @@ static void detach(struct claim *c)
 void claim_free(struct claim *c)
 {
 	struct lock *lock = c->lock;
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
 	detach(c);
 	if (--lock->claim_count == 0)
 		lock_remember(lock, false);
-	b->claim_count--;
-	b->orphan_count -= c->orphan;
-	b->path_bytes -= c->path_bytes;
+	locks->directories->claim_count--;
+	locks->directories->orphan_count -= c->orphan;
+	locks->ensemble->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	mem_free(c);
 	lock_touch(lock);
@@ -206,12 +206,12 @@ const struct claim *claim_before(const struct claim *c)
 
 void claim_held(struct claim *c)
 {
-	struct broker *b = c->lock->broker;
+	struct locks *locks = c->lock->locks;
 
 	c->state = CLAIM_HELD;
-	c->held_ns = b->now_ns;
+	c->held_ns = locks->env->now_ns;
 	claim_forget_pred(c);
-	b->stats.claims_total++;
+	locks->env->stats.claims_total++;
 }
 
 /*
@@ -237,7 +237,7 @@ static void follow_all(const struct claim *gone, uint64_t deleted)
 void claim_send_delete(struct claim *c)
 {
 	assert(c->state == CLAIM_LEAVING);
-	if (!c->named || c->withheld || c->leave_op || !c->lock->broker->session.connected)
+	if (!c->named || c->withheld || c->leave_op || !c->lock->locks->ensemble->session.connected)
 		return;
 	if (!turn_may(c->lock, TURN_DELETE))
 		return;
@@ -249,7 +249,7 @@ void claim_leave(struct claim *c)
 {
 	struct lock *lock = c->lock;
 
-	if (lock->broker->conf->standalone) {
+	if (lock->locks->env->conf->standalone) {
 		claim_free(c);
 		return;
 	}
@@ -274,8 +274,8 @@ bool claim_orphan(struct lock *lock, struct slice name)
 	c->named = c->orphan = true;
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
-	lock->broker->orphan_count++;
-	lock->broker->stats.strays_total++;
+	lock->locks->directories->orphan_count++;
+	lock->locks->env->stats.strays_total++;
 	claim_send_delete(c);
 	return true;
 }
@@ -332,7 +332,7 @@ uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name
 	bytes_char(&path, '/');
 	bytes_slice(&path, name);
 	r.path = bytes_view(&path);
-	number = operation_send(c->lock->broker, EFFECT_ZK_GET, &r);
+	number = operation_send(c->lock->locks->ensemble, EFFECT_ZK_GET, &r);
 	bytes_free(&path);
 	return number;
 }
@@ -424,10 +424,10 @@ static void join_again(struct claim *c)
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
-		lock->broker->turns.breath = true;
+		lock->locks->directories->turns.breath = true;
 		directory_make(lock);
 		send_join(c);
-		lock->broker->turns.breath = false;
+		lock->locks->directories->turns.breath = false;
 	}
 }
 
@@ -485,7 +485,7 @@ static void own_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
 		return;
-	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id ||
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id ||
 	    event->zk_answered.stat.czxid != c->czxid)
 		directory_list(c->lock, false);
 	else if (is_held_alone(c->lock))
@@ -503,13 +503,13 @@ static void adopt_answered(struct claim *c, const struct event *event)
 		lock_pause(c->lock, REFUSED_PAUSE_NS);
 		return;
 	}
-	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->broker->session.id) {
+	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id) {
 		claim_free(c);
 		return;
 	}
 	set_seq(c, event);
 	c->state = CLAIM_WAITING;
-	c->lock->broker->stats.adopted_total++;
+	c->lock->locks->env->stats.adopted_total++;
 }
 
 static void leave_answered(struct claim *c, const struct event *event)

@@ -8,7 +8,7 @@
 #include "core/claim/look.h"
 #include "core/znode/record.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* A list or a read that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -24,7 +24,7 @@ static uint64_t send(struct lock *lock, enum effect_type type, struct operation 
 	};
 
 	r.op.lock = lock;
-	return operation_send(lock->broker, type, &r);
+	return operation_send(lock->locks->ensemble, type, &r);
 }
 
 static void ask(struct lock *lock)
@@ -223,7 +223,7 @@ static void get_answered(struct lock *lock, const struct event *event)
 static void make_answered(struct lock *lock, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		presence_above(lock->broker, bytes_view(&lock->directory.path));
+		presence_above(lock->locks->ensemble, bytes_view(&lock->directory.path));
 	else if (event->zk_answered.code == ZK_REFUSED)
 		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
@@ -299,13 +299,13 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 static void vanished(struct claim *c)
 {
 	struct lock *lock = c->lock;
-	struct broker *b = lock->broker;
-	size_t begin = broker_log_begin(b);
+	struct locks *locks = lock->locks;
+	size_t begin = effects_begin(locks->env->out);
 
-	b->stats.vanished_total++;
-	bytes_text(&b->out->arena, "somebody deleted our znode ");
-	claim_path(c, &b->out->arena);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	locks->env->stats.vanished_total++;
+	bytes_text(&locks->env->out->arena, "somebody deleted our znode ");
+	claim_path(c, &locks->env->out->arena);
+	effects_log(locks->env->out, EFFECT_LEVEL_WARNING, begin);
 	if (c == lock->claim)
 		grant_lose_all(lock, LOSS_DELETED);
 	claim_free(c);
@@ -418,18 +418,18 @@ static void examine_exhausted(struct lock *lock, uint64_t number, const struct e
 
 static void report_unrecognized(struct lock *lock, struct slice child)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	size_t begin;
 
 	if (lock->directory.unrecognized_reported)
 		return;
 	lock->directory.unrecognized_reported = true;
-	begin = broker_log_begin(b);
-	bytes_text(&b->out->arena, "a child of no known kind in ");
-	bytes_slice(&b->out->arena, bytes_view(&lock->directory.path));
-	bytes_text(&b->out->arena, ": ");
-	bytes_quote(&b->out->arena, child);
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	begin = effects_begin(locks->env->out);
+	bytes_text(&locks->env->out->arena, "a child of no known kind in ");
+	bytes_slice(&locks->env->out->arena, bytes_view(&lock->directory.path));
+	bytes_text(&locks->env->out->arena, ": ");
+	bytes_quote(&locks->env->out->arena, child);
+	effects_log(locks->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
 enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode)
@@ -460,7 +460,7 @@ static void note_other(struct others *others, const struct lock *lock, struct sl
 /* Strays of ours are deleted, odd children reported. */
 static struct others examine_others(struct lock *lock, enum mode mode, const struct event *event)
 {
-	const struct directory_view view = { lock->broker->session.id, lock->flavour, lock };
+	const struct directory_view view = { lock->locks->ensemble->session.id, lock->flavour, lock };
 	struct others others = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
@@ -591,7 +591,7 @@ static void list_refused(struct lock *lock)
 
 static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	enum zk_code code = event->zk_answered.code;
 
 	if (code != ZK_OK && code != ZK_NONODE) {
@@ -602,7 +602,7 @@ static void list_answered(struct lock *lock, uint64_t number, const struct opera
 			list_refused(lock);
 		return;
 	}
-	if (!b->session.proving) {
+	if (!locks->ensemble->session.proving) {
 		directory_forget_watch(lock);
 		lock->directory.exhausted_op = 0;
 		turn_wait(lock, TURN_RECOVER);
@@ -651,16 +651,16 @@ static void directory_changed(struct lock *lock)
 	lock_touch(lock);
 }
 
-void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
+void directory_watched(struct locks *locks, enum zk_watch type, struct slice path)
 {
-	struct lock *lock = lock_find_path(b, path);
+	struct lock *lock = lock_find_path(locks, path);
 	const char *slash;
 	struct claim *c;
 	struct slice child;
 
-	if (!b->session.connected)
+	if (!locks->ensemble->session.connected)
 		return;
-	semaphore_watched(b, path);
+	semaphore_watched(locks, path);
 	if (lock) {
 		directory_changed(lock);
 		return;
@@ -668,7 +668,7 @@ void directory_watched(struct broker *b, enum zk_watch type, struct slice path)
 	slash = memrchr(path.data, '/', path.len);
 	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
 		return;
-	lock = lock_find_path(b, (struct slice){ path.data, (size_t)(slash - path.data) });
+	lock = lock_find_path(locks, (struct slice){ path.data, (size_t)(slash - path.data) });
 	if (!lock)
 		return;
 	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };

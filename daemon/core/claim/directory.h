@@ -26,7 +26,7 @@
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct locks;
 struct claim;
 struct lock;
 struct operation;
@@ -86,4 +86,4 @@ void directory_suspended(struct lock *lock); /* the same: the connection is gone
 /* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
 void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
 /* An event on a path: DELETED, CHANGED or CHILDREN of something that may be watched. */
-void directory_watched(struct broker *b, enum zk_watch type, struct slice path);
+void directory_watched(struct locks *locks, enum zk_watch type, struct slice path);

@@ -3,22 +3,22 @@
 
 #include "core/lock/lock.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static const int64_t LONG_WAIT_NS = 30000000000;
 
 void look_later(struct claim *c)
 {
-	struct broker *b = c->lock->broker;
+	struct locks *locks = c->lock->locks;
 
-	c->look_ns = b->now_ns + LONG_WAIT_NS - random_below(&b->random, LONG_WAIT_NS / 3);
+	c->look_ns = locks->env->now_ns + LONG_WAIT_NS - random_below(&locks->env->random, LONG_WAIT_NS / 3);
 }
 
 static bool is_own(const struct claim *c)
 {
 	const struct lock *lock = c->lock;
 
-	return contender_of_session(bytes_view(&c->pred), lock->flavour, lock->broker->session.id);
+	return contender_of_session(bytes_view(&c->pred), lock->flavour, lock->locks->ensemble->session.id);
 }
 
 static bool must_list(const struct claim *c)
@@ -43,7 +43,7 @@ static void list(struct claim *c)
 
 void look_continue(struct claim *c)
 {
-	if (!c->listed || c->lock->broker->now_ns < c->look_ns || !turn_may(c->lock, TURN_LOOK))
+	if (!c->listed || c->lock->locks->env->now_ns < c->look_ns || !turn_may(c->lock, TURN_LOOK))
 		return;
 	look_later(c);
 	if (must_list(c)) {
@@ -59,7 +59,7 @@ static bool is_as_it_was(const struct claim *c, const struct operation *op, cons
 {
 	if (event->zk_answered.code != ZK_OK)
 		return false;
-	return op->kind == OPERATION_LOOK_PRED || (event->zk_answered.stat.owner == c->lock->broker->session.id &&
+	return op->kind == OPERATION_LOOK_PRED || (event->zk_answered.stat.owner == c->lock->locks->ensemble->session.id &&
 						   event->zk_answered.stat.czxid == c->czxid);
 }
 

@@ -2,7 +2,7 @@
 #include "core/claim/rollover.h"
 
 #include "core/lock/lock.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 void rollover_follow(struct lock *lock)
 {
@@ -46,7 +46,7 @@ bool rollover_keeps_out(const struct lock *lock, struct slice name)
 	const struct claim *c = lock->claim;
 	struct contender seen;
 
-	if (!c || !contender_of_session(name, lock->flavour, lock->broker->session.id))
+	if (!c || !contender_of_session(name, lock->flavour, lock->locks->ensemble->session.id))
 		return false;
 	/* Numbers are not used twice while one of ours stands. */
 	return slice_eq(name, slice_of(c->name)) ||

@@ -24,7 +24,7 @@
 
 #include "base/queue.h"
 
-struct broker;
+struct locks;
 struct lock;
 
 enum turn { TURN_DELETE, TURN_JOIN, TURN_RECOVER, TURN_LOOK, TURNS };
@@ -41,13 +41,13 @@ struct turns {
 	bool questions;      /* it is their turn */
 };
 
-void turn_init(struct broker *b);
+void turn_init(struct locks *locks);
 /* True: the lock may send that now. Else it waits, and is settled when its turn comes. */
 bool turn_may(struct lock *lock, enum turn turn);
 void turn_wait(struct lock *lock, enum turn turn);
 /* It waits for nothing any more. */
 void turn_forget(struct lock *lock);
 /* Who has waited sends, as long as there is room. Once all else of an event is done. */
-void turn_serve(struct broker *b);
+void turn_serve(struct locks *locks);
 /* Questions, the mail and the audit may send: no lock waits, or it is their turn all the same. */
-bool turn_of_questions(const struct broker *b);
+bool turn_of_questions(const struct locks *locks);

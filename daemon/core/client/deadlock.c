@@ -3,7 +3,7 @@
 
 #include "core/client/deadlock_permits.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* A request that is followed, and how it was come by: the one before waits for `met`, whose owner has this one. */
 struct step {
@@ -209,7 +209,7 @@ static bool nobody_before(const struct lock *lock)
 
 static void begin(struct search *s, uint64_t knot)
 {
-	s->number = ++s->client->broker->last_search;
+	s->number = ++s->client->locks->last_search;
 	s->knot = knot;
 	s->count = s->edges = 0;
 }
@@ -224,7 +224,7 @@ static bool find_any(struct search *s, const struct lock *lock, const struct req
 		return true;
 	if (!s->permits || s->cut)
 		return false;
-	knot = ++s->client->broker->last_search;
+	knot = ++s->client->locks->last_search;
 	if (!deadlock_permits_tie(s->client, lock, terms, knot, &s->cut))
 		return false;
 	begin(s, knot);
@@ -233,7 +233,7 @@ static bool find_any(struct search *s, const struct lock *lock, const struct req
 
 static bool search(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
-	struct broker *b = c->broker;
+	struct locks *locks = c->locks;
 	struct search s;
 	bool found;
 
@@ -241,17 +241,17 @@ static bool search(struct client *c, const struct lock *lock, const struct reque
 	s.cut = s.permits = false;
 	found = find_any(&s, lock, terms);
 	if (found) {
-		b->stats.deadlocks_total++;
+		locks->env->stats.deadlocks_total++;
 		tell(&s, sentence);
 	} else if (s.cut) {
-		b->stats.deadlock_cuts_total++;
+		locks->env->stats.deadlock_cuts_total++;
 	}
 	return found;
 }
 
 bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
-	if (!c->broker->conf->deadlock_detection || nobody_before(lock))
+	if (!c->locks->env->conf->deadlock_detection || nobody_before(lock))
 		return false;
 	if (!c->group && c->grant_count == c->lost_count && !c->request_count)
 		return false;

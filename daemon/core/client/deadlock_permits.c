@@ -2,7 +2,7 @@
 #include "core/client/deadlock_permits.h"
 
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 struct wait {
 	struct request *request; /* NULL in the first: what is asked for */
@@ -164,8 +164,8 @@ static bool untie(struct knot *k)
 	return any;
 }
 
-bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
-	       bool *ret_cut)
+bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms,
+			  uint64_t number, bool *ret_cut)
 {
 	struct knot k;
 

@@ -32,5 +32,5 @@ enum {
  * This client's wait for that, last in line, would be in the set: the requests in it have `knot` set to the number, which
  * was never used before. *ret_cut: the limits were met.
  */
-bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms, uint64_t number,
-	       bool *ret_cut);
+bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms,
+			  uint64_t number, bool *ret_cut);

@@ -53,7 +53,7 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 
 	m->client = c;
 	m->mode = o->given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE;
-	m->until_ns = wait_ns < 0 ? INT64_MAX : c->broker->now_ns + wait_ns;
+	m->until_ns = wait_ns < 0 ? INT64_MAX : c->locks->env->now_ns + wait_ns;
 	m->lease_ns = o->lease_ns;
 	m->reenter = o->given & OPTION_REENTER;
 	m->count = count;
@@ -69,7 +69,7 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 void mlock_free(struct mlock *m)
 {
 	if (m->state != MLOCK_TAKING)
-		TAILQ_REMOVE(&m->client->broker->mlocks, m, link);
+		TAILQ_REMOVE(&m->client->locks->mlocks, m, link);
 	m->client->mlock = NULL;
 	for (size_t i = 0; i < m->count; i++)
 		bytes_free(&m->parts[i].name);
@@ -78,18 +78,18 @@ void mlock_free(struct mlock *m)
 
 static void set_state(struct mlock *m, enum mlock_state state)
 {
-	struct broker *b = m->client->broker;
+	struct locks *locks = m->client->locks;
 
 	if (m->state == MLOCK_TAKING && state != MLOCK_TAKING)
-		TAILQ_INSERT_TAIL(&b->mlocks, m, link);
+		TAILQ_INSERT_TAIL(&locks->mlocks, m, link);
 	if (m->state != MLOCK_TAKING && state == MLOCK_TAKING)
-		TAILQ_REMOVE(&b->mlocks, m, link);
+		TAILQ_REMOVE(&locks->mlocks, m, link);
 	m->state = state;
 }
 
 static struct grant *grant_of(const struct client *c, struct slice name)
 {
-	struct lock *lock = lock_find(c->broker, name);
+	struct lock *lock = lock_find(c->locks, name);
 
 	return lock ? grant_find(lock, c) : NULL;
 }
@@ -182,10 +182,10 @@ static void finish(struct mlock *m)
 static bool forbids(const struct mlock *m, struct slice name, struct refusal *ret)
 {
 	struct client *c = m->client;
-	struct lock *lock = lock_find(c->broker, name);
+	struct lock *lock = lock_find(c->locks, name);
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
 
-	if (semaphore_find(c->broker, name))
+	if (semaphore_find(c->locks, name))
 		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: ", name, "");
 	else if (lock && !lock_may_be(lock, KIND_LOCK))
 		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
@@ -243,7 +243,7 @@ static void step(struct mlock *m)
 		return;
 	}
 	if (m->until_ns != INT64_MAX)
-		terms.wait_ns = m->until_ns > c->broker->now_ns ? m->until_ns - c->broker->now_ns : 0;
+		terms.wait_ns = m->until_ns > c->locks->env->now_ns ? m->until_ns - c->locks->env->now_ns : 0;
 	if (request_ask(c, bytes_view(&m->parts[m->at].name), &terms, &no))
 		return;
 	refuse_at(m, &no);
@@ -286,17 +286,17 @@ bool mlock_lost(struct mlock *m, const struct grant *g)
 
 void mlock_hurry(struct mlock *m)
 {
-	m->until_ns = m->client->broker->now_ns;
+	m->until_ns = m->client->locks->env->now_ns;
 }
 
-void mlock_continue(struct broker *b)
+void mlock_continue(struct locks *locks)
 {
-	struct mlock *m = TAILQ_FIRST(&b->mlocks);
+	struct mlock *m = TAILQ_FIRST(&locks->mlocks);
 
 	if (!m)
 		return;
 	if (m->state == MLOCK_AGAIN) {
-		b->stats.multi_again_total++;
+		locks->env->stats.multi_again_total++;
 		let_go(m);
 		begin(m);
 	} else {
@@ -341,7 +341,7 @@ void mlock_unlock(const struct request_words *w)
 			grant_end(g);
 	}
 	/* As with UNLOCK: the next holders are told before. */
-	broker_settle(c->broker);
+	broker_settle(c->locks->broker);
 	begin = client_reply_begin(c);
 	resp_array(client_out(c), count);
 	for (size_t i = 0; i < count; i++)

@@ -31,7 +31,7 @@
 #include "core/command/cmd_client.h"
 #include "protocol/errors.h"
 
-struct broker;
+struct locks;
 struct grant;
 
 enum mlock_state { MLOCK_TAKING, MLOCK_NEXT, MLOCK_AGAIN };
@@ -65,6 +65,6 @@ bool mlock_lost(struct mlock *m, const struct grant *g);
 /* It waits no longer than now. */
 void mlock_hurry(struct mlock *m);
 /* Goes on with the first of those that can. */
-void mlock_continue(struct broker *b);
+void mlock_continue(struct locks *locks);
 /* Without an answer; what was taken is its client's affair. */
 void mlock_free(struct mlock *m);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "core/lock/client.h"
 #include "core/client/mlock.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* Of what a client may leave unread: more than that is not filled by others who ask for what it holds. */
 enum { REVOKE_PART = 4 };
@@ -38,7 +38,7 @@ void client_drop_events(struct client *c)
 
 static void write_session(struct client *c)
 {
-	struct broker *b = c->broker;
+	struct locks *locks = c->locks;
 
 	if (!c->told_jeopardy) {
 		resp_push(client_out(c), 1, c->version);
@@ -47,7 +47,7 @@ static void write_session(struct client *c)
 	}
 	resp_push(client_out(c), 2, c->version);
 	resp_bulk(client_out(c), SLICE("jeopardy"));
-	resp_integer(client_out(c), (session_safe_until(b) - b->now_ns) / 1000000);
+	resp_integer(client_out(c), (session_safe_until(locks->ensemble) - locks->env->now_ns) / 1000000);
 }
 
 static void write_lost(struct client *c, const struct grant *g)
@@ -106,7 +106,7 @@ static void answer_events(struct client *c)
 	if (g)
 		grant_end(g);
 	c->events_waiting = false;
-	heap_unset(&c->broker->timers, &c->events_timer);
+	heap_unset(&c->locks->env->timers, &c->events_timer);
 }
 
 static struct notification *add_event(struct client *c, enum notification_type type, struct grant *g)
@@ -116,19 +116,19 @@ static struct notification *add_event(struct client *c, enum notification_type t
 	e->type = type;
 	e->grant = g;
 	TAILQ_INSERT_TAIL(&c->events, e, link);
-	if (counts(type) && ++c->event_count > c->broker->conf->limits.events_per_client)
+	if (counts(type) && ++c->event_count > c->locks->env->conf->limits.events_per_client)
 		client_close(c);
 	return e;
 }
 
 bool client_events_full(const struct client *c)
 {
-	return c->version == 2 && c->event_count + 1 >= c->broker->conf->limits.events_per_client;
+	return c->version == 2 && c->event_count + 1 >= c->locks->env->conf->limits.events_per_client;
 }
 
 bool client_is_unresponsive(const struct client *c)
 {
-	return c->revoke_bytes > c->broker->conf->limits.output_bytes / REVOKE_PART;
+	return c->revoke_bytes > c->locks->env->conf->limits.output_bytes / REVOKE_PART;
 }
 
 static struct notification *find_event(const struct client *c, enum notification_type type, const struct grant *g)
@@ -164,9 +164,9 @@ static void tell_holder(const struct client *c)
 {
 	struct effect *e;
 
-	if (c->broker->conf->standalone || c->broker->conns[c->conn] != c)
+	if (c->locks->env->conf->standalone || c->locks->conns[c->conn] != c)
 		return;
-	e = effects_add(c->broker->out, EFFECT_HOLDER);
+	e = effects_add(c->locks->env->out, EFFECT_HOLDER);
 	e->conn = c->conn;
 	e->holds = c->is_holder;
 }
@@ -191,10 +191,10 @@ void client_tell_lost(struct client *c, struct grant *g)
 	/* It was not told of the grant either. */
 	if (c->mlock && mlock_lost(c->mlock, g))
 		return;
-	if (c->lost_count > c->broker->conf->limits.grants_per_client)
+	if (c->lost_count > c->locks->env->conf->limits.grants_per_client)
 		client_close(c);
 	if (c->version == 3) {
-		size_t begin = effects_begin(c->broker->out);
+		size_t begin = effects_begin(c->locks->env->out);
 
 		write_lost(c, g);
 		client_push_end(c, begin);
@@ -206,7 +206,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 
 void client_tell_session(struct client *c)
 {
-	bool jeopardy = c->broker->session.state == SESSION_JEOPARDY;
+	bool jeopardy = c->locks->ensemble->session.state == SESSION_JEOPARDY;
 
 	if (jeopardy == c->told_jeopardy)
 		return;
@@ -214,7 +214,7 @@ void client_tell_session(struct client *c)
 		return;
 	c->told_jeopardy = jeopardy;
 	if (c->version == 3) {
-		size_t begin = effects_begin(c->broker->out);
+		size_t begin = effects_begin(c->locks->env->out);
 
 		write_session(c);
 		client_push_end(c, begin);
@@ -229,7 +229,7 @@ void client_tell_session(struct client *c)
 void client_tell_leader(struct client *c, struct observer *o)
 {
 	if (c->version == 3) {
-		size_t begin = effects_begin(c->broker->out);
+		size_t begin = effects_begin(c->locks->env->out);
 
 		write_leader(c, o);
 		client_push_end(c, begin);
@@ -252,7 +252,7 @@ static struct effect *tell(struct client *c, enum notification_type type, struct
 	struct notification *e;
 
 	if (c->version == 3) {
-		size_t begin = effects_begin(c->broker->out);
+		size_t begin = effects_begin(c->locks->env->out);
 
 		resp_push(client_out(c), items, c->version);
 		bytes_slice(client_out(c), bytes_view(text));
@@ -382,7 +382,7 @@ void client_events(struct client *c, int64_t wait_ns)
 	else if (wait_ns == 0 || c->half_closed)
 		client_events_end(c);
 	else if (wait_ns > 0)
-		heap_set(&c->broker->timers, &c->events_timer, c->broker->now_ns + wait_ns);
+		heap_set(&c->locks->env->timers, &c->events_timer, c->locks->env->now_ns + wait_ns);
 }
 
 void client_events_end(struct client *c)
@@ -392,7 +392,7 @@ void client_events_end(struct client *c)
 	resp_nil_array(client_out(c), c->version);
 	client_reply_end(c, begin);
 	c->events_waiting = false;
-	heap_unset(&c->broker->timers, &c->events_timer);
+	heap_unset(&c->locks->env->timers, &c->events_timer);
 }
 
 void client_speak(struct client *c, int version)
@@ -401,7 +401,7 @@ void client_speak(struct client *c, int version)
 
 	c->version = version;
 	while (version == 3 && (e = TAILQ_FIRST(&c->events))) {
-		size_t begin = effects_begin(c->broker->out);
+		size_t begin = effects_begin(c->locks->env->out);
 
 		struct effect *push;
 

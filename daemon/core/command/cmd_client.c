@@ -99,21 +99,21 @@ static void hello_reply(struct client *c)
 	resp_bulk(out, SLICE("server"));
 	resp_bulk(out, SLICE("lockbroker"));
 	resp_bulk(out, SLICE("version"));
-	resp_bulk(out, slice_of(c->broker->conf->version));
+	resp_bulk(out, slice_of(c->locks->env->conf->version));
 	resp_bulk(out, SLICE("proto"));
 	resp_integer(out, c->version);
 	resp_bulk(out, SLICE("id"));
 	resp_integer(out, (int64_t)c->id);
 	resp_bulk(out, SLICE("mode"));
-	resp_bulk(out, slice_of(c->broker->conf->standalone ? "standalone" : "zookeeper"));
+	resp_bulk(out, slice_of(c->locks->env->conf->standalone ? "standalone" : "zookeeper"));
 	resp_bulk(out, SLICE("role"));
 	resp_bulk(out, SLICE("master"));
 	resp_bulk(out, SLICE("modules"));
 	resp_array(out, 0);
 	resp_bulk(out, SLICE("session_page"));
-	resp_bulk(out, slice_of(c->broker->conf->session_page));
+	resp_bulk(out, slice_of(c->locks->env->conf->session_page));
 	resp_bulk(out, SLICE("session_page_id"));
-	resp_bulk(out, slice_of(c->broker->conf->session_page_id));
+	resp_bulk(out, slice_of(c->locks->env->conf->session_page_id));
 	client_reply_end(c, begin);
 }
 
@@ -185,7 +185,7 @@ void redis_info(const struct request_words *w)
 				" in 'info' command; INFO alone shows all there are");
 			return;
 		}
-	info_write(w->client->broker, &text, w->argc - 1, w->argv + 1);
+	info_write(w->client->locks->broker, &text, w->argc - 1, w->argv + 1);
 	reply_bulk(w->client, bytes_view(&text));
 	bytes_free(&text);
 }
@@ -199,7 +199,7 @@ static void client_unblock(const struct request_words *w)
 		client_reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
 		return;
 	}
-	other = client_by_id(c->broker, (uint64_t)id);
+	other = client_by_id(c->locks, (uint64_t)id);
 	if (other && other->uid != c->uid && !client_is_operator(c)) {
 		client_reply_error(c, ERROR_DENIED, "that connection is another user's");
 		return;
@@ -391,7 +391,7 @@ void redis_reset(const struct request_words *w)
 	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);
-	broker_settle(c->broker);
+	broker_settle(c->locks->broker);
 	c->version = 2;
 	bytes_clear(&c->name);
 	client_reply_status(c, "RESET");

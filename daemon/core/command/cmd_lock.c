@@ -40,7 +40,7 @@ bool command_valid_name(struct client *c, struct slice name)
 		refuse_name(c, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: ", name);
 		return false;
 	}
-	if (!flavour_has_place(c->broker->conf, name)) {
+	if (!flavour_has_place(c->locks->env->conf, name)) {
 		refuse_name(c, "that is a prefix with a path of its own, a lock's name goes on behind it: ", name);
 		return false;
 	}
@@ -50,7 +50,7 @@ bool command_valid_name(struct client *c, struct slice name)
 /* The lock of that name, NULL when this host knows none; false when it is no name, and that was answered. */
 static bool find_lock(struct client *c, struct slice name, struct lock **ret)
 {
-	*ret = lock_find(c->broker, name);
+	*ret = lock_find(c->locks, name);
 	return *ret || command_valid_name(c, name); /* no lock was made of any other */
 }
 
@@ -110,7 +110,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 /* False when that was answered: the name is in use as another kind, here. `lock` is the one of that name, or NULL. */
 static bool of_kind(struct client *c, struct slice name, const struct lock *lock, enum kind kind)
 {
-	if (semaphore_find(c->broker, name)) {
+	if (semaphore_find(c->locks, name)) {
 		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
 		return false;
 	}
@@ -148,7 +148,7 @@ static void do_lock(const struct request_words *w, enum command command)
 
 static struct request *waits_for(struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name);
+	const struct lock *lock = lock_find(c->locks, name);
 
 	return lock ? request_find(lock, c) : NULL;
 }
@@ -163,7 +163,7 @@ static void do_cancel(const struct request_words *w)
 	r = waits_for(c, w->argv[1]);
 	if (r) {
 		request_end(r);
-		c->broker->stats.cancelled_total++;
+		c->locks->env->stats.cancelled_total++;
 	}
 	client_reply_integer(c, r != NULL);
 }
@@ -171,7 +171,7 @@ static void do_cancel(const struct request_words *w)
 /* Of a lock, or of permits. */
 static struct grant *find_grant(struct client *c, struct slice name)
 {
-	struct lock *lock = lock_find(c->broker, name);
+	struct lock *lock = lock_find(c->locks, name);
 	struct grant *g = lock ? grant_find(lock, c) : NULL;
 
 	return g ? g : permits_find(c, name);
@@ -214,7 +214,7 @@ static struct grant *grant_of(const struct request_words *w, const struct lock *
 static struct grant *named_grant(const struct request_words *w, enum kind kind, int64_t token, const char *else_told,
 				 const char *undone)
 {
-	return grant_of(w, lock_find(w->client->broker, w->argv[1]), kind, token, else_told, undone);
+	return grant_of(w, lock_find(w->client->locks, w->argv[1]), kind, token, else_told, undone);
 }
 
 static void do_unlock(const struct request_words *w)
@@ -236,7 +236,7 @@ static void do_unlock(const struct request_words *w)
 	if (!depth) {
 		/* The next holder is told before this one: it has waited longer. */
 		grant_end(g);
-		broker_settle(c->broker);
+		broker_settle(c->locks->broker);
 	}
 	client_reply_integer(c, depth);
 }
@@ -251,7 +251,7 @@ static void do_renew(const struct request_words *w)
 	if (!command_valid_name(c, w->argv[1]) || !options_parse_lease(c, "RENEW", w->argv[2], &lease_ns) ||
 	    !options_parse(w, COMMAND_RENEW, 3, OPTION_TOKEN, &o))
 		return;
-	if (semaphore_find(c->broker, w->argv[1]))
+	if (semaphore_find(c->locks, w->argv[1]))
 		g = valid_grant(w, permits_find(c, w->argv[1]), o.token, "the permits were lost before they were renewed",
 				"permits have no token; nothing was renewed");
 	else
@@ -295,9 +295,9 @@ static void do_valid(const struct request_words *w)
 		return;
 	g = find_grant(c, w->argv[1]);
 	if (g && !g->lost && (o.token < 0 || o.token == g->token)) {
-		int64_t until = session_safe_until(c->broker);
+		int64_t until = session_safe_until(c->locks->ensemble);
 
-		left_ns = min64(until == INT64_MAX ? INT64_MAX : until - c->broker->now_ns, grant_lease_rest_ns(g));
+		left_ns = min64(until == INT64_MAX ? INT64_MAX : until - c->locks->env->now_ns, grant_lease_rest_ns(g));
 	}
 	client_reply_integer(c, left_ns < 0 ? 0 : left_ns / NS_PER_MS);
 }
@@ -353,7 +353,7 @@ static void do_events(const struct request_words *w)
 /* False when that was answered: the name is that of a lock or a semaphore. */
 static bool may_elect(struct client *c, struct slice name)
 {
-	return of_kind(c, name, lock_find(c->broker, name), KIND_ELECTION);
+	return of_kind(c, name, lock_find(c->locks, name), KIND_ELECTION);
 }
 
 static void do_campaign(const struct request_words *w)
@@ -396,7 +396,7 @@ static void do_resign(const struct request_words *w)
 		return;
 	r = waits_for(c, w->argv[1]);
 	if (r) {
-		c->broker->stats.cancelled_total++;
+		c->locks->env->stats.cancelled_total++;
 		request_end(r);
 		client_reply_integer(c, 0);
 		return;
@@ -405,23 +405,23 @@ static void do_resign(const struct request_words *w)
 	if (!g)
 		return;
 	grant_end(g);
-	broker_settle(c->broker);
+	broker_settle(c->locks->broker);
 	client_reply_integer(c, 1);
 }
 
 static void limit(struct client *c, const char *why)
 {
-	c->broker->stats.limits_total++;
+	c->locks->env->stats.limits_total++;
 	client_reply_error(c, ERROR_LIMIT, why);
 }
 
 static void observe(struct client *c, struct slice name)
 {
-	struct broker *b = c->broker;
+	struct broker *b = c->locks->broker;
 	struct lock *lock;
 	const char *why;
 
-	if (b->stopping) {
+	if (b->env.stopping) {
 		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
@@ -429,7 +429,7 @@ static void observe(struct client *c, struct slice name)
 		limit(c, why);
 		return;
 	}
-	lock = lock_make(b, name);
+	lock = lock_make(&b->locks, name);
 	if (!lock) {
 		limit(c, "this daemon knows as many locks as it may (limits.locks)");
 	} else if ((why = budget_refuses_observer(lock))) {
@@ -443,7 +443,7 @@ static void observe(struct client *c, struct slice name)
 
 static struct observer *find_observer(const struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name);
+	const struct lock *lock = lock_find(c->locks, name);
 
 	return lock ? observe_find(lock, c) : NULL;
 }

@@ -11,18 +11,18 @@
 
 static void refuse(struct client *c, const char *why)
 {
-	c->broker->stats.limits_total++;
+	c->locks->env->stats.limits_total++;
 	client_reply_error(c, ERROR_LIMIT, why);
 }
 
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
 	struct refusal no = { .code = ERROR_DEADLOCK };
-	struct broker *b = c->broker;
+	struct broker *b = c->locks->broker;
 	struct semaphore *s;
 	const char *why;
 
-	if (b->stopping) {
+	if (b->env.stopping) {
 		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
@@ -30,10 +30,10 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		refuse(c, why);
 		return;
 	}
-	s = semaphore_make(b, name);
+	s = semaphore_make(&b->locks, name);
 	if (!s)
 		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
-	else if (s->mutex->request_count >= b->conf->limits.requests_per_lock)
+	else if (s->mutex->request_count >= b->env.conf->limits.requests_per_lock)
 		refuse(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
 		refusal_reply(c, &no);
@@ -43,7 +43,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 
 struct grant *permits_find(struct client *c, struct slice name)
 {
-	struct semaphore *s = semaphore_find(c->broker, name);
+	struct semaphore *s = semaphore_find(c->locks, name);
 
 	return s ? grant_find(s->slots, c) : NULL;
 }
@@ -59,7 +59,7 @@ static void reply_lost(struct client *c, struct grant *g, const char *else_told)
 
 static bool is_lock_here(const struct client *c, struct slice name)
 {
-	const struct lock *lock = lock_find(c->broker, name);
+	const struct lock *lock = lock_find(c->locks, name);
 
 	return lock && !lock->idle;
 }
@@ -67,9 +67,9 @@ static bool is_lock_here(const struct client *c, struct slice name)
 /* Than was agreed on, for certain: it is refused for that. */
 static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
 {
-	const struct semaphore *s = semaphore_find(c->broker, name);
+	const struct semaphore *s = semaphore_find(c->locks, name);
 
-	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->broker->conf->standalone);
+	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->locks->env->conf->standalone);
 }
 
 enum { OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE };
@@ -139,14 +139,14 @@ void permits_release(const struct request_words *w)
 	rest = g->depth - o.count;
 	if (rest) {
 		g->depth = rest;
-		if (c->broker->conf->log_grants)
+		if (c->locks->env->conf->log_grants)
 			grant_log_released(g, o.count);
 		lock_touch(g->lock);
 	} else {
 		grant_end(g);
 	}
 	/* Who waited for them is told first. */
-	broker_settle(c->broker);
+	broker_settle(c->locks->broker);
 	client_reply_integer(c, rest);
 }
 
@@ -164,7 +164,7 @@ static void reply_limit(struct client *c, int64_t limit)
 
 static void limit_here(struct client *c, struct slice name, int64_t wanted)
 {
-	struct semaphore *s = semaphore_find(c->broker, name);
+	struct semaphore *s = semaphore_find(c->locks, name);
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
@@ -183,9 +183,9 @@ void permits_limit(const struct request_words *w)
 		return;
 	if (wanted && !client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
-	else if (c->broker->conf->standalone && is_lock_here(c, w->argv[1]))
+	else if (c->locks->env->conf->standalone && is_lock_here(c, w->argv[1]))
 		client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
-	else if (c->broker->conf->standalone)
+	else if (c->locks->env->conf->standalone)
 		limit_here(c, w->argv[1], wanted);
 	else
 		query_limit(c, w->argv[1], wanted);
@@ -204,8 +204,8 @@ static void set_limit(struct query *q, int32_t version)
 	semaphore_data(&data, q->limit);
 	r.path = bytes_view(&q->path);
 	r.data = bytes_view(&data);
-	q->client->broker->query_open++;
-	operation_send(q->client->broker, EFFECT_ZK_SET, &r);
+	q->client->locks->broker->hosts.query_open++;
+	operation_send(q->client->locks->ensemble, EFFECT_ZK_SET, &r);
 	bytes_free(&data);
 }
 

@@ -39,109 +39,111 @@ static void info_server(const struct broker *b, struct bytes *out)
 	/* Clients look for these two before they say anything else. */
 	line_text(out, "redis_version", SLICE("7.0.0"));
 	line_text(out, "redis_mode", SLICE("standalone"));
-	line_text(out, "lockbroker_version", slice_of(b->conf->version));
-	line_text(out, "mode", slice_of(b->conf->standalone ? "standalone" : "zookeeper"));
-	line_text(out, "host", slice_of(b->conf->host));
-	line_int(out, "process_id", b->conf->pid);
-	line_int(out, "uptime_in_seconds", (b->now_ns - b->started_ns) / (1000 * NS_PER_MS));
+	line_text(out, "lockbroker_version", slice_of(b->env.conf->version));
+	line_text(out, "mode", slice_of(b->env.conf->standalone ? "standalone" : "zookeeper"));
+	line_text(out, "host", slice_of(b->env.conf->host));
+	line_int(out, "process_id", b->env.conf->pid);
+	line_int(out, "uptime_in_seconds", (b->env.now_ns - b->env.started_ns) / (1000 * NS_PER_MS));
 	line_int(out, "loading", 0);
-	line_int(out, "stopping", b->stopping);
+	line_int(out, "stopping", b->env.stopping);
 }
 
 static void info_clients_section(const struct broker *b, struct bytes *out)
 {
-	line_int(out, "connected_clients", (int64_t)b->client_count);
-	line_int(out, "blocked_clients", (int64_t)b->blocked_count);
-	line_int(out, "users", (int64_t)b->users.count);
+	line_int(out, "connected_clients", (int64_t)b->locks.client_count);
+	line_int(out, "blocked_clients", (int64_t)b->locks.blocked_count);
+	line_int(out, "users", (int64_t)b->locks.users.count);
 }
 
 static void info_locks_section(const struct broker *b, struct bytes *out)
 {
-	line_int(out, "locks", (int64_t)(b->names.count - b->idle_count));
-	line_int(out, "grants", (int64_t)b->grant_count);
-	line_int(out, "requests", (int64_t)b->request_count);
-	line_int(out, "claims", (int64_t)b->claim_count);
+	line_int(out, "locks", (int64_t)(b->locks.names.count - b->locks.idle_count));
+	line_int(out, "grants", (int64_t)b->locks.grant_count);
+	line_int(out, "requests", (int64_t)b->locks.request_count);
+	line_int(out, "claims", (int64_t)b->directories.claim_count);
 }
 
 static void info_session(const struct broker *b, struct bytes *out)
 {
-	const struct session *s = &b->session;
-	int64_t until = session_safe_until(b);
+	const struct session *s = &b->ensemble.session;
+	int64_t until = session_safe_until(&b->ensemble);
 	struct bytes text = { 0 };
 
-	line_text(out, "session_state", slice_of(b->conf->standalone ? "standalone" : session_state_word(s->state)));
-	status_why(b, &text);
+	line_text(out, "session_state", slice_of(b->env.conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(&b->ensemble, &text);
 	line_text(out, "session_why", bytes_view(&text));
 	bytes_clear(&text);
 	bytes_text(&text, "0x");
 	bytes_hex(&text, (uint64_t)s->id, 16);
-	if (!b->conf->standalone)
+	if (!b->env.conf->standalone)
 		line_text(out, "session_id", bytes_view(&text));
 	bytes_free(&text);
-	if (b->conf->standalone)
+	if (b->env.conf->standalone)
 		return;
-	line_int(out, "asked_timeout_ms", b->conf->session_timeout_ns / NS_PER_MS);
+	line_int(out, "asked_timeout_ms", b->env.conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
-	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->now_ns) / NS_PER_MS);
+	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->env.now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
-	line_text(out, "rival", b->duplicate.lives ? bytes_view(&b->duplicate.text) : SLICE(""));
-	line_int(out, "leftover_sessions", (int64_t)formers_open(b));
-	line_int(out, "leftover_wait_ms", formers_wait_ns(b) / NS_PER_MS);
+	line_text(out, "rival", b->ensemble.duplicate.lives ? bytes_view(&b->ensemble.duplicate.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)formers_open(&b->ensemble));
+	line_int(out, "leftover_wait_ms", formers_wait_ns(&b->ensemble) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 
 static void info_window(const struct broker *b, struct bytes *out)
 {
-	const struct window *w = &b->operations.window;
+	const struct window *w = &b->ensemble.operations.window;
 
 	line_int(out, "open_bytes", w->open[WINDOW_BYTES]);
 	line_int(out, "window_bytes", w->size[WINDOW_BYTES]);
 	line_int(out, "window_reads", w->size[WINDOW_READS]);
 	line_int(out, "window_writes", w->size[WINDOW_WRITES]);
 	line_int(out, "rate_bytes_per_second",
-		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, b->session.timeout_ns));
-	line_int(out, "locks_waiting_to_send", (int64_t)b->turns.waiting);
+		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, b->ensemble.session.timeout_ns));
+	line_int(out, "locks_waiting_to_send", (int64_t)b->directories.turns.waiting);
 }
 
 static void info_zookeeper(const struct broker *b, struct bytes *out)
 {
-	const struct session *s = &b->session;
+	const struct session *s = &b->ensemble.session;
 
-	if (b->conf->standalone)
+	if (b->env.conf->standalone)
 		return;
-	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(b)));
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(&b->ensemble)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
-	line_int(out, "disconnected_ms", s->connected ? 0 : (b->now_ns - s->silent_ns) / NS_PER_MS);
-	line_text(out, "trouble", bytes_view(&b->trouble.sentence));
-	line_int(out, "trouble_age_ms", b->trouble.kind == TROUBLE_NONE ? 0 : (b->now_ns - b->trouble.at_ns) / NS_PER_MS);
-	line_text(out, "root", slice_of(b->conf->root));
-	line_int(out, "operations", (int64_t)(b->operations.end - b->operations.first));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (b->env.now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&b->ensemble.trouble.sentence));
+	line_int(out, "trouble_age_ms",
+		 b->ensemble.trouble.kind == TROUBLE_NONE ? 0
+							  : (b->env.now_ns - b->ensemble.trouble.at_ns) / NS_PER_MS);
+	line_text(out, "root", slice_of(b->env.conf->root));
+	line_int(out, "operations", (int64_t)(b->ensemble.operations.end - b->ensemble.operations.first));
 	info_window(b, out);
-	line_int(out, "session_path_bytes", (int64_t)b->path_bytes);
-	line_int(out, "watch_path_bytes", (int64_t)b->watch_bytes);
-	line_int(out, "packet_bytes", b->packet_bytes);
-	line_int(out, "letters", (int64_t)b->outbox_count);
+	line_int(out, "session_path_bytes", (int64_t)b->ensemble.path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)b->ensemble.watch_bytes);
+	line_int(out, "packet_bytes", b->ensemble.packet_bytes);
+	line_int(out, "letters", (int64_t)b->hosts.outbox_count);
 }
 
 static void info_audit(const struct broker *b, struct bytes *out)
 {
-	const struct audit *a = &b->audit;
+	const struct audit *a = &b->hosts.audit;
 
-	line_int(out, "audit_remembered", (int64_t)b->remembered_count);
-	line_int(out, "audit_undeleted", (int64_t)b->orphan_count);
+	line_int(out, "audit_remembered", (int64_t)b->directories.remembered_count);
+	line_int(out, "audit_undeleted", (int64_t)b->directories.orphan_count);
 	line_int(out, "audit_running", a->state != AUDIT_IDLE);
 	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
-	line_int(out, "audit_sweeps", (int64_t)b->stats.audits_total);
-	line_int(out, "audit_relisted", (int64_t)b->stats.relisted_total);
-	line_int(out, "audit_strays", (int64_t)b->stats.strays_total);
-	line_int(out, "audit_adopted", (int64_t)b->stats.adopted_total);
-	line_int(out, "audit_vanished", (int64_t)b->stats.vanished_total);
+	line_int(out, "audit_sweeps", (int64_t)b->env.stats.audits_total);
+	line_int(out, "audit_relisted", (int64_t)b->env.stats.relisted_total);
+	line_int(out, "audit_strays", (int64_t)b->env.stats.strays_total);
+	line_int(out, "audit_adopted", (int64_t)b->env.stats.adopted_total);
+	line_int(out, "audit_vanished", (int64_t)b->env.stats.vanished_total);
 }
 
 static void info_limits(const struct broker *b, struct bytes *out)
 {
-	const struct broker_limits *l = &b->conf->limits;
+	const struct broker_limits *l = &b->env.conf->limits;
 
 	line_int(out, "limit_clients", (int64_t)l->clients);
 	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
@@ -155,13 +157,13 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(b));
+	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(&b->ensemble));
 	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
 static void info_stats(const struct broker *b, struct bytes *out)
 {
-#define X(name, text) line_int(out, #name, (int64_t)b->stats.name);
+#define X(name, text) line_int(out, #name, (int64_t)b->env.stats.name);
 	BROKER_STATS(X)
 #undef X
 }
@@ -227,7 +229,7 @@ const char *info_lock_state(const struct lock *lock)
 {
 	if (!lock)
 		return "none";
-	if (lock->broker->conf->standalone)
+	if (lock->locks->env->conf->standalone)
 		return "local";
 	if (lock->claim)
 		return claim_state_word(lock->claim->state);
@@ -258,12 +260,12 @@ static int by_name(const void *a, const void *b)
 
 void info_locks(struct client *c, const struct slice *pattern)
 {
-	const struct lock **shown = mem_new((c->broker->names.count + c->broker->semaphores.count + 1) * sizeof(*shown)), *lock;
-	size_t begin = client_reply_begin(c), count = 0, work = 0, bytes_max = c->broker->conf->limits.output_bytes;
+	const struct lock **shown = mem_new((c->locks->names.count + c->locks->semaphores.count + 1) * sizeof(*shown)), *lock;
+	size_t begin = client_reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
 	/* More than can be told is not looked for, not put in order, and not written to its end. */
 	size_t most = bytes_max / LOCK_BYTES_MIN;
 
-	TAILQ_FOREACH(lock, &c->broker->locks_used, link) {
+	TAILQ_FOREACH(lock, &c->locks->used, link) {
 		if (work > MATCH_STEPS_MAX || count > most)
 			break;
 		/* A semaphore is shown once. */
@@ -315,7 +317,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
 	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
-	number(out, " age=", (c->broker->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
+	number(out, " age=", (c->locks->env->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
 	word(out, " lib-name=", bytes_view(&c->lib_name));
 	word(out, " lib-ver=", bytes_view(&c->lib_version));
 	word(out, " owner=", c->group ? bytes_view(&c->group->name) : SLICE(""));
@@ -328,8 +330,8 @@ void info_clients(struct client *c)
 	struct bytes text = { 0 };
 	size_t begin = client_reply_begin(c);
 
-	TAILQ_FOREACH(other, &c->broker->clients, link)
-		if (text.len <= c->broker->conf->limits.output_bytes)
+	TAILQ_FOREACH(other, &c->locks->clients, link)
+		if (text.len <= c->locks->env->conf->limits.output_bytes)
 			write_client(&text, other);
 	resp_bulk(client_out(c), bytes_view(&text));
 	client_reply_end(c, begin);

@@ -16,11 +16,11 @@ struct root {
 };
 
 /* After the first, those of the prefixes that have a path of their own. */
-static bool root_at(const struct broker *b, size_t at, struct root *ret)
+static bool root_at(const struct hosts *h, size_t at, struct root *ret)
 {
-	*ret = (struct root){ .path = slice_of(b->conf->root) };
-	for (size_t i = 0; at > 0 && i < b->conf->prefix_count; i++) {
-		const struct broker_prefix *p = &b->conf->prefixes[i];
+	*ret = (struct root){ .path = slice_of(h->env->conf->root) };
+	for (size_t i = 0; at > 0 && i < h->env->conf->prefix_count; i++) {
+		const struct broker_prefix *p = &h->env->conf->prefixes[i];
 
 		if (!p->path || --at > 0)
 			continue;
@@ -29,10 +29,10 @@ static bool root_at(const struct broker *b, size_t at, struct root *ret)
 	return at == 0;
 }
 
-static struct root present_root(const struct broker *b)
+static struct root present_root(const struct hosts *h)
 {
 	struct root root;
-	bool found = root_at(b, b->audit.root, &root);
+	bool found = root_at(h, h->audit.root, &root);
 
 	assert(found);
 	return root;
@@ -41,9 +41,9 @@ static struct root present_root(const struct broker *b)
 static const char PART = '\n'; /* in no name of a znode */
 
 /* The directory of that znode name below the present root. */
-static void directory_path(const struct broker *b, struct slice znode, struct bytes *out)
+static void directory_path(const struct hosts *h, struct slice znode, struct bytes *out)
 {
-	bytes_slice(out, present_root(b).path);
+	bytes_slice(out, present_root(h).path);
 	bytes_char(out, '/');
 	for (size_t i = 0; i < znode.len; i++)
 		bytes_char(out, znode.data[i] == PART ? '/' : znode.data[i]);
@@ -66,16 +66,16 @@ static void add_parts(struct audit *a, struct slice znode)
 }
 
 /* False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
-static bool lock_name(const struct broker *b, struct slice znode, struct bytes *out)
+static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *out)
 {
 	struct bytes here = { 0 }, place = { 0 };
 	bool lives;
 
-	bytes_slice(out, present_root(b).prefix);
-	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) || !flavour_has_place(b->conf, bytes_view(out)))
+	bytes_slice(out, present_root(h).prefix);
+	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) || !flavour_has_place(h->env->conf, bytes_view(out)))
 		return false;
-	directory_path(b, znode, &here);
-	flavour_place(b->conf, bytes_view(out), &place);
+	directory_path(h, znode, &here);
+	flavour_place(h->env->conf, bytes_view(out), &place);
 	lives = slice_eq(bytes_view(&here), bytes_view(&place));
 	bytes_free(&here);
 	bytes_free(&place);
@@ -93,15 +93,15 @@ static void forget(struct audit *a)
 	a->example_count = 0;
 }
 
-void audit_init(struct broker *b)
+void audit_init(struct hosts *h)
 {
-	TAILQ_INIT(&b->audit.served);
-	TAILQ_INIT(&b->audit.queued);
+	TAILQ_INIT(&h->audit.served);
+	TAILQ_INIT(&h->audit.queued);
 }
 
-void audit_deinit(struct broker *b)
+void audit_deinit(struct hosts *h)
 {
-	forget(&b->audit);
+	forget(&h->audit);
 }
 
 static void wait_in(struct client_list *list, struct client *c)
@@ -123,22 +123,22 @@ static void begin_root(struct audit *a, size_t root)
 	a->mismatch = false;
 }
 
-static void begin(struct broker *b)
+static void begin(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&a->queued)))
 		wait_in(&a->served, c);
 	a->sweep++;
-	a->begun_ns = b->now_ns;
+	a->begun_ns = h->env->now_ns;
 	a->counts = (struct audit_counts){ 0 };
 	begin_root(a, 0);
 }
 
 void audit_leave(struct client *c)
 {
-	struct audit *a = &c->broker->audit;
+	struct audit *a = &c->locks->broker->hosts.audit;
 
 	wait_in(NULL, c);
 	if (a->state != AUDIT_IDLE && TAILQ_EMPTY(&a->served))
@@ -171,53 +171,53 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 static const struct slice NO_CHILD = { 0 };
 
 /* The lock of that directory, made known if that may be. */
-static struct lock *find_lock(struct broker *b, struct slice znode, struct slice path)
+static struct lock *find_lock(struct hosts *h, struct slice znode, struct slice path)
 {
-	struct lock *lock = lock_find_path(b, path);
+	struct lock *lock = lock_find_path(h->locks, path);
 	struct bytes name = { 0 };
 
 	if (lock && lock->semaphore)
 		return lock;
 	if (lock)
-		lock = lock_make(b, bytes_view(&lock->name));
-	else if (lock_name(b, znode, &name))
-		lock = lock_make(b, bytes_view(&name));
+		lock = lock_make(h->locks, bytes_view(&lock->name));
+	else if (lock_name(h, znode, &name))
+		lock = lock_make(h->locks, bytes_view(&name));
 	bytes_free(&name);
 	return lock && slice_eq(bytes_view(&lock->directory.path), path) ? lock : NULL;
 }
 
-static void send(struct broker *b, enum effect_type type, enum operation_kind kind, struct slice path)
+static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path)
 {
-	struct operation_request r = { .op = { .kind = kind, .claim = b->audit.sweep }, .path = path };
+	struct operation_request r = { .op = { .kind = kind, .claim = h->audit.sweep }, .path = path };
 
-	b->audit.open++;
-	operation_send(b, type, &r);
+	h->audit.open++;
+	operation_send(h->ensemble, type, &r);
 }
 
 /* A lock deletes it however long that takes. When the host may know no more of them, there is one try. */
-static void delete_stray(struct broker *b, struct slice znode, struct slice path, struct slice child)
+static void delete_stray(struct hosts *h, struct slice znode, struct slice path, struct slice child)
 {
 	struct bytes whole = { 0 };
 	struct lock *lock;
 
-	lock = find_lock(b, znode, path);
+	lock = find_lock(h, znode, path);
 	if (lock && claim_orphan(lock, child))
 		return;
-	if (!turn_of_questions(b)) {
-		b->audit.counts.undeleted++;
+	if (!turn_of_questions(h->locks)) {
+		h->audit.counts.undeleted++;
 		return;
 	}
 	bytes_slice(&whole, path);
 	bytes_char(&whole, '/');
 	bytes_slice(&whole, child);
-	b->stats.strays_total++;
-	b->audit.counts.undeleted++;
-	send(b, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
+	h->env->stats.strays_total++;
+	h->audit.counts.undeleted++;
+	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
 	bytes_free(&whole);
 }
 
 /* Its name was found to be a lock's before. */
-static enum flavour flavour_of(const struct broker *b, struct slice znode)
+static enum flavour flavour_of(const struct hosts *h, struct slice znode)
 {
 	const char *part = memchr(znode.data, PART, znode.len);
 	struct bytes name = { 0 }, path = { 0 };
@@ -225,23 +225,25 @@ static enum flavour flavour_of(const struct broker *b, struct slice znode)
 
 	if (part)
 		return part[2] == 'e' ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
-	lock_name(b, znode, &name);
-	flavour = flavour_place(b->conf, bytes_view(&name), &path);
+	lock_name(h, znode, &name);
+	flavour = flavour_place(h->env->conf, bytes_view(&name), &path);
 	bytes_free(&name);
 	bytes_free(&path);
 	return flavour;
 }
 
-static void examine_child(struct broker *b, enum flavour flavour, struct slice znode, struct slice child)
+static void examine_child(struct hosts *h, enum flavour flavour, struct slice znode, struct slice child)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct bytes whole = { 0 };
 	struct slice path;
 	enum mode mode;
 
-	directory_path(b, znode, &whole);
+	directory_path(h, znode, &whole);
 	path = bytes_view(&whole);
-	switch (directory_classify((struct directory_view){ b->session.id, flavour, lock_find_path(b, path) }, child, &mode)) {
+	switch (directory_classify(
+		(struct directory_view){ h->ensemble->session.id, flavour, lock_find_path(h->locks, path) }, child,
+		&mode)) {
 	case DIRECTORY_CHILD_OURS:
 		a->counts.contenders++;
 		a->counts.ours++;
@@ -249,7 +251,7 @@ static void examine_child(struct broker *b, enum flavour flavour, struct slice z
 	case DIRECTORY_CHILD_ORPHAN:
 		a->counts.contenders++;
 		FOUND(a, strays, path, child);
-		delete_stray(b, znode, path, child);
+		delete_stray(h, znode, path, child);
 		break;
 	case DIRECTORY_CHILD_OTHER:
 		a->counts.contenders++;
@@ -281,9 +283,9 @@ static bool is_semaphore(struct slice data)
 	return record_is_ours(data) && semaphore_data_fits(data, &limit);
 }
 
-static void data_answered(struct broker *b, const struct event *event)
+static void data_answered(struct hosts *h, const struct event *event)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct slice znode = name_at(a, a->answered);
 	struct bytes path = { 0 };
 
@@ -295,28 +297,28 @@ static void data_answered(struct broker *b, const struct event *event)
 		return;
 	}
 	for (int kind = 0; kind < KINDS; kind++)
-		if (directory_data_fits((enum kind)kind, flavour_of(b, znode), event->zk_answered.data))
+		if (directory_data_fits((enum kind)kind, flavour_of(h, znode), event->zk_answered.data))
 			return;
 	a->mismatch = true;
-	directory_path(b, znode, &path);
+	directory_path(h, znode, &path);
 	FOUND(a, mismatched, bytes_view(&path), NO_CHILD);
 	bytes_free(&path);
 }
 
-static void list_answered(struct broker *b, const struct event *event)
+static void list_answered(struct hosts *h, const struct event *event)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct slice znode = name_at(a, a->answered);
-	enum flavour flavour = flavour_of(b, znode);
+	enum flavour flavour = flavour_of(h, znode);
 	struct bytes path = { 0 };
 
 	if (event->zk_answered.code == ZK_OK) {
 		a->counts.directories++;
-		b->stats.audit_directories_total++;
+		h->env->stats.audit_directories_total++;
 		for (size_t i = 0; i < event->zk_answered.count; i++)
-			examine_child(b, flavour, znode, event->zk_answered.children[i]);
+			examine_child(h, flavour, znode, event->zk_answered.children[i]);
 	} else if (event->zk_answered.code != ZK_NONODE) {
-		directory_path(b, znode, &path);
+		directory_path(h, znode, &path);
 		FOUND(a, refused, bytes_view(&path), NO_CHILD);
 	}
 	a->answered += znode.len + 1;
@@ -325,10 +327,10 @@ static void list_answered(struct broker *b, const struct event *event)
 }
 
 /* Names that begin with a dot are the brokers' own: no lock's does. */
-static void keep_names(struct broker *b, const struct event *event)
+static void keep_names(struct hosts *h, const struct event *event)
 {
-	struct audit *a = &b->audit;
-	struct slice root = present_root(b).path;
+	struct audit *a = &h->audit;
+	struct slice root = present_root(h).path;
 	struct bytes name = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
@@ -337,7 +339,7 @@ static void keep_names(struct broker *b, const struct event *event)
 		if (child.len && child.data[0] == '.')
 			continue;
 		bytes_clear(&name);
-		if (!lock_name(b, child, &name)) {
+		if (!lock_name(h, child, &name)) {
 			FOUND(a, odd_names, root, child);
 			continue;
 		}
@@ -347,87 +349,87 @@ static void keep_names(struct broker *b, const struct event *event)
 	bytes_free(&name);
 }
 
-static void root_answered(struct broker *b, const struct event *event)
+static void root_answered(struct hosts *h, const struct event *event)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
 	if (event->zk_answered.code == ZK_OK)
-		keep_names(b, event);
+		keep_names(h, event);
 	else if (event->zk_answered.code != ZK_NONODE)
-		FOUND(a, refused, present_root(b).path, NO_CHILD);
+		FOUND(a, refused, present_root(h).path, NO_CHILD);
 	a->state = AUDIT_WALK;
 }
 
-void audit_answered(struct broker *b, const struct operation *op, const struct event *event)
+void audit_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
 	a->open--;
 	/* Of an earlier sweep; or the connection is gone, which audit_suspended() sees to. */
 	if (a->state == AUDIT_IDLE || op->claim != a->sweep || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	if (op->kind == OPERATION_AUDIT_ROOT)
-		root_answered(b, event);
+		root_answered(h, event);
 	else if (op->kind == OPERATION_AUDIT_DATA)
-		data_answered(b, event);
+		data_answered(h, event);
 	else if (op->kind == OPERATION_AUDIT_LIST)
-		list_answered(b, event);
+		list_answered(h, event);
 	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		a->counts.undeleted--;
 }
 
 /* ---- going on ---- */
 
-static bool may_send(const struct broker *b)
+static bool may_send(const struct hosts *h)
 {
-	return b->session.connected && b->session.proving && turn_of_questions(b) &&
-	       b->audit.open + 2 <= AUDIT_OPEN_MAX;
+	return h->ensemble->session.connected && h->ensemble->session.proving && turn_of_questions(h->locks) &&
+	       h->audit.open + 2 <= AUDIT_OPEN_MAX;
 }
 
-static void send_root(struct broker *b)
+static void send_root(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
-	if (a->root_asked || !may_send(b))
+	if (a->root_asked || !may_send(h))
 		return;
 	a->root_asked = true;
-	send(b, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, present_root(b).path);
+	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, present_root(h).path);
 }
 
-static void send_directories(struct broker *b)
+static void send_directories(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct bytes path = { 0 };
 
-	while (a->sent < a->names.len && may_send(b)) {
+	while (a->sent < a->names.len && may_send(h)) {
 		struct slice znode = name_at(a, a->sent);
 
 		bytes_clear(&path);
-		directory_path(b, znode, &path);
-		send(b, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, bytes_view(&path));
-		send(b, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, bytes_view(&path));
+		directory_path(h, znode, &path);
+		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, bytes_view(&path));
+		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, bytes_view(&path));
 		a->sent += znode.len + 1;
 	}
 	bytes_free(&path);
 }
 
-static void end_root(struct broker *b)
+static void end_root(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
 	struct root next;
 
-	if (root_at(b, a->root + 1, &next)) {
+	if (root_at(h, a->root + 1, &next)) {
 		begin_root(a, a->root + 1);
 		return;
 	}
 	a->state = AUDIT_CLEAR;
-	a->clear_op = b->operations.end;
+	a->clear_op = h->ensemble->operations.end;
 }
 
 static void reply(struct client *c)
 {
-	const struct audit *a = &c->broker->audit;
+	const struct audit *a = &c->locks->broker->hosts.audit;
 	struct bytes *out = client_out(c);
 	size_t begin = client_reply_begin(c);
 
@@ -438,7 +440,7 @@ static void reply(struct client *c)
 	AUDIT_COUNTS(X)
 #undef X
 	resp_bulk(out, SLICE("elapsed_ms"));
-	resp_integer(out, (c->broker->now_ns - a->begun_ns) / 1000000);
+	resp_integer(out, (c->locks->env->now_ns - a->begun_ns) / 1000000);
 	resp_bulk(out, SLICE("examples"));
 	resp_array(out, a->example_count);
 	for (size_t i = 0; i < a->example_count; i++) {
@@ -451,20 +453,20 @@ static void reply(struct client *c)
 	client_reply_end(c, begin);
 }
 
-static void finish(struct broker *b)
+static void finish(struct hosts *h)
 {
-	struct audit *a = &b->audit;
-	size_t begin = broker_log_begin(b);
+	struct audit *a = &h->audit;
+	size_t begin = effects_begin(h->env->out);
 	struct client *c;
 
-	a->counts.undeleted += (int64_t)b->orphan_count;
-	b->stats.audits_total++;
-	bytes_text(&b->out->arena, "audit: ");
-	bytes_int(&b->out->arena, a->counts.directories);
-	bytes_text(&b->out->arena, " directories looked at, ");
-	bytes_int(&b->out->arena, a->counts.strays);
-	bytes_text(&b->out->arena, " strays of ours found");
-	broker_log_end(b, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO, begin);
+	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
+	h->env->stats.audits_total++;
+	bytes_text(&h->env->out->arena, "audit: ");
+	bytes_int(&h->env->out->arena, a->counts.directories);
+	bytes_text(&h->env->out->arena, " directories looked at, ");
+	bytes_int(&h->env->out->arena, a->counts.strays);
+	bytes_text(&h->env->out->arena, " strays of ours found");
+	effects_log(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO, begin);
 	while ((c = TAILQ_FIRST(&a->served))) {
 		wait_in(NULL, c);
 		reply(c);
@@ -472,28 +474,29 @@ static void finish(struct broker *b)
 	forget(a);
 }
 
-void audit_continue(struct broker *b)
+void audit_continue(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
 	if (a->state == AUDIT_IDLE && !TAILQ_EMPTY(&a->queued))
-		begin(b);
+		begin(h);
 	if (a->state == AUDIT_WALK && a->answered == a->names.len)
-		end_root(b);
+		end_root(h);
 	if (a->state == AUDIT_ROOT)
-		send_root(b);
+		send_root(h);
 	else if (a->state == AUDIT_WALK)
-		send_directories(b);
-	if (a->state == AUDIT_CLEAR && b->orphan_count && !TAILQ_EMPTY(&b->turns.queues[TURN_DELETE]))
+		send_directories(h);
+	if (a->state == AUDIT_CLEAR && h->locks->directories->orphan_count &&
+	    !TAILQ_EMPTY(&h->locks->directories->turns.queues[TURN_DELETE]))
 		a->clear_op = UINT64_MAX; /* a stray that waits is sent later than all that is open */
 	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)
-		a->clear_op = b->operations.end;
+		a->clear_op = h->ensemble->operations.end;
 	/* Answers come in order: the first open operation is the oldest. */
-	if (a->state == AUDIT_CLEAR && b->operations.first >= a->clear_op) {
-		finish(b);
+	if (a->state == AUDIT_CLEAR && h->ensemble->operations.first >= a->clear_op) {
+		finish(h);
 		if (!TAILQ_EMPTY(&a->queued)) {
-			begin(b);
-			send_root(b);
+			begin(h);
+			send_root(h);
 		}
 	}
 }
@@ -510,9 +513,9 @@ static void fail_all(struct client_list *list, enum error_code code, const char 
 	}
 }
 
-void audit_suspended(struct broker *b)
+void audit_suspended(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 	struct bytes text = { 0 };
 
 	if (a->state != AUDIT_IDLE) {
@@ -528,9 +531,9 @@ void audit_suspended(struct broker *b)
 	fail_all(&a->queued, ERROR_UNAVAILABLE, "the connection to ZooKeeper was lost before the audit began");
 }
 
-void audit_stopping(struct broker *b)
+void audit_stopping(struct hosts *h)
 {
-	struct audit *a = &b->audit;
+	struct audit *a = &h->audit;
 
 	fail_all(&a->served, ERROR_DRAINING, "the daemon is stopping");
 	fail_all(&a->queued, ERROR_DRAINING, "the daemon is stopping");
@@ -540,23 +543,23 @@ void audit_stopping(struct broker *b)
 /* Standalone there is nothing to look at. */
 static void reply_nothing(struct client *c)
 {
-	struct audit *a = &c->broker->audit;
+	struct audit *a = &c->locks->broker->hosts.audit;
 
 	a->counts = (struct audit_counts){ 0 };
-	a->begun_ns = c->broker->now_ns;
+	a->begun_ns = c->locks->env->now_ns;
 	reply(c);
 }
 
 void audit_ask(struct client *c)
 {
-	struct broker *b = c->broker;
+	struct hosts *h = &c->locks->broker->hosts;
 
-	if (b->conf->standalone)
+	if (h->env->conf->standalone)
 		reply_nothing(c);
-	else if (b->stopping)
+	else if (h->env->stopping)
 		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-	else if (!b->session.connected)
+	else if (!h->ensemble->session.connected)
 		client_reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked now");
 	else
-		wait_in(&b->audit.queued, c);
+		wait_in(&h->audit.queued, c);
 }

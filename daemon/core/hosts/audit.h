@@ -28,7 +28,7 @@
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct hosts;
 struct operation;
 
 enum {
@@ -79,17 +79,17 @@ struct audit {
 	size_t example_count;
 };
 
-void audit_init(struct broker *b);
-void audit_deinit(struct broker *b);
+void audit_init(struct hosts *h);
+void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct client *c);
 /* It waits for no audit any more, and is not answered. */
 void audit_leave(struct client *c);
 /* Goes on with what can be sent or finished now. After every event. */
-void audit_continue(struct broker *b);
+void audit_continue(struct hosts *h);
 /* Answers of AUDIT_ROOT, AUDIT_DATA, AUDIT_LIST and AUDIT_DELETE. */
-void audit_answered(struct broker *b, const struct operation *op, const struct event *event);
+void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* The connection is gone. */
-void audit_suspended(struct broker *b);
+void audit_suspended(struct hosts *h);
 /* The daemon is stopping. */
-void audit_stopping(struct broker *b);
+void audit_stopping(struct hosts *h);

@@ -7,16 +7,16 @@
 #include "core/hosts/outbox.h"
 #include "core/znode/record.h"
 #include "core/hosts/revoke.h"
-#include "core/state.h"
+#include "core/hosts/hosts.h"
 #include "protocol/number.h"
 
 enum { TRIES_MAX = 3 };
 
 static const int64_t REFUSED_PAUSE_NS = 30000000000;
 
-void inbox_init(struct broker *b)
+void inbox_init(struct hosts *h)
 {
-	b->inbox.timer.kind = TIMER_INBOX;
+	h->inbox.timer.kind = TIMER_INBOX;
 }
 
 static void forget_names(struct inbox *m)
@@ -28,111 +28,111 @@ static void forget_names(struct inbox *m)
 	m->count = m->sent = m->done = 0;
 }
 
-void inbox_deinit(struct broker *b)
+void inbox_deinit(struct hosts *h)
 {
-	outbox_forget_all(b);
-	heap_unset(&b->timers, &b->inbox.timer);
-	forget_names(&b->inbox);
+	outbox_forget_all(h);
+	heap_unset(&h->env->timers, &h->inbox.timer);
+	forget_names(&h->inbox);
 }
 
-void inbox_path(const struct broker *b, struct slice host, struct bytes *out)
+void inbox_path(const struct hosts *h, struct slice host, struct bytes *out)
 {
-	bytes_text(out, b->conf->root);
+	bytes_text(out, h->env->conf->root);
 	bytes_text(out, "/.mail/");
 	bytes_slice(out, host);
 }
 
-static void own_path(const struct broker *b, struct bytes *out)
+static void own_path(const struct hosts *h, struct bytes *out)
 {
-	inbox_path(b, slice_of(b->conf->host), out);
+	inbox_path(h, slice_of(h->env->conf->host), out);
 }
 
 /* To our box, or to what is called `name` in it. */
-static void send(struct broker *b, enum effect_type type, enum operation_kind kind, const char *name)
+static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, const char *name)
 {
 	struct operation_request r = {
-		.op = { .kind = kind, .query = b->inbox.batch, .watch = kind == OPERATION_INBOX_LIST }
+		.op = { .kind = kind, .query = h->inbox.batch, .watch = kind == OPERATION_INBOX_LIST }
 	};
 	struct bytes path = { 0 };
 
-	own_path(b, &path);
+	own_path(h, &path);
 	if (name) {
 		bytes_char(&path, '/');
 		bytes_text(&path, name);
 	}
 	r.path = bytes_view(&path);
-	operation_send(b, type, &r);
+	operation_send(h->ensemble, type, &r);
 	bytes_free(&path);
 }
 
-static void list(struct broker *b)
+static void list(struct hosts *h)
 {
-	heap_unset(&b->timers, &b->inbox.timer);
-	b->inbox.state = INBOX_LISTING;
-	b->inbox.again = b->inbox.refused = false;
-	b->inbox.batch++;
-	send(b, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, NULL);
+	heap_unset(&h->env->timers, &h->inbox.timer);
+	h->inbox.state = INBOX_LISTING;
+	h->inbox.again = h->inbox.refused = false;
+	h->inbox.batch++;
+	send(h, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, NULL);
 }
 
-static void make(struct broker *b)
+static void make(struct hosts *h)
 {
 	struct bytes path = { 0 };
 
-	own_path(b, &path);
+	own_path(h, &path);
 	bytes_char(&path, '/');
-	presence_above(b, bytes_view(&path)); /* all levels: the box is above what would stand in it */
+	presence_above(h->ensemble, bytes_view(&path)); /* all levels: the box is above what would stand in it */
 	bytes_free(&path);
-	list(b);
+	list(h);
 }
 
-static void rest(struct broker *b)
+static void rest(struct hosts *h)
 {
-	b->inbox.state = INBOX_PAUSED;
-	b->inbox.tries = 0;
-	heap_set(&b->timers, &b->inbox.timer, b->now_ns + REFUSED_PAUSE_NS);
+	h->inbox.state = INBOX_PAUSED;
+	h->inbox.tries = 0;
+	heap_set(&h->env->timers, &h->inbox.timer, h->env->now_ns + REFUSED_PAUSE_NS);
 }
 
-void inbox_connected(struct broker *b)
+void inbox_connected(struct hosts *h)
 {
-	list(b);
-	outbox_connected(b);
+	list(h);
+	outbox_connected(h);
 }
 
-void inbox_suspended(struct broker *b)
+void inbox_suspended(struct hosts *h)
 {
-	forget_names(&b->inbox);
-	heap_unset(&b->timers, &b->inbox.timer);
-	b->inbox.state = INBOX_NONE;
-	b->inbox.tries = 0;
-	revocation_suspended(b);
+	forget_names(&h->inbox);
+	heap_unset(&h->env->timers, &h->inbox.timer);
+	h->inbox.state = INBOX_NONE;
+	h->inbox.tries = 0;
+	revocation_suspended(h);
 }
 
-void inbox_forget(struct broker *b)
+void inbox_forget(struct hosts *h)
 {
-	outbox_forget_all(b);
+	outbox_forget_all(h);
 }
 
-void inbox_due(struct broker *b)
+void inbox_due(struct hosts *h)
 {
-	if (b->inbox.state == INBOX_PAUSED || b->inbox.state == INBOX_WATCHING)
-		list(b);
+	if (h->inbox.state == INBOX_PAUSED || h->inbox.state == INBOX_WATCHING)
+		list(h);
 }
 
-bool inbox_watched(struct broker *b, struct slice path)
+bool inbox_watched(struct hosts *h, struct slice path)
 {
 	struct bytes own = { 0 };
 	bool is_own;
 
-	own_path(b, &own);
+	own_path(h, &own);
 	is_own = slice_eq(path, bytes_view(&own));
 	bytes_free(&own);
 	if (!is_own)
 		return false;
 	/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
-	if (b->inbox.state == INBOX_WATCHING)
-		list(b);
+	if (h->inbox.state == INBOX_WATCHING)
+		list(h);
 	else
-		b->inbox.again = b->inbox.state == INBOX_READING;
+		h->inbox.again = h->inbox.state == INBOX_READING;
 	return true;
 }
 
@@ -160,51 +160,51 @@ static void keep_names(struct inbox *m, const struct event *event)
 	qsort(m->sorted, m->count, sizeof(*m->sorted), by_name);
 }
 
-static void read_more(struct broker *b)
+static void read_more(struct hosts *h)
 {
-	struct inbox *m = &b->inbox;
+	struct inbox *m = &h->inbox;
 
-	if (!b->session.connected)
+	if (!h->ensemble->session.connected)
 		return;
-	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(b)) {
-		send(b, EFFECT_ZK_GET, OPERATION_INBOX_GET, m->sorted[m->sent]);
-		send(b, EFFECT_ZK_DELETE, OPERATION_INBOX_DELETE, m->sorted[m->sent]);
+	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(h->locks)) {
+		send(h, EFFECT_ZK_GET, OPERATION_INBOX_GET, m->sorted[m->sent]);
+		send(h, EFFECT_ZK_DELETE, OPERATION_INBOX_DELETE, m->sorted[m->sent]);
 		m->sent++;
 	}
 	if (m->done < m->count)
 		return;
 	forget_names(m);
 	if (m->again) {
-		list(b);
+		list(h);
 		return;
 	}
 	m->state = INBOX_WATCHING;
 	if (m->refused)
-		heap_set(&b->timers, &m->timer, b->now_ns + REFUSED_PAUSE_NS);
+		heap_set(&h->env->timers, &m->timer, h->env->now_ns + REFUSED_PAUSE_NS);
 }
 
-void inbox_continue(struct broker *b)
+void inbox_continue(struct hosts *h)
 {
-	if (b->inbox.state == INBOX_READING)
-		read_more(b);
+	if (h->inbox.state == INBOX_READING)
+		read_more(h);
 }
 
-static void list_answered(struct broker *b, const struct event *event)
+static void list_answered(struct hosts *h, const struct event *event)
 {
-	struct inbox *m = &b->inbox;
+	struct inbox *m = &h->inbox;
 
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		m->tries = 0;
 		m->state = INBOX_READING;
 		keep_names(m, event);
-		read_more(b);
+		read_more(h);
 		break;
 	case ZK_NONODE:
 		if (m->tries++ < TRIES_MAX)
-			make(b);
+			make(h);
 		else
-			rest(b);
+			rest(h);
 		break;
 	case ZK_UNKNOWN:
 		break;
@@ -212,72 +212,72 @@ static void list_answered(struct broker *b, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		rest(b);
+		rest(h);
 		break;
 	}
 }
 
-static void ignore(struct broker *b)
+static void ignore(struct hosts *h)
 {
-	b->stats.mail_ignored_total++;
+	h->env->stats.mail_ignored_total++;
 }
 
-static void answer_received(struct broker *b, struct slice data)
+static void answer_received(struct hosts *h, struct slice data)
 {
 	struct slice id = record_get(data, "re");
 	int64_t holders;
 
 	if (!number_parse(record_get(data, "holders"), &holders)) {
-		ignore(b);
+		ignore(h);
 		return;
 	}
-	outbox_answered(b, id);
-	revocation_answered(b, id, holders);
+	outbox_answered(h, id);
+	revocation_answered(h, id, holders);
 }
 
-static void act(struct broker *b, struct slice id, struct slice data)
+static void act(struct hosts *h, struct slice id, struct slice data)
 {
 	struct slice kind = record_get(data, "kind");
 
-	b->stats.mail_received_total++;
+	h->env->stats.mail_received_total++;
 	if (slice_is(kind, letter_kind_word(LETTER_ANSWER)))
-		answer_received(b, data);
+		answer_received(h, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
-		revoke_received(b, LETTER_REVOKE, id, data);
+		revoke_received(h, LETTER_REVOKE, id, data);
 	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
-		revoke_received(b, LETTER_FORCE, id, data);
+		revoke_received(h, LETTER_FORCE, id, data);
 	else
-		ignore(b);
+		ignore(h);
 }
 
-static void get_answered(struct broker *b, const struct event *event)
+static void get_answered(struct hosts *h, const struct event *event)
 {
 	struct slice data = event->zk_answered.data;
 
-	bytes_clear(&b->inbox.data);
+	bytes_clear(&h->inbox.data);
 	if (event->zk_answered.code == ZK_OK && data.len <= INBOX_BYTES_MAX)
-		bytes_slice(&b->inbox.data, data);
+		bytes_slice(&h->inbox.data, data);
 }
 
-static void delete_answered(struct broker *b, const struct event *event)
+static void delete_answered(struct hosts *h, const struct event *event)
 {
-	struct inbox *m = &b->inbox;
+	struct inbox *m = &h->inbox;
 	struct slice id = slice_of(m->sorted[m->done++]);
 
 	if (event->zk_answered.code == ZK_OK)
-		act(b, id, bytes_view(&m->data));
+		act(h, id, bytes_view(&m->data));
 	m->refused |= event->zk_answered.code == ZK_REFUSED;
-	read_more(b);
+	read_more(h);
 }
 
-void inbox_answered(struct broker *b, const struct operation *op, const struct event *event)
+void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	if (op->query != b->inbox.batch)
+	if (op->query != h->inbox.batch)
 		return;
 	if (op->kind == OPERATION_INBOX_LIST)
-		list_answered(b, event);
+		list_answered(h, event);
 	else if (op->kind == OPERATION_INBOX_GET)
-		get_answered(b, event);
+		get_answered(h, event);
 	else
-		delete_answered(b, event);
+		delete_answered(h, event);
 }

@@ -27,7 +27,7 @@
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct hosts;
 struct operation;
 
 enum {
@@ -50,19 +50,19 @@ struct inbox {
 	struct timer timer; /* to list it again, if nothing else makes us */
 };
 
-void inbox_init(struct broker *b);
-void inbox_deinit(struct broker *b);
+void inbox_init(struct hosts *h);
+void inbox_deinit(struct hosts *h);
 /* Appends the path of a host's box. */
-void inbox_path(const struct broker *b, struct slice host, struct bytes *out);
-void inbox_connected(struct broker *b);
-void inbox_suspended(struct broker *b);
+void inbox_path(const struct hosts *h, struct slice host, struct bytes *out);
+void inbox_connected(struct hosts *h);
+void inbox_suspended(struct hosts *h);
 /* The session is over: what we left in other boxes goes with it. */
-void inbox_forget(struct broker *b);
+void inbox_forget(struct hosts *h);
 /* Goes on reading, if there is room again. After every event. */
-void inbox_continue(struct broker *b);
+void inbox_continue(struct hosts *h);
 /* mail.timer is due. */
-void inbox_due(struct broker *b);
+void inbox_due(struct hosts *h);
 /* True when that path is our box's. */
-bool inbox_watched(struct broker *b, struct slice path);
+bool inbox_watched(struct hosts *h, struct slice path);
 /* Answers of MAIL_LIST, MAIL_GET and MAIL_DELETE. */
-void inbox_answered(struct broker *b, const struct operation *op, const struct event *event);
+void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -6,7 +6,7 @@
 #include "core/znode/holder.h"
 #include "core/hosts/inbox.h"
 #include "core/session/budget.h"
-#include "core/state.h"
+#include "core/hosts/hosts.h"
 
 enum { TIME_DIGITS = 13 };
 
@@ -45,23 +45,24 @@ void letter_session(struct bytes *out, int64_t session)
 	bytes_hex(out, (uint64_t)session, 16);
 }
 
-bool outbox_room(const struct broker *b, enum letter_kind kind, size_t count)
+bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count)
 {
 	static const size_t most[] = {
 		[LETTER_REVOKE] = LETTER_REVOKES_MAX,
 		[LETTER_FORCE] = LETTER_FORCES_MAX,
 		[LETTER_ANSWER] = LETTERS_MAX,
 	};
-	size_t path_max = strlen(b->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
+	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
-	return b->outbox_count + count <= most[kind] && b->path_bytes + count * path_max <= budget_path_max(b);
+	return h->outbox_count + count <= most[kind] &&
+	       h->ensemble->path_bytes + count * path_max <= budget_path_max(h->ensemble);
 }
 
-static struct letter *find(const struct broker *b, uint64_t number)
+static struct letter *find(const struct hosts *h, uint64_t number)
 {
 	struct letter *l;
 
-	TAILQ_FOREACH(l, &b->letters, link)
+	TAILQ_FOREACH(l, &h->letters, link)
 		if (l->number == number)
 			return l;
 	return NULL;
@@ -69,12 +70,12 @@ static struct letter *find(const struct broker *b, uint64_t number)
 
 static void letter_free(struct letter *l)
 {
-	struct broker *b = l->broker;
+	struct hosts *h = l->hosts;
 
-	heap_unset(&b->timers, &l->timer);
-	TAILQ_REMOVE(&b->letters, l, link);
-	b->outbox_count--;
-	b->path_bytes -= l->path.len;
+	heap_unset(&h->env->timers, &l->timer);
+	TAILQ_REMOVE(&h->letters, l, link);
+	h->outbox_count--;
+	h->ensemble->path_bytes -= l->path.len;
 	bytes_free(&l->path);
 	mem_free(l);
 }
@@ -82,7 +83,7 @@ static void letter_free(struct letter *l)
 static void tell(const struct letter *l, enum letter_fate fate)
 {
 	if (l->revocation)
-		revocation_letter(l->broker, l->revocation, l->number, fate);
+		revocation_letter(l->hosts, l->revocation, l->number, fate);
 }
 
 static void send(struct letter *l, enum effect_type type, enum operation_kind kind, struct slice data)
@@ -94,14 +95,14 @@ static void send(struct letter *l, enum effect_type type, enum operation_kind ki
 		.create = ZK_EPHEMERAL,
 	};
 
-	operation_send(l->broker, type, &r);
+	operation_send(l->hosts->ensemble, type, &r);
 }
 
 /* <milliseconds since 1970>-<session>-<nonce>: in order of age, as far as the clocks of the senders agree. */
-static void write_id(struct broker *b, struct bytes *out)
+static void write_id(struct hosts *h, struct bytes *out)
 {
 	char digits[TIME_DIGITS];
-	int64_t ms = holder_wall_ms(b, b->now_ns);
+	int64_t ms = holder_wall_ms(h->locks, h->env->now_ns);
 
 	for (int i = TIME_DIGITS - 1; i >= 0; i--) {
 		digits[i] = (char)('0' + ms % 10);
@@ -109,28 +110,28 @@ static void write_id(struct broker *b, struct bytes *out)
 	}
 	bytes_append(out, digits, sizeof(digits));
 	bytes_char(out, '-');
-	letter_session(out, b->session.id);
+	letter_session(out, h->ensemble->session.id);
 	bytes_char(out, '-');
-	bytes_hex(out, ++b->last_nonce, 16);
+	bytes_hex(out, ++h->locks->directories->last_nonce, 16);
 }
 
-const struct letter *outbox_post(struct broker *b, struct slice host, struct slice data, uint64_t revocation)
+const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation)
 {
 	struct letter *l = mem_new(sizeof(*l));
 
-	l->broker = b;
-	l->number = ++b->outbox_last;
+	l->hosts = h;
+	l->number = ++h->outbox_last;
 	l->revocation = revocation;
 	l->timer.kind = TIMER_LETTER;
-	inbox_path(b, host, &l->path);
+	inbox_path(h, host, &l->path);
 	bytes_char(&l->path, '/');
 	l->id_at = l->path.len;
-	write_id(b, &l->path);
-	TAILQ_INSERT_TAIL(&b->letters, l, link);
-	b->outbox_count++;
-	b->path_bytes += l->path.len;
-	b->stats.mail_posted_total++;
-	heap_set(&b->timers, &l->timer, b->now_ns + b->session.timeout_ns);
+	write_id(h, &l->path);
+	TAILQ_INSERT_TAIL(&h->letters, l, link);
+	h->outbox_count++;
+	h->ensemble->path_bytes += l->path.len;
+	h->env->stats.mail_posted_total++;
+	heap_set(&h->env->timers, &l->timer, h->env->now_ns + h->ensemble->session.timeout_ns);
 	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);
 	return l;
 }
@@ -138,24 +139,24 @@ const struct letter *outbox_post(struct broker *b, struct slice host, struct sli
 static void withdraw(struct letter *l)
 {
 	l->state = LETTER_WITHDRAWING;
-	if (l->deleting || !l->broker->session.connected)
+	if (l->deleting || !l->hosts->ensemble->session.connected)
 		return;
 	l->deleting = true;
-	heap_unset(&l->broker->timers, &l->timer);
+	heap_unset(&l->hosts->env->timers, &l->timer);
 	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW, (struct slice){ 0 });
 }
 
-void outbox_withdraw(struct broker *b, uint64_t number)
+void outbox_withdraw(struct hosts *h, uint64_t number)
 {
-	struct letter *l = find(b, number);
+	struct letter *l = find(h, number);
 
 	if (l)
 		withdraw(l);
 }
 
-void outbox_orphan(struct broker *b, uint64_t number)
+void outbox_orphan(struct hosts *h, uint64_t number)
 {
-	struct letter *l = find(b, number);
+	struct letter *l = find(h, number);
 
 	if (l)
 		l->revocation = 0;
@@ -171,11 +172,11 @@ struct slice letter_id(const struct letter *l)
 	return (struct slice){ l->path.data + l->id_at, l->path.len - l->id_at };
 }
 
-void outbox_answered(struct broker *b, struct slice id)
+void outbox_answered(struct hosts *h, struct slice id)
 {
 	struct letter *l;
 
-	TAILQ_FOREACH(l, &b->letters, link)
+	TAILQ_FOREACH(l, &h->letters, link)
 		if (slice_eq(letter_id(l), id))
 			break;
 	/* One that is being deleted goes with the answer to that. */
@@ -228,14 +229,14 @@ static void withdrawn(struct letter *l, enum zk_code code)
 	case ZK_REFUSED:
 		tell(l, LETTER_FAILED);
 		l->revocation = 0;
-		heap_set(&l->broker->timers, &l->timer, l->broker->now_ns + REFUSED_PAUSE_NS);
+		heap_set(&l->hosts->env->timers, &l->timer, l->hosts->env->now_ns + REFUSED_PAUSE_NS);
 		break;
 	}
 }
 
-void outbox_operated(struct broker *b, const struct operation *op, const struct event *event)
+void outbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct letter *l = find(b, op->query);
+	struct letter *l = find(h, op->query);
 
 	if (!l)
 		return;
@@ -245,19 +246,19 @@ void outbox_operated(struct broker *b, const struct operation *op, const struct 
 		withdrawn(l, event->zk_answered.code);
 }
 
-void outbox_connected(struct broker *b)
+void outbox_connected(struct hosts *h)
 {
 	struct letter *l;
 
-	TAILQ_FOREACH(l, &b->letters, link)
+	TAILQ_FOREACH(l, &h->letters, link)
 		if (l->state == LETTER_WITHDRAWING)
 			withdraw(l);
 }
 
-void outbox_forget_all(struct broker *b)
+void outbox_forget_all(struct hosts *h)
 {
 	struct letter *l;
 
-	while ((l = TAILQ_FIRST(&b->letters)))
+	while ((l = TAILQ_FIRST(&h->letters)))
 		letter_free(l);
 }

@@ -23,7 +23,7 @@
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct hosts;
 struct operation;
 
 enum {
@@ -46,7 +46,7 @@ enum letter_fate {
 };
 
 struct letter {
-	struct broker *broker;
+	struct hosts *hosts;
 	TAILQ_ENTRY(letter) link; /* broker->letters, the oldest first */
 	uint64_t number;          /* never used twice */
 	uint64_t revocation;          /* who is to be told; 0: nobody */
@@ -57,7 +57,7 @@ struct letter {
 	struct timer timer;
 };
 
-TAILQ_HEAD(outbox_list, letter);
+TAILQ_HEAD(letter_list, letter);
 
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
@@ -65,21 +65,21 @@ const char *letter_kind_word(enum letter_kind kind);
 /* The session as it stands in `to`. */
 void letter_session(struct bytes *out, int64_t session);
 /* There is room for that many of the kind. */
-bool outbox_room(const struct broker *b, enum letter_kind kind, size_t count);
+bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
 /* Posts one; valid until the next call of these. Only while connected and while there is room. */
-const struct letter *outbox_post(struct broker *b, struct slice host, struct slice data, uint64_t revocation);
+const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation);
 /* Nobody is to read it any more; its demand is told what became of it. */
-void outbox_withdraw(struct broker *b, uint64_t number);
+void outbox_withdraw(struct hosts *h, uint64_t number);
 /* Its demand wants to hear nothing any more. */
-void outbox_orphan(struct broker *b, uint64_t number);
+void outbox_orphan(struct hosts *h, uint64_t number);
 struct slice letter_id(const struct letter *l);
 /* It was answered, so it was read. */
-void outbox_answered(struct broker *b, struct slice id);
+void outbox_answered(struct hosts *h, struct slice id);
 /* letter.timer is due. */
 void outbox_due(struct letter *l);
 /* Answers of LETTER_POST and LETTER_WITHDRAW. */
-void outbox_operated(struct broker *b, const struct operation *op, const struct event *event);
+void outbox_operated(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: what is to be withdrawn is. */
-void outbox_connected(struct broker *b);
+void outbox_connected(struct hosts *h);
 /* The session is over, and every letter with it. */
-void outbox_forget_all(struct broker *b);
+void outbox_forget_all(struct hosts *h);

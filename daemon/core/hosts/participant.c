@@ -17,13 +17,13 @@ static struct slice znode_of(const struct lock *lock)
 
 struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
 {
-	const struct broker *b = lock->broker;
+	const struct hosts *h = &lock->locks->broker->hosts;
 	struct slice command;
 	uint32_t pid = client_shown(c, &command);
 
 	return (struct participant){
 		.here = true,
-		.host = slice_of(b->conf->host),
+		.host = slice_of(h->env->conf->host),
 		.name = bytes_view(&c->name),
 		.command = command,
 		.znode = znode_of(lock),
@@ -31,7 +31,7 @@ struct participant participant_here(const struct lock *lock, const struct client
 		.client = (int64_t)c->id,
 		.pid = pid,
 		.uid = c->uid,
-		.for_ms = (b->now_ns - since_ns) / NS_PER_MS,
+		.for_ms = (h->env->now_ns - since_ns) / NS_PER_MS,
 		.lease_ms = -1,
 	};
 }
@@ -46,9 +46,9 @@ int64_t participant_number(struct slice data, const char *key, int64_t otherwise
 /* What a znode's data tell of its holder; the clocks of two hosts may differ. */
 struct participant participant_elsewhere(const struct query *q, const struct query_child *child)
 {
-	const struct broker *b = q->client->broker;
+	const struct hosts *h = &q->client->locks->broker->hosts;
 	struct slice data = bytes_view(&child->data);
-	int64_t now_ms = holder_wall_ms(b, b->now_ns);
+	int64_t now_ms = holder_wall_ms(h->locks, h->env->now_ns);
 	int64_t written = participant_number(data, "written", -1), since = participant_number(data, "since", -1);
 	struct participant p = {
 		.host = record_get(data, "host"),

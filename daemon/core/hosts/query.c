@@ -31,7 +31,7 @@ void query_free(struct query *q)
 	free_children(q->holders, q->holder_count);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
-	TAILQ_REMOVE(&q->client->broker->queries, q, link);
+	TAILQ_REMOVE(&q->client->locks->broker->hosts.queries, q, link);
 	q->client->query = NULL;
 	mem_free(q);
 }
@@ -87,14 +87,14 @@ static void send(struct query *q, enum effect_type type, enum operation_kind kin
 		bytes_slice(&path, bytes_view(&child->name));
 	}
 	r.path = bytes_view(&path);
-	q->client->broker->query_open++;
-	operation_send(q->client->broker, type, &r);
+	q->client->locks->broker->hosts.query_open++;
+	operation_send(q->client->locks->ensemble, type, &r);
 	bytes_free(&path);
 }
 
 struct semaphore *query_semaphore(const struct query *q)
 {
-	return semaphore_find(q->client->broker, bytes_view(&q->name));
+	return semaphore_find(q->client->locks, bytes_view(&q->name));
 }
 
 /* Who holds exclusively here needs no question about others, unless they wait. */
@@ -106,30 +106,30 @@ static bool known_here(const struct query *q)
 		return false;
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
 		return false;
-	lock = lock_find(q->client->broker, bytes_view(&q->name));
+	lock = lock_find(q->client->locks, bytes_view(&q->name));
 	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
 }
 
 static struct query *query_new(struct client *c, enum command command)
 {
 	struct query *q = mem_new(sizeof(*q));
-	struct broker *b = c->broker;
+	struct hosts *h = &c->locks->broker->hosts;
 
 	q->client = c;
 	q->command = command;
-	q->number = ++b->last_query;
-	TAILQ_INSERT_TAIL(&b->queries, q, link);
+	q->number = ++h->last_query;
+	TAILQ_INSERT_TAIL(&h->queries, q, link);
 	c->query = q;
 	return q;
 }
 
 static void begin(struct query *q)
 {
-	const struct broker *b = q->client->broker;
+	const struct hosts *h = &q->client->locks->broker->hosts;
 
-	if (b->conf->standalone || known_here(q)) {
+	if (h->env->conf->standalone || known_here(q)) {
 		answer(q);
-	} else if (!b->session.connected) {
+	} else if (!h->ensemble->session.connected) {
 		q->partial = true;
 		answer(q);
 	}
@@ -141,7 +141,7 @@ void query_lock(struct client *c, enum command command, struct slice name)
 
 	q = query_new(c, command);
 	bytes_slice(&q->name, name);
-	q->flavour = flavour_place(c->broker->conf, name, &q->path);
+	q->flavour = flavour_place(c->locks->env->conf, name, &q->path);
 	if (command != COMMAND_LEADER && query_semaphore(q))
 		q->part = QUERY_LIMIT;
 	begin(q);
@@ -159,7 +159,7 @@ static void take_seen(struct query *q, const struct lock *lock)
 void query_known(struct client *c, struct slice name)
 {
 	struct query *q = query_new(c, COMMAND_HOLDERS);
-	const struct lock *lock = lock_find(c->broker, name);
+	const struct lock *lock = lock_find(c->locks, name);
 
 	bytes_slice(&q->name, name);
 	if (query_semaphore(q))
@@ -175,14 +175,14 @@ void query_limit(struct client *c, struct slice name, int64_t limit)
 
 	bytes_slice(&q->name, name);
 	q->limit = limit;
-	flavour_place(c->broker->conf, name, &q->path);
+	flavour_place(c->locks->env->conf, name, &q->path);
 }
 
 void query_hosts(struct client *c)
 {
 	struct query *q = query_new(c, COMMAND_HOSTS);
 
-	bytes_text(&q->path, c->broker->conf->root);
+	bytes_text(&q->path, c->locks->env->conf->root);
 	bytes_text(&q->path, "/.hosts");
 	begin(q);
 }
@@ -199,7 +199,7 @@ static int by_order(const void *a, const void *b)
 
 static bool wanted(const struct query *q, struct slice name, struct query_child *ret)
 {
-	int64_t session = q->client->broker->session.id;
+	int64_t session = q->client->locks->ensemble->session.id;
 	struct contender parsed;
 
 	*ret = (struct query_child){ 0 };
@@ -242,11 +242,12 @@ static bool is_counted(const struct query *q)
 /* Ours need not be read: what is known here is younger. Answers are counted in order. */
 static void read_more(struct query *q)
 {
-	struct broker *b = q->client->broker;
+	struct hosts *h = &q->client->locks->broker->hosts;
 
 	if (is_counted(q))
 		q->sent = q->answered = q->count;
-	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && b->session.connected && turn_of_questions(b)) {
+	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && h->ensemble->session.connected &&
+	       turn_of_questions(h->locks)) {
 		struct query_child *child = &q->children[q->sent];
 
 		if (child->ours && q->sent > q->answered)
@@ -266,7 +267,7 @@ static void ask_part(struct query *q, enum query_part part)
 	q->part = part;
 	q->state = QUERY_ASKED;
 	bytes_clear(&q->path);
-	flavour_place(q->client->broker->conf, name, &q->path);
+	flavour_place(q->client->locks->env->conf, name, &q->path);
 	if (part == QUERY_LIMIT)
 		return;
 	bytes_text(&q->path, part == QUERY_SLOTS ? "/leases" : "/locks");
@@ -291,7 +292,7 @@ static bool step(struct query *q)
 {
 	switch (q->state) {
 	case QUERY_ASKED:
-		if (!turn_of_questions(q->client->broker))
+		if (!turn_of_questions(q->client->locks))
 			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
@@ -316,27 +317,27 @@ static bool step(struct query *q)
 }
 
 /* Nobody can be asked any more: what is known here is all. */
-static void answer_all(struct broker *b)
+static void answer_all(struct hosts *h)
 {
 	struct query *q;
 
-	while ((q = TAILQ_FIRST(&b->queries))) {
+	while ((q = TAILQ_FIRST(&h->queries))) {
 		q->partial = true;
 		answer(q);
 	}
 }
 
-void query_continue(struct broker *b)
+void query_continue(struct hosts *h)
 {
 	struct query *q, *after;
 	size_t active = 0;
 
-	if (!b->session.connected) {
-		answer_all(b);
+	if (!h->ensemble->session.connected) {
+		answer_all(h);
 		return;
 	}
-	TAILQ_FOREACH_SAFE(q, &b->queries, link, after) {
-		if (active == QUERY_ACTIVE_MAX || b->query_open >= QUERY_OPEN_MAX || !b->session.proving)
+	TAILQ_FOREACH_SAFE(q, &h->queries, link, after) {
+		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
 			return;
 		active += step(q);
 	}
@@ -414,21 +415,21 @@ static void get_answered(struct query *q, const struct event *event)
 		q->refused = true;
 }
 
-static struct query *find(const struct broker *b, uint64_t number)
+static struct query *find(const struct hosts *h, uint64_t number)
 {
 	struct query *q;
 
-	TAILQ_FOREACH(q, &b->queries, link)
+	TAILQ_FOREACH(q, &h->queries, link)
 		if (q->number == number)
 			return q;
 	return NULL;
 }
 
-void query_answered(struct broker *b, const struct operation *op, const struct event *event)
+void query_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct query *q = find(b, op->query);
+	struct query *q = find(h, op->query);
 
-	b->query_open--;
+	h->query_open--;
 	if (!q)
 		return;
 	if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)

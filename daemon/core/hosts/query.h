@@ -26,7 +26,7 @@
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
-struct broker;
+struct hosts;
 struct client;
 struct semaphore;
 
@@ -78,7 +78,7 @@ void query_known(struct client *c, struct slice name);
 void query_limit(struct client *c, struct slice name, int64_t limit);
 void query_hosts(struct client *c);
 /* Goes on with those whose turn it is. After every event. */
-void query_continue(struct broker *b);
+void query_continue(struct hosts *h);
 /* Without an answer: its client is gone. */
 void query_free(struct query *q);
 /* The part of a semaphore that this host knows; NULL. */
@@ -88,4 +88,4 @@ bool query_is_held(const struct query *q, const struct query_child *lease, size_
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
 /* Answers of QUERY_LIST, QUERY_GET, LIMIT_GET and LIMIT_SET. */
-void query_answered(struct broker *b, const struct operation *op, const struct event *event);
+void query_answered(struct hosts *h, const struct operation *op, const struct event *event);

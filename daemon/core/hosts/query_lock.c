@@ -104,15 +104,15 @@ static void write_queue(const struct query *q, const struct lock *lock)
 /* What keeps this host from granting what it is entitled to, or from finding out. */
 static const char *obstacle(const struct query *q, const struct lock *lock)
 {
-	const struct broker *b = q->client->broker;
+	const struct hosts *h = &q->client->locks->broker->hosts;
 
-	if (b->stopping)
+	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
 	if (q->partial)
 		return "there is no connection to ZooKeeper: what other hosts do is not known";
 	if (q->refused)
 		return "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
-	if (!session_grants(b))
+	if (!session_grants(h->ensemble))
 		return "this host's session is not proven for long enough to grant";
 	if (lock && lock->directory.exhausted)
 		return "the lock's sequence numbers run out: its directory must empty first";
@@ -120,7 +120,7 @@ static const char *obstacle(const struct query *q, const struct lock *lock)
 		return "the lock is of another kind or flavour in ZooKeeper";
 	if (lock && readers_hold_back(lock) && directory_is_contended(&lock->directory))
 		return "who waits on another host comes before those who would join its readers";
-	if (lock && lock->pause_until_ns > b->now_ns)
+	if (lock && lock->pause_until_ns > h->env->now_ns)
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;
 }
@@ -203,13 +203,13 @@ static void write_leader(const struct query *q, const struct participant *p)
 static bool leader_elsewhere(const struct query *q, struct participant *ret)
 {
 	const struct query_child *first = q->children;
-	const struct broker *b = q->client->broker;
+	const struct hosts *h = &q->client->locks->broker->hosts;
 
 	if (!q->count || first->ours || !slice_eq(record_get(bytes_view(&first->data), "leader"), SLICE("1")))
 		return false;
 	*ret = participant_elsewhere(q, first);
 	/* Its words are as old as its leadership. */
-	ret->for_ms = holder_wall_ms(b, b->now_ns) - participant_number(bytes_view(&first->data), "since", 0);
+	ret->for_ms = holder_wall_ms(h->locks, h->env->now_ns) - participant_number(bytes_view(&first->data), "since", 0);
 	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
 	return true;
 }
@@ -243,7 +243,7 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 
 static void write_host(const struct query *q, const struct query_child *child)
 {
-	const struct broker *b = q->client->broker;
+	const struct hosts *h = &q->client->locks->broker->hosts;
 	struct bytes *out = client_out(q->client), session = { 0 };
 	struct slice data = bytes_view(&child->data);
 
@@ -257,7 +257,7 @@ static void write_host(const struct query *q, const struct query_child *child)
 	info_int(out, SLICE("tick_ms"), participant_number(data, "tick_ms", 0));
 	info_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
 	info_text(out, SLICE("session"), bytes_view(&session));
-	info_int(out, SLICE("self"), child->owner == b->session.id);
+	info_int(out, SLICE("self"), child->owner == h->ensemble->session.id);
 	bytes_free(&session);
 }
 
@@ -313,7 +313,7 @@ void query_reply(struct query *q)
 		query_permits_reply(q);
 		return;
 	}
-	lock = lock_find(q->client->broker, bytes_view(&q->name));
+	lock = lock_find(q->client->locks, bytes_view(&q->name));
 	if (q->command == COMMAND_LEADER) {
 		reply_leader(q, lock);
 		return;

@@ -209,19 +209,19 @@ static void say_held(const struct answer *a, struct bytes *text)
 
 static const char *obstacle(const struct answer *a)
 {
-	const struct broker *b = a->q->client->broker;
+	const struct hosts *h = &a->q->client->locks->broker->hosts;
 
-	if (b->stopping)
+	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
 	if (a->q->partial)
 		return "there is no connection to ZooKeeper: what other hosts do is not known";
 	if (a->q->refused)
 		return "ZooKeeper refuses to show the semaphore's directories: what other hosts do is not known";
-	if (!session_grants(b))
+	if (!session_grants(h->ensemble))
 		return "this host's session is not proven for long enough to grant";
 	if (a->s && a->s->mutex->directory.exhausted)
 		return "the sequence numbers of its queue run out: its directory must empty first";
-	if (a->s && (a->s->mutex->pause_until_ns > b->now_ns || a->s->slots->pause_until_ns > b->now_ns))
+	if (a->s && (a->s->mutex->pause_until_ns > h->env->now_ns || a->s->slots->pause_until_ns > h->env->now_ns))
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;
 }

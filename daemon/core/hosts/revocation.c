@@ -16,11 +16,11 @@ static void settle(struct revocation *d);
 
 static void target_deinit(const struct revocation *d, struct target *t)
 {
-	struct broker *b = d->client->broker;
+	struct hosts *h = &d->client->locks->broker->hosts;
 
-	outbox_orphan(b, t->letter);
+	outbox_orphan(h, t->letter);
 	if (d->command == COMMAND_FORCEUNLOCK && t->state == TARGET_ASKED)
-		outbox_withdraw(b, t->letter);
+		outbox_withdraw(h, t->letter);
 	bytes_free(&t->id);
 	bytes_free(&t->host);
 	for (size_t i = 0; i < t->path_count; i++)
@@ -30,15 +30,15 @@ static void target_deinit(const struct revocation *d, struct target *t)
 
 void revocation_free(struct revocation *d)
 {
-	struct broker *b = d->client->broker;
+	struct hosts *h = &d->client->locks->broker->hosts;
 
 	for (size_t i = 0; i < d->count; i++)
 		target_deinit(d, &d->targets[i]);
 	mem_free(d->targets);
 	bytes_free(&d->name);
 	bytes_free(&d->reason);
-	heap_unset(&b->timers, &d->timer);
-	TAILQ_REMOVE(&b->revocations, d, link);
+	heap_unset(&h->env->timers, &d->timer);
+	TAILQ_REMOVE(&h->revocations, d, link);
 	d->client->revocation = NULL;
 	mem_free(d);
 }
@@ -61,11 +61,11 @@ static void finish(struct revocation *d)
 	}
 }
 
-static struct revocation *find(const struct broker *b, uint64_t number)
+static struct revocation *find(const struct hosts *h, uint64_t number)
 {
 	struct revocation *d;
 
-	TAILQ_FOREACH(d, &b->revocations, link)
+	TAILQ_FOREACH(d, &h->revocations, link)
 		if (d->number == number)
 			return d;
 	return NULL;
@@ -74,7 +74,7 @@ static struct revocation *find(const struct broker *b, uint64_t number)
 /* What is held on this host needs no letter. */
 static void serve_here(struct revocation *d)
 {
-	struct lock *lock = revoke_subject(d->client->broker, bytes_view(&d->name));
+	struct lock *lock = revoke_subject(&d->client->locks->broker->hosts, bytes_view(&d->name));
 	struct revoker by = revoke_by(d->client);
 
 	if (d->command == COMMAND_REVOKE) {
@@ -83,21 +83,21 @@ static void serve_here(struct revocation *d)
 	}
 	d->holders = revoke_force(lock);
 	if (d->holders)
-		revoke_log(d->client->broker, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
+		revoke_log(&d->client->locks->broker->hosts, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
 }
 
 void revocation_new(struct client *c, enum command command, struct slice name, struct slice reason)
 {
-	struct broker *b = c->broker;
+	struct hosts *h = &c->locks->broker->hosts;
 	struct revocation *d = mem_new(sizeof(*d));
 
 	d->client = c;
 	d->command = command;
-	d->number = ++b->last_revocation;
+	d->number = ++h->last_revocation;
 	d->timer.kind = TIMER_REVOCATION;
 	bytes_slice(&d->name, name);
 	bytes_slice(&d->reason, reason);
-	TAILQ_INSERT_TAIL(&b->revocations, d, link);
+	TAILQ_INSERT_TAIL(&h->revocations, d, link);
 	c->revocation = d;
 	query_lock(c, command, name);
 }
@@ -174,19 +174,19 @@ static void write_letter(const struct revocation *d, const struct query_child *c
 
 static void delete_path(struct revocation *d, struct target *t, size_t i)
 {
-	struct broker *b = d->client->broker;
+	struct hosts *h = &d->client->locks->broker->hosts;
 	struct operation_request r = {
 		.op = { .kind = OPERATION_REVOCATION_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
 		.path = bytes_view(&t->paths[i]),
 	};
-	size_t begin = broker_log_begin(b);
+	size_t begin = effects_begin(h->env->out);
 
-	bytes_text(&b->out->arena, "deleting ");
-	bytes_quote(&b->out->arena, bytes_view(&t->paths[i]));
-	bytes_text(&b->out->arena,
+	bytes_text(&h->env->out->arena, "deleting ");
+	bytes_quote(&h->env->out->arena, bytes_view(&t->paths[i]));
+	bytes_text(&h->env->out->arena,
 		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
-	operation_send(b, EFFECT_ZK_DELETE, &r);
+	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
+	operation_send(h->ensemble, EFFECT_ZK_DELETE, &r);
 }
 
 static void delete_znodes(struct revocation *d, struct target *t)
@@ -203,7 +203,7 @@ static void ask(struct revocation *d, struct target *t, const struct query_child
 	const struct letter *l;
 
 	write_letter(d, child, &data);
-	l = outbox_post(d->client->broker, bytes_view(&t->host), bytes_view(&data), d->number);
+	l = outbox_post(&d->client->locks->broker->hosts, bytes_view(&t->host), bytes_view(&data), d->number);
 	t->letter = l->number;
 	bytes_slice(&t->id, letter_id(l));
 	bytes_free(&data);
@@ -211,26 +211,26 @@ static void ask(struct revocation *d, struct target *t, const struct query_child
 
 static void log_force(const struct revocation *d)
 {
-	struct broker *b = d->client->broker;
-	size_t begin = broker_log_begin(b);
+	struct hosts *h = &d->client->locks->broker->hosts;
+	size_t begin = effects_begin(h->env->out);
 
-	bytes_text(&b->out->arena, "uid ");
-	bytes_int(&b->out->arena, d->client->uid);
-	bytes_text(&b->out->arena, ", pid ");
-	bytes_int(&b->out->arena, d->client->pid);
-	bytes_text(&b->out->arena, " (");
-	bytes_quote(&b->out->arena, bytes_view(&d->client->comm));
-	bytes_text(&b->out->arena, ") takes lock ");
-	bytes_quote(&b->out->arena, bytes_view(&d->name));
-	bytes_text(&b->out->arena, " by force from:");
+	bytes_text(&h->env->out->arena, "uid ");
+	bytes_int(&h->env->out->arena, d->client->uid);
+	bytes_text(&h->env->out->arena, ", pid ");
+	bytes_int(&h->env->out->arena, d->client->pid);
+	bytes_text(&h->env->out->arena, " (");
+	bytes_quote(&h->env->out->arena, bytes_view(&d->client->comm));
+	bytes_text(&h->env->out->arena, ") takes lock ");
+	bytes_quote(&h->env->out->arena, bytes_view(&d->name));
+	bytes_text(&h->env->out->arena, " by force from:");
 	for (size_t i = 0; i < d->count; i++) {
-		bytes_char(&b->out->arena, ' ');
+		bytes_char(&h->env->out->arena, ' ');
 		if (d->targets[i].host.len)
-			bytes_quote(&b->out->arena, bytes_view(&d->targets[i].host));
+			bytes_quote(&h->env->out->arena, bytes_view(&d->targets[i].host));
 		else
-			bytes_text(&b->out->arena, "(unknown)");
+			bytes_text(&h->env->out->arena, "(unknown)");
 	}
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
 /* A target for each that is entitled, elsewhere and still there; in the order of the query's children. */
@@ -242,12 +242,12 @@ static bool elsewhere(const struct query_child *child)
 static void ask_all(struct revocation *d, const struct query *q)
 {
 	bool force = d->command == COMMAND_FORCEUNLOCK;
-	struct broker *b = d->client->broker;
+	struct hosts *h = &d->client->locks->broker->hosts;
 
 	if (force && d->count)
 		log_force(d);
 	d->open = d->count;
-	heap_set(&b->timers, &d->timer, b->now_ns + PATIENCE_NS);
+	heap_set(&h->env->timers, &d->timer, h->env->now_ns + PATIENCE_NS);
 	for (size_t i = 0; i < d->count; i++) {
 		struct target *t = &d->targets[i];
 
@@ -268,7 +268,7 @@ void revocation_found(struct query *q)
 {
 	struct revocation *d = q->client->revocation;
 	enum letter_kind kind = d->command == COMMAND_FORCEUNLOCK ? LETTER_FORCE : LETTER_REVOKE;
-	struct broker *b = d->client->broker;
+	struct hosts *h = &d->client->locks->broker->hosts;
 	size_t entitled = query_entitled(q);
 
 	if (q->partial) {
@@ -285,8 +285,8 @@ void revocation_found(struct query *q)
 			add_target(d, q, i);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, q, &q->children[i]);
-	if (!outbox_room(b, kind, d->count)) {
-		b->stats.limits_total++;
+	if (!outbox_room(h, kind, d->count)) {
+		h->env->stats.limits_total++;
 		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
 		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
 				     "limits.session_path_bytes is reached; try again in a few seconds");
@@ -335,7 +335,7 @@ static void revoke_letter(struct revocation *d, struct target *t, enum letter_fa
 {
 	switch (fate) {
 	case LETTER_STANDS:
-		outbox_orphan(d->client->broker, t->letter);
+		outbox_orphan(&d->client->locks->broker->hosts, t->letter);
 		done(d, t, 1);
 		break;
 	case LETTER_NO_BOX:
@@ -365,14 +365,14 @@ static void force_letter(struct revocation *d, struct target *t, enum letter_fat
 		break;
 	case LETTER_TAKEN:
 		t->state = TARGET_TAKEN;
-		heap_set_by(&d->client->broker->timers, &d->timer, d->client->broker->now_ns + PATIENCE_NS);
+		heap_set_by(&d->client->locks->env->timers, &d->timer, d->client->locks->env->now_ns + PATIENCE_NS);
 		break;
 	}
 }
 
-void revocation_letter(struct broker *b, uint64_t revocation, uint64_t letter, enum letter_fate fate)
+void revocation_letter(struct hosts *h, uint64_t revocation, uint64_t letter, enum letter_fate fate)
 {
-	struct revocation *d = find(b, revocation);
+	struct revocation *d = find(h, revocation);
 	struct target *t = find_target(d, letter);
 
 	if (!t || !is_open(t))
@@ -384,19 +384,19 @@ void revocation_letter(struct broker *b, uint64_t revocation, uint64_t letter, e
 }
 
 /* Of all revocations: the one whose letter that is. */
-static struct target *find_asked(const struct broker *b, struct slice id, struct revocation **ret)
+static struct target *find_asked(const struct hosts *h, struct slice id, struct revocation **ret)
 {
-	TAILQ_FOREACH(*ret, &b->revocations, link)
+	TAILQ_FOREACH(*ret, &h->revocations, link)
 		for (size_t i = 0; i < (*ret)->count; i++)
 			if (slice_eq(bytes_view(&(*ret)->targets[i].id), id) && is_open(&(*ret)->targets[i]))
 				return &(*ret)->targets[i];
 	return NULL;
 }
 
-void revocation_answered(struct broker *b, struct slice id, int64_t holders)
+void revocation_answered(struct hosts *h, struct slice id, int64_t holders)
 {
 	struct revocation *d;
-	struct target *t = find_asked(b, id, &d);
+	struct target *t = find_asked(h, id, &d);
 
 	if (!t || d->command != COMMAND_FORCEUNLOCK)
 		return;
@@ -415,14 +415,14 @@ void revocation_due(struct revocation *d)
 			delete_znodes(d, t);
 		} else if (t->state == TARGET_ASKED) {
 			t->state = TARGET_WITHDRAWN;
-			outbox_withdraw(d->client->broker, t->letter);
+			outbox_withdraw(&d->client->locks->broker->hosts, t->letter);
 		}
 	}
 }
 
-void revocation_operated(struct broker *b, const struct operation *op, const struct event *event)
+void revocation_operated(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct revocation *d = find(b, op->query);
+	struct revocation *d = find(h, op->query);
 	struct target *t = d ? &d->targets[op->part] : NULL;
 
 	if (!d)
@@ -445,12 +445,12 @@ void revocation_operated(struct broker *b, const struct operation *op, const str
 		done(d, t, t->deleted);
 }
 
-void revocation_suspended(struct broker *b)
+void revocation_suspended(struct hosts *h)
 {
 	struct revocation *d, *after;
 
 	/* One whose query is not over is answered by that. */
-	TAILQ_FOREACH_SAFE(d, &b->revocations, link, after)
+	TAILQ_FOREACH_SAFE(d, &h->revocations, link, after)
 		if (!d->client->query)
 			fail(d, ERROR_UNAVAILABLE,
 			     "the connection to ZooKeeper was lost; what was asked for may be done or not");

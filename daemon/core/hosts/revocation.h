@@ -68,12 +68,12 @@ void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */
 void revocation_found(struct query *q);
 /* What became of a letter. */
-void revocation_letter(struct broker *b, uint64_t revocation, uint64_t letter, enum letter_fate fate);
+void revocation_letter(struct hosts *h, uint64_t revocation, uint64_t letter, enum letter_fate fate);
 /* The letter of that id was answered. */
-void revocation_answered(struct broker *b, struct slice id, int64_t holders);
+void revocation_answered(struct hosts *h, struct slice id, int64_t holders);
 /* demand.timer is due. */
 void revocation_due(struct revocation *d);
 /* Answers of DEMAND_DELETE. */
-void revocation_operated(struct broker *b, const struct operation *op, const struct event *event);
+void revocation_operated(struct hosts *h, const struct operation *op, const struct event *event);
 /* The connection is gone. */
-void revocation_suspended(struct broker *b);
+void revocation_suspended(struct hosts *h);

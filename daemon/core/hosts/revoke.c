@@ -4,7 +4,7 @@
 #include "core/znode/record.h"
 #include "core/kind/semaphore.h"
 #include "core/claim/rollover.h"
-#include "core/state.h"
+#include "core/hosts/hosts.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
 
@@ -16,17 +16,17 @@ bool revoke_reason_valid(struct slice reason)
 	return reason.len > 0 && reason.len <= REVOKE_REASON_MAX && name_is_text(reason);
 }
 
-struct lock *revoke_subject(struct broker *b, struct slice name)
+struct lock *revoke_subject(struct hosts *h, struct slice name)
 {
-	struct semaphore *s = semaphore_find(b, name);
+	struct semaphore *s = semaphore_find(h->locks, name);
 
-	return s ? s->slots : lock_find(b, name);
+	return s ? s->slots : lock_find(h->locks, name);
 }
 
 struct revoker revoke_by(const struct client *c)
 {
 	return (struct revoker){
-		.host = slice_of(c->broker->conf->host),
+		.host = slice_of(c->locks->env->conf->host),
 		.command = bytes_view(&c->comm),
 		.client = bytes_view(&c->name),
 		.uid = c->uid,
@@ -42,24 +42,24 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	if (!lock)
 		return 0;
 	TAILQ_FOREACH(g, &lock->grants, link) {
-		bool asked = g->asked_back_ns && lock->broker->now_ns - g->asked_back_ns < ASK_EVERY_NS;
+		bool asked = g->asked_back_ns && lock->locks->env->now_ns - g->asked_back_ns < ASK_EVERY_NS;
 
 		if (!asked && (client_events_full(g->client) || client_is_unresponsive(g->client)))
 			continue;
 		count++;
 		if (asked)
 			continue;
-		g->asked_back_ns = lock->broker->now_ns;
+		g->asked_back_ns = lock->locks->env->now_ns;
 		client_tell_revoke(g->client, g, reason);
-		lock->broker->stats.revokes_total++;
+		lock->locks->env->stats.revokes_total++;
 	}
 	return count;
 }
 
-void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
+void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
 {
-	struct bytes *out = &b->out->arena;
-	size_t begin = broker_log_begin(b);
+	struct bytes *out = &h->env->out->arena;
+	size_t begin = effects_begin(h->env->out);
 
 	bytes_text(out, "lock ");
 	bytes_quote(out, name);
@@ -81,7 +81,7 @@ void revoke_log(struct broker *b, struct slice name, int64_t holders, const stru
 		bytes_text(out, ", letter ");
 		bytes_quote(out, id);
 	}
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
 int64_t revoke_force(struct lock *lock)
@@ -91,7 +91,7 @@ int64_t revoke_force(struct lock *lock)
 	if (!count)
 		return 0;
 	grant_lose_all(lock, LOSS_FORCED);
-	lock->broker->stats.forced_total += (uint64_t)count;
+	lock->locks->env->stats.forced_total += (uint64_t)count;
 	lock_touch(lock);
 	return count;
 }
@@ -105,12 +105,12 @@ static int64_t record_number(struct slice data, const char *key)
 	return number_parse(record_get(data, key), &value) ? value : -1;
 }
 
-static bool is_for_us(const struct broker *b, struct slice data)
+static bool is_for_us(const struct hosts *h, struct slice data)
 {
 	struct bytes session = { 0 };
 	bool same;
 
-	letter_session(&session, b->session.id);
+	letter_session(&session, h->ensemble->session.id);
 	same = slice_eq(record_get(data, "to"), bytes_view(&session));
 	bytes_free(&session);
 	return same;
@@ -135,10 +135,10 @@ static bool has_older(const struct lock *leases, struct slice znode)
  * Its grants rest on the znode that the letter is about: what was granted since on another is not meant. The permits of
  * a host are alike, and no client's rest on one lease rather than another: all are meant, or none.
  */
-static struct lock *meant(struct broker *b, struct slice data)
+static struct lock *meant(struct hosts *h, struct slice data)
 {
 	struct slice name = record_get(data, "name"), znode = record_get(data, "znode");
-	struct lock *lock = name_valid(name) ? revoke_subject(b, name) : NULL;
+	struct lock *lock = name_valid(name) ? revoke_subject(h, name) : NULL;
 
 	if (lock && lock->semaphore)
 		return has_older(lock, znode) ? lock : NULL;
@@ -147,24 +147,24 @@ static struct lock *meant(struct broker *b, struct slice data)
 	return lock;
 }
 
-static void answer(struct broker *b, struct slice host, struct slice id, int64_t holders)
+static void answer(struct hosts *h, struct slice host, struct slice id, int64_t holders)
 {
 	struct bytes data = { 0 };
 
-	if (!outbox_room(b, LETTER_ANSWER, 1)) {
-		b->stats.limits_total++;
+	if (!outbox_room(h, LETTER_ANSWER, 1)) {
+		h->env->stats.limits_total++;
 		return;
 	}
 	record_begin(&data);
 	record_text(&data, "kind", letter_kind_word(LETTER_ANSWER));
-	record_text(&data, "from", b->conf->host);
+	record_text(&data, "from", h->env->conf->host);
 	record_slice(&data, "re", id);
 	record_int(&data, "holders", holders);
-	outbox_post(b, host, bytes_view(&data), 0);
+	outbox_post(h, host, bytes_view(&data), 0);
 	bytes_free(&data);
 }
 
-static void force_received(struct broker *b, struct slice id, struct slice data)
+static void force_received(struct hosts *h, struct slice id, struct slice data)
 {
 	struct revoker by = {
 		.host = record_get(data, "from"),
@@ -178,24 +178,24 @@ static void force_received(struct broker *b, struct slice id, struct slice data)
 	int64_t holders = REVOKE_NOT_MINE;
 
 	if (!letter_host_valid(by.host) || !name_valid(name)) {
-		b->stats.mail_ignored_total++;
+		h->env->stats.mail_ignored_total++;
 		return;
 	}
-	if (is_for_us(b, data)) {
-		holders = revoke_force(meant(b, data));
-		revoke_log(b, name, holders, &by, id);
+	if (is_for_us(h, data)) {
+		holders = revoke_force(meant(h, data));
+		revoke_log(h, name, holders, &by, id);
 	}
-	answer(b, by.host, id, holders);
+	answer(h, by.host, id, holders);
 }
 
-void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data)
+void revoke_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data)
 {
 	struct slice reason = record_get(data, "reason");
 
 	if (kind == LETTER_FORCE)
-		force_received(b, id, data);
-	else if (is_for_us(b, data) && revoke_reason_valid(reason))
-		revoke_ask(meant(b, data), reason);
+		force_received(h, id, data);
+	else if (is_for_us(h, data) && revoke_reason_valid(reason))
+		revoke_ask(meant(h, data), reason);
 	else
-		b->stats.mail_ignored_total++;
+		h->env->stats.mail_ignored_total++;
 }

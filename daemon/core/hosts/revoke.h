@@ -13,7 +13,7 @@
 #include "core/hosts/outbox.h"
 #include "protocol/slice.h"
 
-struct broker;
+struct hosts;
 struct client;
 struct lock;
 
@@ -30,7 +30,7 @@ struct revoker {
 };
 
 /* The lock of that name, or the leases of that semaphore; NULL: this host uses neither. */
-struct lock *revoke_subject(struct broker *b, struct slice name);
+struct lock *revoke_subject(struct hosts *h, struct slice name);
 /* 1..REVOKE_REASON_MAX bytes of UTF-8 without control characters. */
 bool revoke_reason_valid(struct slice reason);
 /* The client as the log and other hosts see it; valid as long as it is not changed. */
@@ -40,6 +40,6 @@ int64_t revoke_ask(struct lock *lock, struct slice reason);
 /* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
 int64_t revoke_force(struct lock *lock);
 /* Says so in the log. `id`: of the letter, or empty. */
-void revoke_log(struct broker *b, struct slice name, int64_t holders, const struct revoker *by, struct slice id);
+void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struct revoker *by, struct slice id);
 /* A letter of one of those kinds, which this host alone has got. */
-void revoke_received(struct broker *b, enum letter_kind kind, struct slice id, struct slice data);
+void revoke_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data);

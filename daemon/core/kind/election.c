@@ -2,14 +2,14 @@
 #include "core/kind/election.h"
 
 #include "core/znode/holder.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* What ZooKeeper refused (an ACL, say) is not tried again at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 bool election_proclaims(const struct lock *lock)
 {
-	return lock->kind == KIND_ELECTION && !lock->broker->conf->standalone;
+	return lock->kind == KIND_ELECTION && !lock->locks->env->conf->standalone;
 }
 
 bool election_began(const struct request *r, const struct claim *c)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "core/znode/record.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 #include "protocol/number.h"
 
 /* A directory that is missing as soon as it was made is not asked for again at once, nor is what was refused. */
@@ -91,7 +91,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	client_forget_unobserved(client, bytes_view(&lock->name));
 	if (n->known)
 		tell(o);
-	if (!lock->broker->conf->standalone && !lock->broker->session.proving)
+	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)
 		turn_wait(lock, TURN_RECOVER);
 	lock_touch(lock);
 }
@@ -141,7 +141,7 @@ static void send(struct lock *lock, enum effect_type type, enum operation_kind k
 		bytes_slice(&path, child);
 	}
 	r.path = bytes_view(&path);
-	lock->observation.op = operation_send(lock->broker, type, &r);
+	lock->observation.op = operation_send(lock->locks->ensemble, type, &r);
 	bytes_free(&path);
 }
 
@@ -150,7 +150,7 @@ static void look_locally(struct lock *lock)
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 
 	if (g)
-		learn(lock, g->token, slice_of(lock->broker->conf->host), bytes_view(&g->data));
+		learn(lock, g->token, slice_of(lock->locks->env->conf->host), bytes_view(&g->data));
 	else
 		learn_none(lock);
 }
@@ -161,7 +161,7 @@ void observe_continue(struct lock *lock)
 
 	if (!o->count)
 		return;
-	if (lock->broker->conf->standalone) {
+	if (lock->locks->env->conf->standalone) {
 		look_locally(lock);
 		return;
 	}

@@ -3,7 +3,7 @@
 
 #include "core/znode/holder.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static const int64_t LOOK_AFTER_NS = 1000000000;
 static const int64_t EVERY_NS = 1000000000;
@@ -38,7 +38,7 @@ static int64_t max64(int64_t a, int64_t b)
 
 static void wake(struct semaphore *s, int64_t due_ns)
 {
-	heap_set_by(&s->broker->timers, &s->slots->timer, due_ns);
+	heap_set_by(&s->locks->env->timers, &s->slots->timer, due_ns);
 }
 
 static void look(struct semaphore *s)
@@ -49,11 +49,11 @@ static void look(struct semaphore *s)
 	if (!oldest || directory_watches(&s->slots->directory))
 		return;
 	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->holders.looked_ns + EVERY_NS);
-	if (due_ns > s->broker->now_ns) {
+	if (due_ns > s->locks->env->now_ns) {
 		wake(s, due_ns);
 		return;
 	}
-	s->holders.looked_ns = s->broker->now_ns;
+	s->holders.looked_ns = s->locks->env->now_ns;
 	directory_arm(s->slots);
 }
 
@@ -107,7 +107,7 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 	holder_permits(g, &data);
 	c->holder_client = g->client->id;
 	c->holder_token = g->granted_ns;
-	c->holder_ns = s->holders.told_ns = s->broker->now_ns;
+	c->holder_ns = s->holders.told_ns = s->locks->env->now_ns;
 	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
 	bytes_free(&data);
 	g->told++;
@@ -115,22 +115,22 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 
 static void tell(struct semaphore *s)
 {
-	struct broker *b = s->broker;
+	struct locks *locks = s->locks;
 	struct claim *free = TAILQ_FIRST(&s->slots->permits);
 	struct grant *g;
 
-	s->holders.checked_ns = b->now_ns;
+	s->holders.checked_ns = locks->env->now_ns;
 	count_told(s);
 	TAILQ_FOREACH(g, &s->slots->grants, link) {
-		if (g->told < g->depth && g->granted_ns + YOUNG_NS > b->now_ns) {
+		if (g->told < g->depth && g->granted_ns + YOUNG_NS > locks->env->now_ns) {
 			wake(s, g->granted_ns + YOUNG_NS);
 			continue;
 		}
-		while (g->told < g->depth && turn_of_questions(b) && (free = next_free(free)))
+		while (g->told < g->depth && turn_of_questions(locks) && (free = next_free(free)))
 			write_one(s, free, g);
 	}
-	if (!turn_of_questions(b))
-		wake(s, b->now_ns + EVERY_NS);
+	if (!turn_of_questions(locks))
+		wake(s, locks->env->now_ns + EVERY_NS);
 }
 
 void permit_holders_continue(struct semaphore *s)
@@ -140,7 +140,7 @@ void permit_holders_continue(struct semaphore *s)
 	look(s);
 	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->slots->grants))
 		return;
-	if (due_ns <= s->broker->now_ns)
+	if (due_ns <= s->locks->env->now_ns)
 		tell(s);
 	else
 		wake(s, due_ns);

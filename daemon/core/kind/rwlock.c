@@ -8,7 +8,7 @@
 #include "core/lock/readers.h"
 #include "core/kind/semaphore.h"
 #include "core/claim/rollover.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
@@ -16,7 +16,7 @@ static const int64_t WATCH_AFTER_NS = 1000000000;
 /* Whether something may be asked of ZooKeeper for this lock now. */
 static bool may_send(const struct lock *lock)
 {
-	return lock->broker->session.connected && lock->broker->now_ns >= lock->pause_until_ns;
+	return lock->locks->ensemble->session.connected && lock->locks->env->now_ns >= lock->pause_until_ns;
 }
 
 void lock_lose(struct lock *lock)
@@ -57,33 +57,33 @@ static bool somebody_waits(const struct lock *lock)
  */
 static bool may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
 {
-	const struct broker *b = lock->broker;
+	const struct locks *locks = lock->locks;
 
 	if (!c->granted)
 		return true;
 	if (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))
 		return false;
-	if (!b->session.connected || nobody_waits(lock))
+	if (!locks->ensemble->session.connected || nobody_waits(lock))
 		return true;
 	if (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))
 		return false;
-	if (c->contended >= b->conf->handoff_max)
+	if (c->contended >= locks->env->conf->handoff_max)
 		return false;
-	return c->contended == 0 || b->now_ns - c->contended_ns < b->conf->handoff_ns;
+	return c->contended == 0 || locks->env->now_ns - c->contended_ns < locks->env->conf->handoff_ns;
 }
 
 /* Readers who join readers share one n; `together`: they also are one hand-off. */
 static void count_hand_off(const struct lock *lock, struct claim *c, enum mode mode, bool together)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
-	b->stats.handoffs_total++;
+	locks->env->stats.handoffs_total++;
 	if (mode_conflicts(c->granted_mode, mode))
 		c->handoffs++;
-	if (together || !b->session.connected || nobody_waits(lock))
+	if (together || !locks->ensemble->session.connected || nobody_waits(lock))
 		return;
 	if (c->contended++ == 0)
-		c->contended_ns = b->now_ns;
+		c->contended_ns = locks->env->now_ns;
 }
 
 /* The token of the next grant on the claim, or of who is to get it. */
@@ -102,7 +102,7 @@ static void grant_request(struct lock *lock, struct claim *c, struct request *r,
 
 	c->idle_ns = 0;
 	if (lock->grant_count == 0)
-		c->granted_ns = lock->broker->now_ns;
+		c->granted_ns = lock->locks->env->now_ns;
 	request_grant(r, token);
 	client_tell_session(client);
 }
@@ -111,7 +111,7 @@ static void take_mutex(struct lock *lock, struct claim *c)
 {
 	take_token(lock, c, MODE_EXCLUSIVE, false);
 	c->idle_ns = 0;
-	c->granted_ns = lock->broker->now_ns;
+	c->granted_ns = lock->locks->env->now_ns;
 }
 
 /* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
@@ -125,7 +125,7 @@ static void gather(struct lock *lock)
 		lock_touch(s->slots);
 		return;
 	}
-	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(lock->broker))
+	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(lock->locks->ensemble))
 		return;
 	if (may_hand_off(lock, c, MODE_EXCLUSIVE) && semaphore_gather(s))
 		take_mutex(lock, c);
@@ -134,7 +134,7 @@ static void gather(struct lock *lock)
 /* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */
 static void serve(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	bool reading = false;
 	struct request *r;
 
@@ -147,7 +147,7 @@ static void serve(struct lock *lock)
 		enum mode mode = r->mode;
 		bool together = reading && mode == MODE_SHARED;
 
-		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, mode) || !session_grants(b))
+		if (!c || c->state != CLAIM_HELD || !mode_covers(c->mode, mode) || !session_grants(locks->ensemble))
 			return;
 		if (conflicts_with_grants(lock, mode))
 			return;
@@ -186,8 +186,9 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 /* True when one ended. */
 static bool end_expired(struct lock *lock)
 {
-	struct broker *b = lock->broker;
-	bool may_be_known = b->session.connected || b->conf->standalone, behind_writer = false, behind_reader = false;
+	struct locks *locks = lock->locks;
+	bool may_be_known = locks->ensemble->session.connected || locks->env->conf->standalone, behind_writer = false,
+	     behind_reader = false;
 	size_t before = lock->expired_count;
 	struct request *r, *after;
 
@@ -198,7 +199,7 @@ static bool end_expired(struct lock *lock)
 		behind_reader = behind_reader || (r->mode == MODE_SHARED && !r->expired);
 		if (!r->expired || (!taken && may_be_known))
 			continue;
-		b->stats.timeouts_total++;
+		locks->env->stats.timeouts_total++;
 		if (taken)
 			request_time_out(r);
 		else
@@ -210,12 +211,12 @@ static bool end_expired(struct lock *lock)
 
 static bool may_join(const struct lock *lock)
 {
-	const struct broker *b = lock->broker;
+	const struct locks *locks = lock->locks;
 
-	if (b->stopping || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)
+	if (locks->env->stopping || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)
 		return false;
-	if (b->conf->standalone)
-		return b->token_next < b->token_limit;
+	if (locks->env->conf->standalone)
+		return locks->directories->token_next < locks->directories->token_limit;
 	if (lock->semaphore && lock->semaphore->state != SEMAPHORE_KNOWN)
 		return false;
 	/* A directory of another kind is read again before anything is put into it. */
@@ -226,7 +227,7 @@ static bool may_join(const struct lock *lock)
 
 static void queue_next(struct lock *lock, enum mode mode)
 {
-	if (!lock->next && !lock->broker->conf->standalone && may_join(lock) && turn_may(lock, TURN_JOIN))
+	if (!lock->next && !lock->locks->env->conf->standalone && may_join(lock) && turn_may(lock, TURN_JOIN))
 		lock->next = claim_join(lock, mode);
 }
 
@@ -239,9 +240,9 @@ static void leave_both(struct lock *lock)
 
 static bool may_linger(const struct lock *lock, const struct claim *c)
 {
-	const struct broker *b = lock->broker;
+	const struct locks *locks = lock->locks;
 
-	if (b->stopping || b->conf->standalone || lock->kind == KIND_ELECTION || c->rivals)
+	if (locks->env->stopping || locks->env->conf->standalone || lock->kind == KIND_ELECTION || c->rivals)
 		return false;
 	if (c->tried || c->says_held)
 		return false;
@@ -250,7 +251,7 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 		return false;
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.uncontended)
 		return false;
-	return b->now_ns < c->idle_ns + b->conf->linger_ns;
+	return locks->env->now_ns < c->idle_ns + locks->env->conf->linger_ns;
 }
 
 /* Of an election: the head has its token on the claim, or may get one. */
@@ -289,14 +290,14 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 		return false;
 	if (lock->request_count) {
 		/* Only a proof is missing, or the answer to a proclamation: it will serve when that comes. */
-		if (!session_grants(lock->broker) || may_proclaim(lock, c))
+		if (!session_grants(lock->locks->ensemble) || may_proclaim(lock, c))
 			return false;
 		queue_next(lock, TAILQ_FIRST(&lock->requests)->mode);
 		claim_leave(c);
 		return true;
 	}
 	if (!c->idle_ns)
-		c->idle_ns = lock->broker->now_ns;
+		c->idle_ns = lock->locks->env->now_ns;
 	if (may_linger(lock, c))
 		return false;
 	leave_both(lock);
@@ -402,7 +403,7 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 	if (c->says_held && lock->grant_count && !lock->request_count)
 		return c->looked_ns + WATCH_AFTER_NS;
 	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.contended_before)
-		return lock->broker->now_ns;
+		return lock->locks->env->now_ns;
 	return c->granted_ns + WATCH_AFTER_NS;
 }
 
@@ -410,7 +411,7 @@ static void watch_held(struct lock *lock, struct claim *c)
 {
 	if (readers_hold_back(lock))
 		directory_arm(lock);
-	if (watch_due_ns(lock, c) > lock->broker->now_ns)
+	if (watch_due_ns(lock, c) > lock->locks->env->now_ns)
 		return;
 	if (c->rivals && !c->own_watch)
 		claim_watch_own(c);
@@ -446,7 +447,7 @@ static void proclaim(struct lock *lock)
 
 	if (!election_proclaims(lock) || !c || c->state != CLAIM_HELD || lock->grant_count)
 		return;
-	if (!session_grants(lock->broker) || !may_proclaim(lock, c))
+	if (!session_grants(lock->locks->ensemble) || !may_proclaim(lock, c))
 		return;
 	if (!turn_may(lock, TURN_JOIN))
 		return;
@@ -482,27 +483,27 @@ static void ask_again(struct lock *lock)
 /* Only sets timers earlier: settling looks again, and a pair of LOCK and UNLOCK need not move anything. */
 static void set_timer(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	const struct claim *c = lock->claim;
 
-	if (b->conf->standalone)
+	if (locks->env->conf->standalone)
 		return;
-	if (lock->pause_until_ns > b->now_ns && (lock->request_count || lock->claim_count || lock->observation.count))
-		heap_set_by(&b->timers, &lock->timer, lock->pause_until_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > b->now_ns)
-		heap_set_by(&b->timers, &lock->timer, c->look_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > b->now_ns)
-		heap_set_by(&b->timers, &lock->timer, c->taken_ns);
+	if (lock->pause_until_ns > locks->env->now_ns && (lock->request_count || lock->claim_count || lock->observation.count))
+		heap_set_by(&locks->env->timers, &lock->timer, lock->pause_until_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, c->look_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, c->taken_ns);
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!lock->grant_count && !lock->request_count)
-		heap_set_by(&b->timers, &lock->timer, c->idle_ns + b->conf->linger_ns);
-	else if (lock->grant_count && b->session.connected && watch_due_ns(lock, c) > b->now_ns)
-		heap_set_by(&b->timers, &lock->timer, watch_due_ns(lock, c));
+		heap_set_by(&locks->env->timers, &lock->timer, c->idle_ns + locks->env->conf->linger_ns);
+	else if (lock->grant_count && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, watch_due_ns(lock, c));
 	/* What is due and not written waits for its turn. */
-	if (c->rivals && may_send(lock) && b->session.proving && holder_due_ns(lock) != INT64_MAX &&
-	    holder_due_ns(lock) > b->now_ns)
-		heap_set_by(&b->timers, &lock->timer, holder_due_ns(lock));
+	if (c->rivals && may_send(lock) && locks->ensemble->session.proving && holder_due_ns(lock) != INT64_MAX &&
+	    holder_due_ns(lock) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, holder_due_ns(lock));
 }
 
 /* Where the directory does not tell what it is for, only those who are in it do. */
@@ -540,13 +541,13 @@ void lock_settle(struct lock *lock)
 		settle(lock);
 		lock_untouch(lock); /* what touched it meanwhile is settled */
 	}
-	if (may_send(lock) && lock->broker->session.proving) {
+	if (may_send(lock) && lock->locks->ensemble->session.proving) {
 		ask_again(lock);
 		proclaim(lock);
 		watch(lock);
 		observe_continue(lock);
 	}
-	if (lock->broker->conf->standalone)
+	if (lock->locks->env->conf->standalone)
 		observe_continue(lock);
 	set_timer(lock);
 }

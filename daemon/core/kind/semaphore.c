@@ -9,7 +9,7 @@
 #include "core/lock/grant_log.h"
 #include "core/session/budget.h"
 #include "core/znode/record.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -33,34 +33,34 @@ static struct lock *new_part(struct semaphore *s, struct slice name, const char 
 	return part;
 }
 
-static struct semaphore *semaphore_new(struct broker *b, struct slice name)
+static struct semaphore *semaphore_new(struct locks *locks, struct slice name)
 {
 	struct semaphore *s = mem_new(sizeof(*s));
 
-	s->broker = b;
-	flavour_place(b->conf, name, &s->path);
+	s->locks = locks;
+	flavour_place(locks->env->conf, name, &s->path);
 	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
 	s->slots = new_part(s, name, "/leases", FLAVOUR_SLOTS);
-	map_add(&b->semaphores, &s->node, map_hash(&b->semaphores, name.data, name.len));
+	map_add(&locks->semaphores, &s->node, map_hash(&locks->semaphores, name.data, name.len));
 	lock_touch(s->mutex); /* it goes again if nothing comes of it */
 	return s;
 }
 
-static struct semaphore *find_at(struct broker *b, struct slice path)
+static struct semaphore *find_at(struct locks *locks, struct slice path)
 {
 	struct bytes mutex = { 0 };
 	struct lock *lock;
 
 	bytes_slice(&mutex, path);
 	bytes_text(&mutex, "/locks");
-	lock = lock_find_path(b, bytes_view(&mutex));
+	lock = lock_find_path(locks, bytes_view(&mutex));
 	bytes_free(&mutex);
 	return lock ? lock->semaphore : NULL;
 }
 
-static struct semaphore *find(struct broker *b, struct slice name)
+static struct semaphore *find(struct locks *locks, struct slice name)
 {
-	struct map_node *node = map_first(&b->semaphores, map_hash(&b->semaphores, name.data, name.len));
+	struct map_node *node = map_first(&locks->semaphores, map_hash(&locks->semaphores, name.data, name.len));
 
 	for (; node; node = map_next(node)) {
 		struct semaphore *s = container_of(node, struct semaphore, node);
@@ -72,21 +72,21 @@ static struct semaphore *find(struct broker *b, struct slice name)
 }
 
 /* Every request for a lock asks, and most hosts have none. */
-struct semaphore *semaphore_find(struct broker *b, struct slice name)
+struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 {
-	return b->semaphores.count ? find(b, name) : NULL;
+	return locks->semaphores.count ? find(locks, name) : NULL;
 }
 
-struct semaphore *semaphore_make(struct broker *b, struct slice name)
+struct semaphore *semaphore_make(struct locks *locks, struct slice name)
 {
-	struct semaphore *s = semaphore_find(b, name);
+	struct semaphore *s = semaphore_find(locks, name);
 
-	return s || !lock_has_room(b) ? s : semaphore_new(b, name);
+	return s || !lock_has_room(locks) ? s : semaphore_new(locks, name);
 }
 
 static void semaphore_free(struct semaphore *s)
 {
-	map_remove(&s->broker->semaphores, &s->node);
+	map_remove(&s->locks->semaphores, &s->node);
 	bytes_free(&s->path);
 	mem_free(s);
 }
@@ -140,7 +140,7 @@ bool semaphore_data_fits(struct slice data, int64_t *limit)
 
 static bool may_send(const struct lock *lock)
 {
-	return lock->broker->session.connected && lock->broker->now_ns >= lock->pause_until_ns;
+	return lock->locks->ensemble->session.connected && lock->locks->env->now_ns >= lock->pause_until_ns;
 }
 
 static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path,
@@ -155,7 +155,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		.version = s->version,
 	};
 
-	operation_send(s->broker, type, &r);
+	operation_send(s->locks->ensemble, type, &r);
 }
 
 static void ask(struct semaphore *s)
@@ -256,7 +256,7 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 	if (op->kind == OPERATION_SEMAPHORE_GET) {
 		get_answered(s, event);
 	} else if (event->zk_answered.code == ZK_NONODE) {
-		presence_above(s->broker, bytes_view(&s->path));
+		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
 		lock_pause(s->mutex, REFUSED_PAUSE_NS);
@@ -264,9 +264,9 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 	}
 }
 
-void semaphore_watched(struct broker *b, struct slice path)
+void semaphore_watched(struct locks *locks, struct slice path)
 {
-	struct semaphore *s = find_at(b, path);
+	struct semaphore *s = find_at(locks, path);
 
 	if (!s)
 		return;
@@ -329,7 +329,7 @@ static void say_limit(struct semaphore *s, const struct request *r)
 
 void semaphore_ask(struct semaphore *s)
 {
-	if (s->broker->conf->standalone) {
+	if (s->locks->env->conf->standalone) {
 		if (s->gathering || semaphore_granted(s))
 			reject(s);
 		return;
@@ -348,7 +348,7 @@ bool semaphore_gather(struct semaphore *s)
 {
 	struct request *r = TAILQ_FIRST(&s->mutex->requests);
 
-	if (s->broker->conf->standalone) {
+	if (s->locks->env->conf->standalone) {
 		if (!semaphore_granted(s))
 			s->limit = r->limit;
 	} else if (s->state != SEMAPHORE_KNOWN) {
@@ -409,7 +409,7 @@ bool semaphore_full(const struct semaphore *s)
 
 	if (!s->gathering)
 		return false;
-	if (s->broker->conf->standalone)
+	if (s->locks->env->conf->standalone)
 		return wanted(s) > s->limit;
 	TAILQ_FOREACH(c, &s->slots->permits, link)
 		if (c->state == CLAIM_WAITING && c->listed)
@@ -429,7 +429,7 @@ void semaphore_counted(struct claim *c, size_t children)
 		return;
 	}
 	c->state = CLAIM_HELD;
-	c->granted_ns = s->broker->now_ns;
+	c->granted_ns = s->locks->env->now_ns;
 	s->tries = 0;
 }
 
@@ -440,9 +440,9 @@ void semaphore_listed(struct lock *leases, size_t children)
 
 static bool enough(const struct semaphore *s)
 {
-	if (s->broker->conf->standalone)
+	if (s->locks->env->conf->standalone)
 		return wanted(s) <= s->limit;
-	return permits(s, true) >= wanted(s) && session_grants(s->broker);
+	return permits(s, true) >= wanted(s) && session_grants(s->locks->ensemble);
 }
 
 static void grant(struct semaphore *s)
@@ -459,7 +459,7 @@ static void grant(struct semaphore *s)
 		g = grant_find(s->slots, client);
 		g->depth = r->count;
 	}
-	if (s->broker->conf->log_grants)
+	if (s->locks->env->conf->log_grants)
 		grant_log_granted(g, r->count);
 	request_end(r);
 	client_reply_integer(client, g->depth);
@@ -471,9 +471,9 @@ static void join(struct semaphore *s, int64_t missing)
 	struct lock *leases = s->slots;
 	const char *why = budget_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
 
-	if (leases->pause_until_ns > s->broker->now_ns)
-		heap_set_by(&s->broker->timers, &leases->timer, leases->pause_until_ns);
-	if (s->broker->stopping || s->state != SEMAPHORE_KNOWN || leases->waits[TURN_RECOVER] || !may_send(leases))
+	if (leases->pause_until_ns > s->locks->env->now_ns)
+		heap_set_by(&s->locks->env->timers, &leases->timer, leases->pause_until_ns);
+	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || leases->waits[TURN_RECOVER] || !may_send(leases))
 		return;
 	for (; missing > 0 && !why && turn_may(leases, TURN_JOIN); missing--) {
 		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
@@ -539,7 +539,7 @@ static void watch(struct semaphore *s)
 	struct lock *leases = s->slots;
 	struct claim *c;
 
-	if (!may_send(leases) || !s->broker->session.proving)
+	if (!may_send(leases) || !s->locks->ensemble->session.proving)
 		return;
 	if (semaphore_full(s))
 		directory_arm(leases);
@@ -548,10 +548,10 @@ static void watch(struct semaphore *s)
 
 		if (c->state != CLAIM_HELD || c->own_watch)
 			continue;
-		if (due <= s->broker->now_ns)
+		if (due <= s->locks->env->now_ns)
 			claim_watch_own(c);
 		else
-			heap_set_by(&s->broker->timers, &leases->timer, due);
+			heap_set_by(&s->locks->env->timers, &leases->timer, due);
 	}
 	permit_holders_continue(s);
 }
@@ -562,12 +562,12 @@ void semaphore_settle(struct semaphore *s)
 
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
-	if (!s->broker->conf->standalone)
+	if (!s->locks->env->conf->standalone)
 		lose_deleted(s);
 	tell_losses(s);
 	if (s->gathering && enough(s))
 		grant(s);
-	if (s->broker->conf->standalone)
+	if (s->locks->env->conf->standalone)
 		return;
 	missing = wanted(s) - permits(s, false);
 	if (missing > 0 && s->gathering)
@@ -581,6 +581,6 @@ void semaphore_settle(struct semaphore *s)
 void semaphore_check(const struct semaphore *s)
 {
 	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
-	assert(s->broker->conf->standalone || permits(s, true) >= semaphore_granted(s));
+	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
 	assert(!s->mutex->grant_count && !s->slots->request_count && !s->slots->claim && !s->slots->next);
 }

@@ -40,7 +40,7 @@
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct locks;
 struct claim;
 struct client;
 struct lock;
@@ -52,7 +52,7 @@ enum semaphore_state { SEMAPHORE_UNKNOWN, SEMAPHORE_ASKED, SEMAPHORE_KNOWN };
 enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
-	struct broker *broker;
+	struct locks *locks;
 	struct map_node node;   /* by its name, which is that of its locks */
 	struct lock *mutex, *slots;
 	enum semaphore_state state;
@@ -66,9 +66,9 @@ struct semaphore {
 	struct bytes path;
 };
 
-struct semaphore *semaphore_find(struct broker *b, struct slice name); /* NULL: there is none here */
+struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
 /* The same, made if need be; NULL: a limit forbids it. */
-struct semaphore *semaphore_make(struct broker *b, struct slice name);
+struct semaphore *semaphore_make(struct locks *locks, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);
@@ -93,7 +93,7 @@ void semaphore_vanished(struct semaphore *s);
 void semaphore_fail(struct semaphore *s, const char *why);
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
-void semaphore_watched(struct broker *b, struct slice path);
+void semaphore_watched(struct locks *locks, struct slice path);
 /* Frees it if nothing refers to it. */
 void semaphore_rest(struct semaphore *s);
 /* The broker ends: that part of it is about to be freed. */

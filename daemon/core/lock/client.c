@@ -12,17 +12,17 @@ enum { CONNS_FIRST_SIZE = 64 };
 
 /* ---- life ---- */
 
-static void reserve_conn(struct broker *b, uint32_t conn)
+static void reserve_conn(struct locks *locks, uint32_t conn)
 {
-	size_t cap = b->conns_cap ? b->conns_cap : CONNS_FIRST_SIZE;
+	size_t cap = locks->conns_cap ? locks->conns_cap : CONNS_FIRST_SIZE;
 
-	if (conn < b->conns_cap)
+	if (conn < locks->conns_cap)
 		return;
 	while (cap <= conn)
 		cap *= 2;
-	b->conns = mem_resize(b->conns, cap * sizeof(struct client *));
-	memset(b->conns + b->conns_cap, 0, (cap - b->conns_cap) * sizeof(struct client *));
-	b->conns_cap = cap;
+	locks->conns = mem_resize(locks->conns, cap * sizeof(struct client *));
+	memset(locks->conns + locks->conns_cap, 0, (cap - locks->conns_cap) * sizeof(struct client *));
+	locks->conns_cap = cap;
 }
 
 /* The peer chose its command's name: what would break a list of one line per client is not kept. */
@@ -34,7 +34,7 @@ static void keep_printable(struct bytes *to, struct slice text)
 
 void client_set_child(struct client *c, uint32_t pid)
 {
-	struct effect *e = effects_add(c->broker->out, EFFECT_PROCESS);
+	struct effect *e = effects_add(c->locks->env->out, EFFECT_PROCESS);
 
 	e->conn = c->conn;
 	e->pid = c->child = pid;
@@ -69,40 +69,40 @@ uint32_t client_shown(const struct client *c, struct slice *ret_comm)
 
 static void refuse(struct client *c)
 {
-	size_t begin = effects_begin(c->broker->out);
+	size_t begin = effects_begin(c->locks->env->out);
 
 	resp_error(client_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
 	client_push_end(c, begin);
-	c->broker->stats.limits_total++;
+	c->locks->env->stats.limits_total++;
 	client_close(c);
 }
 
-void client_connected(struct broker *b, const struct event *event)
+void client_connected(struct locks *locks, const struct event *event)
 {
 	struct client *c = mem_new(sizeof(*c));
 
-	reserve_conn(b, event->conn);
-	assert(!b->conns[event->conn]);
-	b->conns[event->conn] = c;
-	c->broker = b;
+	reserve_conn(locks, event->conn);
+	assert(!locks->conns[event->conn]);
+	locks->conns[event->conn] = c;
+	c->locks = locks;
 	c->conn = event->conn;
-	c->id = ++b->last_client;
+	c->id = ++locks->last_client;
 	c->pid = event->connected.pid;
 	c->uid = event->connected.uid;
 	c->version = 2;
 	c->last_command = COMMAND_COUNT;
-	c->connected_ns = b->now_ns;
+	c->connected_ns = locks->env->now_ns;
 	c->events_timer.kind = TIMER_EVENTS;
 	keep_printable(&c->comm, event->connected.comm);
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->events);
 	TAILQ_INIT(&c->observers);
-	c->user = user_enter(b, c->uid);
-	TAILQ_INSERT_TAIL(&b->clients, c, link);
-	b->client_count++;
-	b->stats.connections_total++;
-	if (c->user->clients > b->conf->limits.clients_per_uid)
+	c->user = user_enter(locks, c->uid);
+	TAILQ_INSERT_TAIL(&locks->clients, c, link);
+	locks->client_count++;
+	locks->env->stats.connections_total++;
+	if (c->user->clients > locks->env->conf->limits.clients_per_uid)
 		refuse(c);
 }
 
@@ -111,7 +111,7 @@ void client_close(struct client *c)
 	if (c->closing)
 		return;
 	c->closing = true;
-	TAILQ_INSERT_TAIL(&c->broker->closing, c, closing_link);
+	TAILQ_INSERT_TAIL(&c->locks->closing, c, closing_link);
 }
 
 void client_release_all(struct client *c)
@@ -133,7 +133,7 @@ void client_release_all(struct client *c)
 		revocation_free(c->revocation);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
-	heap_unset(&c->broker->timers, &c->events_timer);
+	heap_unset(&c->locks->env->timers, &c->events_timer);
 	c->events_waiting = false;
 	c->told_jeopardy = false;
 	if (c->auditing)
@@ -142,17 +142,17 @@ void client_release_all(struct client *c)
 
 void client_gone(struct client *c)
 {
-	struct broker *b = c->broker;
+	struct locks *locks = c->locks;
 
 	/* First, so that no effect names it any more. */
-	b->conns[c->conn] = NULL;
+	locks->conns[c->conn] = NULL;
 	if (c->closing && !c->closed)
-		TAILQ_REMOVE(&b->closing, c, closing_link);
+		TAILQ_REMOVE(&locks->closing, c, closing_link);
 	client_release_all(c);
-	TAILQ_REMOVE(&b->clients, c, link);
-	b->client_count--;
+	TAILQ_REMOVE(&locks->clients, c, link);
+	locks->client_count--;
 	group_leave(c);
-	user_leave(b, c->user);
+	user_leave(locks, c->user);
 	bytes_free(&c->comm);
 	bytes_free(&c->child_comm);
 	bytes_free(&c->name);
@@ -172,16 +172,16 @@ void client_half_closed(struct client *c)
 		if (!r->expired)
 			request_expire(r);
 	/* The end of a wait may be the event that EVENTS waits for. */
-	broker_settle(c->broker);
+	broker_settle(c->locks->broker);
 	if (c->events_waiting)
 		client_events_end(c);
 }
 
-struct client *client_by_id(struct broker *b, uint64_t id)
+struct client *client_by_id(struct locks *locks, uint64_t id)
 {
 	struct client *c;
 
-	TAILQ_FOREACH(c, &b->clients, link)
+	TAILQ_FOREACH(c, &locks->clients, link)
 		if (c->id == id)
 			return c;
 	return NULL;
@@ -189,12 +189,12 @@ struct client *client_by_id(struct broker *b, uint64_t id)
 
 bool client_is_operator(const struct client *c)
 {
-	return c->uid == 0 || c->uid == c->broker->conf->uid;
+	return c->uid == 0 || c->uid == c->locks->env->conf->uid;
 }
 
 bool client_may_ask(const struct client *c, const char **why)
 {
-	const struct broker_limits *limits = &c->broker->conf->limits;
+	const struct broker_limits *limits = &c->locks->env->conf->limits;
 
 	if (c->request_count >= limits->requests_per_client)
 		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
@@ -212,32 +212,32 @@ bool client_may_ask(const struct client *c, const char **why)
 bool client_may_observe(const struct client *c, const char **why)
 {
 	*why = "this client observes as many elections as it may wait for locks (limits.requests_per_client)";
-	return c->observer_count < c->broker->conf->limits.requests_per_client;
+	return c->observer_count < c->locks->env->conf->limits.requests_per_client;
 }
 
 /* ---- replies ---- */
 
 struct bytes *client_out(struct client *c)
 {
-	return &c->broker->out->arena;
+	return &c->locks->env->out->arena;
 }
 
 size_t client_reply_begin(struct client *c)
 {
 	assert(c->asking);
-	return effects_begin(c->broker->out);
+	return effects_begin(c->locks->env->out);
 }
 
 void client_reply_end(struct client *c, size_t begin)
 {
-	struct effects *out = c->broker->out;
+	struct effects *out = c->locks->env->out;
 	struct span text = effects_end(out, begin);
 	struct effect *e;
 
 	/* A list of all there is can be any length; that is for a narrower question. */
-	if (text.len > c->broker->conf->limits.output_bytes) {
+	if (text.len > c->locks->env->conf->limits.output_bytes) {
 		out->arena.len = begin;
-		c->broker->stats.limits_total++;
+		c->locks->env->stats.limits_total++;
 		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
 		text = effects_end(out, begin);
 	}
@@ -250,7 +250,7 @@ void client_reply_end(struct client *c, size_t begin)
 
 struct effect *client_push_end(struct client *c, size_t begin)
 {
-	struct effects *out = c->broker->out;
+	struct effects *out = c->locks->env->out;
 	struct span text = effects_end(out, begin);
 	struct effect *e = effects_add(out, EFFECT_PUSH);
 

@@ -18,14 +18,14 @@
 #include "protocol/errors.h"
 #include "protocol/resp.h"
 
-struct broker;
+struct locks;
 struct effect;
 struct event;
 
 TAILQ_HEAD(client_list, client);
 
 struct client {
-	struct broker *broker;
+	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, group_link; /* broker->closing; `auditing`; owner->clients */
 	uint32_t conn, pid, uid;
@@ -62,7 +62,7 @@ struct client {
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
 
-void client_connected(struct broker *b, const struct event *event);
+void client_connected(struct locks *locks, const struct event *event);
 /* It named a process, which is shown once the one that connected has ended, if the adapter finds it to be the user's. */
 void client_set_child(struct client *c, uint32_t pid);
 void client_process(struct client *c, const struct event *event);
@@ -73,7 +73,7 @@ void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
 void client_release_all(struct client *c); /* the connection stays */
-struct client *client_by_id(struct broker *b, uint64_t id); /* NULL when there is none */
+struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
 /* Where replies are written. */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "core/lock/grant_log.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 const char *loss_word(enum loss loss)
 {
@@ -40,7 +40,7 @@ struct grant *grant_find(const struct lock *lock, const struct client *client)
 void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
 	       struct bytes *data)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	struct grant *g = mem_new(sizeof(*g));
 
 	g->client = client;
@@ -48,41 +48,41 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	g->mode = mode;
 	g->depth = 1;
 	g->token = token;
-	g->granted_ns = b->now_ns;
+	g->granted_ns = locks->env->now_ns;
 	g->lease.kind = TIMER_LEASE;
 	g->data = *data;
 	*data = (struct bytes){ 0 };
 	TAILQ_INSERT_TAIL(&lock->grants, g, link);
 	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
 	lock->grant_count++;
-	b->grant_count++;
+	locks->grant_count++;
 	client->grant_count++;
 	client->user->grants++;
 	client->counted++;
 	g->counted = true;
 	client_grants_changed(client);
-	b->stats.grants_total++;
+	locks->env->stats.grants_total++;
 	if (lease_ns)
 		grant_renew(g, lease_ns);
 }
 
 void grant_renew(struct grant *g, int64_t lease_ns)
 {
-	struct broker *b = g->lock->broker;
+	struct locks *locks = g->lock->locks;
 
 	assert(!g->lost && lease_ns > 0);
-	heap_set(&b->timers, &g->lease, b->now_ns + lease_ns);
+	heap_set(&locks->env->timers, &g->lease, locks->env->now_ns + lease_ns);
 }
 
 int64_t grant_lease_rest_ns(const struct grant *g)
 {
-	return g->lease.place ? g->lease.due_ns - g->lock->broker->now_ns : INT64_MAX;
+	return g->lease.place ? g->lease.due_ns - g->lock->locks->env->now_ns : INT64_MAX;
 }
 
 void grant_extend(struct grant *g, int64_t lease_ns)
 {
 	if (!lease_ns)
-		heap_unset(&g->lock->broker->timers, &g->lease);
+		heap_unset(&g->lock->locks->env->timers, &g->lease);
 	else if (lease_ns > grant_lease_rest_ns(g))
 		grant_renew(g, lease_ns);
 }
@@ -91,7 +91,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 {
 	assert(!g->lost);
 	g->depth++;
-	g->lock->broker->stats.reentries_total++;
+	g->lock->locks->env->stats.reentries_total++;
 	grant_extend(g, lease_ns);
 	if (data.len) {
 		bytes_clear(&g->data);
@@ -117,17 +117,17 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (lock->broker->conf->log_grants && !g->lost)
+	if (lock->locks->env->conf->log_grants && !g->lost)
 		grant_log_released(g, g->depth);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
-	heap_unset(&lock->broker->timers, &g->lease);
+	heap_unset(&lock->locks->env->timers, &g->lease);
 	client->grant_count--;
-	lock->broker->grant_count--;
+	lock->locks->grant_count--;
 	uncount(g);
 	if (g->lost) {
 		client->lost_count--;
-		lock->broker->lost_count--;
+		lock->locks->lost_count--;
 	} else {
 		client_forget_revoke(client, g);
 		lock->grant_count--;
@@ -141,25 +141,25 @@ void grant_end(struct grant *g)
 void grant_lose(struct grant *g, enum loss loss)
 {
 	struct lock *lock = g->lock;
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
 	TAILQ_REMOVE(&lock->grants, g, link);
 	TAILQ_INSERT_TAIL(&lock->lost, g, link);
-	heap_unset(&b->timers, &g->lease);
+	heap_unset(&locks->env->timers, &g->lease);
 	lock->grant_count--;
 	g->lost = true;
 	g->loss = loss;
-	if (b->conf->log_grants)
+	if (locks->env->conf->log_grants)
 		grant_log_lost(g);
 	g->client->lost_count++;
 	/* What its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)
 		uncount(g);
-	b->lost_count++;
-	b->stats.losses_total++;
+	locks->lost_count++;
+	locks->env->stats.losses_total++;
 	client_forget_revoke(g->client, g);
 	if (loss == LOSS_LEASE)
-		b->stats.leases_ended_total++;
+		locks->env->stats.leases_ended_total++;
 	client_tell_lost(g->client, g);
 	lock_touch(lock);
 }

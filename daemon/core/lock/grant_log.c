@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/grant_log.h"
 
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
@@ -42,21 +42,21 @@ static void write_who(struct bytes *out, const struct client *c)
 /* False: a broker that is freed says nothing. */
 static bool begin(const struct grant *g, size_t *ret_begin)
 {
-	struct broker *b = g->lock->broker;
+	struct locks *locks = g->lock->locks;
 
-	if (!b->out)
+	if (!locks->env->out)
 		return false;
-	*ret_begin = broker_log_begin(b);
+	*ret_begin = effects_begin(locks->env->out);
 	return true;
 }
 
 static void end(const struct grant *g, const char *how, size_t begun)
 {
-	struct broker *b = g->lock->broker;
+	struct locks *locks = g->lock->locks;
 
-	bytes_text(&b->out->arena, how);
-	write_who(&b->out->arena, g->client);
-	broker_log_end(b, b->conf->log_grants_level, begun)->one_of_many = true;
+	bytes_text(&locks->env->out->arena, how);
+	write_who(&locks->env->out->arena, g->client);
+	effects_log(locks->env->out, locks->env->conf->log_grants_level, begun)->one_of_many = true;
 }
 
 void grant_log_granted(const struct grant *g, int64_t count)
@@ -65,19 +65,19 @@ void grant_log_granted(const struct grant *g, int64_t count)
 
 	if (!begin(g, &begun))
 		return;
-	bytes_text(&g->lock->broker->out->arena, "granted: ");
-	write_what(&g->lock->broker->out->arena, g, count);
+	bytes_text(&g->lock->locks->env->out->arena, "granted: ");
+	write_what(&g->lock->locks->env->out->arena, g, count);
 	end(g, ", to client ", begun);
 }
 
 static void log_end(const struct grant *g, int64_t count)
 {
-	struct broker *b = g->lock->broker;
-	struct bytes *out = &b->out->arena;
+	struct locks *locks = g->lock->locks;
+	struct bytes *out = &locks->env->out->arena;
 
 	write_what(out, g, count);
 	bytes_text(out, ", after ");
-	bytes_int(out, (b->now_ns - g->granted_ns) / NS_PER_MS);
+	bytes_int(out, (locks->env->now_ns - g->granted_ns) / NS_PER_MS);
 	bytes_text(out, " ms");
 }
 
@@ -87,7 +87,7 @@ void grant_log_released(const struct grant *g, int64_t count)
 
 	if (!begin(g, &begun))
 		return;
-	bytes_text(&g->lock->broker->out->arena, "released: ");
+	bytes_text(&g->lock->locks->env->out->arena, "released: ");
 	log_end(g, count);
 	end(g, ", by client ", begun);
 }
@@ -99,7 +99,7 @@ void grant_log_lost(const struct grant *g)
 
 	if (!begin(g, &begun))
 		return;
-	out = &g->lock->broker->out->arena;
+	out = &g->lock->locks->env->out->arena;
 	bytes_text(out, "lost (");
 	bytes_text(out, loss_word(g->loss));
 	bytes_text(out, "): ");

@@ -5,17 +5,17 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static bool holds_or_waits(const struct client *c)
 {
 	return c->grant_count > c->lost_count || c->request_count;
 }
 
-static struct group *find(struct broker *b, uint32_t uid, struct slice name)
+static struct group *find(struct locks *locks, uint32_t uid, struct slice name)
 {
-	uint64_t hash = map_hash(&b->groups, name.data, name.len);
-	struct map_node *node = map_first(&b->groups, hash);
+	uint64_t hash = map_hash(&locks->groups, name.data, name.len);
+	struct map_node *node = map_first(&locks->groups, hash);
 	struct group *group;
 
 	for (; node; node = map_next(node)) {
@@ -27,7 +27,7 @@ static struct group *find(struct broker *b, uint32_t uid, struct slice name)
 	group->uid = uid;
 	bytes_slice(&group->name, name);
 	TAILQ_INIT(&group->clients);
-	map_add(&b->groups, &group->node, hash);
+	map_add(&locks->groups, &group->node, hash);
 	return group;
 }
 
@@ -37,7 +37,7 @@ bool group_join(struct client *c, struct slice name)
 		return false;
 	group_leave(c);
 	if (name.len) {
-		c->group = find(c->broker, c->uid, name);
+		c->group = find(c->locks, c->uid, name);
 		TAILQ_INSERT_TAIL(&c->group->clients, c, group_link);
 	}
 	return true;
@@ -54,7 +54,7 @@ void group_leave(struct client *c)
 	TAILQ_REMOVE(&group->clients, c, group_link);
 	if (!TAILQ_EMPTY(&group->clients))
 		return;
-	map_remove(&c->broker->groups, &group->node);
+	map_remove(&c->locks->groups, &group->node);
 	bytes_free(&group->name);
 	mem_free(group);
 }

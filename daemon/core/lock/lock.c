@@ -6,7 +6,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 #include "protocol/name.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
@@ -31,11 +31,11 @@ static struct lock *find(const struct map *m, struct slice key, bool by_path)
 	return NULL;
 }
 
-static struct lock *lock_new(struct broker *b, struct slice name)
+static struct lock *lock_new(struct locks *locks, struct slice name)
 {
 	struct lock *lock = mem_new(sizeof(*lock));
 
-	lock->broker = b;
+	lock->locks = locks;
 	lock->timer.kind = TIMER_LOCK;
 	lock->pause_until_ns = INT64_MIN;
 	TAILQ_INIT(&lock->requests);
@@ -45,32 +45,32 @@ static struct lock *lock_new(struct broker *b, struct slice name)
 	observe_init(&lock->observation);
 	TAILQ_INIT(&lock->permits);
 	bytes_slice(&lock->name, name);
-	TAILQ_INSERT_TAIL(&b->locks_used, lock, link);
+	TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	return lock;
 }
 
 static void add_path(struct lock *lock)
 {
 	const struct bytes *path = &lock->directory.path;
-	struct map *paths = &lock->broker->paths;
+	struct map *paths = &lock->locks->directories->paths;
 
 	map_add(paths, &lock->path_node, map_hash(paths, path->data, path->len));
 }
 
-static struct lock *lock_new_named(struct broker *b, struct slice name)
+static struct lock *lock_new_named(struct locks *locks, struct slice name)
 {
-	struct lock *lock = lock_new(b, name);
+	struct lock *lock = lock_new(locks, name);
 
-	assert(name_valid(name) && flavour_has_place(b->conf, name));
-	lock->flavour = flavour_place(b->conf, name, &lock->directory.path);
-	map_add(&b->names, &lock->name_node, map_hash(&b->names, name.data, name.len));
+	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
+	lock->flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
+	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
 	add_path(lock);
 	return lock;
 }
 
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour)
 {
-	struct lock *lock = lock_new(s->broker, name);
+	struct lock *lock = lock_new(s->locks, name);
 
 	lock->semaphore = s;
 	lock->flavour = flavour;
@@ -82,13 +82,13 @@ struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice 
 
 static void unlink_lock(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
 	if (lock->idle) {
-		TAILQ_REMOVE(&b->locks_idle, lock, link);
-		b->idle_count--;
+		TAILQ_REMOVE(&locks->idle, lock, link);
+		locks->idle_count--;
 	} else {
-		TAILQ_REMOVE(&b->locks_used, lock, link);
+		TAILQ_REMOVE(&locks->used, lock, link);
 	}
 }
 
@@ -100,21 +100,21 @@ bool lock_in_use(const struct lock *lock)
 
 void lock_free(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
 	assert(!lock_in_use(lock));
-	heap_unset(&b->timers, &lock->timer);
+	heap_unset(&locks->env->timers, &lock->timer);
 	if (lock->dirty)
 		lock_untouch(lock);
 	turn_forget(lock);
-	if (b->turns.served == lock)
-		b->turns.served = NULL;
+	if (locks->directories->turns.served == lock)
+		locks->directories->turns.served = NULL;
 	unlink_lock(lock);
-	if (b->named == lock)
-		b->named = NULL;
+	if (locks->named == lock)
+		locks->named = NULL;
 	if (!lock->semaphore)
-		map_remove(&b->names, &lock->name_node);
-	map_remove(&b->paths, &lock->path_node);
+		map_remove(&locks->names, &lock->name_node);
+	map_remove(&locks->directories->paths, &lock->path_node);
 	bytes_free(&lock->name);
 	bytes_free(&lock->directory.path);
 	bytes_free(&lock->seen.by);
@@ -123,9 +123,9 @@ void lock_free(struct lock *lock)
 	mem_free(lock);
 }
 
-static bool evict(struct broker *b)
+static bool evict(struct locks *locks)
 {
-	struct lock *oldest = TAILQ_FIRST(&b->locks_idle);
+	struct lock *oldest = TAILQ_FIRST(&locks->idle);
 
 	if (!oldest)
 		return false;
@@ -133,40 +133,40 @@ static bool evict(struct broker *b)
 	return true;
 }
 
-bool lock_has_room(struct broker *b)
+bool lock_has_room(struct locks *locks)
 {
-	return b->names.count + b->semaphores.count < b->conf->limits.locks || evict(b);
+	return locks->names.count + locks->semaphores.count < locks->env->conf->limits.locks || evict(locks);
 }
 
 /* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
-struct lock *lock_find(struct broker *b, struct slice name)
+struct lock *lock_find(struct locks *locks, struct slice name)
 {
-	if (!b->named || !slice_eq(bytes_view(&b->named->name), name))
-		b->named = find(&b->names, name, false);
-	return b->named;
+	if (!locks->named || !slice_eq(bytes_view(&locks->named->name), name))
+		locks->named = find(&locks->names, name, false);
+	return locks->named;
 }
 
-struct lock *lock_make(struct broker *b, struct slice name)
+struct lock *lock_make(struct locks *locks, struct slice name)
 {
-	struct lock *lock = lock_find(b, name);
+	struct lock *lock = lock_find(locks, name);
 
 	if (!lock) {
-		if (!lock_has_room(b))
+		if (!lock_has_room(locks))
 			return NULL;
-		lock = b->named = lock_new_named(b, name);
+		lock = locks->named = lock_new_named(locks, name);
 	}
 	if (lock->idle) {
 		unlink_lock(lock);
 		lock->idle = false;
-		TAILQ_INSERT_TAIL(&b->locks_used, lock, link);
+		TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	}
 	lock_touch(lock);
 	return lock;
 }
 
-struct lock *lock_find_path(struct broker *b, struct slice path)
+struct lock *lock_find_path(struct locks *locks, struct slice path)
 {
-	return find(&b->paths, path, true);
+	return find(&locks->directories->paths, path, true);
 }
 
 bool lock_may_be(const struct lock *lock, enum kind kind)
@@ -189,7 +189,7 @@ void lock_become(struct lock *lock, enum kind kind)
 /* Kept a while: the next LOCK need not make it again, nor read a known directory. */
 void lock_rest(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 
 	if (lock->idle || lock->dirty || lock_in_use(lock))
 		return;
@@ -197,15 +197,15 @@ void lock_rest(struct lock *lock)
 		semaphore_rest(lock->semaphore);
 		return;
 	}
-	heap_unset(&b->timers, &lock->timer);
+	heap_unset(&locks->env->timers, &lock->timer);
 	turn_forget(lock);
 	lock->relist = false;
 	directory_want_nothing(lock);
 	unlink_lock(lock);
 	lock->idle = true;
-	TAILQ_INSERT_TAIL(&b->locks_idle, lock, link);
-	if (++b->idle_count > IDLE_LOCKS_MAX)
-		evict(b);
+	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
+	if (++locks->idle_count > IDLE_LOCKS_MAX)
+		evict(locks);
 }
 
 void lock_remember(struct lock *lock, bool remembered)
@@ -213,15 +213,15 @@ void lock_remember(struct lock *lock, bool remembered)
 	if (lock->remembered == remembered)
 		return;
 	lock->remembered = remembered;
-	lock->broker->remembered_count += remembered ? 1 : (size_t)-1;
+	lock->locks->directories->remembered_count += remembered ? 1 : (size_t)-1;
 }
 
 void lock_verified(struct lock *lock)
 {
-	lock->verified_ns = lock->broker->now_ns;
+	lock->verified_ns = lock->locks->env->now_ns;
 	if (!lock->remembered)
 		return;
-	lock->broker->stats.relisted_total++;
+	lock->locks->env->stats.relisted_total++;
 	lock_remember(lock, false);
 }
 
@@ -230,18 +230,18 @@ void lock_touch(struct lock *lock)
 	if (lock->dirty)
 		return;
 	lock->dirty = true;
-	TAILQ_INSERT_TAIL(&lock->broker->dirty, lock, dirty_link);
+	TAILQ_INSERT_TAIL(&lock->locks->dirty, lock, dirty_link);
 }
 
 void lock_untouch(struct lock *lock)
 {
 	assert(lock->dirty);
 	lock->dirty = false;
-	TAILQ_REMOVE(&lock->broker->dirty, lock, dirty_link);
+	TAILQ_REMOVE(&lock->locks->dirty, lock, dirty_link);
 }
 
 void lock_pause(struct lock *lock, int64_t pause_ns)
 {
-	lock->pause_until_ns = lock->broker->now_ns + pause_ns;
+	lock->pause_until_ns = lock->locks->env->now_ns + pause_ns;
 	lock_touch(lock);
 }

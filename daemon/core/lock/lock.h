@@ -40,7 +40,7 @@
 #include "core/lock/try.h"
 #include "core/claim/turn.h"
 
-struct broker;
+struct locks;
 struct semaphore;
 
 enum { LOCK_ZNODES_MAX = 2 };
@@ -48,7 +48,7 @@ enum { LOCK_ZNODES_MAX = 2 };
 TAILQ_HEAD(claim_list, claim);
 
 struct lock {
-	struct broker *broker;
+	struct locks *locks;
 	struct semaphore *semaphore;    /* this is its mutex or its leases, and found by path only; NULL: a lock */
 	struct map_node name_node, path_node;
 	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
@@ -77,16 +77,16 @@ struct lock {
 };
 
 /* The lock of that name; NULL: this host knows none. */
-struct lock *lock_find(struct broker *b, struct slice name);
+struct lock *lock_find(struct locks *locks, struct slice name);
 /* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
-struct lock *lock_make(struct broker *b, struct slice name);
-struct lock *lock_find_path(struct broker *b, struct slice path);
+struct lock *lock_make(struct locks *locks, struct slice name);
+struct lock *lock_find_path(struct locks *locks, struct slice path);
 /* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
 bool lock_may_be(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A part of a semaphore, at that path. */
 struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
-bool lock_has_room(struct broker *b); /* one more may be known, if need be in the place of one that is only remembered */
+bool lock_has_room(struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
 void lock_touch(struct lock *lock);   /* to be settled before the event ends */
 void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */

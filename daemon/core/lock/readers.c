@@ -2,7 +2,7 @@
 #include "core/lock/readers.h"
 
 #include "core/lock/lock.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static bool lacks_tokens(const struct claim *c)
 {
@@ -17,13 +17,13 @@ static bool next_has_its_turn(const struct lock *lock)
 
 bool readers_may_join(const struct lock *lock)
 {
-	const struct broker *b = lock->broker;
+	const struct locks *locks = lock->locks;
 
 	if (lacks_tokens(lock->claim))
 		return false;
-	if (b->conf->standalone || next_has_its_turn(lock))
+	if (locks->env->conf->standalone || next_has_its_turn(lock))
 		return true;
-	return b->session.connected ? directory_is_uncontended(&lock->directory) : lock->directory.was_uncontended;
+	return locks->ensemble->session.connected ? directory_is_uncontended(&lock->directory) : lock->directory.was_uncontended;
 }
 
 bool readers_are_closed(const struct lock *lock)

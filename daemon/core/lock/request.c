@@ -8,7 +8,7 @@
 #include "core/lock/grant_log.h"
 #include "core/client/mlock.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 /* Once a wait has run out, a part of T for the answer that tells whether the lock is taken, besides try_ms. */
 static const int64_t EXPIRED_PART = 6;
@@ -16,16 +16,16 @@ static const int64_t EXPIRED_PART = 6;
 static void count(struct request *r, size_t one)
 {
 	r->lock->request_count += one;
-	r->lock->broker->request_count += one;
+	r->lock->locks->request_count += one;
 	r->client->request_count += one;
 	r->client->user->requests += one;
 	if (!r->queued)
-		r->lock->broker->blocked_count += one;
+		r->lock->locks->blocked_count += one;
 }
 
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
 {
-	struct broker *b = lock->broker;
+	struct locks *locks = lock->locks;
 	struct request *r = terms->queued ? mem_new(sizeof(*r)) : &client->blocking;
 
 	assert(terms->queued || !client->request);
@@ -34,7 +34,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 		.lock = lock,
 		.mode = terms->mode,
 		.queued = terms->queued,
-		.asked_ns = b->now_ns,
+		.asked_ns = locks->env->now_ns,
 		.lease_ns = terms->lease_ns,
 		.limit = terms->limit,
 		.count = terms->count,
@@ -42,7 +42,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	};
 	bytes_slice(&r->data, terms->data);
 	if (r->queued)
-		b->stats.enqueued_total++;
+		locks->env->stats.enqueued_total++;
 	else
 		client->request = r;
 	TAILQ_INSERT_TAIL(&client->requests, r, client_link);
@@ -51,7 +51,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	if (terms->wait_ns == 0)
 		request_expire(r);
 	else if (terms->wait_ns > 0)
-		heap_set(&b->timers, &r->timer, b->now_ns + terms->wait_ns);
+		heap_set(&locks->env->timers, &r->timer, locks->env->now_ns + terms->wait_ns);
 	lock_touch(lock);
 }
 
@@ -62,29 +62,29 @@ static bool refuse(struct refusal *ret, enum error_code code, const char *senten
 	return false;
 }
 
-static bool refuse_limit(struct broker *b, struct refusal *ret, const char *sentence)
+static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *sentence)
 {
-	b->stats.limits_total++;
+	locks->env->stats.limits_total++;
 	return refuse(ret, ERROR_LIMIT, sentence);
 }
 
 bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
-	struct broker *b = client->broker;
+	struct locks *locks = client->locks;
 	struct lock *lock;
 	const char *why;
 
-	if (b->stopping)
+	if (locks->env->stopping)
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
 	if (!client_may_ask(client, &why))
-		return refuse_limit(b, ret, why);
-	if (semaphore_find(b, name))
+		return refuse_limit(locks, ret, why);
+	if (semaphore_find(locks, name))
 		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-	lock = lock_make(b, name);
+	lock = lock_make(locks, name);
 	if (!lock)
-		return refuse_limit(b, ret, "this daemon knows as many locks as it may (limits.locks)");
-	if (lock->request_count >= b->conf->limits.requests_per_lock)
-		return refuse_limit(b, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+		return refuse_limit(locks, ret, "this daemon knows as many locks as it may (limits.locks)");
+	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
+		return refuse_limit(locks, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	if (!lock_may_be(lock, terms->kind))
 		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
 	/* What blocks nobody, and a try, does not wait. */
@@ -150,7 +150,7 @@ void request_end(struct request *r)
 	count(r, (size_t)-1);
 	if (r->expired)
 		lock->expired_count--;
-	heap_unset(&lock->broker->timers, &r->timer);
+	heap_unset(&lock->locks->env->timers, &r->timer);
 	bytes_free(&r->data);
 	if (r->queued)
 		mem_free(r);
@@ -166,7 +166,7 @@ void request_grant(struct request *r, int64_t token)
 	bool queued = r->queued;
 
 	grant_new(lock, client, r->mode, token, r->lease_ns, &r->data);
-	if (lock->broker->conf->log_grants)
+	if (lock->locks->env->conf->log_grants)
 		grant_log_granted(TAILQ_LAST(&lock->grants, grant_list), 1);
 	request_end(r);
 	if (queued)
@@ -199,7 +199,7 @@ void request_fail(struct request *r, enum error_code code, const char *sentence)
 	bool queued = r->queued;
 
 	if (code == ERROR_LIMIT)
-		client->broker->stats.limits_total++;
+		client->locks->env->stats.limits_total++;
 	request_end(r);
 	if (queued)
 		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
@@ -219,17 +219,18 @@ void request_fail_all(struct lock *lock, enum error_code code, const char *sente
 
 void request_expire(struct request *r)
 {
-	struct broker *b = r->lock->broker;
+	struct locks *locks = r->lock->locks;
 
 	if (r->expired) {
-		b->stats.timeouts_total++;
+		locks->env->stats.timeouts_total++;
 		request_fail(r, ERROR_UNAVAILABLE,
-			     b->conf->standalone ? "no fencing token could be reserved in daemon.statedir: the log says why"
+			     locks->env->conf->standalone ? "no fencing token could be reserved in daemon.statedir: the log says why"
 						 : "ZooKeeper did not say in time whether the lock is taken");
 		return;
 	}
 	r->expired = true;
 	r->lock->expired_count++;
-	heap_set(&b->timers, &r->timer, b->now_ns + b->session.timeout_ns / EXPIRED_PART + b->conf->try_ns);
+	heap_set(&locks->env->timers, &r->timer,
+		 locks->env->now_ns + locks->ensemble->session.timeout_ns / EXPIRED_PART + locks->env->conf->try_ns);
 	lock_touch(r->lock);
 }

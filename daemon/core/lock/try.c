@@ -2,7 +2,7 @@
 #include "core/lock/try.h"
 
 #include "core/znode/holder.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 enum { SEEN_BYTES = 2048 }; /* ours are shorter */
 
@@ -18,7 +18,7 @@ bool try_seen_taken(const struct lock *lock, enum mode mode)
 {
 	const struct try_seen *seen = &lock->seen;
 
-	if (!seen->by.len || !seen->in_use || lock->broker->now_ns >= seen->until_ns ||
+	if (!seen->by.len || !seen->in_use || lock->locks->env->now_ns >= seen->until_ns ||
 	    (lock->claim && lock->claim->state == CLAIM_HELD))
 		return false;
 	return mode_conflicts(seen->mode, flavour_claim_mode(lock->flavour, mode));
@@ -28,7 +28,7 @@ bool try_taken(const struct claim *c, enum mode mode)
 {
 	if (c->readers_ahead && mode == MODE_SHARED)
 		return false;
-	return c->contested || c->in_use || (c->taken_ns && c->lock->broker->now_ns >= c->taken_ns);
+	return c->contested || c->in_use || (c->taken_ns && c->lock->locks->env->now_ns >= c->taken_ns);
 }
 
 /* Two of one host are one contender: the one behind may have followed the other (rollover.h), and neither be in use. */
@@ -52,13 +52,13 @@ static bool waits(const struct contender *c, enum flavour flavour, const struct 
 
 void try_listed(struct claim *c, const struct contender *nearest, const struct event *event)
 {
-	const struct broker *b = c->lock->broker;
-	bool own = contender_of_session(nearest->name, c->lock->flavour, b->session.id);
+	const struct locks *locks = c->lock->locks;
+	bool own = contender_of_session(nearest->name, c->lock->flavour, locks->ensemble->session.id);
 
 	if (own)
 		c->taken_ns = 0;
 	else if (!c->taken_ns)
-		c->taken_ns = b->now_ns + b->conf->try_ns;
+		c->taken_ns = locks->env->now_ns + locks->env->conf->try_ns;
 	c->contested = !own && waits(nearest, c->lock->flavour, event);
 }
 
@@ -77,7 +77,7 @@ void try_read(struct claim *c, struct slice data)
 	seen->mode = before.mode;
 	seen->first = !c->contested;
 	seen->in_use = c->in_use;
-	seen->until_ns = c->lock->broker->now_ns + SEEN_NS;
+	seen->until_ns = c->lock->locks->env->now_ns + SEEN_NS;
 }
 
 bool try_knows_holder(const struct lock *lock)
@@ -96,5 +96,5 @@ void try_forget(struct lock *lock, struct slice name)
 void try_behind(struct claim *c, bool some)
 {
 	c->tried = some;
-	c->looked_ns = c->lock->broker->now_ns;
+	c->looked_ns = c->lock->locks->env->now_ns;
 }

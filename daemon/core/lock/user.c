@@ -5,12 +5,12 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
-struct user *user_enter(struct broker *b, uint32_t uid)
+struct user *user_enter(struct locks *locks, uint32_t uid)
 {
-	uint64_t hash = map_hash(&b->users, &uid, sizeof(uid));
-	struct map_node *node = map_first(&b->users, hash);
+	uint64_t hash = map_hash(&locks->users, &uid, sizeof(uid));
+	struct map_node *node = map_first(&locks->users, hash);
 	struct user *user;
 
 	for (; node; node = map_next(node)) {
@@ -23,15 +23,15 @@ struct user *user_enter(struct broker *b, uint32_t uid)
 	user = mem_new(sizeof(*user));
 	user->uid = uid;
 	user->clients = 1;
-	map_add(&b->users, &user->node, hash);
+	map_add(&locks->users, &user->node, hash);
 	return user;
 }
 
-void user_leave(struct broker *b, struct user *user)
+void user_leave(struct locks *locks, struct user *user)
 {
 	if (--user->clients)
 		return;
 	assert(!user->requests && !user->grants);
-	map_remove(&b->users, &user->node);
+	map_remove(&locks->users, &user->node);
 	mem_free(user);
 }

@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 
-struct broker;
+struct locks;
 
 struct user {
 	struct map_node node;
@@ -16,6 +16,6 @@ struct user {
 };
 
 /* One client more. The struct lives as long as it has clients. */
-struct user *user_enter(struct broker *b, uint32_t uid);
+struct user *user_enter(struct locks *locks, uint32_t uid);
 /* One client less; it neither waits nor holds. */
-void user_leave(struct broker *b, struct user *user);
+void user_leave(struct locks *locks, struct user *user);

@@ -28,6 +28,16 @@ struct span effects_end(const struct effects *e, size_t begin)
 	return (struct span){ begin, e->arena.len - begin };
 }
 
+struct effect *effects_log(struct effects *e, enum effect_level level, size_t begin)
+{
+	struct span text = effects_end(e, begin);
+	struct effect *line = effects_add(e, EFFECT_LOG);
+
+	line->level = level;
+	line->text = text;
+	return line;
+}
+
 void effects_clear(struct effects *e)
 {
 	e->count = 0;

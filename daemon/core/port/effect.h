@@ -77,6 +77,8 @@ struct effect *effects_add(struct effects *e, enum effect_type type);
 /* Brackets bytes written to e->arena. */
 size_t effects_begin(const struct effects *e);
 struct span effects_end(const struct effects *e, size_t begin);
+/* A line for the log: the text that was written since `begin`. */
+struct effect *effects_log(struct effects *e, enum effect_level level, size_t begin);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);
 void effects_free(struct effects *e);

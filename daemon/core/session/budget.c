@@ -13,12 +13,12 @@ enum {
 static const char too_long[] = "that name is too long for the packets this ZooKeeper server takes";
 static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
 
-size_t budget_path_max(const struct broker *b)
+size_t budget_path_max(const struct ensemble *zk)
 {
-	size_t configured = b->conf->limits.session_path_bytes;
-	size_t taken = (size_t)b->packet_bytes / 10 * 9;
+	size_t configured = zk->env->conf->limits.session_path_bytes;
+	size_t taken = (size_t)zk->packet_bytes / 10 * 9;
 
-	return b->packet_bytes && taken < configured ? taken : configured;
+	return zk->packet_bytes && taken < configured ? taken : configured;
 }
 
 static size_t znode_path(const struct lock *lock)
@@ -28,10 +28,10 @@ static size_t znode_path(const struct lock *lock)
 
 static bool fits(const struct lock *lock, size_t text)
 {
-	const struct broker *b = lock->broker;
+	const struct ensemble *zk = lock->locks->ensemble;
 
-	return !b->packet_bytes ||
-	       znode_path(lock) + strlen(b->conf->host) + REQUEST_SLACK + text <= (size_t)b->packet_bytes;
+	return !zk->packet_bytes ||
+	       znode_path(lock) + strlen(zk->env->conf->host) + REQUEST_SLACK + text <= (size_t)zk->packet_bytes;
 }
 
 bool budget_has_room_for_text(const struct lock *lock)
@@ -47,16 +47,16 @@ static bool is_oversize(const struct lock *lock)
 
 const char *budget_refuses(const struct lock *lock, size_t count)
 {
-	const struct broker *b = lock->broker;
-	size_t max = budget_path_max(b), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
+	const struct ensemble *zk = lock->locks->ensemble;
+	size_t max = budget_path_max(zk), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
 
 	if (is_oversize(lock))
 		return too_long;
-	if (b->path_bytes + count * znode_path(lock) > max)
+	if (zk->path_bytes + count * znode_path(lock) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
 	if (!directory_watches(&lock->directory))
 		watches += lock->directory.path.len + WATCH_OVERHEAD;
-	if (b->watch_bytes + watches > max)
+	if (zk->watch_bytes + watches > max)
 		return too_many_watches;
 	return NULL;
 }
@@ -75,10 +75,10 @@ static size_t claim_watches(const struct claim *c)
 /* The other half is for those that join, and for the directories. */
 bool budget_has_room_for_own(const struct claim *c)
 {
-	const struct broker *b = c->lock->broker;
+	const struct ensemble *zk = c->lock->locks->ensemble;
 	size_t own = c->lock->directory.path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
 
-	return b->watch_bytes + own <= budget_path_max(b) / 2;
+	return zk->watch_bytes + own <= budget_path_max(zk) / 2;
 }
 
 /* The directory's, and one on its first contender, as long as one of ours. */
@@ -89,13 +89,13 @@ static size_t observed_watches(const struct lock *lock)
 
 const char *budget_refuses_observer(const struct lock *lock)
 {
-	const struct broker *b = lock->broker;
+	const struct ensemble *zk = lock->locks->ensemble;
 
-	if (b->conf->standalone || lock->observation.count)
+	if (zk->env->conf->standalone || lock->observation.count)
 		return NULL;
 	if (is_oversize(lock))
 		return too_long;
-	return b->watch_bytes + observed_watches(lock) > budget_path_max(b) ? too_many_watches : NULL;
+	return zk->watch_bytes + observed_watches(lock) > budget_path_max(zk) ? too_many_watches : NULL;
 }
 
 size_t budget_watches(const struct lock *lock)
@@ -103,7 +103,7 @@ size_t budget_watches(const struct lock *lock)
 	size_t bytes = 0;
 	const struct claim *c;
 
-	if (lock->broker->conf->standalone)
+	if (lock->locks->env->conf->standalone)
 		return 0;
 	if (lock->observation.count)
 		bytes += observed_watches(lock);
@@ -124,10 +124,10 @@ size_t budget_watches(const struct lock *lock)
 
 void budget_recount(struct lock *lock)
 {
-	struct broker *b = lock->broker;
+	struct ensemble *zk = lock->locks->ensemble;
 	size_t bytes = budget_watches(lock);
 
-	b->watch_bytes += bytes - lock->watch_bytes;
+	zk->watch_bytes += bytes - lock->watch_bytes;
 	lock->watch_bytes = bytes;
 }
 
@@ -146,34 +146,34 @@ static void put(struct bytes *out, const char *text, size_t number)
 	bytes_int(out, (int64_t)number);
 }
 
-static void say(struct broker *b, struct slice server)
+static void say(struct ensemble *zk, struct slice server)
 {
-	struct bytes *out = &b->out->arena;
-	size_t begin = broker_log_begin(b);
+	struct bytes *out = &zk->env->out->arena;
+	size_t begin = effects_begin(zk->env->out);
 
-	if (budget_path_max(b) == b->conf->limits.session_path_bytes) {
+	if (budget_path_max(zk) == zk->env->conf->limits.session_path_bytes) {
 		put(out, "ZooKeeper takes packets that are large enough for limits.session_path_bytes = ",
-		    b->conf->limits.session_path_bytes);
-		broker_log_end(b, EFFECT_LEVEL_INFO, begin);
+		    zk->env->conf->limits.session_path_bytes);
+		effects_log(zk->env->out, EFFECT_LEVEL_INFO, begin);
 		return;
 	}
 	bytes_slice(out, server);
-	put(out, " takes packets of no more than ", (size_t)b->packet_bytes);
-	put(out, " bytes, too few for limits.session_path_bytes = ", b->conf->limits.session_path_bytes);
-	put(out, ": the locks of this host are limited to ", budget_path_max(b));
+	put(out, " takes packets of no more than ", (size_t)zk->packet_bytes);
+	put(out, " bytes, too few for limits.session_path_bytes = ", zk->env->conf->limits.session_path_bytes);
+	put(out, ": the locks of this host are limited to ", budget_path_max(zk));
 	bytes_text(out, " bytes of paths. Raise jute.maxbuffer on every server, or lower the limit");
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	effects_log(zk->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
-void budget_packet(struct broker *b, const struct event *event)
+void budget_packet(struct ensemble *zk, const struct event *event)
 {
-	size_t before = budget_path_max(b);
+	size_t before = budget_path_max(zk);
 	struct lock *lock;
 
-	b->packet_bytes = event->zk_packet.bytes;
-	if (budget_path_max(b) != before)
-		say(b, event->zk_packet.server);
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	zk->packet_bytes = event->zk_packet.bytes;
+	if (budget_path_max(zk) != before)
+		say(zk, event->zk_packet.server);
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
 		if (is_oversize(lock))
 			give_up(lock);
 }

@@ -21,14 +21,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct broker;
+struct ensemble;
 struct claim;
 struct event;
 struct lock;
 
-size_t budget_path_max(const struct broker *b);
+size_t budget_path_max(const struct ensemble *zk);
 /* EVENT_ZK_PACKET. */
-void budget_packet(struct broker *b, const struct event *event);
+void budget_packet(struct ensemble *zk, const struct event *event);
 /* NULL: so many more claims of this lock are within all limits. Else the sentence for who asked. */
 const char *budget_refuses(const struct lock *lock, size_t count);
 /* The same for who wants to observe it. */

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 
-#include "core/state.h"
+#include "core/session/ensemble.h"
 
-static void log_about(struct broker *b, const struct former *l, const char *text, int64_t ms, const char *rest)
+static void log_about(struct ensemble *zk, const struct former *l, const char *text, int64_t ms, const char *rest)
 {
-	struct bytes *out = &b->out->arena;
-	size_t begin = broker_log_begin(b);
+	struct bytes *out = &zk->env->out->arena;
+	size_t begin = effects_begin(zk->env->out);
 
 	bytes_text(out, "the session 0x");
 	bytes_hex(out, (uint64_t)l->session, 16);
@@ -17,30 +17,30 @@ static void log_about(struct broker *b, const struct former *l, const char *text
 	if (ms >= 0)
 		bytes_int(out, ms);
 	bytes_text(out, rest);
-	broker_log_end(b, EFFECT_LEVEL_INFO, begin);
+	effects_log(zk->env->out, EFFECT_LEVEL_INFO, begin);
 }
 
-void formers_init(struct broker *b)
+void formers_init(struct ensemble *zk)
 {
-	struct formers *all = &b->formers;
+	struct formers *all = &zk->formers;
 	size_t i;
 
-	assert(b->conf->former_count <= FORMERS_MAX);
+	assert(zk->env->conf->former_count <= FORMERS_MAX);
 	all->timer.kind = TIMER_FORMER;
-	all->count = b->conf->former_count;
+	all->count = zk->env->conf->former_count;
 	for (i = 0; i < all->count; i++)
-		all->list[i] = (struct former){ .session = b->conf->formers[i].session,
-						  .not_before_ns = b->conf->formers[i].not_before_ns };
+		all->list[i] = (struct former){ .session = zk->env->conf->formers[i].session,
+						  .not_before_ns = zk->env->conf->formers[i].not_before_ns };
 }
 
-void formers_deinit(struct broker *b)
+void formers_deinit(struct ensemble *zk)
 {
-	heap_unset(&b->timers, &b->formers.timer);
+	heap_unset(&zk->env->timers, &zk->formers.timer);
 }
 
-static struct former *find(struct broker *b, int64_t session)
+static struct former *find(struct ensemble *zk, int64_t session)
 {
-	struct formers *all = &b->formers;
+	struct formers *all = &zk->formers;
 
 	for (size_t i = 0; i < all->count; i++)
 		if (all->list[i].session == session)
@@ -48,16 +48,16 @@ static struct former *find(struct broker *b, int64_t session)
 	return NULL;
 }
 
-static void end(struct broker *b, struct former *l)
+static void end(struct ensemble *zk, struct former *l)
 {
 	l->state = FORMER_ENDING;
-	effects_add(b->out, EFFECT_FORMER_END)->session = l->session;
+	effects_add(zk->env->out, EFFECT_FORMER_END)->session = l->session;
 }
 
 /* Ends those whose holders, if any live, have had their time; waits for the others. */
-static void look(struct broker *b)
+static void look(struct ensemble *zk)
 {
-	struct formers *all = &b->formers;
+	struct formers *all = &zk->formers;
 	int64_t due_ns = INT64_MAX;
 
 	for (size_t i = 0; i < all->count; i++) {
@@ -65,30 +65,30 @@ static void look(struct broker *b)
 
 		if (l->state != FORMER_WAITING)
 			continue;
-		if (b->now_ns >= l->not_before_ns)
-			end(b, l);
+		if (zk->env->now_ns >= l->not_before_ns)
+			end(zk, l);
 		else if (l->not_before_ns < due_ns)
 			due_ns = l->not_before_ns;
 	}
-	heap_unset(&b->timers, &all->timer);
+	heap_unset(&zk->env->timers, &all->timer);
 	if (due_ns != INT64_MAX)
-		heap_set(&b->timers, &all->timer, due_ns);
+		heap_set(&zk->env->timers, &all->timer, due_ns);
 }
 
-void formers_start(struct broker *b)
+void formers_start(struct ensemble *zk)
 {
-	struct formers *all = &b->formers;
+	struct formers *all = &zk->formers;
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct former *l = &all->list[i];
 
-		if (b->now_ns >= l->not_before_ns)
-			log_about(b, l, "is ended: no process lives that could believe to hold something under it", -1, "");
+		if (zk->env->now_ns >= l->not_before_ns)
+			log_about(zk, l, "is ended: no process lives that could believe to hold something under it", -1, "");
 		else
-			log_about(b, l, "is not ended yet: a process lives that may believe to hold something under it, for ",
-				  (l->not_before_ns - b->now_ns) / 1000000, " ms at most");
+			log_about(zk, l, "is not ended yet: a process lives that may believe to hold something under it, for ",
+				  (l->not_before_ns - zk->env->now_ns) / 1000000, " ms at most");
 	}
-	look(b);
+	look(zk);
 }
 
 /* NULL: all are still to be ended. */
@@ -102,70 +102,70 @@ static struct former *place(struct formers *all)
 	return NULL;
 }
 
-void former_add(struct broker *b, int64_t session, int64_t not_before_ns)
+void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 {
 	struct former added = { .session = session, .not_before_ns = not_before_ns, .own = true };
-	struct former *l = place(&b->formers);
+	struct former *l = place(&zk->formers);
 
 	if (!l) {
-		log_about(b, &added, "is left to its timeout: too many are still to be ended", -1, "");
+		log_about(zk, &added, "is left to its timeout: too many are still to be ended", -1, "");
 		return;
 	}
 	*l = added;
-	effects_add(b->out, EFFECT_FORMER_ADD)->session = session;
+	effects_add(zk->env->out, EFFECT_FORMER_ADD)->session = session;
 	/* It is ended after another one is asked for. */
-	heap_set(&b->timers, &b->formers.timer, b->now_ns);
+	heap_set(&zk->env->timers, &zk->formers.timer, zk->env->now_ns);
 }
 
-void formers_tick(struct broker *b)
+void formers_tick(struct ensemble *zk)
 {
-	look(b);
+	look(zk);
 }
 
-void former_free(struct broker *b, const struct event *event)
+void former_free(struct ensemble *zk, const struct event *event)
 {
-	struct former *l = find(b, event->former.session);
+	struct former *l = find(zk, event->former.session);
 
 	if (l && l->state == FORMER_WAITING)
-		end(b, l);
+		end(zk, l);
 }
 
-void former_over(struct broker *b, const struct event *event)
+void former_over(struct ensemble *zk, const struct event *event)
 {
-	struct former *l = find(b, event->former.session);
+	struct former *l = find(zk, event->former.session);
 
 	if (!l || l->state == FORMER_OVER)
 		return;
 	l->state = FORMER_OVER;
-	log_about(b, l, event->former.ended ? "is over" : "could not be ended: it is left to its timeout", -1, "");
+	log_about(zk, l, event->former.ended ? "is over" : "could not be ended: it is left to its timeout", -1, "");
 }
 
-bool former_is(const struct broker *b, int64_t session)
+bool former_is(const struct ensemble *zk, int64_t session)
 {
-	for (size_t i = 0; i < b->formers.count; i++)
-		if (b->formers.list[i].session == session)
+	for (size_t i = 0; i < zk->formers.count; i++)
+		if (zk->formers.list[i].session == session)
 			return true;
 	return false;
 }
 
-size_t formers_open(const struct broker *b)
+size_t formers_open(const struct ensemble *zk)
 {
 	size_t open = 0;
 
-	for (size_t i = 0; i < b->formers.count; i++)
-		open += b->formers.list[i].state != FORMER_OVER;
+	for (size_t i = 0; i < zk->formers.count; i++)
+		open += zk->formers.list[i].state != FORMER_OVER;
 	return open;
 }
 
-int64_t formers_wait_ns(const struct broker *b)
+int64_t formers_wait_ns(const struct ensemble *zk)
 {
 	int64_t wait_ns = 0;
 
-	for (size_t i = 0; i < b->formers.count; i++) {
-		const struct former *l = &b->formers.list[i];
+	for (size_t i = 0; i < zk->formers.count; i++) {
+		const struct former *l = &zk->formers.list[i];
 
-		if (l->state == FORMER_WAITING && l->not_before_ns - b->now_ns > wait_ns)
-			wait_ns = l->not_before_ns - b->now_ns;
+		if (l->state == FORMER_WAITING && l->not_before_ns - zk->env->now_ns > wait_ns)
+			wait_ns = l->not_before_ns - zk->env->now_ns;
 	}
 	return wait_ns;
 }

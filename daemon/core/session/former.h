@@ -21,7 +21,7 @@
 
 #include "base/heap.h"
 
-struct broker;
+struct ensemble;
 struct bytes;
 struct event;
 
@@ -43,20 +43,20 @@ struct formers {
 };
 
 /* From the configuration; nothing is done before formers_start(). */
-void formers_init(struct broker *b);
-void formers_deinit(struct broker *b);
-void formers_start(struct broker *b);
+void formers_init(struct ensemble *zk);
+void formers_deinit(struct ensemble *zk);
+void formers_start(struct ensemble *zk);
 /* This daemon's session is given up: to be said before another one is asked for, and before its handle is discarded. */
-void former_add(struct broker *b, int64_t session, int64_t not_before_ns);
+void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns);
 /* EVENT_FORMER_FREE. */
-void former_free(struct broker *b, const struct event *event);
+void former_free(struct ensemble *zk, const struct event *event);
 /* EVENT_FORMER_OVER. */
-void former_over(struct broker *b, const struct event *event);
+void former_over(struct ensemble *zk, const struct event *event);
 /* When the timer is due. */
-void formers_tick(struct broker *b);
+void formers_tick(struct ensemble *zk);
 /* Was it left by an earlier daemon, or given up by this one, over or not? */
-bool former_is(const struct broker *b, int64_t session);
+bool former_is(const struct ensemble *zk, int64_t session);
 /* How many are not over yet. */
-size_t formers_open(const struct broker *b);
+size_t formers_open(const struct ensemble *zk);
 /* How long until the last one may be ended whoever lives; 0 when none waits. */
-int64_t formers_wait_ns(const struct broker *b);
+int64_t formers_wait_ns(const struct ensemble *zk);

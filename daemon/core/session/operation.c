@@ -63,9 +63,9 @@ static void tell_more(struct effects *out)
 	}
 }
 
-static void emit(struct broker *b, enum effect_type type, const struct operation_request *request, uint64_t number)
+static void emit(struct ensemble *zk, enum effect_type type, const struct operation_request *request, uint64_t number)
 {
-	struct effects *out = b->out;
+	struct effects *out = zk->env->out;
 	size_t begin = effects_begin(out);
 	struct effect *e;
 	struct span path, data;
@@ -88,7 +88,7 @@ static void emit(struct broker *b, enum effect_type type, const struct operation
 }
 
 /* Of the request and of its answer: a directory is most likely as large as it was. */
-static int64_t expected_bytes(const struct broker *b, enum effect_type type, const struct operation_request *request)
+static int64_t expected_bytes(const struct ensemble *zk, enum effect_type type, const struct operation_request *request)
 {
 	int64_t bytes = (int64_t)(request->path.len + request->data.len) + REQUEST_OVERHEAD;
 	const struct lock *lock = request->op.lock;
@@ -96,14 +96,14 @@ static int64_t expected_bytes(const struct broker *b, enum effect_type type, con
 	if (type == EFFECT_ZK_GET)
 		return bytes + READ_ANSWER;
 	if (type == EFFECT_ZK_LIST)
-		return bytes + (lock && lock->directory.list_bytes ? lock->directory.list_bytes : b->operations.list_bytes);
+		return bytes + (lock && lock->directory.list_bytes ? lock->directory.list_bytes : zk->operations.list_bytes);
 	return bytes;
 }
 
 /* What is not known is taken to be as large as the largest of late. */
-static void note_list(struct broker *b, struct lock *lock, const struct event *event)
+static void note_list(struct ensemble *zk, struct lock *lock, const struct event *event)
 {
-	struct operations *o = &b->operations;
+	struct operations *o = &zk->operations;
 	int64_t bytes = 0;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++)
@@ -113,13 +113,13 @@ static void note_list(struct broker *b, struct lock *lock, const struct event *e
 		lock->directory.list_bytes = bytes;
 }
 
-uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request)
+uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct operation_request *request)
 {
-	struct operations *o = &b->operations;
+	struct operations *o = &zk->operations;
 	struct operation *op;
 	uint64_t number;
 
-	assert(b->session.connected);
+	assert(zk->session.connected);
 	if (!o->end)
 		o->first = o->end = 1;
 	if (o->end - o->first == o->cap)
@@ -128,33 +128,33 @@ uint64_t operation_send(struct broker *b, enum effect_type type, const struct op
 	op = slot(o, number);
 	*op = request->op;
 	op->done = false;
-	op->flight = (struct flight){ .write = is_write(type), .sent_ns = b->now_ns };
-	op->flight.bytes = expected_bytes(b, type, request);
+	op->flight = (struct flight){ .write = is_write(type), .sent_ns = zk->env->now_ns };
+	op->flight.bytes = expected_bytes(zk, type, request);
 	window_sent(&o->window, &op->flight);
 	if (op->lock)
 		op->lock->operations++;
 	if (op->flight.write) {
-		b->session.write_ns = b->now_ns;
-		op->seen_ns = b->session.seen_ns;
-		op->older_ns = session_older_answer(b);
-		b->stats.zk_writes_total++;
+		zk->session.write_ns = zk->env->now_ns;
+		op->seen_ns = zk->session.seen_ns;
+		op->older_ns = session_older_answer(zk);
+		zk->env->stats.zk_writes_total++;
 	} else {
-		b->stats.zk_reads_total++;
+		zk->env->stats.zk_reads_total++;
 	}
-	emit(b, type, request, number);
+	emit(zk, type, request, number);
 	return number;
 }
 
-int64_t operation_oldest_ns(const struct broker *b)
+int64_t operation_oldest_ns(const struct ensemble *zk)
 {
-	const struct operations *o = &b->operations;
+	const struct operations *o = &zk->operations;
 
 	return o->first == o->end ? INT64_MAX : o->ring[o->first & (o->cap - 1)].flight.sent_ns;
 }
 
-int64_t operation_silent_since(const struct broker *b)
+int64_t operation_silent_since(const struct ensemble *zk)
 {
-	int64_t sent_ns = operation_oldest_ns(b), answered_ns = b->operations.answered_ns;
+	int64_t sent_ns = operation_oldest_ns(zk), answered_ns = zk->operations.answered_ns;
 
 	return sent_ns > answered_ns ? sent_ns : answered_ns;
 }
@@ -178,13 +178,13 @@ static struct claim *claim_of(const struct operation *op)
 	return NULL;
 }
 
-static void dispatch(struct broker *b, const struct operation *op, uint64_t number, const struct event *event)
+static void dispatch(struct ensemble *zk, const struct operation *op, uint64_t number, const struct event *event)
 {
 	switch (op->kind) {
 	case OPERATION_PATH:
 	case OPERATION_BEAT:
 	case OPERATION_DUPLICATE:
-		presence_answered(b, op->kind, event);
+		presence_answered(zk, op->kind, event);
 		break;
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:
@@ -217,42 +217,42 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_LIMIT_SET:
 	case OPERATION_QUERY_LIST:
 	case OPERATION_QUERY_GET:
-		query_answered(b, op, event);
+		query_answered(&zk->broker->hosts, op, event);
 		break;
 	case OPERATION_AUDIT_ROOT:
 	case OPERATION_AUDIT_DATA:
 	case OPERATION_AUDIT_LIST:
 	case OPERATION_AUDIT_DELETE:
-		audit_answered(b, op, event);
+		audit_answered(&zk->broker->hosts, op, event);
 		break;
 	case OPERATION_INBOX_LIST:
 	case OPERATION_INBOX_GET:
 	case OPERATION_INBOX_DELETE:
-		inbox_answered(b, op, event);
+		inbox_answered(&zk->broker->hosts, op, event);
 		break;
 	case OPERATION_LETTER_POST:
 	case OPERATION_LETTER_WITHDRAW:
-		outbox_operated(b, op, event);
+		outbox_operated(&zk->broker->hosts, op, event);
 		break;
 	case OPERATION_REVOCATION_DELETE:
-		revocation_operated(b, op, event);
+		revocation_operated(&zk->broker->hosts, op, event);
 		break;
 	}
 }
 
 /* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
-static void finish(struct broker *b, uint64_t number, const struct event *event)
+static void finish(struct ensemble *zk, uint64_t number, const struct event *event)
 {
-	struct operations *o = &b->operations;
+	struct operations *o = &zk->operations;
 	struct operation op = *slot(o, number);
 
 	slot(o, number)->done = true;
 	while (o->first != o->end && slot(o, o->first)->done)
 		o->first++;
 	if (event->zk_answered.code == ZK_UNKNOWN)
-		b->stats.unknown_total++;
-	trouble_answered(b, &op, event);
-	dispatch(b, &op, number, event);
+		zk->env->stats.unknown_total++;
+	trouble_answered(zk, &op, event);
+	dispatch(zk, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;
 		lock_touch(op.lock);
@@ -265,9 +265,9 @@ static bool proves(enum zk_code code)
 	return code <= ZK_BADVERSION;
 }
 
-void operation_answered(struct broker *b, const struct event *event)
+void operation_answered(struct ensemble *zk, const struct event *event)
 {
-	struct operations *o = &b->operations;
+	struct operations *o = &zk->operations;
 	uint64_t number = event->zk_answered.op;
 	const struct operation *op;
 
@@ -275,32 +275,32 @@ void operation_answered(struct broker *b, const struct event *event)
 		return;
 	op = slot(o, number);
 	if (op->flight.write && proves(event->zk_answered.code))
-		session_proved(b, op);
+		session_proved(zk, op);
 	else if (op->flight.write)
-		session_refused(b, op);
+		session_refused(zk, op);
 	if (event->zk_answered.code == ZK_UNKNOWN) {
 		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
 		if (op->lock)
 			lock_pause(op->lock, UNKNOWN_PAUSE_NS);
-		effects_add(b->out, EFFECT_ZK_DROP);
-		session_suspended(b);
+		effects_add(zk->env->out, EFFECT_ZK_DROP);
+		session_suspended(zk);
 		return;
 	}
-	o->answered_ns = b->now_ns;
-	window_answered(&o->window, &op->flight, b->now_ns, b->session.timeout_ns);
+	o->answered_ns = zk->env->now_ns;
+	window_answered(&o->window, &op->flight, zk->env->now_ns, zk->session.timeout_ns);
 	if (event->zk_answered.children)
-		note_list(b, op->lock, event);
-	finish(b, number, event);
+		note_list(zk, op->lock, event);
+	finish(zk, number, event);
 }
 
-void operation_begin(struct broker *b)
+void operation_begin(struct ensemble *zk)
 {
-	window_begin(&b->operations.window, b->now_ns);
+	window_begin(&zk->operations.window, zk->env->now_ns);
 }
 
-void operation_fail_all(struct broker *b)
+void operation_fail_all(struct ensemble *zk)
 {
-	struct operations *o = &b->operations;
+	struct operations *o = &zk->operations;
 	uint64_t end = o->end;
 
 	while (o->first < end) {
@@ -308,7 +308,7 @@ void operation_fail_all(struct broker *b)
 
 		unknown.zk_answered.op = o->first;
 		unknown.zk_answered.code = ZK_UNKNOWN;
-		finish(b, o->first, &unknown);
+		finish(zk, o->first, &unknown);
 	}
 	assert(o->first == o->end);
 }

@@ -16,7 +16,7 @@
 #include "core/session/operation_kind.h"
 #include "core/session/window.h"
 
-struct broker;
+struct ensemble;
 struct lock;
 
 struct operation {
@@ -52,18 +52,18 @@ struct operation_request {
 };
 
 /* Sends it and returns its number. Only while connected. */
-uint64_t operation_send(struct broker *b, enum effect_type type, const struct operation_request *request);
+uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct operation_request *request);
 /* When the oldest open one was sent; INT64_MAX: nothing is open. */
-int64_t operation_oldest_ns(const struct broker *b);
+int64_t operation_oldest_ns(const struct ensemble *zk);
 /*
  * The server has been silent since: the later of the latest answer and the sending of the oldest open operation. Pings,
  * watch events and the handshake answer nothing. INT64_MAX: nothing is open.
  */
-int64_t operation_silent_since(const struct broker *b);
+int64_t operation_silent_since(const struct ensemble *zk);
 /* Dispatches an answer; one of an older life is dropped. */
-void operation_answered(struct broker *b, const struct event *event);
+void operation_answered(struct ensemble *zk, const struct event *event);
 /* There is a connection, and nothing was asked on it yet. */
-void operation_begin(struct broker *b);
+void operation_begin(struct ensemble *zk);
 /* The connection is gone: all that is open gets ZK_UNKNOWN. */
-void operation_fail_all(struct broker *b);
+void operation_fail_all(struct ensemble *zk);
 void operation_deinit(struct operations *o);

@@ -10,77 +10,77 @@ enum { DUPLICATE_WRITES = 3 };
 /* Between two lines of the log about the same trouble. */
 static const int64_t COMPLAIN_NS = 600000000000;
 
-static void host_path(const struct broker *b, struct bytes *out)
+static void host_path(const struct ensemble *zk, struct bytes *out)
 {
-	bytes_text(out, b->conf->root);
+	bytes_text(out, zk->env->conf->root);
 	bytes_text(out, "/.hosts/");
-	bytes_text(out, b->conf->host);
+	bytes_text(out, zk->env->conf->host);
 }
 
-static void host_data(const struct broker *b, struct bytes *out)
+static void host_data(const struct ensemble *zk, struct bytes *out)
 {
 	record_begin(out);
-	record_text(out, "host", b->conf->host);
-	record_int(out, "pid", b->conf->pid);
-	record_text(out, "boot_id", b->conf->boot_id);
-	record_int(out, "started", b->conf->started_s);
-	record_text(out, "version", b->conf->version);
-	record_int(out, "tick_ms", b->conf->tick_ns / 1000000);
+	record_text(out, "host", zk->env->conf->host);
+	record_int(out, "pid", zk->env->conf->pid);
+	record_text(out, "boot_id", zk->env->conf->boot_id);
+	record_int(out, "started", zk->env->conf->started_s);
+	record_text(out, "version", zk->env->conf->version);
+	record_int(out, "tick_ms", zk->env->conf->tick_ns / 1000000);
 }
 
-static void send_path(struct broker *b, struct slice path)
+static void send_path(struct ensemble *zk, struct slice path)
 {
 	struct operation_request r = { .op.kind = OPERATION_PATH, .path = path, .create = ZK_PERSISTENT };
 
-	operation_send(b, EFFECT_ZK_CREATE, &r);
+	operation_send(zk, EFFECT_ZK_CREATE, &r);
 }
 
-void presence_above(struct broker *b, struct slice path)
+void presence_above(struct ensemble *zk, struct slice path)
 {
 	for (size_t i = 1; i < path.len; i++)
 		if (path.data[i] == '/')
-			send_path(b, (struct slice){ path.data, i });
+			send_path(zk, (struct slice){ path.data, i });
 }
 
-void presence_parents(struct broker *b)
+void presence_parents(struct ensemble *zk)
 {
 	struct bytes path = { 0 };
 
-	host_path(b, &path);
-	presence_above(b, bytes_view(&path));
+	host_path(zk, &path);
+	presence_above(zk, bytes_view(&path));
 	bytes_free(&path);
 }
 
-void presence_beat(struct broker *b)
+void presence_beat(struct ensemble *zk)
 {
 	struct bytes path = { 0 }, data = { 0 };
 	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
 
-	host_path(b, &path);
-	host_data(b, &data);
+	host_path(zk, &path);
+	host_data(zk, &data);
 	r.path = bytes_view(&path);
 	r.data = bytes_view(&data);
-	operation_send(b, b->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
-	b->session.beat_ns = b->session.announced_ns = b->now_ns;
-	b->stats.heartbeats_total++;
+	operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
+	zk->session.beat_ns = zk->session.announced_ns = zk->env->now_ns;
+	zk->env->stats.heartbeats_total++;
 	bytes_free(&path);
 	bytes_free(&data);
 }
 
-static void ask_duplicate(struct broker *b)
+static void ask_duplicate(struct ensemble *zk)
 {
 	struct bytes path = { 0 };
 	struct operation_request r = { .op.kind = OPERATION_DUPLICATE };
 
-	host_path(b, &path);
+	host_path(zk, &path);
 	r.path = bytes_view(&path);
-	operation_send(b, EFFECT_ZK_GET, &r);
+	operation_send(zk, EFFECT_ZK_GET, &r);
 	bytes_free(&path);
 }
 
-static void duplicate_forget(struct broker *b)
+static void duplicate_forget(struct ensemble *zk)
 {
-	struct duplicate *r = &b->duplicate;
+	struct duplicate *r = &zk->duplicate;
 
 	r->session = 0;
 	r->writes = 0;
@@ -88,40 +88,40 @@ static void duplicate_forget(struct broker *b)
 	r->complain_ns = 0;
 }
 
-static void announced(struct broker *b)
+static void announced(struct ensemble *zk)
 {
-	b->session.announced = b->session.was_announced = true;
-	duplicate_forget(b);
+	zk->session.announced = zk->session.was_announced = true;
+	duplicate_forget(zk);
 }
 
-static void beat_answered(struct broker *b, enum zk_code code)
+static void beat_answered(struct ensemble *zk, enum zk_code code)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	if (code == ZK_OK) {
-		announced(b);
+		announced(zk);
 	} else if (code == ZK_NODEEXISTS) {
-		ask_duplicate(b);
+		ask_duplicate(zk);
 	} else if (code == ZK_NONODE) {
 		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
 		s->announced = false;
-		presence_parents(b);
+		presence_parents(zk);
 	}
 }
 
 /* ---- somebody else has the name ---- */
 
-static void log_name(struct broker *b, enum effect_level level, const char *text, struct slice who, const char *rest)
+static void log_name(struct ensemble *zk, enum effect_level level, const char *text, struct slice who, const char *rest)
 {
-	struct bytes *out = &b->out->arena;
-	size_t begin = broker_log_begin(b);
+	struct bytes *out = &zk->env->out->arena;
+	size_t begin = effects_begin(zk->env->out);
 
 	bytes_text(out, "the name ");
-	bytes_quote(out, slice_of(b->conf->host));
+	bytes_quote(out, slice_of(zk->env->conf->host));
 	bytes_text(out, text);
 	bytes_slice(out, who);
 	bytes_text(out, rest);
-	broker_log_end(b, level, begin);
+	effects_log(zk->env->out, level, begin);
 }
 
 static void add_field(struct bytes *out, const char *title, struct slice value)
@@ -133,84 +133,84 @@ static void add_field(struct bytes *out, const char *title, struct slice value)
 		bytes_text(out, "unknown");
 }
 
-static void describe(struct broker *b, struct slice data)
+static void describe(struct ensemble *zk, struct slice data)
 {
 	struct slice boot_id = record_get(data, "boot_id");
-	struct bytes *out = &b->duplicate.text;
+	struct bytes *out = &zk->duplicate.text;
 
 	bytes_clear(out);
 	add_field(out, "pid ", record_get(data, "pid"));
-	bytes_text(out, slice_is(boot_id, b->conf->boot_id) ? " on this host" : " on another host");
+	bytes_text(out, slice_is(boot_id, zk->env->conf->boot_id) ? " on this host" : " on another host");
 	add_field(out, ", boot id ", boot_id);
 	add_field(out, ", version ", record_get(data, "version"));
 }
 
-static void duplicate_seen(struct broker *b, int64_t session, int64_t mzxid)
+static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 {
-	struct duplicate *r = &b->duplicate;
+	struct duplicate *r = &zk->duplicate;
 
-	duplicate_forget(b);
+	duplicate_forget(zk);
 	r->session = session;
 	r->mzxid = mzxid;
-	log_name(b, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
+	log_name(zk, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
 		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
 }
 
-static void duplicate_lives(struct broker *b, struct slice data)
+static void duplicate_lives(struct ensemble *zk, struct slice data)
 {
-	struct duplicate *r = &b->duplicate;
+	struct duplicate *r = &zk->duplicate;
 
 	r->lives = true;
-	describe(b, data);
-	if (!b->session.was_announced) {
-		log_name(b, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
+	describe(zk, data);
+	if (!zk->session.was_announced) {
+		log_name(zk, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
 			 "): give each its own zookeeper.host, or stop one; this one ends");
-		broker_refuse(b);
-	} else if (b->now_ns >= r->complain_ns) {
-		r->complain_ns = b->now_ns + COMPLAIN_NS;
-		log_name(b, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
+		broker_refuse(zk->broker);
+	} else if (zk->env->now_ns >= r->complain_ns) {
+		r->complain_ns = zk->env->now_ns + COMPLAIN_NS;
+		log_name(zk, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
 			 bytes_view(&r->text), "): give each its own zookeeper.host, or stop one");
 	}
 }
 
 /* No daemon makes it so. Nothing will ever remove it. */
-static void not_ephemeral(struct broker *b)
+static void not_ephemeral(struct ensemble *zk)
 {
-	if (b->now_ns < b->duplicate.complain_ns)
+	if (zk->env->now_ns < zk->duplicate.complain_ns)
 		return;
-	b->duplicate.complain_ns = b->now_ns + COMPLAIN_NS;
-	log_name(b, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
+	zk->duplicate.complain_ns = zk->env->now_ns + COMPLAIN_NS;
+	log_name(zk, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
 		 " is no daemon's, it was made by hand; delete it");
 }
 
-static void duplicate_answered(struct broker *b, const struct event *event)
+static void duplicate_answered(struct ensemble *zk, const struct event *event)
 {
 	const struct zk_stat *stat = &event->zk_answered.stat;
-	struct duplicate *r = &b->duplicate;
+	struct duplicate *r = &zk->duplicate;
 
 	if (event->zk_answered.code != ZK_OK)
 		return;
-	if (stat->owner == b->session.id) {
-		announced(b);
-	} else if (former_is(b, stat->owner)) {
-		duplicate_forget(b);
+	if (stat->owner == zk->session.id) {
+		announced(zk);
+	} else if (former_is(zk, stat->owner)) {
+		duplicate_forget(zk);
 	} else if (stat->owner == 0) {
-		not_ephemeral(b);
+		not_ephemeral(zk);
 	} else if (stat->owner != r->session) {
-		duplicate_seen(b, stat->owner, stat->mzxid);
+		duplicate_seen(zk, stat->owner, stat->mzxid);
 	} else if (stat->mzxid != r->mzxid) {
 		r->mzxid = stat->mzxid;
 		if (++r->writes >= DUPLICATE_WRITES)
-			duplicate_lives(b, event->zk_answered.data);
+			duplicate_lives(zk, event->zk_answered.data);
 	}
 }
 
-void presence_answered(struct broker *b, enum operation_kind kind, const struct event *event)
+void presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 
 	if (kind == OPERATION_BEAT)
-		beat_answered(b, code);
+		beat_answered(zk, code);
 	else if (kind == OPERATION_DUPLICATE)
-		duplicate_answered(b, event);
+		duplicate_answered(zk, event);
 }

@@ -20,7 +20,7 @@
 #include "core/session/operation.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct ensemble;
 
 /* Who has our name: what was last seen of it. */
 struct duplicate {
@@ -33,10 +33,10 @@ struct duplicate {
 };
 
 /* Creates what stands above a path, each level that may be missing. */
-void presence_above(struct broker *b, struct slice path);
+void presence_above(struct ensemble *zk, struct slice path);
 /* Creates what stands above the host's own znode: when a session begins, and when one turned out to be missing. */
-void presence_parents(struct broker *b);
+void presence_parents(struct ensemble *zk);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
-void presence_beat(struct broker *b);
+void presence_beat(struct ensemble *zk);
 /* The answers of PATH, BEAT and RIVAL operations. */
-void presence_answered(struct broker *b, enum operation_kind kind, const struct event *event);
+void presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);

@@ -31,7 +31,7 @@ static const int64_t SHARED_AGAIN_NS = 600000000000;
 /* Without a connection for so long is worth a line of the log. */
 static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
-static void update(struct broker *b);
+static void update(struct ensemble *zk);
 
 const char *session_state_word(enum session_state state)
 {
@@ -48,35 +48,35 @@ const char *session_state_word(enum session_state state)
 	return "";
 }
 
-static void begin_silence(struct broker *b)
+static void begin_silence(struct ensemble *zk)
 {
-	b->session.silent_ns = b->now_ns;
-	b->session.complain_ns = b->now_ns + COMPLAIN_FIRST_NS;
+	zk->session.silent_ns = zk->env->now_ns;
+	zk->session.complain_ns = zk->env->now_ns + COMPLAIN_FIRST_NS;
 }
 
-void session_init(struct broker *b)
+void session_init(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	s->timer.kind = TIMER_SESSION;
-	s->state = b->conf->standalone ? SESSION_SAFE : SESSION_NONE;
+	s->state = zk->env->conf->standalone ? SESSION_SAFE : SESSION_NONE;
 	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->stalled_until_ns = INT64_MIN;
-	s->timeout_ns = b->conf->session_timeout_ns;
-	begin_silence(b);
+	s->timeout_ns = zk->env->conf->session_timeout_ns;
+	begin_silence(zk);
 }
 
-void session_deinit(struct broker *b)
+void session_deinit(struct ensemble *zk)
 {
-	heap_unset(&b->timers, &b->session.timer);
-	bytes_free(&b->session.server);
+	heap_unset(&zk->env->timers, &zk->session.timer);
+	bytes_free(&zk->session.server);
 }
 
-int64_t session_safe_until(const struct broker *b)
+int64_t session_safe_until(const struct ensemble *zk)
 {
-	const struct session *s = &b->session;
+	const struct session *s = &zk->session;
 
-	if (b->conf->standalone)
+	if (zk->env->conf->standalone)
 		return INT64_MAX;
 	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->safe_until_ns : INT64_MIN;
 }
@@ -96,24 +96,24 @@ static enum session_page_state page_state(enum session_state state)
 	return SESSION_PAGE_NONE;
 }
 
-void session_view(const struct broker *b, struct session_view *ret)
+void session_view(const struct ensemble *zk, struct session_view *ret)
 {
-	int64_t until = session_safe_until(b);
+	int64_t until = session_safe_until(zk);
 
-	ret->epoch = b->session.epoch;
-	ret->state = page_state(b->session.state);
+	ret->epoch = zk->session.epoch;
+	ret->state = page_state(zk->session.state);
 	ret->safe_until_ns = until == INT64_MIN ? 0 : until;
 }
 
-bool session_grants(const struct broker *b)
+bool session_grants(const struct ensemble *zk)
 {
-	const struct session *s = &b->session;
+	const struct session *s = &zk->session;
 
-	if (b->conf->standalone)
+	if (zk->env->conf->standalone)
 		return true;
 	if (s->stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
 		return false;
-	return b->now_ns + b->conf->grant_min_ns < session_safe_until(b);
+	return zk->env->now_ns + zk->env->conf->grant_min_ns < session_safe_until(zk);
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -122,38 +122,38 @@ static int64_t min64(int64_t a, int64_t b)
 }
 
 /* The next instant at which time alone changes something. Later writes and proofs only move it further away. */
-static void arm(struct broker *b)
+static void arm(struct ensemble *zk)
 {
-	struct session *s = &b->session;
-	int64_t T = s->timeout_ns, due = b->now_ns + T / ANSWER_PART, silent_ns = operation_silent_since(b);
+	struct session *s = &zk->session;
+	int64_t T = s->timeout_ns, due = zk->env->now_ns + T / ANSWER_PART, silent_ns = operation_silent_since(zk);
 
-	if (b->conf->standalone)
+	if (zk->env->conf->standalone)
 		return;
 	if (s->connected) {
 		due = min64(due, s->write_ns + T / BEAT_PART);
 		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (silent_ns != INT64_MAX)
 			due = min64(due, silent_ns + T / ANSWER_PART);
-		if (s->stalled && s->stalled_until_ns > b->now_ns)
+		if (s->stalled && s->stalled_until_ns > zk->env->now_ns)
 			due = min64(due, s->stalled_until_ns);
 	}
 	if (s->state == SESSION_SAFE)
 		due = min64(due, s->safe_until_ns - T / SAFE_PART + 1);
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
 		due = min64(due, s->safe_until_ns);
-	heap_set(&b->timers, &s->timer, due);
+	heap_set(&zk->env->timers, &s->timer, due);
 }
 
-static void log_state(struct broker *b, enum effect_level level, const char *text)
+static void log_state(struct ensemble *zk, enum effect_level level, const char *text)
 {
-	struct bytes *out = &b->out->arena;
-	size_t begin = broker_log_begin(b);
+	struct bytes *out = &zk->env->out->arena;
+	size_t begin = effects_begin(zk->env->out);
 
 	bytes_text(out, text);
 	bytes_text(out, " (session 0x");
-	bytes_hex(out, (uint64_t)b->session.id, 16);
+	bytes_hex(out, (uint64_t)zk->session.id, 16);
 	bytes_text(out, ")");
-	broker_log_end(b, level, begin);
+	effects_log(zk->env->out, level, begin);
 }
 
 /* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */
@@ -162,27 +162,27 @@ static enum effect_level level_of(const struct session *s, enum effect_level lev
 	return s->fruitless && !s->proving ? EFFECT_LEVEL_DEBUG : level;
 }
 
-static void tell_holders(struct broker *b)
+static void tell_holders(struct ensemble *zk)
 {
 	struct client *c;
 
-	TAILQ_FOREACH(c, &b->clients, link)
+	TAILQ_FOREACH(c, &zk->broker->locks.clients, link)
 		client_tell_session(c);
 }
 
-static void lose_all(struct broker *b)
+static void lose_all(struct ensemble *zk)
 {
 	struct lock *lock;
 
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
 		lock_lose(lock);
 		lock_touch(lock);
 	}
 }
 
-static void enter(struct broker *b, enum session_state state)
+static void enter(struct ensemble *zk, enum session_state state)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 	enum session_state was = s->state;
 
 	if (was == state)
@@ -192,35 +192,35 @@ static void enter(struct broker *b, enum session_state state)
 	case SESSION_NONE:
 		break;
 	case SESSION_SAFE:
-		log_state(b, EFFECT_LEVEL_INFO, was == SESSION_JEOPARDY ? "session safe again" : "session safe");
-		tell_holders(b);
+		log_state(zk, EFFECT_LEVEL_INFO, was == SESSION_JEOPARDY ? "session safe again" : "session safe");
+		tell_holders(zk);
 		break;
 	case SESSION_JEOPARDY:
-		b->stats.jeopardies_total++;
-		log_state(b, EFFECT_LEVEL_WARNING, "session in jeopardy: nothing proves that it lives");
-		tell_holders(b);
+		zk->env->stats.jeopardies_total++;
+		log_state(zk, EFFECT_LEVEL_WARNING, "session in jeopardy: nothing proves that it lives");
+		tell_holders(zk);
 		break;
 	case SESSION_LOST:
-		b->stats.sessions_lost_total++;
+		zk->env->stats.sessions_lost_total++;
 		s->epoch++;
-		log_state(b, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
-		lose_all(b);
+		log_state(zk, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
+		lose_all(zk);
 		break;
 	}
 }
 
-static void update(struct broker *b)
+static void update(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
-	if (b->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
+	if (zk->env->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
 		return;
-	if (b->now_ns >= s->safe_until_ns)
-		enter(b, SESSION_LOST);
-	else if (s->connected && s->safe_until_ns - b->now_ns >= s->timeout_ns / SAFE_PART)
-		enter(b, SESSION_SAFE);
+	if (zk->env->now_ns >= s->safe_until_ns)
+		enter(zk, SESSION_LOST);
+	else if (s->connected && s->safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
+		enter(zk, SESSION_SAFE);
 	else
-		enter(b, SESSION_JEOPARDY);
+		enter(zk, SESSION_JEOPARDY);
 }
 
 static void suspend_lock(struct lock *lock)
@@ -246,47 +246,47 @@ static void suspend_lock(struct lock *lock)
 	lock_touch(lock);
 }
 
-static void disconnect(struct broker *b)
+static void disconnect(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 	struct lock *lock;
 
 	s->connected = false;
 	s->proving = false;
-	s->contact_ns = b->now_ns;
-	begin_silence(b);
-	operation_begin(b); /* nothing is open any more */
-	b->stats.suspensions_total++;
-	operation_fail_all(b);
-	inbox_suspended(b);
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	s->contact_ns = zk->env->now_ns;
+	begin_silence(zk);
+	operation_begin(zk); /* nothing is open any more */
+	zk->env->stats.suspensions_total++;
+	operation_fail_all(zk);
+	inbox_suspended(&zk->broker->hosts);
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
 		suspend_lock(lock);
-	TAILQ_FOREACH(lock, &b->locks_idle, link)
+	TAILQ_FOREACH(lock, &zk->broker->locks.idle, link)
 		try_forget(lock, (struct slice){ 0 });
-	audit_suspended(b);
+	audit_suspended(&zk->broker->hosts);
 }
 
-static void forget_claims(struct broker *b)
+static void forget_claims(struct ensemble *zk)
 {
 	struct lock *lock;
 
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
 		claim_free_all(lock);
 		lock_touch(lock);
 	}
 }
 
 /* The session is over, or as good as: nothing of it will be heard of again. */
-static void forget(struct broker *b)
+static void forget(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	if (s->connected)
-		disconnect(b);
+		disconnect(zk);
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
-		enter(b, SESSION_LOST);
-	forget_claims(b);
-	inbox_forget(b);
+		enter(zk, SESSION_LOST);
+	forget_claims(zk);
+	inbox_forget(&zk->broker->hosts);
 	s->id = 0;
 	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->announced = false;
@@ -296,54 +296,54 @@ static void forget(struct broker *b)
  * Nobody speaks for it any more, and it may live: servers that were restarted count anew. Even one of which a server says
  * that it has expired is looked at: that costs a connection.
  */
-static void give_up(struct broker *b)
+static void give_up(struct ensemble *zk)
 {
-	int64_t id = b->session.id, told_ns = b->session.told_ns;
+	int64_t id = zk->session.id, told_ns = zk->session.told_ns;
 
-	forget(b);
+	forget(zk);
 	if (id)
-		former_add(b, id, told_ns);
+		former_add(zk, id, told_ns);
 }
 
-void session_open(struct broker *b)
+void session_open(struct ensemble *zk)
 {
-	give_up(b);
-	b->session.contact_ns = b->now_ns;
-	b->session.opening = true;
-	effects_add(b->out, EFFECT_ZK_OPEN);
-	arm(b);
+	give_up(zk);
+	zk->session.contact_ns = zk->env->now_ns;
+	zk->session.opening = true;
+	effects_add(zk->env->out, EFFECT_ZK_OPEN);
+	arm(zk);
 }
 
-void session_expired(struct broker *b)
+void session_expired(struct ensemble *zk)
 {
-	if (!b->session.id)
+	if (!zk->session.id)
 		return;
-	log_state(b, level_of(&b->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
-	session_open(b);
+	log_state(zk, level_of(&zk->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
+	session_open(zk);
 }
 
 /* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
-static void jitter_joins(struct broker *b)
+static void jitter_joins(struct ensemble *zk)
 {
 	struct lock *lock;
 
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
-		lock_pause(lock, random_below(&b->random, JOIN_JITTER_NS));
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
+		lock_pause(lock, random_below(&zk->env->random, JOIN_JITTER_NS));
 	}
 }
 
-static void begin_session(struct broker *b, int64_t id)
+static void begin_session(struct ensemble *zk, int64_t id)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	if (s->id)
-		forget(b);
+		forget(zk);
 	if (s->had_one)
-		jitter_joins(b);
+		jitter_joins(zk);
 	s->had_one = true;
-	b->stats.sessions_total++;
+	zk->env->stats.sessions_total++;
 	s->id = id;
-	enter(b, SESSION_NONE);
+	enter(zk, SESSION_NONE);
 }
 
 static void forget_answers(struct session *s)
@@ -353,22 +353,22 @@ static void forget_answers(struct session *s)
 }
 
 /* They are told apart by an eighth of a tick: what lies between serves no better. */
-static void note_answer(struct broker *b)
+static void note_answer(struct ensemble *zk)
 {
-	int64_t *answers = b->session.answers_ns;
+	int64_t *answers = zk->session.answers_ns;
 
-	if (answers[0] != INT64_MIN && b->now_ns - answers[0] < b->conf->tick_ns / SESSION_ANSWERS)
+	if (answers[0] != INT64_MIN && zk->env->now_ns - answers[0] < zk->env->conf->tick_ns / SESSION_ANSWERS)
 		return;
 	memmove(answers + 1, answers, (SESSION_ANSWERS - 1) * sizeof(*answers));
-	answers[0] = b->now_ns;
+	answers[0] = zk->env->now_ns;
 }
 
-int64_t session_older_answer(const struct broker *b)
+int64_t session_older_answer(const struct ensemble *zk)
 {
-	const int64_t *answers = b->session.answers_ns;
+	const int64_t *answers = zk->session.answers_ns;
 
 	for (size_t i = 0; i < SESSION_ANSWERS; i++)
-		if (answers[i] != INT64_MIN && answers[i] <= b->now_ns - b->conf->tick_ns / 2)
+		if (answers[i] != INT64_MIN && answers[i] <= zk->env->now_ns - zk->env->conf->tick_ns / 2)
 			return answers[i];
 	return INT64_MIN;
 }
@@ -381,12 +381,12 @@ static int by_age(const void *a, const void *b)
 }
 
 /* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
-static void queue_recovery(struct broker *b)
+static void queue_recovery(struct ensemble *zk)
 {
 	struct lock *lock, **locks;
 	size_t count = 0;
 
-	TAILQ_FOREACH(lock, &b->locks_used, link) {
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
 		lock_touch(lock);
 		if (!TAILQ_EMPTY(&lock->leaving))
 			turn_wait(lock, TURN_DELETE);
@@ -394,7 +394,7 @@ static void queue_recovery(struct broker *b)
 	}
 	locks = mem_new((count + 1) * sizeof(struct lock *));
 	count = 0;
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
 		if (lock->claim_count || lock->observation.count)
 			locks[count++] = lock;
 	qsort(locks, count, sizeof(struct lock *), by_age);
@@ -404,220 +404,220 @@ static void queue_recovery(struct broker *b)
 }
 
 /* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */
-static void log_timeout(struct broker *b)
+static void log_timeout(struct ensemble *zk)
 {
-	struct bytes *out = &b->out->arena;
+	struct bytes *out = &zk->env->out->arena;
 	size_t begin;
 
-	if (b->session.timeout_ns == b->conf->session_timeout_ns)
+	if (zk->session.timeout_ns == zk->env->conf->session_timeout_ns)
 		return;
-	begin = broker_log_begin(b);
+	begin = effects_begin(zk->env->out);
 	bytes_text(out, "the servers grant a session timeout of ");
-	bytes_int(out, b->session.timeout_ns / 1000000);
+	bytes_int(out, zk->session.timeout_ns / 1000000);
 	bytes_text(out, " ms, asked for were ");
-	bytes_int(out, b->conf->session_timeout_ns / 1000000);
+	bytes_int(out, zk->env->conf->session_timeout_ns / 1000000);
 	bytes_text(out, " ms: their minSessionTimeout or maxSessionTimeout, or 2 and 20 of their ticks, bound it");
-	broker_log_end(b, level_of(&b->session, EFFECT_LEVEL_WARNING), begin);
+	effects_log(zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING), begin);
 }
 
-void session_connected(struct broker *b, const struct event *event)
+void session_connected(struct ensemble *zk, const struct event *event)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 	int64_t id = event->zk_connected.session;
 	bool fresh = s->id != id, other = s->timeout_ns != event->zk_connected.timeout_ns;
 
 	/* Its deadline came first: the handle that says so is discarded. */
 	if (s->opening)
 		return;
-	session_suspended(b);
+	session_suspended(zk);
 	if (fresh)
-		begin_session(b, id);
+		begin_session(zk, id);
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
-	s->contact_ns = b->now_ns;
+	s->contact_ns = zk->env->now_ns;
 	s->seen_ns = event->zk_connected.asked_ns;
 	/* Matters only when the servers grant a shorter T than before: from the handshake on that is what counts. */
 	s->safe_until_ns = min64(s->safe_until_ns, s->seen_ns + s->timeout_ns / 50 * 49);
 	forget_answers(s);
-	operation_begin(b);
+	operation_begin(zk);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
-	log_state(b, level_of(s, EFFECT_LEVEL_INFO),
+	log_state(zk, level_of(s, EFFECT_LEVEL_INFO),
 		  fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
 	if (fresh || other)
-		log_timeout(b);
+		log_timeout(zk);
 	if (fresh)
-		presence_parents(b);
+		presence_parents(zk);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
-	presence_beat(b);
-	queue_recovery(b);
-	inbox_connected(b);
-	update(b);
-	arm(b);
+	presence_beat(zk);
+	queue_recovery(zk);
+	inbox_connected(&zk->broker->hosts);
+	update(zk);
+	arm(zk);
 }
 
 /*
  * Two that use one session take the connection from each other again and again. What is proven stays so: whoever it is
  * keeps the session alive, unless he ends it.
  */
-static void suspect_sharing(struct broker *b)
+static void suspect_sharing(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
-	if (b->now_ns - s->contact_ns >= SHORT_LIFE_NS)
+	if (zk->env->now_ns - s->contact_ns >= SHORT_LIFE_NS)
 		s->short_lives = 0;
-	else if (++s->short_lives >= SHORT_LIVES && b->now_ns >= s->shared_ns) {
-		s->shared_ns = b->now_ns + SHARED_AGAIN_NS;
-		log_state(b, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
+	else if (++s->short_lives >= SHORT_LIVES && zk->env->now_ns >= s->shared_ns) {
+		s->shared_ns = zk->env->now_ns + SHARED_AGAIN_NS;
+		log_state(zk, EFFECT_LEVEL_WARNING, "connections to ZooKeeper end as soon as they are made: somebody else may "
 						   "be using this session, or something between cuts them");
 	}
 }
 
-void session_suspended(struct broker *b)
+void session_suspended(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 	enum effect_level level;
 
 	if (!s->connected)
 		return;
-	suspect_sharing(b);
+	suspect_sharing(zk);
 	level = level_of(s, EFFECT_LEVEL_WARNING);
 	s->fruitless = !s->proving;
-	disconnect(b);
-	log_state(b, level, "connection to ZooKeeper lost");
-	update(b);
-	arm(b);
+	disconnect(zk);
+	log_state(zk, level, "connection to ZooKeeper lost");
+	update(zk);
+	arm(zk);
 }
 
-static void touch_waiting(struct broker *b)
+static void touch_waiting(struct ensemble *zk)
 {
 	struct lock *lock;
 
-	TAILQ_FOREACH(lock, &b->locks_used, link)
+	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
 		if (lock->request_count)
 			lock_touch(lock);
 }
 
-static void prove(struct broker *b, const struct operation *op)
+static void prove(struct ensemble *zk, const struct operation *op)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 	int64_t until = min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
 	s->stalled = false;
-	s->proved_ns = b->now_ns;
+	s->proved_ns = zk->env->now_ns;
 	if (until > s->safe_until_ns)
 		s->safe_until_ns = until;
 	if (until > s->told_ns)
 		s->told_ns = until;
-	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > b->now_ns) {
-		enter(b, SESSION_SAFE);
-		arm(b);
+	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > zk->env->now_ns) {
+		enter(zk, SESSION_SAFE);
+		arm(zk);
 	}
-	update(b);
+	update(zk);
 }
 
-void session_proved(struct broker *b, const struct operation *op)
+void session_proved(struct ensemble *zk, const struct operation *op)
 {
-	struct session *s = &b->session;
-	bool granted = session_grants(b);
+	struct session *s = &zk->session;
+	bool granted = session_grants(zk);
 
 	s->proving = true;
-	trouble_proved(b);
+	trouble_proved(zk);
 	if (s->fruitless) {
 		s->fruitless = false;
-		log_state(b, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
+		log_state(zk, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
 	}
 	if (op->flight.sent_ns > s->beat_ns)
 		s->beat_ns = op->flight.sent_ns;
-	note_answer(b);
+	note_answer(zk);
 	if (op->older_ns > s->seen_ns)
 		s->seen_ns = op->older_ns;
-	if (b->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)
-		b->stats.late_writes_total++;
+	if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)
+		zk->env->stats.late_writes_total++;
 	else if (op->flight.sent_ns >= s->stalled_until_ns)
-		prove(b, op);
-	if (!granted && session_grants(b))
-		touch_waiting(b);
+		prove(zk, op);
+	if (!granted && session_grants(zk))
+		touch_waiting(zk);
 }
 
-void session_refused(struct broker *b, const struct operation *op)
+void session_refused(struct ensemble *zk, const struct operation *op)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	if (s->write_ns > op->flight.sent_ns)
 		return;
 	s->write_ns = s->beat_ns;
-	arm(b);
+	arm(zk);
 }
 
-void session_pass(struct broker *b, int64_t before_ns)
+void session_pass(struct ensemble *zk, int64_t before_ns)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
 	s->opening = false;
-	if (b->conf->standalone)
+	if (zk->env->conf->standalone)
 		return;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
-	if (b->now_ns - before_ns > s->timeout_ns / STALL_PART) {
+	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
 		s->stalled = true;
-		s->stalled_until_ns = b->now_ns + b->conf->tick_ns;
-		b->stats.stalls_total++;
-		log_state(b, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
-		arm(b);
+		s->stalled_until_ns = zk->env->now_ns + zk->env->conf->tick_ns;
+		zk->env->stats.stalls_total++;
+		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
+		arm(zk);
 	}
-	update(b);
+	update(zk);
 }
 
 /* Less and less often: the state can be read from INFO, and an outage may last. */
-static void complain(struct broker *b)
+static void complain(struct ensemble *zk)
 {
-	struct session *s = &b->session;
-	int64_t silent_ns = b->now_ns - s->silent_ns;
+	struct session *s = &zk->session;
+	int64_t silent_ns = zk->env->now_ns - s->silent_ns;
 	size_t begin;
 
-	if (b->now_ns < s->complain_ns)
+	if (zk->env->now_ns < s->complain_ns)
 		return;
-	s->complain_ns = b->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
-	begin = broker_log_begin(b);
-	bytes_text(&b->out->arena, "no ZooKeeper server can be reached for ");
-	bytes_int(&b->out->arena, silent_ns / 1000000000);
-	bytes_text(&b->out->arena, " s: trying on");
-	if (b->trouble.sentence.len) {
-		bytes_text(&b->out->arena, "; ");
-		bytes_slice(&b->out->arena, bytes_view(&b->trouble.sentence));
+	s->complain_ns = zk->env->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
+	begin = effects_begin(zk->env->out);
+	bytes_text(&zk->env->out->arena, "no ZooKeeper server can be reached for ");
+	bytes_int(&zk->env->out->arena, silent_ns / 1000000000);
+	bytes_text(&zk->env->out->arena, " s: trying on");
+	if (zk->trouble.sentence.len) {
+		bytes_text(&zk->env->out->arena, "; ");
+		bytes_slice(&zk->env->out->arena, bytes_view(&zk->trouble.sentence));
 	}
-	broker_log_end(b, EFFECT_LEVEL_WARNING, begin);
+	effects_log(zk->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
-static void tick_connected(struct broker *b)
+static void tick_connected(struct ensemble *zk)
 {
-	struct session *s = &b->session;
-	int64_t silent_ns = operation_silent_since(b);
+	struct session *s = &zk->session;
+	int64_t silent_ns = operation_silent_since(zk);
 
-	if (silent_ns != INT64_MAX && b->now_ns - silent_ns >= s->timeout_ns / ANSWER_PART) {
-		b->stats.drops_total++;
-		log_state(b, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
-		effects_add(b->out, EFFECT_ZK_DROP);
-		session_suspended(b);
+	if (silent_ns != INT64_MAX && zk->env->now_ns - silent_ns >= s->timeout_ns / ANSWER_PART) {
+		zk->env->stats.drops_total++;
+		log_state(zk, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
+		effects_add(zk->env->out, EFFECT_ZK_DROP);
+		session_suspended(zk);
 		return;
 	}
-	if (b->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
-	    b->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
-	    (s->stalled && b->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
-		presence_beat(b);
+	if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
+	    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
+	    (s->stalled && zk->env->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
+		presence_beat(zk);
 }
 
-void session_tick(struct broker *b)
+void session_tick(struct ensemble *zk)
 {
-	struct session *s = &b->session;
+	struct session *s = &zk->session;
 
-	update(b);
+	update(zk);
 	if (s->connected) {
-		tick_connected(b);
+		tick_connected(zk);
 	} else {
-		complain(b);
-		if (s->id && b->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * b->conf->tick_ns)
-			session_open(b);
+		complain(zk);
+		if (s->id && zk->env->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * zk->env->conf->tick_ns)
+			session_open(zk);
 	}
-	arm(b);
+	arm(zk);
 }

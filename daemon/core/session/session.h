@@ -37,7 +37,7 @@
 #include "protocol/bytes.h"
 #include "protocol/session_page.h"
 
-struct broker;
+struct ensemble;
 
 enum { SESSION_ANSWERS = 8 };
 
@@ -74,26 +74,26 @@ struct session {
 	struct timer timer;
 };
 
-void session_init(struct broker *b);
-void session_deinit(struct broker *b);
+void session_init(struct ensemble *zk);
+void session_deinit(struct ensemble *zk);
 const char *session_state_word(enum session_state state);
 /* Asks for a new session; gives the old one up, if there is one, and forgets all its claims. */
-void session_open(struct broker *b);
-void session_connected(struct broker *b, const struct event *event);
-void session_suspended(struct broker *b);
-void session_expired(struct broker *b);
+void session_open(struct ensemble *zk);
+void session_connected(struct ensemble *zk, const struct event *event);
+void session_suspended(struct ensemble *zk);
+void session_expired(struct ensemble *zk);
 /* The latest instant at least half a tick ago at which a write was answered; INT64_MIN: none. */
-int64_t session_older_answer(const struct broker *b);
+int64_t session_older_answer(const struct ensemble *zk);
 /* A write was answered now. */
-void session_proved(struct broker *b, const struct operation *op);
+void session_proved(struct ensemble *zk, const struct operation *op);
 /* A write was answered without having gone through the leader: it was no heartbeat. */
-void session_refused(struct broker *b, const struct operation *op);
+void session_refused(struct ensemble *zk, const struct operation *op);
 /* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
-void session_pass(struct broker *b, int64_t before_ns);
+void session_pass(struct ensemble *zk, int64_t before_ns);
 /* Heartbeat, silent server, giving up a dead handle. When session.timer is due. */
-void session_tick(struct broker *b);
+void session_tick(struct ensemble *zk);
 /* INT64_MAX in standalone mode; INT64_MIN when nothing is proven. */
-int64_t session_safe_until(const struct broker *b);
-void session_view(const struct broker *b, struct session_view *ret);
+int64_t session_safe_until(const struct ensemble *zk);
+void session_view(const struct ensemble *zk, struct session_view *ret);
 /* Proven for long enough to grant? */
-bool session_grants(const struct broker *b);
+bool session_grants(const struct ensemble *zk);

@@ -4,7 +4,7 @@
 
 #include "protocol/bytes.h"
 
-struct broker;
+struct ensemble;
 
 /*
  * One readable sentence for the state the session is in.
@@ -14,7 +14,7 @@ struct broker;
  *   JEOPARDY | the same, and when it is lost
  *   LOST     | since when nothing was answered, or that a new session is asked for
  */
-void status_why(const struct broker *b, struct bytes *out);
+void status_why(const struct ensemble *zk, struct bytes *out);
 /* connecting: no write was answered on this connection, or there is none; refused: for a reason that is known;
  * connected: it serves. */
-const char *status_zookeeper_word(const struct broker *b);
+const char *status_zookeeper_word(const struct ensemble *zk);

@@ -16,19 +16,19 @@ static void clear(struct trouble *t)
 	bytes_clear(&t->sentence);
 }
 
-static void begin(struct broker *b, enum trouble_kind kind)
+static void begin(struct ensemble *zk, enum trouble_kind kind)
 {
-	struct trouble *t = &b->trouble;
+	struct trouble *t = &zk->trouble;
 
 	clear(t);
 	t->kind = kind;
-	t->at_ns = b->now_ns;
+	t->at_ns = zk->env->now_ns;
 }
 
-void trouble_met(struct broker *b, const struct event *event)
+void trouble_met(struct ensemble *zk, const struct event *event)
 {
-	begin(b, event->zk_trouble.refused ? TROUBLE_REFUSED : TROUBLE_UNREACHABLE);
-	bytes_slice(&b->trouble.sentence, event->zk_trouble.sentence);
+	begin(zk, event->zk_trouble.refused ? TROUBLE_REFUSED : TROUBLE_UNREACHABLE);
+	bytes_slice(&zk->trouble.sentence, event->zk_trouble.sentence);
 }
 
 static const char *what_was_denied(enum operation_kind kind)
@@ -94,25 +94,25 @@ static const char *what_was_denied(enum operation_kind kind)
 	return "";
 }
 
-static void say(struct broker *b, enum operation_kind kind)
+static void say(struct ensemble *zk, enum operation_kind kind)
 {
-	struct trouble *t = &b->trouble;
+	struct trouble *t = &zk->trouble;
 	size_t text;
 
-	if (t->said_ns[kind] && b->now_ns - t->said_ns[kind] < SAY_AGAIN_NS)
+	if (t->said_ns[kind] && zk->env->now_ns - t->said_ns[kind] < SAY_AGAIN_NS)
 		return;
-	t->said_ns[kind] = b->now_ns;
-	text = broker_log_begin(b);
-	bytes_slice(&b->out->arena, bytes_view(&t->sentence));
-	broker_log_end(b, EFFECT_LEVEL_ERROR, text);
+	t->said_ns[kind] = zk->env->now_ns;
+	text = effects_begin(zk->env->out);
+	bytes_slice(&zk->env->out->arena, bytes_view(&t->sentence));
+	effects_log(zk->env->out, EFFECT_LEVEL_ERROR, text);
 }
 
-static void denied(struct broker *b, const struct operation *op, struct slice reason)
+static void denied(struct ensemble *zk, const struct operation *op, struct slice reason)
 {
-	struct bytes *out = &b->trouble.sentence;
+	struct bytes *out = &zk->trouble.sentence;
 
-	begin(b, TROUBLE_DENIED);
-	b->trouble.denied = op->kind;
+	begin(zk, TROUBLE_DENIED);
+	zk->trouble.denied = op->kind;
 	bytes_text(out, "ZooKeeper refuses to ");
 	bytes_text(out, what_was_denied(op->kind));
 	if (op->lock) {
@@ -121,7 +121,7 @@ static void denied(struct broker *b, const struct operation *op, struct slice re
 	}
 	bytes_text(out, ": ");
 	bytes_slice(out, reason);
-	say(b, op->kind);
+	say(zk, op->kind);
 }
 
 /* Making parents that exist may be refused where everything else is allowed. */
@@ -130,20 +130,20 @@ static bool cures(enum operation_kind kind, enum operation_kind trouble)
 	return kind == trouble || (kind == OPERATION_BEAT && trouble == OPERATION_PATH);
 }
 
-void trouble_answered(struct broker *b, const struct operation *op, const struct event *event)
+void trouble_answered(struct ensemble *zk, const struct operation *op, const struct event *event)
 {
-	struct trouble *t = &b->trouble;
+	struct trouble *t = &zk->trouble;
 
 	if (event->zk_answered.code == ZK_REFUSED) {
-		denied(b, op, event->zk_answered.data);
+		denied(zk, op, event->zk_answered.data);
 	} else if (event->zk_answered.code == ZK_OK && t->kind == TROUBLE_DENIED && cures(op->kind, t->denied)) {
 		t->said_ns[t->denied] = 0;
 		clear(t);
 	}
 }
 
-void trouble_proved(struct broker *b)
+void trouble_proved(struct ensemble *zk)
 {
-	if (b->trouble.kind == TROUBLE_UNREACHABLE || b->trouble.kind == TROUBLE_REFUSED)
-		clear(&b->trouble);
+	if (zk->trouble.kind == TROUBLE_UNREACHABLE || zk->trouble.kind == TROUBLE_REFUSED)
+		clear(&zk->trouble);
 }

@@ -18,7 +18,7 @@
 #include "core/session/operation.h"
 #include "protocol/bytes.h"
 
-struct broker;
+struct ensemble;
 
 enum trouble_kind { TROUBLE_NONE, TROUBLE_UNREACHABLE, TROUBLE_REFUSED, TROUBLE_DENIED };
 
@@ -32,8 +32,8 @@ struct trouble {
 
 void trouble_deinit(struct trouble *t);
 /* EVENT_ZK_TROUBLE. */
-void trouble_met(struct broker *b, const struct event *event);
+void trouble_met(struct ensemble *zk, const struct event *event);
 /* An operation was answered, definitely: with ZK_REFUSED it is a trouble, with ZK_OK it may have been one. */
-void trouble_answered(struct broker *b, const struct operation *op, const struct event *event);
+void trouble_answered(struct ensemble *zk, const struct operation *op, const struct event *event);
 /* A write was answered. */
-void trouble_proved(struct broker *b);
+void trouble_proved(struct ensemble *zk);

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/broker.h"
+#include "core/port/conf.h"
 #include "core/znode/record.h"
 #include "protocol/name.h"
 

@@ -13,15 +13,11 @@
 
 #include <stdbool.h>
 
+#include "core/port/conf.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
-
-struct broker_conf;
-
-/* LEASES is no lock's: what a semaphore counts (semaphore.h). */
-enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
 /* As it stands in the configuration and in a directory's data. */
 const char *flavour_word(enum flavour flavour);

@@ -5,21 +5,21 @@
 
 #include "core/session/budget.h"
 #include "core/znode/record.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 
 static const int64_t NS_PER_MS = 1000000;
 static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
 static const int64_t EVERY_NS = 1000000000;
 
-int64_t holder_wall_ms(const struct broker *b, int64_t at_ns)
+int64_t holder_wall_ms(const struct locks *locks, int64_t at_ns)
 {
-	return b->conf->started_s * 1000 + (at_ns - b->started_ns) / NS_PER_MS;
+	return locks->env->conf->started_s * 1000 + (at_ns - locks->env->started_ns) / NS_PER_MS;
 }
 
 void holder_begin(const struct lock *lock, struct bytes *data)
 {
 	record_begin(data);
-	record_text(data, "host", lock->broker->conf->host);
+	record_text(data, "host", lock->locks->env->conf->host);
 	if (lock->kind != KIND_LOCK)
 		record_text(data, "kind", kind_word(lock->kind));
 }
@@ -65,7 +65,7 @@ struct detail {
 
 static void write_holder(const struct lock *lock, const struct detail *d, struct bytes *data)
 {
-	const struct broker *b = lock->broker;
+	const struct locks *locks = lock->locks;
 	struct slice command;
 
 	holder_begin(lock, data);
@@ -76,8 +76,8 @@ static void write_holder(const struct lock *lock, const struct detail *d, struct
 	record_text(data, "mode", mode_word(d->mode));
 	record_int(data, "token", d->token);
 	record_int(data, "holders", d->holders);
-	record_int(data, "since", holder_wall_ms(b, d->since_ns));
-	record_int(data, "written", holder_wall_ms(b, b->now_ns));
+	record_int(data, "since", holder_wall_ms(locks, d->since_ns));
+	record_int(data, "written", holder_wall_ms(locks, locks->env->now_ns));
 }
 
 void holder_permits(const struct grant *g, struct bytes *data)
@@ -91,7 +91,7 @@ void holder_permits(const struct grant *g, struct bytes *data)
 
 void holder_leader(const struct request *r, int64_t token, struct bytes *data)
 {
-	write_holder(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->broker->now_ns }, data);
+	write_holder(r->lock, &(struct detail){ r->client, r->mode, token, 1, r->lock->locks->env->now_ns }, data);
 	record_int(data, "leader", 1);
 	record_slice(data, "data", bytes_view(&r->data));
 }
@@ -105,7 +105,7 @@ static void write_first(struct lock *lock)
 
 	c->holder_client = g->client->id;
 	c->holder_token = g->token;
-	c->holder_ns = lock->broker->now_ns;
+	c->holder_ns = lock->locks->env->now_ns;
 	write_holder(lock, &d, &data);
 	if (g->data.len && budget_has_room_for_text(lock))
 		record_slice(&data, "data", bytes_view(&g->data));
@@ -130,6 +130,6 @@ void holder_say_held(struct lock *lock)
 
 void holder_write(struct lock *lock)
 {
-	if (holder_due_ns(lock) <= lock->broker->now_ns && turn_may(lock, TURN_LOOK))
+	if (holder_due_ns(lock) <= lock->locks->env->now_ns && turn_may(lock, TURN_LOOK))
 		write_first(lock);
 }

@@ -22,7 +22,7 @@
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
-struct broker;
+struct locks;
 struct claim;
 struct grant;
 struct lock;
@@ -47,4 +47,4 @@ void holder_leader(const struct request *r, int64_t token, struct bytes *data);
 /* When that is due, of such a one; INT64_MAX: not at all, as things are. */
 int64_t holder_due_ns(const struct lock *lock);
 /* Milliseconds since 1970, by the clock that the daemon was started with. */
-int64_t holder_wall_ms(const struct broker *b, int64_t at_ns);
+int64_t holder_wall_ms(const struct locks *locks, int64_t at_ns);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every part of the broker works in: the configuration, the instant of the event that is handled, the effects of
+ * that event, the timers, the counters and the random numbers. The broker owns it; every part has a pointer to it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/random.h"
+#include "core/port/conf.h"
+#include "core/port/effect.h"
+#include "core/port/stats.h"
+
+/* Whose timer it is: the kind of each struct timer. */
+enum timer_kind {
+	TIMER_SESSION, TIMER_LOCK, TIMER_REQUEST, TIMER_LEASE, TIMER_EVENTS, TIMER_FORMER, TIMER_STOP,
+	TIMER_INBOX, TIMER_LETTER, TIMER_REVOCATION,
+};
+
+struct env {
+	const struct broker_conf *conf;
+	struct random random;
+	int64_t now_ns;      /* of the event being handled */
+	int64_t started_ns;
+	struct effects *out; /* where the effects of the event go; NULL between events */
+	struct heap timers;
+	struct stats stats;
+	bool stopping;       /* nothing is granted to new requests, and grants are asked back */
+};
