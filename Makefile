@@ -8,8 +8,8 @@
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
 #   V=1                 show the commands
 
-# The header's. The number of the soname is the library's own: it goes up when programs built before would not run.
-VERSION := $(shell sed -n 's/^.define LOCKBROKER_VERSION "\(.*\)"$$/\1/p' client-lib/lockbroker.h)
+# The number of the soname is the library's own: it goes up when programs built before would not run.
+VERSION := $(shell cat VERSION)
 SONAME = liblockbroker.so.1
 
 BUILD ?= build
@@ -429,6 +429,9 @@ D = $(DESTDIR)$(PREFIX)
 MAN = $(wildcard client-lib/man/*.[1358])
 UNITS = $(wildcard systemd/*.service systemd/*.socket)
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
+# Below DOCDIR as in the sources, so that the links among them lead somewhere.
+DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md)
+DOCDIR = $(D)/share/doc/lockbroker
 man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
 install: all ## install below DESTDIR/PREFIX; an existing configuration file is kept
@@ -446,6 +449,7 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd|\1$(PREFIX)/sbin/lockbrokerd|' \
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(D)/lib/systemd/system/$${u##*/} && \
 		chmod 644 $(D)/lib/systemd/system/$${u##*/} || exit 1; done
+	for f in $(DOCS); do install -D -m 644 $$f $(DOCDIR)/$$f || exit 1; done
 	test -e $(CONF) || install -m 644 conf/lockbroker.conf $(CONF)
 	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/lib' '$(SONAME)'
 
@@ -453,7 +457,8 @@ uninstall: ## remove what install put there (a configuration file that was edite
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/lib/$(SONAME) $(D)/lib/liblockbroker.so \
 		$(D)/lib/liblockbroker.a $(D)/include/lockbroker.h $(D)/lib/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
-		$(addprefix $(D)/lib/systemd/system/,$(notdir $(UNITS)))
+		$(addprefix $(D)/lib/systemd/system/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+	for d in docs protocol .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 
 clean: ## remove BUILD

@@ -69,6 +69,7 @@ $cc $flags "$root/version.c" -o "$root/version"
 version=$("$root/usr/bin/lockbroker" --version)
 [ "$version $("$root/version" | awk '{ split($1, v, "."); print v[1] * 65536 + v[2] * 256 + v[3] - $2 }')" = \
 	"lockbroker $("$root/version" | cut -d ' ' -f 1) 0" ] || fail "the versions differ: $version, $("$root/version")"
+[ "$version" = "lockbroker $(cat VERSION)" ] || fail "client-lib/lockbroker.h has another version than VERSION: $version"
 [ "$("$root/usr/sbin/lockbrokerd" --version)" = "lockbrokerd ${version#* }" ] || fail "lockbrokerd is of another version"
 grep -qx "Version: ${version#* }" "$root/usr/lib/pkgconfig/lockbroker.pc" || fail "pkg-config has another version"
 rm -f "$root/version.c" "$root/version"

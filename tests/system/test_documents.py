@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents: every test, link, version and figure that they name is there, and their tables are whole."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import harness
+
+WORDS = {"yes", "no", "partly", "by hand", "TTL", "–"}
+
+
+def documents():
+    """Every page of text in the sources."""
+    listed = subprocess.run(["git", "-C", harness.SOURCE, "ls-files", "*.md"], capture_output=True, text=True).stdout
+    found = listed.split() or [os.path.relpath(path, harness.SOURCE) for path in
+                               glob.glob(os.path.join(harness.SOURCE, "**", "*.md"), recursive=True)]
+    assert "README.md" in found and "docs/DESIGN.md" in found
+    return found
+
+
+def tables(page):
+    """Each as a list of rows, the head first, without the line below it."""
+    blocks = re.findall(r"(?:^\|.*\n)+", harness.read_source(page), re.M)
+    return [[[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()
+             if not re.fullmatch(r"[| -]+", line)] for block in blocks]
+
+
+def path_of(name):
+    """The one file of that name below tests/."""
+    (path,) = glob.glob(os.path.join(harness.SOURCE, "tests", "*", name))
+    return os.path.relpath(path, harness.SOURCE)
+
+
+def is_there(quoted):
+    """What stands in backquotes: a test by file and name, or a mutant."""
+    if quoted.startswith("mutant: "):
+        return harness.names_a_test(quoted)
+    file, _, test = quoted.partition("::")
+    return harness.names_a_test(f"{path_of(file)}::{test}")
+
+
+def test_every_feature_has_a_test():
+    features = [row for table in tables("docs/FEATURES.md") for row in table[1:]]
+    assert len(features) > 60
+    assert not [feature for feature, test in features if not re.fullmatch(r"`test_\w+\.(py|c)::\w+`", test)]
+
+
+def test_every_test_that_a_page_names_exists():
+    for page in ("README.md", "SECURITY.md", *(p for p in documents() if p.startswith("docs/"))):
+        named = re.findall(r"`(test_\w+\.\w+::\w+|mutant: [^`]+)`", re.sub(r"\s+", " ", harness.read_source(page)))
+        assert not [name for name in named if not is_there(name)], page
+        if page in ("docs/FEATURES.md", "docs/DESIGN.md"):
+            assert len(named) > 30
+
+
+def test_the_comparison_is_whole():
+    services, others = tables("docs/PEERS.md")
+    assert [row[0] for row in services] == [row[0] for row in others]
+    for table in (services, others):
+        assert not [row for row in table if len(row) != len(table[0])]
+        assert not [cell for row in table[1:] for cell in row[1:] if cell not in WORDS]
+
+
+def anchors(page):
+    """What a link may name in a page: its headings, as web pages name them, and its own anchors."""
+    text = re.sub(r"^```.*?^```", "", harness.read_source(page), flags=re.M | re.S)
+    heads = [re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in re.findall(r"^#+ (.*)$", text, re.M)]
+    return heads + re.findall(r'<a id="([^"]+)"', text)
+
+
+def test_every_link_leads_somewhere():
+    for page in documents():
+        text = re.sub(r"^(> )?```.*?^(> )?```", "", harness.read_source(page), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+            path, _, anchor = target.partition("#")
+            if "://" in target:
+                continue
+            path = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {target}"
+            assert not anchor or anchor in anchors(path), f"{page}: {target}"
+
+
+def test_every_file_of_the_sources_that_is_named_exists():
+    """What looks like a path below one of the folders of the sources, in the pages for developers."""
+    tops = "protocol|daemon|client-lib|conf|systemd|tests|docs"
+    for page in ("CONTRIBUTING.md", "docs/DESIGN.md", "README.md"):
+        for path in re.findall(rf"`((?:{tops})/[\w./-]*)`", harness.read_source(page)):
+            assert os.path.exists(os.path.join(harness.SOURCE, path)), f"{page}: {path}"
+
+
+def test_the_version_is_the_same_everywhere():
+    version = harness.read_source("VERSION").strip()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    header = harness.read_source("client-lib/lockbroker.h")
+    numbers = re.findall(r"^#define LOCKBROKER_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M)
+    assert ".".join(numbers) == version
+    assert f'#define LOCKBROKER_VERSION "{version}"\n' in header
+    changes = re.findall(r"^## \[(\S+)\]", harness.read_source("CHANGELOG.md"), re.M)
+    assert version == next(change for change in changes if change != "Unreleased")
+
+
+def test_the_figures_are_drawn_from_the_table():
+    chart = os.path.join(harness.SOURCE, "tests", "bench", "chart.py")
+    drawn = subprocess.run([sys.executable, "-B", chart, "32, one lock"], capture_output=True, text=True, check=True).stdout
+    assert f"```text\n{drawn}```" in harness.read_source("README.md")
