@@ -30,6 +30,11 @@ int64_t request_clock_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int64_t request_clock_ms(void)
+{
+	return request_clock_ns() / 1000000;
+}
+
 bool request_result_of(struct slice code, enum lb_result *ret)
 {
 	for (int i = 0; i < ERROR_COUNT; i++) {

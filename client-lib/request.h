@@ -47,5 +47,6 @@ enum lb_result request_late_failure(struct lb *lb);
 bool request_result_of(struct slice code, enum lb_result *ret);
 /* The clock of the session page: it goes on while the host sleeps. */
 int64_t request_clock_ns(void);
+int64_t request_clock_ms(void);
 /* Until when a lease (0: none) counts, on that clock. */
 int64_t request_lease_end(int64_t from_ns, int64_t lease_ms);

@@ -16,7 +16,7 @@
 
 enum { EVENTS_BYTES_MAX = 1024 * 1024 };
 
-static int64_t now_ms(void)
+int64_t wire_now_ms(void)
 {
 	struct timespec t;
 
@@ -26,7 +26,7 @@ static int64_t now_ms(void)
 
 int64_t wire_deadline(int64_t ms)
 {
-	int64_t now = now_ms();
+	int64_t now = wire_now_ms();
 
 	return ms < 0 || ms > WIRE_FOREVER - now ? WIRE_FOREVER : now + ms;
 }
@@ -58,7 +58,7 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 	struct pollfd p = { .fd = lb->fd, .events = events };
 
 	for (;;) {
-		int64_t left = deadline == WIRE_FOREVER ? -1 : deadline - now_ms();
+		int64_t left = deadline == WIRE_FOREVER ? -1 : deadline - wire_now_ms();
 		int n;
 
 		if (deadline != WIRE_FOREVER && left < 0)
@@ -68,7 +68,7 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 			return LB_OK;
 		if (n < 0 && errno != EINTR)
 			return wire_hang_up(lb, "poll failed", errno);
-		if (n == 0 && deadline != WIRE_FOREVER && now_ms() >= deadline)
+		if (n == 0 && deadline != WIRE_FOREVER && wire_now_ms() >= deadline)
 			return LB_NONE;
 	}
 }

@@ -39,6 +39,8 @@ struct lb {
 	char error[512], end[512];
 };
 
+/* The clock of the deadlines. */
+int64_t wire_now_ms(void);
 /* The instant that many milliseconds from now; negative: never. */
 int64_t wire_deadline(int64_t ms);
 /* Keeps the sentence for lb_error() and returns `result`. */

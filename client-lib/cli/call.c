@@ -16,7 +16,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
 #include "client-lib/wire.h"
 
 enum { WORDS_MAX = 1024, LINE_BYTES_MAX = 64 * 1024 };
@@ -225,12 +227,6 @@ static enum lb_result request_input(struct call *c)
 	return r;
 }
 
-static int failed(struct call *c, enum lb_result r)
-{
-	cli_say("%s", lb_error(c->lb));
-	return cli_exit_of(r);
-}
-
 static int run(struct call *c, int argc, char **argv)
 {
 	struct slice words[WORDS_MAX];
@@ -243,7 +239,7 @@ static int run(struct call *c, int argc, char **argv)
 	while (r == LB_OK && !c->quit)
 		r = hear(c, c->goes_on ? WIRE_FOREVER : 0);
 	if (r != LB_OK && r != LB_NONE)
-		return failed(c, r);
+		return cli_failed(c->lb, r);
 	return c->failed ? CLI_ERROR_REPLY : CLI_OK;
 }
 
@@ -263,7 +259,7 @@ int cli_call(const char *socket, int argc, char **argv)
 	if (argc - optind > WORDS_MAX)
 		return cli_usage("A request has at most %d words.", WORDS_MAX);
 	r = lb_open(socket, &c.lb);
-	status = r == LB_OK ? run(&c, argc - optind, argv + optind) : failed(&c, r);
+	status = r == LB_OK ? run(&c, argc - optind, argv + optind) : cli_failed(c.lb, r);
 	bytes_free(&c.input);
 	lb_close(c.lb);
 	return status;

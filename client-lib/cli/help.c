@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/commands.h"
 
 /* Further lines of a text stand below its first one. */
 static const struct topic {

@@ -11,12 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/nested.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+#include "client-lib/request.h"
 #include "protocol/bytes.h"
-#include "client-lib/wire.h"
 
 /* How often the proof is looked at, at least. */
 #define PROOF_MS 500
@@ -28,14 +29,6 @@ static const int forwarded[] = {
 	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
 	SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- the command ---- */
 
@@ -180,7 +173,7 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 	cli_tree_stop(&job->tree, job->child);
 	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
-	job->kill_at_ms = now_ms() + job->grace_ms;
+	job->kill_at_ms = request_clock_ms() + job->grace_ms;
 	cli_say("The %s lost: %s Ending %s.", subject(job, name, what, sizeof(what)), why, job->command[0]);
 }
 
@@ -290,7 +283,7 @@ static void heed_proof(struct cli_job *job)
 
 static int poll_timeout(const struct cli_job *job)
 {
-	int64_t left = job->kill_at_ms - now_ms();
+	int64_t left = job->kill_at_ms - request_clock_ms();
 
 	if (job->kill_at_ms == INT64_MAX)
 		return (int)MIN(cli_proof_left_ms(&job->proof), PROOF_MS - 1) + 1;
@@ -299,7 +292,7 @@ static int poll_timeout(const struct cli_job *job)
 
 static void kill_if_due(struct cli_job *job)
 {
-	int64_t now = now_ms();
+	int64_t now = request_clock_ms();
 
 	if (now < job->kill_at_ms)
 		return;
@@ -319,7 +312,7 @@ static bool is_over(struct cli_job *job)
 		return false;
 	if (!job->lost || cli_tree_find(&job->tree, 0) == 0)
 		return true;
-	if (now_ms() < job->give_up_at_ms)
+	if (request_clock_ms() < job->give_up_at_ms)
 		return false;
 	cli_say("What is left of %s cannot be killed.", job->command[0]);
 	return true;

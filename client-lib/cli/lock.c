@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a
- * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is cli_job.c.
+ * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is job.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -13,8 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/commands.h"
 #include "client-lib/cli/job.h"
+#include "client-lib/cli/nested.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/wire.h"
 #include "protocol/limits.h"
 
 /* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
@@ -25,11 +28,11 @@ enum { CONNECT_MS = 5000, RETRY_MS = 100 };
 /* What is answered later than that had been queued. */
 enum { QUEUED_MS = 100 };
 
-enum held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
+enum cli_held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
 
 static const struct verb {
 	const char *word;
-	enum held held;
+	enum cli_held held;
 	const char *letters; /* of its options, for getopt; "-": other words stand where they like */
 	const char *longs;   /* of those that have a word only */
 	const char *wants;   /* before the command */
@@ -293,30 +296,14 @@ static bool would_wait_for_itself(const struct order *o)
 	return false;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* The instant so many milliseconds from now; negative: never. */
-static int64_t instant(int64_t ms)
-{
-	int64_t now = now_ms();
-
-	return ms < 0 || ms > INT64_MAX - now ? INT64_MAX : now + ms;
-}
-
 /* How long a broker that is not there at first is looked for. */
 static int64_t connect_end(const struct order *o)
 {
 	int64_t wait_ms = o->options.timeout_ms;
 
 	if (o->connect_ms >= 0)
-		return instant(o->connect_ms);
-	return instant(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
+		return wire_deadline(o->connect_ms);
+	return wire_deadline(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
 }
 
 /* It may be there again in a moment: it is being restarted, say. */
@@ -335,12 +322,12 @@ static void pause_a_moment(void)
 /* True when it had been queued: a broker that is stopping already says so at once. */
 static bool was_queued(enum lb_result r, int64_t asked_ms)
 {
-	return r == LB_CONNECTION || now_ms() >= asked_ms + QUEUED_MS;
+	return r == LB_CONNECTION || wire_now_ms() >= asked_ms + QUEUED_MS;
 }
 
 static enum lb_result take_by(struct order *o, int64_t end)
 {
-	int64_t now = now_ms();
+	int64_t now = wire_now_ms();
 
 	if (end < INT64_MAX && o->options.timeout_ms > 0)
 		o->options.timeout_ms = end > now ? end - now : 0;
@@ -382,7 +369,7 @@ static void say_taken(const struct order *o)
  */
 static int acquire(struct order *o, const char *socket)
 {
-	int64_t end = instant(o->options.timeout_ms), limit = connect_end(o);
+	int64_t end = wire_deadline(o->options.timeout_ms), limit = connect_end(o);
 	bool queued = false;
 
 	for (;;) {
@@ -393,10 +380,10 @@ static int acquire(struct order *o, const char *socket)
 			r = introduce(o);
 		if (r == LB_OK && would_wait_for_itself(o))
 			return CLI_DEADLOCK;
-		asked_ms = now_ms();
+		asked_ms = wire_now_ms();
 		if (r == LB_OK) {
 			r = take_by(o, end);
-			if (is_away(r) && !queued && now_ms() < end && was_queued(r, asked_ms)) {
+			if (is_away(r) && !queued && wire_now_ms() < end && was_queued(r, asked_ms)) {
 				queued = true;
 				limit = end;
 				cli_say("%s Waiting for the broker to be back.", lb_error(o->job.lb));
@@ -408,7 +395,7 @@ static int acquire(struct order *o, const char *socket)
 			say_taken(o);
 			return CLI_TAKEN;
 		}
-		if (!is_away(r) || now_ms() >= limit) {
+		if (!is_away(r) || wire_now_ms() >= limit) {
 			cli_say("%s", lb_error(o->job.lb));
 			return cli_exit_of(r);
 		}

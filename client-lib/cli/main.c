@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The lockbroker command: what it can do besides running a command under a lock, which is cli_lock.c. */
-#include "client-lib/cli/main.h"
-#include "protocol/slice.h"
-
+/* The lockbroker command: what it can do besides running a command under a lock, which is lock.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,59 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- what the other files use too ---- */
-
-int cli_exit_of(enum lb_result result)
-{
-	switch (result) {
-	case LB_OK:
-		return CLI_OK;
-	case LB_TAKEN:
-	case LB_NONE:
-		return CLI_TAKEN;
-	case LB_BADNAME:
-	case LB_REFUSED:
-	case LB_MISMATCH:
-		return CLI_USAGE;
-	case LB_DENIED:
-		return CLI_DENIED;
-	case LB_DEADLOCK:
-		return CLI_DEADLOCK;
-	case LB_LOST:
-	case LB_NOTHELD:
-	case LB_LIMIT:
-	case LB_UNAVAILABLE:
-	case LB_DRAINING:
-	case LB_CONNECTION:
-		break;
-	}
-	return CLI_UNAVAILABLE;
-}
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+#include "protocol/slice.h"
 
 /* ---- commands ---- */
-
-static int failed(struct lb *lb, enum lb_result r)
-{
-	cli_say("%s", lb_error(lb));
-	return cli_exit_of(r);
-}
 
 static int ask(struct lb *lb, const char *command, const char *argument, const struct lb_reply **ret)
 {
 	const char *words[] = { command, argument };
 	enum lb_result r = lb_command(lb, argument ? 2 : 1, words, ret);
 
-	return r == LB_OK ? CLI_OK : failed(lb, r);
-}
-
-static int run_ls(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	int status = ask(lb, "LOCKS", arguments[0], &reply);
-
-	if (status == CLI_OK)
-		cli_table(reply);
-	return status;
+	return r == LB_OK ? CLI_OK : cli_failed(lb, r);
 }
 
 static int run_who(struct lb *lb, char **arguments)
@@ -85,26 +42,6 @@ static int run_who(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
-static int run_why(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	int status = ask(lb, "WHY", arguments[0], &reply);
-
-	if (status == CLI_OK)
-		cli_line(lb_reply_item(reply, 0));
-	return status;
-}
-
-static int run_hosts(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	int status = ask(lb, "HOSTS", NULL, &reply);
-
-	if (status == CLI_OK)
-		cli_table(reply);
-	return status;
-}
-
 /* The number of holders it concerned; none is no failure of ours, and worth telling apart. */
 static int concern(struct lb *lb, int argc, const char *const *words, const char *none)
 {
@@ -112,7 +49,7 @@ static int concern(struct lb *lb, int argc, const char *const *words, const char
 	enum lb_result r = lb_command(lb, argc, words, &reply);
 
 	if (r != LB_OK)
-		return failed(lb, r);
+		return cli_failed(lb, r);
 	if (lb_reply_integer(reply) > 0)
 		return CLI_OK;
 	cli_say("%s", none);
@@ -147,20 +84,6 @@ static int run_ping(struct lb *lb, char **arguments)
 	return status;
 }
 
-static int run_info(struct lb *lb, char **arguments)
-{
-	const struct lb_reply *reply;
-	int status = ask(lb, "INFO", arguments[0], &reply);
-	const char *text;
-	size_t len;
-
-	if (status != CLI_OK)
-		return status;
-	text = lb_reply_text(reply, &len);
-	cli_lines(text, len);
-	return CLI_OK;
-}
-
 static int run_limit(struct lb *lb, char **arguments)
 {
 	const char *words[] = { "LIMIT", arguments[0], arguments[1] };
@@ -168,7 +91,7 @@ static int run_limit(struct lb *lb, char **arguments)
 	enum lb_result r = lb_command(lb, arguments[1] ? 3 : 2, words, &reply);
 
 	if (r != LB_OK)
-		return failed(lb, r);
+		return cli_failed(lb, r);
 	if (lb_reply_type(reply) == LB_REPLY_NIL) {
 		cli_say("There is no such semaphore.");
 		return CLI_NOBODY;
@@ -224,7 +147,7 @@ static int run_observe(struct lb *lb, char **arguments)
 		if (fflush(stdout) == EOF)
 			return CLI_OSERR;
 	}
-	return failed(lb, r);
+	return cli_failed(lb, r);
 }
 
 /* A sweep of very many directories takes its time. */
@@ -274,23 +197,39 @@ static int run_audit(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
-static const struct {
+static void show_why(const struct lb_reply *reply)
+{
+	cli_line(lb_reply_item(reply, 0));
+}
+
+static void show_info(const struct lb_reply *reply)
+{
+	size_t len;
+	const char *text = lb_reply_text(reply, &len);
+
+	cli_lines(text, len);
+}
+
+/* What is one request with the arguments, whose reply is shown, has no `run`. */
+static const struct command {
 	const char *word;
 	int args_min, args_max;
 	int (*run)(struct lb *lb, char **arguments);
+	const char *request;
+	void (*show)(const struct lb_reply *reply);
 } commands[] = {
-	{ "leader", 1, 1, run_leader },
-	{ "observe", 1, 1, run_observe },
-	{ "ls", 0, 1, run_ls },
-	{ "who", 1, 1, run_who },
-	{ "why", 1, 1, run_why },
-	{ "hosts", 0, 0, run_hosts },
-	{ "limit", 1, 2, run_limit },
-	{ "revoke", 1, 2, run_revoke },
-	{ "force-unlock", 1, 1, run_force_unlock },
-	{ "ping", 0, 0, run_ping },
-	{ "info", 0, 1, run_info },
-	{ "audit", 0, 0, run_audit },
+	{ "leader", 1, 1, run_leader, NULL, NULL },
+	{ "observe", 1, 1, run_observe, NULL, NULL },
+	{ "ls", 0, 1, NULL, "LOCKS", cli_table },
+	{ "who", 1, 1, run_who, NULL, NULL },
+	{ "why", 1, 1, NULL, "WHY", show_why },
+	{ "hosts", 0, 0, NULL, "HOSTS", cli_table },
+	{ "limit", 1, 2, run_limit, NULL, NULL },
+	{ "revoke", 1, 2, run_revoke, NULL, NULL },
+	{ "force-unlock", 1, 1, run_force_unlock, NULL, NULL },
+	{ "ping", 0, 0, run_ping, NULL, NULL },
+	{ "info", 0, 1, NULL, "INFO", show_info },
+	{ "audit", 0, 0, run_audit, NULL, NULL },
 };
 
 /* The exit status of what has written to the standard output. */
@@ -302,11 +241,24 @@ static int written(int status)
 	return CLI_OSERR;
 }
 
-static int with_broker(const char *socket, int (*run)(struct lb *, char **), char **arguments)
+static int run(struct lb *lb, const struct command *command, char **arguments)
+{
+	const struct lb_reply *reply;
+	int status;
+
+	if (command->run)
+		return command->run(lb, arguments);
+	status = ask(lb, command->request, arguments[0], &reply);
+	if (status == CLI_OK)
+		command->show(reply);
+	return status;
+}
+
+static int with_broker(const char *socket, const struct command *command, char **arguments)
 {
 	struct lb *lb;
 	enum lb_result r = lb_open(socket, &lb);
-	int status = r == LB_OK ? run(lb, arguments) : failed(lb, r);
+	int status = r == LB_OK ? run(lb, command, arguments) : cli_failed(lb, r);
 
 	lb_close(lb);
 	return written(status);
@@ -323,44 +275,50 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-static bool is_command(const char *word)
+static bool is_any(const char *word, const char *const *words)
 {
-	static const char *const others[] = { "lock", "sem", "campaign", "call" };
+	while (*words && strcmp(word, *words) != 0)
+		words++;
+	return *words;
+}
+
+/* NULL: it is none of the table. */
+static const struct command *find_command(const char *word)
+{
 	size_t i;
 
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(word, others[i]) == 0)
-			return true;
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(word, commands[i].word) == 0)
-			return true;
-	return false;
+			return &commands[i];
+	return NULL;
 }
 
 static int dispatch(const char *socket, int argc, char **argv)
 {
-	size_t i;
+	static const char *const holding[] = { "lock", "sem", "campaign", NULL };
+	const struct command *command;
+	bool holds, calls;
 
 	if (argc < 1)
 		return cli_usage("A command is missing: lock, sem, campaign, leader, observe, ls, who, why or another.");
-	if (is_command(argv[0]) && asks_for_help(argc, argv)) {
+	command = find_command(argv[0]);
+	holds = is_any(argv[0], holding);
+	calls = strcmp(argv[0], "call") == 0;
+	if (!command && !holds && !calls)
+		return cli_usage("There is no command \"%s\".", argv[0]);
+	if (asks_for_help(argc, argv)) {
 		cli_help(argv[0]);
 		return written(CLI_OK);
 	}
-	if (strcmp(argv[0], "lock") == 0 || strcmp(argv[0], "sem") == 0 || strcmp(argv[0], "campaign") == 0)
+	if (holds)
 		return cli_lock(socket, argc, argv);
-	if (strcmp(argv[0], "call") == 0)
+	if (calls)
 		return written(cli_call(socket, argc, argv));
-	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[0], commands[i].word) != 0)
-			continue;
-		if (argc - 1 < commands[i].args_min)
-			return cli_usage("%s wants a NAME.", argv[0]);
-		if (argc - 1 > commands[i].args_max)
-			return cli_usage("%s does not take \"%s\".", argv[0], argv[1 + commands[i].args_max]);
-		return with_broker(socket, commands[i].run, argv + 1);
-	}
-	return cli_usage("There is no command \"%s\".", argv[0]);
+	if (argc - 1 < command->args_min)
+		return cli_usage("%s wants a NAME.", argv[0]);
+	if (argc - 1 > command->args_max)
+		return cli_usage("%s does not take \"%s\".", argv[0], argv[1 + command->args_max]);
+	return with_broker(socket, command, argv + 1);
 }
 
 /* A descriptor below 3 that was closed would be taken by the socket, and the command would write into it. */

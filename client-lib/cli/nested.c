@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/*
- * What the commands around this one hold, so that a command that asks for the same lock is told instead of waiting for
- * itself. $LOCKBROKER_HELD has a line for each lock: its token, a space, its name. Environments outlive locks, so the
- * broker is asked whether that grant still stands.
- */
+#include "client-lib/cli/nested.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client-lib/cli/main.h"
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 

@@ -5,11 +5,6 @@
 
 enum { WORDS_MAX = 4 };
 
-static int64_t now_ms(void)
-{
-	return request_clock_ns() / 1000000;
-}
-
 static void answered(struct cli_proof *p, int64_t valid_ms)
 {
 	p->until_ms = valid_ms < INT64_MAX - p->asked_ms ? p->asked_ms + valid_ms : INT64_MAX;
@@ -21,7 +16,7 @@ enum lb_result cli_proof_begin(struct cli_proof *p)
 	int64_t valid_ms = 0;
 	enum lb_result r;
 
-	p->asked_ms = now_ms();
+	p->asked_ms = request_clock_ms();
 	r = lb_valid(p->lb, p->name, &valid_ms);
 	answered(p, valid_ms);
 	return r;
@@ -74,7 +69,7 @@ static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *
 enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms)
 {
 	const char *words[] = { "VALID", p->name };
-	int64_t now = now_ms();
+	int64_t now = request_clock_ms();
 
 	if (p->lb->holdings.page || p->asking || now < p->asked_ms + every_ms)
 		return LB_OK;

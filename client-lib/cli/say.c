@@ -5,6 +5,8 @@
  * lines, made only when there is room for all of it. The first message without room is kept and written later; the
  * messages after it are dropped, and their number is written with it.
  */
+#include "client-lib/cli/say.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -16,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/table.h"
 
 /* A pipe takes that many bytes at once or none of them, so that messages of many processes do not mix. */
 enum { MESSAGE_BYTES_MAX = PIPE_BUF };
@@ -138,4 +140,37 @@ int cli_usage(const char *format, ...)
 	say("Try `lockbroker --help`.", format, args);
 	va_end(args);
 	return CLI_USAGE;
+}
+
+int cli_exit_of(enum lb_result result)
+{
+	switch (result) {
+	case LB_OK:
+		return CLI_OK;
+	case LB_TAKEN:
+	case LB_NONE:
+		return CLI_TAKEN;
+	case LB_BADNAME:
+	case LB_REFUSED:
+	case LB_MISMATCH:
+		return CLI_USAGE;
+	case LB_DENIED:
+		return CLI_DENIED;
+	case LB_DEADLOCK:
+		return CLI_DEADLOCK;
+	case LB_LOST:
+	case LB_NOTHELD:
+	case LB_LIMIT:
+	case LB_UNAVAILABLE:
+	case LB_DRAINING:
+	case LB_CONNECTION:
+		break;
+	}
+	return CLI_UNAVAILABLE;
+}
+
+int cli_failed(const struct lb *lb, enum lb_result result)
+{
+	cli_say("%s", lb_error(lb));
+	return cli_exit_of(result);
 }

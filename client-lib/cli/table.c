@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Replies as tables for people. */
-#include "client-lib/cli/main.h"
+#include "client-lib/cli/table.h"
 
 #include <stdbool.h>
 #include <stdio.h>

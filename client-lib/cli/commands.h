@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The commands that have a file of their own. argv[0] is the command's word; all return the exit status. */
+#pragma once
+
+/* `lockbroker call` */
+int cli_call(const char *socket, int argc, char **argv);
+/* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign` */
+int cli_lock(const char *socket, int argc, char **argv);
+/* Prints what all commands do; with a word, what that command does. */
+void cli_help(const char *word);

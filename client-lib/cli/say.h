@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The messages of the lockbroker command, and its exit status. */
+#pragma once
+
+#include "client-lib/lockbroker.h"
+
+/* As sysexits(3) and flock(1) have them; `lockbroker lock` and its kin exit as the command that they have run. */
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_ODD = 1,         /* the audit found something */
+	CLI_NOBODY = 1,      /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
+	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
+	CLI_USAGE = 64,
+	CLI_UNAVAILABLE = 69, /* no broker, or no ZooKeeper, or the lock was lost */
+	CLI_DEADLOCK = 70,    /* acquiring it would deadlock, or a command around this one holds it */
+	CLI_OSERR = 71,
+	CLI_TAKEN = 75,
+	CLI_DENIED = 77,
+	CLI_CANNOT_RUN = 126,
+	CLI_NOT_FOUND = 127,
+	CLI_SIGNAL = 128,
+};
+
+/*
+ * Writes "lockbroker: <sentence>" to the standard error output, in one write, with control characters escaped. It never
+ * waits: a message for which there is no room is written by a later call, or dropped and counted.
+ */
+void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says the sentence and points to --help; returns CLI_USAGE. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Tries again to write what could not be written. */
+void cli_say_unsaid(void);
+/* The exit status that belongs to a failure. */
+int cli_exit_of(enum lb_result result);
+/* Says why the last call failed, with `result`; returns the exit status. */
+int cli_failed(const struct lb *lb, enum lb_result result);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Replies for people. What other processes have written must not steer the terminal: a character that would do so, or
+ * would break the line, is printed as its number.
+ */
+#pragma once
+
+#include "client-lib/lockbroker.h"
+
+/* Prints an array of maps that all have the same keys: one row each, the keys as heads. Anything else prints nothing. */
+void cli_table(const struct lb_reply *reply);
+/* Prints a text or a number in a line of its own, as it would stand in a table. */
+void cli_line(const struct lb_reply *value);
+/* Prints a text as it would stand in a table. */
+void cli_text(const char *text, size_t len);
+/* Prints each line of a text, such as INFO's, as it would stand in a table. */
+void cli_lines(const char *text, size_t len);
+/* Prints a text in quotes, as it could stand in a request. */
+void cli_quoted(const char *text, size_t len);
+/* The text as it may be shown to people, cut to fit. Returns `ret`. */
+const char *cli_shown(const char *text, char *ret, size_t size);
