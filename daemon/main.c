@@ -415,24 +415,22 @@ static int open_saved(struct daemon *d)
 
 static void start_zookeeper(struct daemon *d)
 {
-	const struct zookeeper_conf zookeeper_conf = {
+	const int timeout_ms = (int)d->conf.session_timeout_ms, tick_ms = (int)d->conf.tick_ms;
+	const struct zookeeper_conf conf = {
 		.servers = d->conf.servers,
-		.timeout_ms = (int)d->conf.session_timeout_ms,
-		.tick_ms = (int)d->conf.tick_ms,
+		/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
+		.handle = {
+			.timeout_ms = timeout_ms,
+			.timeout_min_ms = 5 * tick_ms,
+			.timeout_max_ms = timeout_ms > 20 * tick_ms ? timeout_ms : 20 * tick_ms,
+			.secret = d->secret[0] ? d->secret : NULL,
+		},
 		.packet_bytes = d->conf.session_path_bytes,
-		.secret = d->secret[0] ? d->secret : NULL,
 		.saved = d->saved,
-	};
-	struct zk_former_conf former_conf = {
-		.saved = d->saved,
-		.timeout_ms = zookeeper_conf.timeout_ms,
-		.tick_ms = zookeeper_conf.tick_ms,
-		.secret = zookeeper_conf.secret,
 	};
 
-	d->zookeeper = zookeeper_new(d->feed, d->worker, &zookeeper_conf);
-	former_conf.zookeeper = d->zookeeper;
-	d->former = zk_former_new(d->feed, d->worker, &former_conf);
+	d->zookeeper = zookeeper_new(d->feed, d->worker, &conf);
+	d->former = zk_former_new(d->feed, d->worker, d->zookeeper, &conf);
 }
 
 static int start_parts(struct daemon *d)

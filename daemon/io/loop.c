@@ -125,8 +125,6 @@ static void loop_timer(void *arg, int fd, unsigned int what)
 	const struct event event = { .type = EVENT_TIME };
 	struct loop *l = arg;
 
-	(void)fd;
-	(void)what;
 	l->armed_ns = INT64_MAX;
 	feed_event(l->feed, &event);
 }

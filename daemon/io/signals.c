@@ -31,7 +31,6 @@ static void signals_fired(void *arg, int fd, unsigned int what)
 	struct signals *s = arg;
 	int number;
 
-	(void)what;
 	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	number = (int)info.ssi_signo;

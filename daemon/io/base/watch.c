@@ -55,14 +55,14 @@ static void watch_timer(evutil_socket_t fd, short what, void *arg)
 	ssize_t got = read(fd, &count, sizeof(count));
 
 	(void)got;
-	(void)what;
 	base->armed_ns = INT64_MAX;
 	base->now_ns = clock_now_ns();
 	while ((t = heap_first(&base->timers)) && t->due_ns <= base->now_ns) {
 		struct watch *w = container_of(t, struct watch, timer);
 
 		watch_clear(w);
-		w->fired(w->arg, w->fd, WATCH_TIMEOUT);
+		if (w->fired)
+			w->fired(w->arg, w->fd, WATCH_TIMEOUT);
 	}
 	base->now_ns = 0;
 }

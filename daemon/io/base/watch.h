@@ -38,6 +38,7 @@ void watch_base_free(struct watch_base *base);
 /* Calls what is ready; with `wait` waits until something is. */
 void watch_base_turn(struct watch_base *base, bool wait);
 
+/* `fired` NULL: for time only, which wakes the loop and no more. */
 struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg);
 /* Takes NULL. Not from within its own call. */
 void watch_free(struct watch *w);

@@ -70,7 +70,6 @@ static void worker_finished(void *arg, int fd, unsigned int what)
 	ssize_t got = read(fd, &count, sizeof(count));
 
 	(void)got;
-	(void)what;
 	pthread_mutex_lock(&w->mutex);
 	STAILQ_CONCAT(&finished, &w->finished);
 	if (!w->running)
@@ -78,7 +77,8 @@ static void worker_finished(void *arg, int fd, unsigned int what)
 	pthread_mutex_unlock(&w->mutex);
 	while ((work = STAILQ_FIRST(&finished))) {
 		STAILQ_REMOVE_HEAD(&finished, entry);
-		work->done(work);
+		if (work->done)
+			work->done(work);
 	}
 }
 
@@ -101,8 +101,6 @@ static void worker_retry(void *arg, int fd, unsigned int what)
 {
 	struct worker *w = arg;
 
-	(void)fd;
-	(void)what;
 	pthread_mutex_lock(&w->mutex);
 	if (!w->running && !w->stopping && !STAILQ_EMPTY(&w->todo))
 		worker_start(w);

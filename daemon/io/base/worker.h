@@ -14,7 +14,7 @@
 
 struct work {
 	void (*run)(struct work *work);
-	void (*done)(struct work *work);
+	void (*done)(struct work *work); /* NULL: nobody waits for it */
 	STAILQ_ENTRY(work) entry;
 };
 

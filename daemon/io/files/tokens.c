@@ -167,8 +167,6 @@ static void retry(void *arg, int fd, unsigned int what)
 {
 	struct tokens *t = arg;
 
-	(void)fd;
-	(void)what;
 	if (!t->writing)
 		write_next(t);
 }

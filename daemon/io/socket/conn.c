@@ -521,7 +521,6 @@ static void conn_input(void *arg, int fd, unsigned int what)
 {
 	struct conn *c = arg;
 
-	(void)fd;
 	if ((what == WATCH_READ && conn_wants(c) == CONN_WATCH_READ) || conn_changed(c, what))
 		conn_read(c);
 }
@@ -530,7 +529,6 @@ static void conn_output(void *arg, int fd, unsigned int what)
 {
 	struct conn *c = arg;
 
-	(void)fd;
 	if (what & WATCH_TIMEOUT)
 		conn_die(c);
 	else

@@ -108,8 +108,6 @@ static void server_resume(void *arg, int fd, unsigned int what)
 {
 	struct server *s = arg;
 
-	(void)fd;
-	(void)what;
 	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
@@ -118,7 +116,6 @@ static void server_accept(void *arg, int listening, unsigned int what)
 	struct server *s = arg;
 	int fd, i;
 
-	(void)what;
 	for (i = 0; i < SERVER_ACCEPTS_PER_TURN; i++) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {

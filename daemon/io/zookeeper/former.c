@@ -31,7 +31,8 @@ enum said { SAID_NOTHING, SAID_CONNECTED, SAID_EXPIRED, SAID_REFUSED };
 struct zk_former {
 	struct feed *feed;
 	struct worker *worker;
-	struct zk_former_conf conf;
+	const struct zookeeper *zookeeper;
+	struct zookeeper_conf conf;
 	struct watch *look, *retry;
 	int64_t asked[FORMERS_MAX]; /* to be ended, the first is under way */
 	size_t asked_count;
@@ -79,17 +80,7 @@ static void look_fired(void *arg, int fd, unsigned int what)
 {
 	struct zk_former *f = arg;
 
-	(void)fd;
-	(void)what;
 	f->look_due = true;
-}
-
-static void retry_fired(void *arg, int fd, unsigned int what)
-{
-	/* Only wakes the loop. */
-	(void)arg;
-	(void)fd;
-	(void)what;
 }
 
 static void closing_run(struct work *work)
@@ -106,15 +97,17 @@ static void closing_done(struct work *work)
 	f->closed = true;
 }
 
-struct zk_former *zk_former_new(struct feed *feed, struct worker *worker, const struct zk_former_conf *conf)
+struct zk_former *zk_former_new(struct feed *feed, struct worker *worker,
+				const struct zookeeper *zookeeper, const struct zookeeper_conf *conf)
 {
 	struct zk_former *f = mem_new(sizeof(*f));
 
 	f->feed = feed;
 	f->worker = worker;
+	f->zookeeper = zookeeper;
 	f->conf = *conf;
 	f->look = watch_new(feed_base(feed), look_fired, f);
-	f->retry = watch_new(feed_base(feed), retry_fired, f);
+	f->retry = watch_new(feed_base(feed), NULL, f);
 	f->closing = (struct work){ .run = closing_run, .done = closing_done };
 	if (saved_held_session(conf->saved))
 		watch_set(f->look, -1, 0, LOOK_NS);
@@ -165,13 +158,7 @@ static void to_idle(struct zk_former *f)
 
 static void attach(struct zk_former *f)
 {
-	/* Whatever the servers grant: the session is only attached to be ended. */
-	const struct zk_handle_conf conf = {
-		.timeout_ms = f->conf.timeout_ms,
-		.timeout_min_ms = 1,
-		.timeout_max_ms = f->conf.timeout_ms > 20 * f->conf.tick_ms ? f->conf.timeout_ms : 20 * f->conf.tick_ms,
-		.secret = f->conf.secret,
-	};
+	struct zk_handle_conf conf = f->conf.handle;
 	struct zk_identity identity;
 	int rc;
 
@@ -179,10 +166,12 @@ static void attach(struct zk_former *f)
 		over(f, false);
 		return;
 	}
+	/* Whatever the servers grant: the session is only attached to be ended. */
+	conf.timeout_min_ms = 1;
 	f->said = SAID_NOTHING;
 	f->closed = false;
 	f->handle = zk_handle_new(feed_base(f->feed), &conf, &(struct zk_handle_owner){ f, said, trouble, refused });
-	rc = zk_handle_connect(f->handle, zookeeper_addresses(f->conf.zookeeper), &identity);
+	rc = zk_handle_connect(f->handle, zookeeper_addresses(f->zookeeper), &identity);
 	if (rc < 0) {
 		log_debug("ending a session that was left: %s", strerror(-rc));
 		f->retry_ns = feed_now(f->feed) + RETRY_NS;
@@ -238,7 +227,7 @@ void zk_former_settle(struct zk_former *f)
 		look(f);
 	if (f->step == STEP_CLOSING && f->closed)
 		to_idle(f);
-	if (f->step == STEP_IDLE && f->asked_count && now_ns >= f->retry_ns && zookeeper_addresses(f->conf.zookeeper))
+	if (f->step == STEP_IDLE && f->asked_count && now_ns >= f->retry_ns && zookeeper_addresses(f->zookeeper))
 		attach(f);
 	if (f->step == STEP_ATTACHING)
 		attached(f);

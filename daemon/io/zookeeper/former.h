@@ -14,20 +14,14 @@
 #include <stdint.h>
 
 struct feed;
-struct saved;
 struct zk_former;
 struct worker;
 struct zookeeper;
+struct zookeeper_conf;
 
-struct zk_former_conf {
-	struct saved *saved;
-	const struct zookeeper *zookeeper; /* knows the servers */
-	int timeout_ms, tick_ms;
-	const char *secret;
-};
-
-/* What the configuration names must outlive it. */
-struct zk_former *zk_former_new(struct feed *feed, struct worker *worker, const struct zk_former_conf *conf);
+/* `zookeeper` knows the servers; it and what `conf` points to must outlive this. */
+struct zk_former *zk_former_new(struct feed *feed, struct worker *worker,
+				const struct zookeeper *zookeeper, const struct zookeeper_conf *conf);
 /* After the worker has stopped. Takes NULL. */
 void zk_former_free(struct zk_former *f);
 /* Effect. */

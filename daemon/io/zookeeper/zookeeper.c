@@ -45,7 +45,7 @@ struct zookeeper {
 	struct worker *worker;
 	struct zookeeper_conf conf;
 	struct zk_handle *handle;
-	struct watch *timer;
+	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
 	bool numeric; /* nothing has to be looked up */
 	struct look_up look_up;
@@ -146,14 +146,6 @@ static void zookeeper_refused(void *arg, const char *sentence)
 		zookeeper_retry(z);
 }
 
-static void zookeeper_timer(void *arg, int fd, unsigned int what)
-{
-	/* Only wakes the loop: what is due is seen when the turn settles. */
-	(void)arg;
-	(void)fd;
-	(void)what;
-}
-
 static void look_up_run(struct work *work)
 {
 	struct look_up *look_up = (struct look_up *)(void *)work;
@@ -196,20 +188,13 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const 
 {
 	struct zookeeper *z = mem_new(sizeof(*z));
 	const struct zk_handle_owner owner = { z, zookeeper_event, zookeeper_trouble, zookeeper_refused };
-	/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
-	const struct zk_handle_conf handle_conf = {
-		.timeout_ms = conf->timeout_ms,
-		.timeout_min_ms = 5 * conf->tick_ms,
-		.timeout_max_ms = conf->timeout_ms > 20 * conf->tick_ms ? conf->timeout_ms : 20 * conf->tick_ms,
-		.secret = conf->secret,
-	};
 
 	static_assert(offsetof(struct look_up, work) == 0, "the job is cast to its owner");
 	z->feed = feed;
 	z->worker = worker;
 	z->conf = *conf;
-	z->handle = zk_handle_new(feed_base(feed), &handle_conf, &owner);
-	z->timer = watch_new(feed_base(feed), zookeeper_timer, z);
+	z->handle = zk_handle_new(feed_base(feed), &conf->handle, &owner);
+	z->timer = watch_new(feed_base(feed), NULL, z);
 	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
@@ -356,11 +341,6 @@ static void farewell_run(struct work *work)
 	z->ended = zk_handle_end(z->handle);
 }
 
-static void farewell_done(struct work *work)
-{
-	(void)work;
-}
-
 void zookeeper_stop(struct zookeeper *z, bool close_session)
 {
 	assert(!z->stopped);
@@ -369,7 +349,7 @@ void zookeeper_stop(struct zookeeper *z, bool close_session)
 	zk_probe_stop(z->probe);
 	if (close_session && zk_handle_connected(z->handle)) {
 		zk_handle_detach(z->handle);
-		z->farewell = (struct work){ .run = farewell_run, .done = farewell_done };
+		z->farewell = (struct work){ .run = farewell_run };
 		worker_add(z->worker, &z->farewell);
 	} else {
 		zk_handle_detach(z->handle);

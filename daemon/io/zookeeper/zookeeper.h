@@ -11,19 +11,20 @@
 #include <stdint.h>
 
 #include "core/port/effect.h"
+#include "io/zookeeper/handle.h"
 
 struct feed;
 struct worker;
 struct zookeeper;
 
 struct zookeeper_conf {
-	const char *servers; /* as in the configuration; must outlive the adapter */
-	int timeout_ms, tick_ms;
+	const char *servers; /* as in the configuration */
+	struct zk_handle_conf handle;
 	int64_t packet_bytes; /* the largest packet that the limits may need */
-	const char *secret; /* "user:password"; NULL: none. Must outlive the adapter */
-	struct saved *saved; /* told of every session before the broker is; must outlive the adapter */
+	struct saved *saved;  /* told of every session before the broker is */
 };
 
+/* What `conf` points to must outlive the adapter. */
 struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf);
 /* After the worker has stopped. Takes NULL. */
 void zookeeper_free(struct zookeeper *z);
