@@ -67,7 +67,8 @@ def test_the_comparison_is_whole():
 def anchors(page):
     """What a link may name in a page: its headings, as web pages name them, and its own anchors."""
     text = re.sub(r"^```.*?^```", "", harness.read_source(page), flags=re.M | re.S)
-    heads = [re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in re.findall(r"^#+ (.*)$", text, re.M)]
+    heads = [re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-")
+             for head in re.findall(r"^#+ (.*)$", text, re.M)]
     return heads + re.findall(r'<a id="([^"]+)"', text)
 
 
@@ -106,3 +107,41 @@ def test_the_figures_are_drawn_from_the_table():
     chart = os.path.join(harness.SOURCE, "tests", "bench", "chart.py")
     drawn = subprocess.run([sys.executable, "-B", chart, "32, one lock"], capture_output=True, text=True, check=True).stdout
     assert f"```text\n{drawn}```" in harness.read_source("README.md")
+
+
+# ---- README's examples: what is printed there is what happens ----
+
+
+def example(heading):
+    """The first block of code below that heading."""
+    return re.search(rf"^## {heading}\n.*?^```\w*\n(.*?)^```", harness.read_source("README.md"), re.M | re.S).group(1)
+
+
+def environment(daemon):
+    return os.environ | {"LOCKBROKER_SOCKET": daemon.socket, "PATH": f"{harness.build_dir()}:{os.environ['PATH']}"}
+
+
+def test_the_shell_example_works(standalone, clients, tmp_path):
+    """Another client is at "nightly"."""
+    clients(standalone).call("LOCK", "nightly")
+    for job in re.findall(r"\./(\w+)", example("Ten lines in a shell")):
+        (tmp_path / job).write_text("#!/bin/sh\n")
+        (tmp_path / job).chmod(0o755)
+    for line in example("Ten lines in a shell").splitlines():
+        done = subprocess.run(["sh", "-c", line], env=environment(standalone), cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+def test_the_redis_cli_example_works(standalone):
+    lines = example("Ten lines with redis-cli").splitlines()
+    assert lines[0].startswith("$ redis-cli")
+    done = subprocess.run(["redis-cli", "--no-raw", "-s", standalone.socket], capture_output=True, text=True, check=True,
+                          input="".join(line[2:] + "\n" for line in lines if line.startswith("> ")))
+    shapes = [re.sub(r"\d{4,}", "N", line) for line in lines[1:] if not line.startswith("> ")]
+    assert [re.sub(r"\d{4,}", "N", line) for line in done.stdout.splitlines()] == shapes
+
+
+def test_the_python_example_works(standalone):
+    done = subprocess.run([sys.executable, "-c", example("Ten lines in Python")], env=environment(standalone),
+                          capture_output=True, text=True)
+    assert re.fullmatch(r"settling with token \d+\n", done.stdout) and done.stderr == ""
