@@ -12,12 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "handle.h"
 #include "reply.h"
 #include "request.h"
 
 #define SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
-
-enum { PATIENCE_MS = 10000 };
 
 /* The fact, and what to do about it. */
 static enum lb_result may_not(struct lb *lb, const char *path)
@@ -102,7 +101,6 @@ static struct lb *new_handle(void)
 	if (!lb)
 		abort();
 	lb->fd = -1;
-	lb->patience_ms = PATIENCE_MS;
 	resp_replies_init(&lb->replies, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
 	snprintf(lb->error, sizeof(lb->error), "Nothing has failed.");
 	return lb;
@@ -119,12 +117,13 @@ static void find_page(struct lb *lb)
 	holdings_map(&lb->holdings, path, id);
 }
 
-enum lb_result lb_open(const char *path, struct lb **ret)
+enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **ret)
 {
 	const struct slice hello[] = { SLICE("HELLO"), SLICE("3") };
 	struct lb *lb = *ret = new_handle();
 	enum lb_result r;
 
+	lb->patience_ms = patience_ms;
 	if (!path)
 		path = secure_getenv("LOCKBROKER_SOCKET");
 	if (!path || !*path)
@@ -132,15 +131,21 @@ enum lb_result lb_open(const char *path, struct lb **ret)
 	r = connect_to(lb, path);
 	if (r == LB_OK)
 		r = request_ask(lb, 2, hello, 0);
-	if (r == LB_OK)
+	lb->patience_ms = HANDLE_PATIENCE_MS;
+	if (r == LB_OK) {
 		find_page(lb);
-	if (r == LB_OK)
 		return r;
+	}
 	if (lb->fd >= 0)
 		close(lb->fd);
 	lb->fd = -1;
 	memcpy(lb->end, lb->error, sizeof(lb->end));
 	return r;
+}
+
+enum lb_result lb_open(const char *path, struct lb **ret)
+{
+	return handle_open(path, HANDLE_PATIENCE_MS, ret);
 }
 
 void lb_close(struct lb *lb)

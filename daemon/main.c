@@ -370,8 +370,8 @@ static int open_rundir(struct daemon *d)
 	if (rc == -EBUSY)
 		log_error("another lockbrokerd (pid %ld) has daemon.rundir = %s", (long)other, d->conf.rundir);
 	else if (rc == -EPERM)
-		log_error("daemon.rundir = %s: must belong to the daemon's user or root, and not be writable by everybody "
-			  "(chmod o-w)",
+		log_error("daemon.rundir = %s: must belong to the daemon's user or root, and not be writable by others "
+			  "(chmod go-w)",
 			  d->conf.rundir);
 	else if (rc < 0)
 		log_error("daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));

@@ -25,6 +25,7 @@
 #define KILL_AGAIN_MS 50
 #define GIVE_UP_MS 2000
 
+/* And all real-time signals. */
 static const int forwarded[] = {
 	SIGTERM, SIGINT,  SIGHUP, SIGQUIT,  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
 	SIGPOLL, SIGPWR, SIGWINCH, SIGURG,  SIGXCPU, SIGXFSZ, SIGSTKFLT,
@@ -132,12 +133,15 @@ static int catch_signals(struct cli_job *job)
 {
 	sigset_t set, speaking;
 	size_t i;
+	int number;
 
 	sigemptyset(&speaking);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
 		sigaddset(&set, forwarded[i]);
+	for (number = SIGRTMIN; number <= SIGRTMAX; number++)
+		sigaddset(&set, number);
 	/* Who started us may have ignored it, and then nobody could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
 	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
@@ -252,6 +256,8 @@ static void forward_signals(struct cli_job *job)
 			continue;
 		if (job->child == 0)
 			signal_all(job, (int)info.ssi_signo);
+		else if (info.ssi_code == SI_QUEUE)
+			sigqueue(job->child, (int)info.ssi_signo, (union sigval){ .sival_ptr = (void *)(uintptr_t)info.ssi_ptr });
 		else if (!from_terminal(job, &info))
 			kill(job->child, (int)info.ssi_signo);
 	}

@@ -17,6 +17,7 @@
 #include "client-lib/cli/job.h"
 #include "client-lib/cli/nested.h"
 #include "client-lib/cli/say.h"
+#include "client-lib/handle.h"
 #include "client-lib/wire.h"
 #include "protocol/limits.h"
 
@@ -25,6 +26,8 @@
 #define SECONDS_MAX 1e9
 /* For a broker that is not there: how long at first, and how often. */
 enum { CONNECT_MS = 5000, RETRY_MS = 100 };
+/* For the first answer of a broker that is there, however short the wait. */
+enum { PATIENCE_MIN_MS = 2000 };
 /* What is answered later than that had been queued. */
 enum { QUEUED_MS = 100 };
 
@@ -306,6 +309,16 @@ static int64_t connect_end(const struct order *o)
 	return wire_deadline(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
 }
 
+/* How long a broker may take to answer at first: one that hangs must not cost a caller more than it is ready to wait. */
+static int64_t patience(const struct order *o)
+{
+	int64_t wait_ms = o->options.timeout_ms;
+
+	if (wait_ms < 0 || wait_ms > HANDLE_PATIENCE_MS)
+		return HANDLE_PATIENCE_MS;
+	return wait_ms > PATIENCE_MIN_MS ? wait_ms : PATIENCE_MIN_MS;
+}
+
 /* It may be there again in a moment: it is being restarted, say. */
 static bool is_away(enum lb_result r)
 {
@@ -374,7 +387,7 @@ static int acquire(struct order *o, const char *socket)
 
 	for (;;) {
 		int64_t asked_ms;
-		enum lb_result r = lb_open(socket, &o->job.lb);
+		enum lb_result r = handle_open(socket, patience(o), &o->job.lb);
 
 		if (r == LB_OK)
 			r = introduce(o);

@@ -22,8 +22,10 @@
 
 /* A pipe takes that many bytes at once or none of them, so that messages of many processes do not mix. */
 enum { MESSAGE_BYTES_MAX = PIPE_BUF };
-/* Who found room, and yet has to wait because somebody else took it, waits for that long. */
+/* How long a write waits that found room, when another process has taken that room meanwhile. */
 enum { WRITE_NS = 20000000 };
+/* Ends that wait. Nobody sends this one, so that none is taken away that is to be forwarded. */
+enum { WRITE_SIGNAL = SIGSYS };
 
 static struct {
 	char text[MESSAGE_BYTES_MAX]; /* what is kept */
@@ -39,7 +41,7 @@ static void nothing(int number)
 static ssize_t write_briefly(const char *text, size_t len)
 {
 	const struct itimerspec often = { { .tv_nsec = WRITE_NS }, { .tv_nsec = WRITE_NS } };
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = WRITE_SIGNAL };
 	struct sigaction action = { .sa_handler = nothing }, old_action;
 	sigset_t set, old_set;
 	timer_t timer;
@@ -47,17 +49,17 @@ static ssize_t write_briefly(const char *text, size_t len)
 	int error;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN);
+	sigaddset(&set, WRITE_SIGNAL);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
 		return -1;
-	sigaction(SIGRTMIN, &action, &old_action);
+	sigaction(WRITE_SIGNAL, &action, &old_action);
 	sigprocmask(SIG_UNBLOCK, &set, &old_set);
 	timer_settime(timer, 0, &often, NULL);
 	n = write(STDERR_FILENO, text, len);
 	error = errno;
 	timer_delete(timer);
 	sigprocmask(SIG_SETMASK, &old_set, NULL);
-	sigaction(SIGRTMIN, &old_action, NULL);
+	sigaction(WRITE_SIGNAL, &old_action, NULL);
 	errno = error;
 	return n;
 }

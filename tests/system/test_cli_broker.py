@@ -30,6 +30,22 @@ def goes_and_comes(daemon, how):
     daemon.start()
 
 
+# ---- a broker that hangs ----
+
+
+@pytest.mark.parametrize("options", [("-n",), ("-w", "0.5")], ids=str)
+def test_a_broker_that_hangs_costs_a_try_little(standalone, options):
+    standalone.signal(signal.SIGSTOP)
+    began = time.monotonic()
+    try:
+        p = run(standalone, "lock", *options, "a", "--", "echo", "run")
+        took = time.monotonic() - began
+    finally:
+        standalone.signal(signal.SIGCONT)
+    assert (p.returncode, p.stdout) == (69, "") and "did not answer in time" in p.stderr
+    assert 2 <= took < 6
+
+
 # ---- a broker that goes away ----
 
 

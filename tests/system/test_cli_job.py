@@ -2,6 +2,7 @@
 """What `lockbroker lock` owes its command when nobody reads its messages, when the broker hangs, and when it was itself
 stopped: signals first."""
 
+import ctypes
 import fcntl
 import os
 import pty
@@ -201,6 +202,33 @@ def test_who_asks_once_is_told_once(standalone, clients):
     assert c.call("FORCEUNLOCK", "a") == 1
     assert p.communicate(timeout=harness.PATIENCE)[0] == "SIGTERM\n"
     assert p.returncode == 7
+
+
+# Python's own sigwaitinfo() does not tell the value.
+REALTIME = """
+import ctypes, signal
+libc, chosen, info = ctypes.CDLL(None), ctypes.create_string_buffer(128), (ctypes.c_int * 32)()
+libc.sigemptyset(chosen)
+for number in (signal.SIGRTMIN, signal.SIGRTMAX):
+    libc.sigaddset(chosen, number)
+libc.sigprocmask(signal.SIG_BLOCK, chosen, None)
+print("ready", flush=True)
+for _ in range(3):
+    print(libc.sigwaitinfo(chosen, info), info[6] if info[2] == -1 else None, flush=True)
+"""
+
+
+def test_real_time_signals_are_forwarded_with_their_values(standalone):
+    p = start(standalone, "lock", "a", "--", "/usr/bin/python3", "-c", REALTIME)
+    assert p.stdout.readline() == "ready\n"
+    first, last = signal.SIGRTMIN, signal.SIGRTMAX
+    for number, value in ((first, None), (first, 17), (last, 18)):
+        if value is None:
+            p.send_signal(number)
+        else:
+            ctypes.CDLL(None).sigqueue(p.pid, number, ctypes.c_void_p(value))
+        assert p.stdout.readline() == f"{int(number)} {value}\n"
+    assert p.wait(harness.PATIENCE) == 0
 
 
 # The command leaves a process behind, which forks some time after the command has ended.

@@ -57,7 +57,7 @@ def test_a_full_rundir_is_an_error_and_no_signal(directory):
     assert f"error: {directory}/session: No space left on device" in ends(d, 1)
 
 
-@pytest.mark.parametrize("mode, owner", [(0o755, OTHER_USER), (0o777, 0)])
+@pytest.mark.parametrize("mode, owner", [(0o755, OTHER_USER), (0o777, 0), (0o775, 0)])
 def test_a_rundir_that_others_may_fill_is_refused(directory, mode, owner):
     if os.geteuid() != 0:
         pytest.skip("only root may give a directory away")

@@ -52,13 +52,13 @@ static int open_locked(int dir_fd, pid_t *ret_pid)
 	return rc;
 }
 
-/* Whoever owns it, or may write to it, can put there what clients and the next daemon believe. */
+/* A user who owns it, or may write to it, can put files there that clients and the next daemon believe. */
 static bool is_ours(int dir_fd)
 {
 	struct stat st;
 
 	return fstat(dir_fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
-	       (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX));
+	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
 }
 
 int pidfile_open(const char *rundir, pid_t *ret_pid)
