@@ -88,18 +88,16 @@ UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c entitled.c elections.c readers.c \
 	known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c \
-	trace.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+	trace.c anything.c anything_asks.c anything_checks.c anything_meddler.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
-OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late
+OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
+	anything anything_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
 BENCH_PIPELINE = pipeline.c
 # Unit tests of the simulator's own parts: all of them but its main program.
 SIM_UNIT = test_fakezk.c
-# A second program over the same fake ZooKeeper: whatever can be asked (anything.h).
-ANYTHING = anything.c asks.c faults.c checks.c
-FAKEZK = sched.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
 SIM_MAIN = sim.c
 
 # ---- flags ----
@@ -162,7 +160,6 @@ CLI_O = $(call objects,client-lib/cli,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
-ANYTHING_O = $(call objects,tests/anything,$(ANYTHING)) $(call objects,tests/sim,$(FAKEZK))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
@@ -189,7 +186,6 @@ SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
-ANYTHING_BIN = $(BUILD)/anything
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
 .PHONY: all help deps check unit sim golden mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
@@ -218,7 +214,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
 	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | \
-	$(SIM_MAIN) | $(ANYTHING) | $(FAKEZK) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
+	$(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
@@ -243,7 +239,7 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 # The inputs of a link or an archive among the prerequisites.
 inputs = $(filter %.o %.a,$^)
 
-$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN): $(BUILD)/.lists
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
 $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
@@ -324,11 +320,6 @@ $(SIM_BIN): $(SIM_O) $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(SIM_O) $(PURE)
 
-# Looks into the brokers, as nothing else outside the core does.
-$(ANYTHING_BIN): $(ANYTHING_O) $(PURE)
-	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $(ANYTHING_O) $(PURE)
-
 $(TESTS)/bench-load: $(call objects,tests/bench,$(BENCH_LOAD)) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
@@ -347,21 +338,20 @@ $(TESTS)/bench-pipeline: $(call objects,tests/bench,$(BENCH_PIPELINE))
 # Includes the public header as everybody does.
 $(call objects,tests/bench,$(BENCH_LOAD)): CPPFLAGS += -Iclient-lib
 
-tests: $(UNIT_BIN) $(SIM_BIN) $(ANYTHING_BIN) $(BENCH_BIN) ## build the tests
+tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
 
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
 
 # The same seeds in each run, and as many that no run had before; what fails says how to replay it.
 SIM_FIRST = 1 $(FRESH)
-sim: $(SIM_BIN) $(ANYTHING_BIN) ## the simulator: SEEDS= how many old and how many new ones, or SEED= one to replay (TRACE=1: all of it)
+sim: $(SIM_BIN) ## the simulator: SEEDS= how many old and how many new ones, or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
 	$(foreach first,$(SIM_FIRST),$(SIM_BIN) --seeds $(SEEDS) --first $(first) &&) true
 	$(foreach mix,$(OTHER_MIXES),$(foreach first,$(SIM_FIRST), \
 		$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --first $(first) --mix '$(subst _, ,$(mix))' &&)) true
-	$(foreach first,$(SIM_FIRST),$(ANYTHING_BIN) --seeds $$(($(SEEDS) / 3 + 1)) --first $(first) &&) true
 endif
 
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant

@@ -416,6 +416,8 @@ void check_deleted(void *world, struct znode *n, enum zk_cause cause)
 	TRACE(w, lock, "truth: %s gone%s", n->path, cause == ZK_BY_OPERATOR ? ", by an operator" :
 	      cause == ZK_BY_EXPIRY ? ", with its session" : "");
 	permits_check_deleted(w, n, cause);
+	if (w->any)
+		any_deleted(w, n);
 	if (lock < 0)
 		return;
 	w->deleted_at[lock] = w->sched.now;

@@ -376,7 +376,7 @@ static void fault_due(void *world, uint64_t argument)
 	(void)argument;
 	if (w->quiet)
 		return;
-	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->mix->fault_every_ms * 2) * MS, fault_due, w, 0);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 1, w->fault_every_ms * 2) * MS, fault_due, w, 0);
 	for (i = 0; i < FAULT_COUNT; i++)
 		total += w->mix->fault_weight[i];
 	roll = rng_below(&w->rng, total);
@@ -387,7 +387,7 @@ static void fault_due(void *world, uint64_t argument)
 
 void faults_start(struct world *w)
 {
-	if (w->mix->fault_every_ms)
+	if (w->fault_every_ms)
 		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 2 * SECOND), fault_due, w, 0);
 }
 

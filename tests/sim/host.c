@@ -91,6 +91,10 @@ static void carry_to_client(struct host *h, const struct effect *e, struct slice
 {
 	struct world *w = h->w;
 
+	if (w->any) {
+		any_effect(h, e, text);
+		return;
+	}
 	if (e->conn == BALLAST_CONN && w->ballast.names) {
 		if (e->type == EFFECT_REPLY)
 			ballast_replied(h, text);
@@ -153,7 +157,7 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_PROCESS:
 		break;
 	case EFFECT_HOLDER:
-		if (e->conn != BALLAST_CONN || !w->ballast.names)
+		if (!w->any && (e->conn != BALLAST_CONN || !w->ballast.names))
 			saved_holder(h, e->conn, e->holds);
 		break;
 	case EFFECT_FORMER_ADD:
@@ -163,7 +167,10 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 		saved_end(h, e->session);
 		break;
 	case EFFECT_LOG:
-		check_logged(h, text);
+		if (w->any)
+			any_logged(h, e, text);
+		else
+			check_logged(h, text);
 		known_effect(h, e, text);
 		break;
 	case EFFECT_STOPPED:
@@ -190,6 +197,8 @@ void host_handle(struct host *h, const struct event *e)
 		host_carry_out(h, &h->effects, &h->effects.list[i]);
 	effects_clear(&h->effects);
 	check_after(h);
+	if (h->w->any)
+		any_check(h);
 	load_after(h, e);
 	ballast_checked(h);
 	timer_arm(h);
@@ -254,6 +263,8 @@ void host_die(struct host *h, bool end_session)
 	for (i = 0; i < h->client_count; i++)
 		caller_cut(&h->clients[i]);
 	ballast_cut(h);
+	if (h->w->any)
+		any_cut(h);
 	zhandle_close(h->zk, end_session);
 	sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, 10 * MS, 3 * SECOND), host_again, h, h->life);
 }

@@ -30,25 +30,7 @@ PURE = ["daemon/base/map.c", "daemon/base/heap.c"]
 def sources():
     core = sorted(glob.glob("daemon/core/**/*.c", recursive=True))
     sim = sorted(f for f in glob.glob("tests/sim/*.c") if not os.path.basename(f).startswith("test_"))
-    return core + sim + sorted(glob.glob("tests/anything/*.c")) + PURE + sorted(glob.glob("protocol/*.c"))
-
-
-# The programs that look for mutants, by the name of the mix that asks for it.
-ANYTHING = "anything"
-FAKEZK = ["tests/sim/sched.c"] + sorted(glob.glob(os.path.join(ROOT, "tests/sim/fakezk_*.c")))
-
-
-def parts_of(program, where, objects):
-    """Of all objects those that the program is linked from."""
-    fakezk = {object_of(where, os.path.relpath(f, ROOT) if os.path.isabs(f) else f) for f in FAKEZK}
-
-    def fits(o):
-        name = os.path.basename(o)
-        if program == ANYTHING:
-            return o in fakezk or not name.startswith("tests_sim_")
-        return not name.startswith("tests_anything_")
-
-    return [o for o in objects if fits(o)]
+    return core + sim + PURE + sorted(glob.glob("protocol/*.c"))
 
 
 def object_of(where, source):
@@ -104,7 +86,7 @@ class Result:
 
 
 def judge(result, output):
-    seed = re.search(r"(?:SEED=|anything --seed )(\d+)", output)
+    seed = re.search(r"SEED=(\d+)", output)
     if seed:
         result.killed_by = int(seed.group(1))
         reason = re.search(r"failed at [^\n]*:\n  ([^\n]*)", output)
@@ -117,14 +99,13 @@ def try_mutant(args, where, base, mutant):
     name, changes, bound, *mix = mutant
     result = Result(name, bound)
     mutated = os.path.join(where, re.sub(r"\W+", "_", name))
-    program = ANYTHING if mix[:1] == [ANYTHING] else "sim"
-    objects, made = parts_of(program, where, base), [mutated]
+    objects, made = list(base), [mutated]
     for number, (file, text) in enumerate(mutate(changes).items()):
         made.append(f"{mutated}{number}.o")
         compile_one(args.cc, file, made[-1], text)
         objects[objects.index(object_of(where, file))] = made[-1]
     subprocess.run(args.cc.split() + ["-o", mutated] + objects, check=True)
-    command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix and program == "sim" else [])
+    command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix else [])
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     judge(result, ran.stdout.decode(errors="replace"))
     if ran.returncode and result.killed_by is None:
@@ -183,8 +164,7 @@ def main():
         base = [object_of(where, s) for s in sources()]
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             list(pool.map(lambda s: compile_one(args.cc, s, object_of(where, s)), sources()))
-            subprocess.run(args.cc.split() + ["-o", os.path.join(where, "plain")] +
-                           parts_of("sim", where, base), check=True)
+            subprocess.run(args.cc.split() + ["-o", os.path.join(where, "plain")] + base, check=True)
             jobs = [pool.submit(run_mutant, args, where, base, m) for m in mutants]
             results = []
             for job in concurrent.futures.as_completed(jobs):

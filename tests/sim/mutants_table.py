@@ -4,8 +4,6 @@
 The old text stands once in the core and in the fake ZooKeeper, wherever that is; where it would stand in two files,
 the name of its file goes before it.
 
-The mix "anything" is no weather: it is looked for by tests/anything instead.
-
 The bound of seeds is what it may take the simulator to notice, with room to spare. What the leader is known to have
 seen (session.h) makes the other rules about time a second line of defence, and so does the list in a long wait for
 lost wake-ups: those mutants break both.

@@ -55,7 +55,7 @@ struct options {
 };
 
 /* Runs one seed; false: it failed. */
-static bool run_seed(const struct options *o, uint64_t seed, struct stats *stats, struct trace *trace)
+static bool run_seed(const struct options *o, uint64_t seed, struct tally *stats, struct trace *trace)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	int lock;
@@ -93,7 +93,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void summary(const struct stats *s, double took)
+static void summary(const struct tally *s, double took)
 {
 	static const char *const names[] = {
 #define X(name) #name,
@@ -123,7 +123,7 @@ static void summary(const struct stats *s, double took)
 static int replay(const struct options *o, uint64_t seed)
 {
 	struct trace *trace = trace_new();
-	struct stats stats = { .margin_permille = 1000 };
+	struct tally stats = { .margin_permille = 1000 };
 	bool ok;
 
 	if (!trace)
@@ -137,7 +137,7 @@ static int replay(const struct options *o, uint64_t seed)
 
 static int run_many(const struct options *o)
 {
-	struct stats stats = { .margin_permille = 1000 };
+	struct tally stats = { .margin_permille = 1000 };
 	double began = seconds();
 	uint64_t seed, failed = 0;
 

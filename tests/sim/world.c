@@ -65,6 +65,10 @@ static const struct mix mixes[] = {
 	/* Daemons die with a write of theirs under way. */
 	{ .name = "late", .share = 0, .fault_every_ms = 6000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LATE] = 8 },
 	  .long_hold_percent = 40, .think_ms = 500 },
+	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
+	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
+	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
+	  .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
 	{ .name = "standalone", .share = 6, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 10,
 	  .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 };
@@ -255,7 +259,7 @@ static void host_init(struct world *w, struct host *h, int index)
 	}
 }
 
-void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats)
+void world_init(struct world *w, uint64_t seed, const char *mix, struct tally *stats)
 {
 	static const int64_t ticks[] = { 400 * MS, SECOND, 2 * SECOND };
 	int i;
@@ -266,6 +270,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	w->mix = mix_choose(&w->rng);
 	if (mix)
 		w->mix = mix_find(mix);
+	w->fault_every_ms = w->mix->fault_every_ms;
 	w->plain = rng_percent(&w->rng, w->mix->plain_percent);
 	w->owners = rng_percent(&w->rng, 15);
 	w->check_every = rng_percent(&w->rng, 10) ? 1 : 16;
@@ -280,6 +285,8 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *s
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
 	permits_init(w);
+	if (w->mix->anything)
+		any_init(w);
 }
 
 static void run_for(struct world *w, int64_t ns)
@@ -369,14 +376,25 @@ static void hang_up(struct world *w)
 	run_for(w, 35 * SECOND + 3 * w->timeout);
 }
 
-void world_run(struct world *w)
+/* Nobody counts what is asked, so that it is time that ends. */
+static void run_anything(struct world *w)
 {
-	uint64_t steps = w->mix->steps ? w->mix->steps : (uint64_t)rng_between(&w->rng, 1500, 6000);
-	int64_t limit = w->sched.now + 400 * SECOND;
-	int i;
+	any_start(w);
+	faults_start(w);
+	run_for(w, rng_between(&w->rng, 10, 60) * SECOND);
+	w->quiet = true;
+	w->quiet_at = w->sched.now;
+	faults_stop(w);
+	run_for(w, 60 * SECOND + 4 * w->timeout);
+	w->leaving = true;
+	run_for(w, 60 * SECOND + 4 * w->timeout);
+	any_check_end(w);
+}
 
-	for (i = 0; i < w->host_count; i++)
-		host_start(&w->hosts[i]);
+static void run_model(struct world *w, uint64_t steps)
+{
+	int64_t limit = w->sched.now + 400 * SECOND;
+
 	clutter_start(w);
 	readers_start(w);
 	tries_start(w);
@@ -390,6 +408,18 @@ void world_run(struct world *w)
 	come_to_rest(w);
 	ballast_converge(w);
 	hang_up(w);
+}
+
+void world_run(struct world *w)
+{
+	uint64_t steps = w->mix->steps ? w->mix->steps : (uint64_t)rng_between(&w->rng, 1500, 6000);
+
+	for (int i = 0; i < w->host_count; i++)
+		host_start(&w->hosts[i]);
+	if (w->any)
+		run_anything(w);
+	else
+		run_model(w, steps);
 	check_end(w);
 }
 
@@ -403,6 +433,7 @@ void world_deinit(struct world *w)
 	for (i = 0; i < w->host_count; i++)
 		host_free(&w->hosts[i]);
 	foreign_free(w);
+	free(w->any);
 	if (w->guest.zk)
 		zhandle_free(w->guest.zk);
 	fakezk_deinit(&w->zk);

@@ -62,6 +62,7 @@ struct mix {
 	bool near_wrap;
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
+	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -297,7 +298,7 @@ struct guest {
 	char mutex[128], lease[128];
 };
 
-struct stats {
+struct tally {
 	uint64_t seeds, steps, grants, handoffs, losses, reentries, requests, expiries, foreign_grants, operations;
 	uint64_t leaders_told, permits, followed, joined;
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
@@ -324,8 +325,10 @@ struct world {
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
 	int64_t slow_ns;         /* how much later things may happen because of the link */
+	int64_t fault_every_ms;  /* mean; 0: none */
 	struct guest guest;
 	struct ballast ballast;
+	struct any *any;         /* of the mixes "anything" only */
 	int64_t permits_limit;   /* of the semaphore, when it is new; 0: this world has none */
 	int64_t permits_most;    /* ... and the largest that an operator may have set */
 	bool limits_asked;       /* one has tried */
@@ -357,14 +360,14 @@ struct world {
 	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
-	struct stats *stats;
+	struct tally *stats;
 	jmp_buf failed;
 	char failure[512];
 };
 
 /* world.c */
 /* `mix` is the name of the weather wanted; NULL: the seed chooses. */
-void world_init(struct world *w, uint64_t seed, const char *mix, struct stats *stats);
+void world_init(struct world *w, uint64_t seed, const char *mix, struct tally *stats);
 bool world_has_mix(const char *name);
 void world_mixes(void); /* prints their names */
 /* Runs to the end; leaves by w->failed when an invariant is broken. */
@@ -607,6 +610,21 @@ void ballast_replied(struct host *h, struct slice reply);
 void ballast_pushed(struct host *h, struct slice push);
 void ballast_cut(struct host *h);
 void ballast_checked(struct host *h);
+
+/* anything.c */
+void any_init(struct world *w);
+void any_start(struct world *w);
+/* The broker has something for one of its clients. */
+void any_effect(struct host *h, const struct effect *e, struct slice text);
+/* Its process has ended. */
+void any_cut(struct host *h);
+void any_deleted(struct world *w, const struct znode *n);
+/* anything_checks.c */
+void any_logged(struct host *h, const struct effect *e, struct slice text);
+/* After each event of that host. */
+void any_check(struct host *h);
+/* When all have hung up. */
+void any_check_end(struct world *w);
 
 /* trace.c */
 void trace_line(struct world *w, int lock, const char *format, ...) __attribute__((format(printf, 3, 4)));

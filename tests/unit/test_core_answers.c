@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each error that a command or an event may carry by the table (protocol/answers.h) is really answered: asked for here,
- * one by one. That nothing else is answered is looked at by tests/anything, with whatever is asked.
+ * one by one. That nothing else is answered is looked at by the simulator's mix "anything", with whatever is asked.
  */
 #include "core_fixture.h"
 

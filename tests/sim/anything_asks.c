@@ -100,15 +100,15 @@ static const char *const lines[] = {
 
 static char words_text[WORDS_MAX][WORD_BYTES];
 
-static int64_t number(struct any *a, char kind)
+static int64_t number(struct world *w, char kind)
 {
-	struct rng *r = &a->rng;
+	struct rng *r = &w->rng;
 
 	switch (kind) {
 	case 'W':
-		return rng_percent(r, 70) ? rng_between(r, 1, 300) : rng_between(r, 300, 3 * a->timeout / MS);
+		return rng_percent(r, 70) ? rng_between(r, 1, 300) : rng_between(r, 300, 3 * w->timeout / MS);
 	case 'E':
-		return rng_percent(r, 70) ? rng_between(r, 1, 100) : rng_between(r, 100, a->timeout / MS);
+		return rng_percent(r, 70) ? rng_between(r, 1, 100) : rng_between(r, 100, w->timeout / MS);
 	case 'T':
 		return (int64_t)(rng_next(r) >> (1 + rng_below(r, 62)));
 	case 'P':
@@ -121,7 +121,7 @@ static int64_t number(struct any *a, char kind)
 }
 
 /* What no request should have there. */
-static size_t junk(struct any *a, char *out)
+static size_t junk(struct world *w, char *out)
 {
 	static const char *const odd[] = {
 		"",
@@ -148,7 +148,7 @@ static size_t junk(struct any *a, char *out)
 		"m/",
 		"\x7f",
 	};
-	uint32_t roll = rng_below(&a->rng, sizeof(odd) / sizeof(odd[0]) + 2);
+	uint32_t roll = rng_below(&w->rng, sizeof(odd) / sizeof(odd[0]) + 2);
 
 	if (roll < 2) {
 		memset(out, 'n', 512 + roll);
@@ -158,49 +158,49 @@ static size_t junk(struct any *a, char *out)
 }
 
 /* Mostly a name of the kind that the line is about: or all would be refused most of the time. */
-static const char *name(struct any *a, const char *line)
+static const char *name(struct world *w, const char *line)
 {
 	bool election =
 		strstr(line, "CAMPAIGN") || strstr(line, "RESIGN") || strstr(line, "LEADER") || strstr(line, "OBSERVE");
 	bool semaphore = strstr(line, "ACQUIRE") || strstr(line, "RELEASE") || strstr(line, "LIMIT");
-	uint32_t first = (uint32_t)(a->seed % ANY_NAMES);
+	uint32_t first = (uint32_t)(w->seed % ANY_NAMES);
 
-	if (rng_percent(&a->rng, 15))
-		return any_names[rng_below(&a->rng, ANY_NAMES)];
+	if (rng_percent(&w->rng, 15))
+		return any_names[rng_below(&w->rng, ANY_NAMES)];
 	if (semaphore)
 		return any_names[(first + 5) % ANY_NAMES];
 	if (election)
-		return any_names[(first + 3 + rng_below(&a->rng, 2)) % ANY_NAMES];
-	return any_names[(first + rng_below(&a->rng, 3)) % ANY_NAMES];
+		return any_names[(first + 3 + rng_below(&w->rng, 2)) % ANY_NAMES];
+	return any_names[(first + rng_below(&w->rng, 3)) % ANY_NAMES];
 }
 
 static size_t word(struct any_peer *p, const char *line, const char *pattern, size_t len, char *out)
 {
-	struct any *a = p->host->any;
+	struct world *w = p->host->w;
 
-	if (rng_percent(&a->rng, 1))
-		return junk(a, out);
+	if (rng_percent(&w->rng, 1))
+		return junk(w, out);
 	if (len > 1 || (*pattern >= '0' && *pattern <= '9'))
 		return (size_t)sprintf(out, "%.*s", (int)len, pattern);
 	if (*pattern == 'N')
-		return (size_t)sprintf(out, "%s", name(a, line));
+		return (size_t)sprintf(out, "%s", name(w, line));
 	if (*pattern == 'D')
 		return (size_t)sprintf(out, "d%d-%u", p->host->index, p->conn);
 	if (*pattern == 'X')
-		return (size_t)sprintf(out, "%s", rng_percent(&a->rng, 30) ? "" : "x");
-	return (size_t)sprintf(out, "%" PRId64, number(a, *pattern));
+		return (size_t)sprintf(out, "%s", rng_percent(&w->rng, 30) ? "" : "x");
+	return (size_t)sprintf(out, "%" PRId64, number(w, *pattern));
 }
 
 size_t any_words(struct any_peer *p, struct slice *words, size_t max)
 {
-	struct any *a = p->host->any;
+	struct world *w = p->host->w;
 	const char *line, *at;
 	size_t n = 0;
 
 	do
-		line = lines[rng_below(&a->rng, sizeof(lines) / sizeof(lines[0]))];
-	while ((strncmp(line, "FORCE", 5) == 0 && !a->forces) ||
-	       (strcmp(line, "LIMIT N K") == 0 && !rng_percent(&a->rng, 10)));
+		line = lines[rng_below(&w->rng, sizeof(lines) / sizeof(lines[0]))];
+	while ((strncmp(line, "FORCE", 5) == 0 && !w->any->forces) ||
+	       (strcmp(line, "LIMIT N K") == 0 && !rng_percent(&w->rng, 10)));
 	at = line;
 	while (*at && n < max && n < WORDS_MAX) {
 		size_t len = strcspn(at, " ");

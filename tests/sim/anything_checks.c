@@ -11,9 +11,9 @@ enum { ITEMS_MAX = 5 };
 
 static const int64_t WITHIN = 20 * SECOND;
 
-static bool is_calm(const struct any *a, int64_t since)
+static bool is_calm(const struct world *w, int64_t since)
 {
-	return a->calm_at < since;
+	return w->last_fault < since;
 }
 
 static bool is_semaphore(const struct lock *lock)
@@ -21,26 +21,21 @@ static bool is_semaphore(const struct lock *lock)
 	return lock->semaphore != NULL;
 }
 
-static struct any_name *name_at(struct any_host *h, int name)
-{
-	return &h->any->names[h->any->standalone ? h->index : 0][name];
-}
-
 /* Whose valid grants those are: what FORCEUNLOCK deleted may be in use until its daemon has been told. */
-static bool is_void(const struct any *a, const struct grant *g)
+static bool is_void(const struct world *w, const struct grant *g)
 {
-	for (size_t i = 0; a->forces && i < ANY_GONE; i++)
-		if (a->gone[i] == g->token >> 10)
+	for (size_t i = 0; w->any->forces && i < ANY_GONE; i++)
+		if (w->any->gone[i] == g->token >> 10)
 			return true;
 	return false;
 }
 
-static bool is_proven(const struct any_host *h)
+static bool is_proven(const struct host *h)
 {
-	return h->broker && (h->conf.standalone || any_host_now(h) < broker_safe_until(h->broker));
+	return h->broker && (h->conf.standalone || host_now(h) < broker_safe_until(h->broker));
 }
 
-static const struct lock *lock_of(const struct any_host *h, int name)
+static const struct lock *lock_of(const struct host *h, int name)
 {
 	return h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
 }
@@ -91,7 +86,7 @@ static int error_of(struct slice reply)
 static void check_source(const struct any_peer *p, int source, int code)
 {
 	if (source < SOURCE_COUNT && code >= 0 && !answers_error(source, (enum error_code)code))
-		any_fail(p->host->any, "host %d client %u: -%s from source %d, which the table does not know", p->host->index,
+		world_fail(p->host->w, -1, "host %d client %u: -%s from source %d, which the table does not know", p->host->index,
 			 p->conn, error_word((enum error_code)code), source);
 }
 
@@ -104,19 +99,19 @@ static void told(struct any_peer *p, struct slice text);
 
 void any_check_reply(struct any_peer *p, struct slice reply)
 {
-	struct any *a = p->host->any;
+	struct world *w = p->host->w;
 
 	if (!p->asking)
-		any_fail(a, "host %d client %u: a reply without a request: %.*s", p->host->index, p->conn,
+		world_fail(w, -1, "host %d client %u: a reply without a request: %.*s", p->host->index, p->conn,
 			 (int)reply.len, reply.data);
 	if (!reply.len || !strchr(":+-$*%_", reply.data[0]) || (reply.data[0] == '-' && error_of(reply) < 0))
-		any_fail(a, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len, reply.data);
+		world_fail(w, -1, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len, reply.data);
 	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
 		check_source(p, (int)p->command, error_of(reply));
 	p->asking = false;
 	p->replied = true;
 	snprintf(p->reply, sizeof(p->reply), "%.*s", (int)reply.len, reply.data);
-	a->deadlocks += strncmp(p->reply, "-DEADLOCK this client waits for", 31) == 0;
+	w->stats->deadlocks += strncmp(p->reply, "-DEADLOCK this client waits for", 31) == 0;
 	if (p->command == COMMAND_HELLO && reply.data[0] != '-')
 		p->version = reply.data[0] == '%' ? 3 : 2;
 	if (p->command == COMMAND_RESET)
@@ -135,7 +130,7 @@ static void check_replied(struct any_peer *p)
 	p->replied = false;
 	if (p->on && p->host->broker->locks.conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
 	    holds(p, false) & ~p->held)
-		any_fail(p->host->any, "host %d client %u: an MLOCK left something behind: %s", p->host->index, p->conn,
+		world_fail(p->host->w, -1, "host %d client %u: an MLOCK left something behind: %s", p->host->index, p->conn,
 			 p->reply);
 }
 
@@ -147,11 +142,11 @@ static bool may_take_long(enum command command)
 
 static void check_answered(const struct any_peer *p)
 {
-	struct any *a = p->host->any;
-	int64_t since = a->sched.now - WITHIN - 2 * a->timeout;
+	struct world *w = p->host->w;
+	int64_t since = w->sched.now - WITHIN - 2 * w->timeout;
 
-	if (p->on && p->asking && !p->closing && !may_take_long(p->command) && p->asked_at < since && is_calm(a, since))
-		any_fail(a, "host %d client %u: %s has had no answer for long", p->host->index, p->conn,
+	if (p->on && p->asking && !p->closing && !may_take_long(p->command) && p->asked_at < since && is_calm(w, since))
+		world_fail(w, -1, "host %d client %u: %s has had no answer for long", p->host->index, p->conn,
 			 p->command < COMMAND_COUNT ? command_table[p->command].word : "what it asked");
 }
 
@@ -201,7 +196,7 @@ static void told(struct any_peer *p, struct slice text)
 		return;
 	token = strtoll(items[2].data + 1, NULL, 10);
 	if (p->version == 3 && ((t->told && token == t->token) || (token && token <= t->highest)))
-		any_fail(p->host->any,
+		world_fail(p->host->w, -1,
 			 "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64 " and %" PRId64,
 			 p->host->index, p->conn, token, any_names[name], t->token, t->highest);
 	t->told = true;
@@ -214,25 +209,25 @@ void any_check_push(struct any_peer *p, struct slice push)
 	if (push.len && push.data[0] == '-' && error_of(push) >= 0)
 		return; /* refused before it asked */
 	if (!push.len || push.data[0] != '>' || p->version != 3)
-		any_fail(p->host->any, "host %d client %u: not a push it may get: %.*s", p->host->index, p->conn,
+		world_fail(p->host->w, -1, "host %d client %u: not a push it may get: %.*s", p->host->index, p->conn,
 			 (int)push.len, push.data);
 	told(p, push);
 }
 
 /* ---- grants ---- */
 
-static void check_token(struct any_host *h, int name, const struct grant *g, int64_t *seen)
+static void check_token(struct host *h, int name, const struct grant *g, int64_t *seen)
 {
-	struct any_name *n = name_at(h, name);
+	struct any_name *n = &h->w->any->names[name];
 
 	if (g->token == *seen)
 		return;
 	*seen = g->token;
-	h->any->grants++;
-	if (is_void(h->any, g))
+	h->w->stats->grants++;
+	if (is_void(h->w, g))
 		return;
 	if (g->token <= (g->mode == MODE_EXCLUSIVE ? n->highest : n->highest_writer))
-		any_fail(h->any,
+		world_fail(h->w, -1,
 			 "host %d client %u: %s granted with token %" PRId64 ", after %" PRId64
 			 " and, to write, %" PRId64,
 			 h->index, g->client->conn, any_names[name], g->token, n->highest, n->highest_writer);
@@ -242,7 +237,7 @@ static void check_token(struct any_host *h, int name, const struct grant *g, int
 		n->highest_writer = g->token;
 }
 
-static void check_tokens(struct any_host *h)
+static void check_tokens(struct host *h)
 {
 	static const int64_t none;
 
@@ -250,47 +245,47 @@ static void check_tokens(struct any_host *h)
 		const struct lock *lock = lock_of(h, name);
 		const struct grant *g;
 
-		for (int i = 0; i < h->peer_count; i++) {
-			int64_t *seen = &h->seen[i][name];
+		for (int i = 0; i < any_of(h)->peer_count; i++) {
+			int64_t *seen = &any_of(h)->seen[i][name];
 
 			*seen = lock && (g = grant_find(lock, h->broker->locks.conns[i])) && !g->lost ? *seen : none;
 		}
 		if (lock)
 			TAILQ_FOREACH(g, &lock->grants, link)
-				check_token(h, name, g, &h->seen[g->client->conn][name]);
+				check_token(h, name, g, &any_of(h)->seen[g->client->conn][name]);
 	}
 }
 
 /* What is granted is of the kind that the directory's data tell. */
-static void check_kind(struct any *a, const struct lock *lock)
+static void check_kind(struct world *w, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 	struct slice path = bytes_view(&lock->directory.path), data;
-	const struct znode *n = g && !is_void(a, g) ? fakezk_find(&a->zk, path, FAKEZK_TRUTH) : NULL;
+	const struct znode *n = g && !is_void(w, g) ? fakezk_find(&w->zk, path, FAKEZK_TRUTH) : NULL;
 
 	if (!n || !n->view[FAKEZK_TRUTH].exists || !n->view[FAKEZK_TRUTH].data)
 		return;
 	data = (struct slice){ n->view[FAKEZK_TRUTH].data->bytes, n->view[FAKEZK_TRUTH].data->len };
 	if (!directory_data_fits(lock->kind, lock->flavour, data))
-		any_fail(a, "%s is held as another kind than its directory is of", n->path);
+		world_fail(w, -1, "%s is held as another kind than its directory is of", n->path);
 }
 
-static void check_alone(struct any *a, int name, int first, int end)
+static void check_alone(struct world *w, int name)
 {
 	const struct grant *g, *writer = NULL, *any = NULL;
 
-	for (int i = first; i < end; i++) {
-		const struct lock *lock = is_proven(&a->hosts[i]) ? lock_of(&a->hosts[i], name) : NULL;
+	for (int i = 0; i < w->host_count; i++) {
+		const struct lock *lock = is_proven(&w->hosts[i]) ? lock_of(&w->hosts[i], name) : NULL;
 
 		if (!lock)
 			continue;
-		if (!a->standalone)
-			check_kind(a, lock);
+		if (!w->mix->standalone)
+			check_kind(w, lock);
 		TAILQ_FOREACH(g, &lock->grants, link) {
-			if (is_void(a, g))
+			if (is_void(w, g))
 				continue;
 			if (writer || (any && g->mode == MODE_EXCLUSIVE))
-				any_fail(a, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
+				world_fail(w, -1, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
 					 writer ? writer->token : any->token, g->token);
 			any = g;
 			writer = g->mode == MODE_EXCLUSIVE ? g : writer;
@@ -301,21 +296,21 @@ static void check_alone(struct any *a, int name, int first, int end)
 /* ---- waits ---- */
 
 /* Who waits while nobody holds it is granted soon. */
-static void check_progress(struct any *a, struct any_name *n, int name, int first, int end)
+static void check_progress(struct world *w, struct any_name *n, int name)
 {
-	int64_t now = a->sched.now, since = now - WITHIN - a->timeout;
+	int64_t now = w->sched.now, since = now - WITHIN - w->timeout;
 	bool waits = false, held = false;
 
-	for (int i = first; i < end; i++) {
-		const struct lock *lock = lock_of(&a->hosts[i], name);
+	for (int i = 0; i < w->host_count; i++) {
+		const struct lock *lock = lock_of(&w->hosts[i], name);
 
-		waits = waits || (lock && lock->request_count && !a->hosts[i].broker->env.stopping);
-		held = held || (lock && lock->grant_count) || a->hosts[i].stopped_until > now;
+		waits = waits || (lock && lock->request_count && !w->hosts[i].broker->env.stopping);
+		held = held || (lock && lock->grant_count) || w->hosts[i].stopped_until > now;
 	}
-	if (!waits || held || !is_calm(a, since))
+	if (!waits || held || !is_calm(w, since))
 		n->busy_at = now;
 	if (n->busy_at < since)
-		any_fail(a, "somebody waits for %s and nobody holds it", any_names[name]);
+		world_fail(w, -1, "somebody waits for %s and nobody holds it", any_names[name]);
 }
 
 static bool waits_for(const struct client *c, const struct client *other)
@@ -334,10 +329,10 @@ static bool waits_for(const struct client *c, const struct client *other)
 	return false;
 }
 
-static void check_circles(struct any_host *h)
+static void check_circles(struct host *h)
 {
 	bool edge[ANY_PEERS][ANY_PEERS] = { 0 };
-	int n = h->peer_count, i, j, k;
+	int n = any_of(h)->peer_count, i, j, k;
 
 	for (i = 0; i < n; i++)
 		for (j = 0; j < n && h->broker->locks.conns_cap; j++)
@@ -349,41 +344,39 @@ static void check_circles(struct any_host *h)
 				edge[i][j] = edge[i][j] || (edge[i][k] && edge[k][j]);
 	for (i = 0; i < n; i++)
 		if (edge[i][i])
-			any_fail(h->any, "host %d client %d waits for itself", h->index, i);
+			world_fail(h->w, -1, "host %d client %d waits for itself", h->index, i);
 }
 
 /* ---- elections ---- */
 
 /* Who is proclaimed may be read before it is told: for a moment they may differ. */
-static void check_observers(struct any *a, struct any_name *n, int name, int first, int end)
+static void check_observers(struct world *w, struct any_name *n, int name)
 {
-	int64_t now = a->sched.now, leader = 0;
+	int64_t now = w->sched.now, leader = 0;
 	const struct lock *lock;
 
-	for (int i = first; i < end; i++) {
-		lock = lock_of(&a->hosts[i], name);
+	for (int i = 0; i < w->host_count; i++) {
+		lock = lock_of(&w->hosts[i], name);
 		if (lock && lock->kind == KIND_ELECTION && lock->grant_count)
 			leader = TAILQ_FIRST(&lock->grants)->token;
 	}
-	for (int i = first; i < end; i++) {
-		struct any_host *h = &a->hosts[i];
+	for (int i = 0; i < w->host_count; i++) {
+		struct host *h = &w->hosts[i];
 
 		lock = lock_of(h, name);
 		if (leader != n->leader || !lock || !lock->observation.count || h->stopped_until > now ||
-		    !is_calm(a, now - WITHIN) || (lock->observation.known && lock->observation.token == leader))
-			h->right_at[name] = now;
-		if (h->right_at[name] < now - WITHIN)
-			any_fail(a, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name], leader, i,
+		    !is_calm(w, now - WITHIN) || (lock->observation.known && lock->observation.token == leader))
+			any_of(h)->right_at[name] = now;
+		if (any_of(h)->right_at[name] < now - WITHIN)
+			world_fail(w, -1, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name], leader, i,
 				 lock->observation.known ? lock->observation.token : -1);
 	}
 	n->leader = leader;
 }
 
-/* ---- all of it ---- */
-
 /* ---- the log ---- */
 
-void any_logged(struct any_host *h, const struct effect *e, struct slice text)
+void any_logged(struct host *h, const struct effect *e, struct slice text)
 {
 	const char *what = memmem(text.data, text.len, ": ", 2);
 	int64_t count = what ? strtoll(what + 2, NULL, 10) : 0;
@@ -391,10 +384,10 @@ void any_logged(struct any_host *h, const struct effect *e, struct slice text)
 	if (!e->one_of_many)
 		return;
 	count = count ? count : 1; /* of a lock */
-	h->logged += text.data[0] == 'g' ? count : -count;
+	any_of(h)->logged += text.data[0] == 'g' ? count : -count;
 }
 
-static void check_log(struct any_host *h)
+static void check_log(struct host *h)
 {
 	const struct lock *lock;
 	const struct grant *g;
@@ -403,43 +396,40 @@ static void check_log(struct any_host *h)
 	TAILQ_FOREACH(lock, &h->broker->locks.used, link)
 		TAILQ_FOREACH(g, &lock->grants, link)
 			count += lock->semaphore ? g->depth : 1;
-	if (h->conf.log_grants && h->logged != count)
-		any_fail(h->any, "host %d: %" PRId64 " grants and permits, %" PRId64 " by its log", h->index, count, h->logged);
+	if (h->conf.log_grants && any_of(h)->logged != count)
+		world_fail(h->w, -1, "host %d: %" PRId64 " grants and permits, %" PRId64 " by its log", h->index, count,
+			   any_of(h)->logged);
 }
 
-void any_check(struct any_host *h)
-{
-	struct any *a = h->any;
-	int first = a->standalone ? h->index : 0, end = a->standalone ? h->index + 1 : a->host_count;
+/* ---- all of it ---- */
 
-	broker_check(h->broker);
-	for (int i = 0; i < h->peer_count; i++) {
-		if (h->peers[i].replied)
-			check_replied(&h->peers[i]);
-		check_answered(&h->peers[i]);
+void any_check(struct host *h)
+{
+	struct world *w = h->w;
+	struct any_host *a = any_of(h);
+
+	for (int i = 0; i < a->peer_count; i++) {
+		if (a->peers[i].replied)
+			check_replied(&a->peers[i]);
+		check_answered(&a->peers[i]);
 	}
 	check_tokens(h);
 	check_log(h);
 	if (h->conf.deadlock_detection)
 		check_circles(h);
 	for (int name = 0; name < ANY_NAMES; name++) {
-		check_alone(a, name, first, end);
-		check_progress(a, name_at(h, name), name, first, end);
-		check_observers(a, name_at(h, name), name, first, end);
+		check_alone(w, name);
+		check_progress(w, &w->any->names[name], name);
+		check_observers(w, &w->any->names[name], name);
 	}
 }
 
-void any_check_end(struct any *a)
+void any_check_end(struct world *w)
 {
 	const struct znode *n;
 
-	for (int i = 0; i < a->host_count; i++)
-		if (a->hosts[i].broker && !broker_quiet(a->hosts[i].broker))
-			any_fail(a, "host %d: something is left: %zu requests, %zu grants, %zu claims, %zu letters", i,
-				 a->hosts[i].broker->locks.request_count, a->hosts[i].broker->locks.grant_count,
-				 a->hosts[i].broker->directories.claim_count, a->hosts[i].broker->hosts.outbox_count);
-	for (size_t i = 0; i < sizeof(a->zk.buckets) / sizeof(a->zk.buckets[0]); i++)
-		for (n = a->zk.buckets[i]; n; n = n->hash_next)
+	for (size_t i = 0; i < sizeof(w->zk.buckets) / sizeof(w->zk.buckets[0]); i++)
+		for (n = w->zk.buckets[i]; n; n = n->hash_next)
 			if (n->view[FAKEZK_TRUTH].exists && n->session && !strstr(n->path, "/.hosts/"))
-				any_fail(a, "%s is left", n->path);
+				world_fail(w, -1, "%s is left", n->path);
 }

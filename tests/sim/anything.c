@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clients of the mixes "anything" (anything.h), and what they do. */
+#include "anything.h"
+
+#include <stdlib.h>
+
+enum { WORDS_MAX = 12 };
+
+const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
+
+struct any_host *any_of(const struct host *h)
+{
+	return &h->w->any->hosts[h->index];
+}
+
+int any_name_of(struct slice name)
+{
+	for (int i = 0; i < ANY_NAMES; i++)
+		if (slice_eq(name, slice_of(any_names[i])))
+			return i;
+	return -1;
+}
+
+/* ---- what happens to them ---- */
+
+static void gone_due(void *peer, uint64_t life)
+{
+	struct any_peer *p = peer;
+	struct host *h = p->host;
+
+	if (p->life != life || !p->on || !h->broker)
+		return;
+	if (h->stopped_until > h->w->sched.now) {
+		sched_at(&h->w->sched, h->stopped_until, gone_due, p, life);
+		return;
+	}
+	p->on = p->asking = p->closing = p->half = false;
+	p->life++;
+	/* Deadlines come before the event: what is for it is on its way to nobody. */
+	p->going = true;
+	host_handle(h, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = p->conn });
+	p->going = false;
+}
+
+void any_cut(struct host *h)
+{
+	struct any_host *a = any_of(h);
+
+	for (int i = 0; i < a->peer_count; i++) {
+		struct any_peer *p = &a->peers[i];
+
+		p->on = p->asking = p->closing = p->half = false;
+		p->life++;
+	}
+	a->logged = 0;
+}
+
+static void written_due(void *peer, uint64_t life)
+{
+	struct any_peer *p = peer;
+	struct host *h = p->host;
+
+	if (p->life != life || !p->on || !h->broker)
+		return;
+	p->revoke_bytes = 0;
+	host_handle(h, &(struct event){ .type = EVENT_CLIENT_WRITTEN, .conn = p->conn });
+	if (p->on && client_is_unresponsive(h->broker->locks.conns[p->conn]))
+		world_fail(h->w, -1, "host %d client %u: it reads, and is not asked to let go", h->index, p->conn);
+}
+
+/* Some read late. A daemon that stops tells all at once, and HELLO what was kept. */
+static void revoked(struct any_peer *p, const struct effect *e, struct slice text)
+{
+	struct host *h = p->host;
+	struct world *w = h->w;
+
+	if (!h->broker->env.stopping && p->command != COMMAND_HELLO && p->revoke_bytes > h->conf.limits.output_bytes / 4)
+		world_fail(w, -1, "host %d client %u: asked to let go, and %zu bytes of that are unread", h->index, p->conn,
+			   p->revoke_bytes);
+	p->revoke_bytes += text.len;
+	if (e->report)
+		sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, 5 * SECOND), written_due, p, p->life);
+}
+
+void any_effect(struct host *h, const struct effect *e, struct slice text)
+{
+	struct any_host *a = any_of(h);
+	struct any_peer *p = &a->peers[e->conn];
+
+	if (e->conn < (uint32_t)a->peer_count && p->going && e->type != EFFECT_CLOSE)
+		return;
+	if (e->conn >= (uint32_t)a->peer_count || !p->on)
+		world_fail(h->w, -1, "host %d: an effect names connection %u, which is not there", h->index, e->conn);
+	if (e->type == EFFECT_CLOSE) {
+		p->closing = true;
+		sched_at(&h->w->sched, h->w->sched.now + rng_between(&h->w->rng, 0, MS), gone_due, p, p->life);
+	} else if (e->type == EFFECT_REPLY) {
+		any_check_reply(p, text);
+	} else {
+		any_check_push(p, text);
+		if (memmem(text.data, text.len, "$6\r\nrevoke\r\n", 12))
+			revoked(p, e, text);
+	}
+}
+
+void any_deleted(struct world *w, const struct znode *n)
+{
+	w->any->gone[w->any->gone_count++ % ANY_GONE] = n->czxid;
+}
+
+/* ---- what they do ---- */
+
+static void ask(struct any_peer *p)
+{
+	struct host *h = p->host;
+	struct slice words[WORDS_MAX];
+	struct event e = { .type = EVENT_CLIENT_ASKED, .conn = p->conn, .asked.argv = words };
+
+	e.asked.argc = any_words(p, words, WORDS_MAX);
+	p->asking = true;
+	p->command = command_find(words[0]);
+	p->asked_at = h->w->sched.now;
+	h->w->stats->requests++;
+	any_check_asking(p);
+	host_handle(h, &e);
+	if (p->half && p->asking && p->on)
+		host_handle(h, &(struct event){ .type = EVENT_CLIENT_HALF_CLOSED, .conn = p->conn });
+}
+
+static void connect_peer(struct any_peer *p)
+{
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = p->conn };
+
+	*p = (struct any_peer){ .host = p->host, .conn = p->conn, .on = true, .version = 2, .life = p->life };
+	e.connected.pid = 1000 + p->conn;
+	e.connected.uid = p->conn % 3;
+	e.connected.comm = SLICE("any");
+	host_handle(p->host, &e);
+}
+
+/* What comes now comes in the same turn as what should have happened before. */
+static bool is_late(const struct host *h)
+{
+	return h->timer_at <= host_now(h);
+}
+
+static void act(struct any_peer *p)
+{
+	struct world *w = p->host->w;
+
+	if (!p->on) {
+		if (!w->leaving)
+			connect_peer(p);
+	} else if (w->leaving || rng_percent(&w->rng, is_late(p->host) ? 20 : 2)) {
+		gone_due(p, p->life);
+	} else if (rng_below(&w->rng, 200) == 0) {
+		p->half = true;
+		if (p->asking)
+			host_handle(p->host, &(struct event){ .type = EVENT_CLIENT_HALF_CLOSED, .conn = p->conn });
+	} else if (!p->asking && !p->closing) {
+		ask(p);
+	}
+}
+
+static void act_due(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	struct host *h = &w->hosts[rng_below(&w->rng, (uint32_t)w->host_count)];
+	struct any_host *a = any_of(h);
+
+	if (h->broker && h->stopped_until <= w->sched.now)
+		act(&a->peers[rng_below(&w->rng, (uint32_t)a->peer_count)]);
+	sched_at(&w->sched, w->sched.now + rng_between(&w->rng, 0, (w->quiet ? 200 : 30) * MS / w->host_count), act_due, w,
+		 argument);
+}
+
+/* ---- a run ---- */
+
+static struct broker_limits limits_choose(struct rng *r)
+{
+	bool few = rng_percent(r, 30);
+
+	return (struct broker_limits){
+		.clients = 100,
+		.clients_per_uid = few ? 2 : 100,
+		.locks = few ? 4 : 100,
+		.requests_per_lock = few ? 3 : 100,
+		.requests_per_client = few ? 3 : 100,
+		.requests_per_uid = few ? 5 : 100,
+		.grants_per_client = few ? 4 : 100,
+		.grants_per_uid = few ? 6 : 100,
+		.events_per_client = rng_percent(r, 30) ? 1 + rng_below(r, 4) : 100,
+		.output_bytes = rng_percent(r, 30) ? 400 : 1 << 20,
+		.session_path_bytes = few ? 1200 : 100000,
+	};
+}
+
+static void host_init(struct host *h)
+{
+	static const int64_t lingers[] = { 0, 100 * MS, 10 * SECOND };
+	struct any_host *a = any_of(h);
+	struct rng *r = &h->w->rng;
+
+	h->client_count = 0;
+	h->conf.uid = 1;
+	h->conf.linger_ns = lingers[rng_below(r, 3)];
+	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
+	h->conf.log_grants = h->w->seed % 2 == 0;
+	h->conf.log_grants_level = EFFECT_LEVEL_DEBUG;
+	h->conf.limits = limits_choose(r);
+	a->peer_count = (int)rng_between(r, 2, ANY_PEERS);
+	for (int i = 0; i < a->peer_count; i++)
+		a->peers[i] = (struct any_peer){ .host = h, .conn = (uint32_t)i };
+}
+
+void any_init(struct world *w)
+{
+	w->any = calloc(1, sizeof(*w->any));
+	if (!w->any)
+		abort();
+	w->any->forces = rng_percent(&w->rng, 30);
+	w->fault_every_ms = rng_percent(&w->rng, 70) ? rng_between(&w->rng, 100, 10000) : 0;
+	w->lock_count = 0;
+	w->check_every = 1;
+	for (int i = 0; i < w->host_count; i++)
+		host_init(&w->hosts[i]);
+}
+
+void any_start(struct world *w)
+{
+	act_due(w, 0);
+	if (w->any->forces && !w->mix->standalone && rng_percent(&w->rng, 60))
+		any_meddle(w);
+}
