@@ -36,7 +36,7 @@ PYTHON = /usr/bin/python3
 
 # ---- sources, by layer; arrows run one way: base <- protocol <- core <- io <- main, client-lib -> protocol only ----
 
-PROTOCOL = bytes.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
+PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_reply.c errors.c commands.c answers.c name.c \
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
@@ -72,7 +72,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
-UNIT_PURE = test_containers.c test_page.c test_resp.c test_name.c test_commands.c
+UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_name.c test_commands.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \

@@ -38,6 +38,15 @@ struct effect *effects_log(struct effects *e, enum effect_level level, size_t be
 	return line;
 }
 
+struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,
+				  const struct bytes_value *values, size_t count)
+{
+	size_t begin = effects_begin(e);
+
+	bytes_format_values(&e->arena, format, values, count);
+	return effects_log(e, level, begin);
+}
+
 void effects_clear(struct effects *e)
 {
 	e->count = 0;

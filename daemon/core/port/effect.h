@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "protocol/bytes.h"
+#include "protocol/bytes_format.h"
 
 enum effect_type {
 	EFFECT_REPLY,     /* the one answer to the request that `conn` asked */
@@ -79,6 +80,10 @@ size_t effects_begin(const struct effects *e);
 struct span effects_end(const struct effects *e, size_t begin);
 /* A line for the log: the text that was written since `begin`. */
 struct effect *effects_log(struct effects *e, enum effect_level level, size_t begin);
+/* A line for the log: one sentence (bytes_format.h). */
+#define effects_say(e, level, format, ...) effects_say_values(e, level, format, BYTES_ARGUMENTS(__VA_ARGS__))
+struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,
+				  const struct bytes_value *values, size_t count);
 /* Forgets the effects and keeps the memory. */
 void effects_clear(struct effects *e);
 void effects_free(struct effects *e);

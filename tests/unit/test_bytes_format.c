@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sentences with values in them: each conversion, values of each type, and what fails. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "protocol/bytes_format.h"
+
+#define assert_formats(expected, ...) \
+	do { \
+		struct bytes b = { 0 }; \
+		bytes_format(&b, __VA_ARGS__); \
+		assert_int_equal(b.len, strlen(expected)); \
+		assert_memory_equal(b.len ? b.data : "", expected, b.len); \
+		bytes_free(&b); \
+	} while (0)
+
+static void texts_and_numbers_stand_where_the_sentence_has_them(void **state)
+{
+	char changeable[] = "a text";
+
+	assert_formats("", "");
+	assert_formats("no value", "no value");
+	assert_formats("7", "%d", 7);
+	assert_formats("lock a text of SLICE", "lock %s of %s", changeable, SLICE("SLICE"));
+	assert_formats("ab", "%s%s", "a", ((struct slice){ "bcd", 1 }));
+	assert_formats("", "%s", ((struct slice){ 0 }));
+	assert_formats("12345678910", "%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+}
+
+static void integers_of_each_type_keep_their_value(void **state)
+{
+	assert_formats("-1 4294967295 255 1", "%d %d %d %d", -1, UINT32_MAX, (uint8_t)255, true);
+	assert_formats("-9223372036854775808 18", "%d %d", INT64_MIN, (size_t)18);
+	assert_formats("session 0x00000000000000ff, 0xffffffffffffffff", "session 0x%x, 0x%x", 255, -1);
+}
+
+static void quotes_keep_whatever_was_written_apart(void **state)
+{
+	assert_formats("lock \"a\\\" \\\\\" and \"\\x0a\"", "lock %q and %q", "a\" \\", SLICE("\n"));
+	assert_formats("\"%s\"", "%q", "%s");
+}
+
+/* In a child, which must not leave a core file. */
+static bool fails(void (*call)(struct bytes *b))
+{
+	struct bytes b = { 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		const struct rlimit none = { 0, 0 };
+
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGABRT, SIG_DFL);
+		close(STDERR_FILENO);
+		call(&b);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void text_as_number(struct bytes *b)
+{
+	bytes_format(b, "%d", "a");
+}
+
+static void number_as_text(struct bytes *b)
+{
+	bytes_format(b, "%s", 1);
+}
+
+static void unknown_conversion(struct bytes *b)
+{
+	bytes_format(b, "%u", 1);
+}
+
+static void too_few(struct bytes *b)
+{
+	bytes_format(b, "%d %d", 1);
+}
+
+static void too_many(struct bytes *b)
+{
+	bytes_format(b, "%d", 1, 2);
+}
+
+static void what_does_not_fit_its_sentence_fails(void **state)
+{
+	assert_true(fails(text_as_number));
+	assert_true(fails(number_as_text));
+	assert_true(fails(unknown_conversion));
+	assert_true(fails(too_few));
+	assert_true(fails(too_many));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_and_numbers_stand_where_the_sentence_has_them),
+		cmocka_unit_test(integers_of_each_type_keep_their_value),
+		cmocka_unit_test(quotes_keep_whatever_was_written_apart),
+		cmocka_unit_test(what_does_not_fit_its_sentence_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
