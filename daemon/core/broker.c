@@ -5,7 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/command/cmd_lock.h"
+#include "core/command/command.h"
 #include "core/client/mlock.h"
 #include "core/hosts/query.h"
 #include "core/session/budget.h"
@@ -219,7 +219,7 @@ static void asked(struct broker *b, const struct event *event)
 		return;
 	c->asking = true;
 	b->env.stats.requests_total++;
-	command_handle(c, event->asked.argc, event->asked.argv);
+	command_handle(&b->hosts, c, event->asked.argc, event->asked.argv);
 }
 
 static void dispatch(struct broker *b, const struct event *event)

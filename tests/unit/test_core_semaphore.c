@@ -113,7 +113,7 @@ static void permits_are_renewed(void **state)
 	fixture_say(f, 0, "RENEW s 30", ":1");
 	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold it: s");
 	fixture_pass(f, 30);
-	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the permits ran out");
 	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold it: s");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 0, "RENEW s 20", ":1");

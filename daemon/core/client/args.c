@@ -1,12 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/args.h"
 
-#include "core/lock/client.h"
+#include "core/lock/locks.h"
 #include "protocol/limits.h"
 #include "protocol/name.h"
 #include "protocol/number.h"
 
 static const int64_t NS_PER_MS = 1000000;
+
+/* ---- answers to words that are not understood ---- */
+
+void command_word(struct bytes *out, enum command command)
+{
+	for (const char *at = command_table[command].word; *at; at++)
+		bytes_char(out, (char)(*at >= 'A' && *at <= 'Z' ? *at + ('a' - 'A') : *at));
+}
+
+void usage_error(struct client *c, const char *what, enum command command)
+{
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	bytes_text(&text, what);
+	bytes_text(&text, " '");
+	command_word(&text, command);
+	bytes_text(&text, "' command; ");
+	bytes_text(&text, command_table[command].summary);
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}
+
+void syntax_error(struct client *c, enum command command)
+{
+	usage_error(c, "syntax error in", command);
+}
+
+void unknown_word(struct client *c, const char *what, struct slice word, const char *rest)
+{
+	struct bytes text = { 0 };
+	size_t begin = client_reply_begin(c);
+
+	bytes_text(&text, "unknown ");
+	bytes_text(&text, what);
+	bytes_text(&text, " '");
+	for (size_t i = 0; i < word.len && i < 64; i++)
+		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
+	bytes_text(&text, "'");
+	bytes_text(&text, rest);
+	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
+	client_reply_end(c, begin);
+	bytes_free(&text);
+}
+
+void unknown_command(struct client *c, struct slice word)
+{
+	unknown_word(c, "command", word, "");
+}
+
+enum { NAME_SHOWN_BYTES = 64 };
+
+/* Whatever it is: its first bytes in quotes. */
+static void refuse_name(struct client *c, const char *sentence, struct slice name)
+{
+	struct refusal no = refusal_of(ERROR_BADNAME, sentence, SLICE(""), "");
+
+	if (name.len > NAME_SHOWN_BYTES) {
+		bytes_quote(&no.sentence, (struct slice){ name.data, NAME_SHOWN_BYTES });
+		bytes_text(&no.sentence, "...");
+	} else {
+		bytes_quote(&no.sentence, name);
+	}
+	refusal_reply(c, &no);
+}
+
+bool command_valid_name(struct client *c, struct slice name)
+{
+	if (!name_valid(name)) {
+		refuse_name(c, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: ", name);
+		return false;
+	}
+	if (!flavour_has_place(c->locks->env->conf, name)) {
+		refuse_name(c, "that is a prefix with a path of its own, a lock's name goes on behind it: ", name);
+		return false;
+	}
+	return true;
+}
+
+/* ---- options ---- */
 
 static bool refuse(struct client *c, const char *what, const char *takes)
 {

@@ -9,8 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/command/cmd_client.h"
+#include "core/lock/client.h"
+#include "protocol/commands.h"
 #include "protocol/slice.h"
+
+/* One request: the words as they came, the command's own first. */
+struct request_words {
+	struct client *client;
+	enum command command;
+	size_t argc;
+	const struct slice *argv;
+};
 
 /* Bits, for what a command takes and what was given. */
 enum option {
@@ -43,3 +52,13 @@ bool options_parse(const struct request_words *w, enum command command, size_t f
 bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret);
 /* A lease's length: false when that was answered with an error. `what` is the word for it. */
 bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);
+/* A lock's name: false when that was answered with an error. */
+bool command_valid_name(struct client *c, struct slice name);
+/* Redis shows the names of commands in lower case. */
+void command_word(struct bytes *out, enum command command);
+/* -ERR <what> '<name>' command; <how it is used> */
+void usage_error(struct client *c, const char *what, enum command command);
+void syntax_error(struct client *c, enum command command);
+/* -ERR unknown <what> '<word>'<and the rest> */
+void unknown_word(struct client *c, const char *what, struct slice word, const char *rest);
+void unknown_command(struct client *c, struct slice word);

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/command/cmd_lock.h"
 #include "core/client/args.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"

@@ -28,7 +28,7 @@
 
 #include "base/queue.h"
 #include "core/znode/mode.h"
-#include "core/command/cmd_client.h"
+#include "core/client/args.h"
 #include "protocol/errors.h"
 
 struct locks;

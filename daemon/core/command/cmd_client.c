@@ -1,60 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/command/cmd_client.h"
-
-#include "core/command/cmd_lock.h"
+/* What Redis clients say at connect and besides, and what is asked of this connection or of this daemon alone. */
+#include "core/command/call.h"
 #include "core/command/info.h"
 #include "core/state.h"
 #include "protocol/number.h"
-
-void command_word(struct bytes *out, enum command command)
-{
-	for (const char *at = command_table[command].word; *at; at++)
-		bytes_char(out, (char)(*at >= 'A' && *at <= 'Z' ? *at + ('a' - 'A') : *at));
-}
-
-/* -ERR <what> '<name>' command; <how it is used> */
-void usage_error(struct client *c, const char *what, enum command command)
-{
-	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
-
-	bytes_text(&text, what);
-	bytes_text(&text, " '");
-	command_word(&text, command);
-	bytes_text(&text, "' command; ");
-	bytes_text(&text, command_table[command].summary);
-	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
-	client_reply_end(c, begin);
-	bytes_free(&text);
-}
-
-void syntax_error(struct client *c, enum command command)
-{
-	usage_error(c, "syntax error in", command);
-}
-
-/* -ERR unknown <what> '<word>'<and the rest> */
-static void unknown(struct client *c, const char *what, struct slice word, const char *rest)
-{
-	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
-
-	bytes_text(&text, "unknown ");
-	bytes_text(&text, what);
-	bytes_text(&text, " '");
-	for (size_t i = 0; i < word.len && i < 64; i++)
-		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
-	bytes_text(&text, "'");
-	bytes_text(&text, rest);
-	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
-	client_reply_end(c, begin);
-	bytes_free(&text);
-}
-
-void unknown_command(struct client *c, struct slice word)
-{
-	unknown(c, "command", word, "");
-}
 
 static void set(struct bytes *to, struct slice value)
 {
@@ -117,9 +66,10 @@ static void hello_reply(struct client *c)
 	client_reply_end(c, begin);
 }
 
-void redis_hello(const struct request_words *w)
+void cmd_hello(struct call *call)
 {
-	struct client *c = w->client;
+	const struct request_words *w = &call->words;
+	struct client *c = call->client;
 	const struct slice *name = NULL;
 	int64_t version = c->version;
 	size_t at = 1;
@@ -154,39 +104,43 @@ static void reply_bulk(struct client *c, struct slice text)
 	client_reply_end(c, begin);
 }
 
-void redis_echo(const struct request_words *w)
+void cmd_echo(struct call *call)
 {
-	reply_bulk(w->client, w->argv[1]);
+	const struct request_words *w = &call->words;
+	reply_bulk(call->client, w->argv[1]);
 }
 
-void redis_ping(const struct request_words *w)
+void cmd_ping(struct call *call)
 {
+	const struct request_words *w = &call->words;
 	if (w->argc == 2)
-		redis_echo(w);
+		cmd_echo(call);
 	else
-		client_reply_status(w->client, "PONG");
+		client_reply_status(call->client, "PONG");
 }
 
-void redis_select(const struct request_words *w)
+void cmd_select(struct call *call)
 {
+	const struct request_words *w = &call->words;
 	if (slice_is(w->argv[1], "0"))
-		client_reply_status(w->client, "OK");
+		client_reply_status(call->client, "OK");
 	else
-		client_reply_error(w->client, ERROR_ERR, "there is one namespace only: SELECT 0");
+		client_reply_error(call->client, ERROR_ERR, "there is one namespace only: SELECT 0");
 }
 
-void redis_info(const struct request_words *w)
+void cmd_info(struct call *call)
 {
+	const struct request_words *w = &call->words;
 	struct bytes text = { 0 };
 
 	for (size_t i = 1; i < w->argc; i++)
 		if (!info_knows(w->argv[i])) {
-			unknown(w->client, "section", w->argv[i],
+			unknown_word(call->client, "section", w->argv[i],
 				" in 'info' command; INFO alone shows all there are");
 			return;
 		}
-	info_write(w->client->locks->broker, &text, w->argc - 1, w->argv + 1);
-	reply_bulk(w->client, bytes_view(&text));
+	info_write(call->hosts, &text, w->argc - 1, w->argv + 1);
+	reply_bulk(call->client, bytes_view(&text));
 	bytes_free(&text);
 }
 
@@ -271,9 +225,10 @@ static void client_getname(struct client *c)
 		client_reply_nil(c);
 }
 
-void redis_client(const struct request_words *w)
+void cmd_client(struct call *call)
 {
-	struct client *c = w->client;
+	const struct request_words *w = &call->words;
+	struct client *c = call->client;
 	struct slice what = w->argv[1];
 
 	if (slice_is(what, "ID") && w->argc == 2)
@@ -371,21 +326,22 @@ static void command_info(const struct request_words *w)
 	client_reply_end(c, begin);
 }
 
-void redis_command(const struct request_words *w)
+void cmd_command(struct call *call)
 {
+	const struct request_words *w = &call->words;
 	if (w->argc == 1 || slice_is(w->argv[1], "INFO"))
 		command_info(w);
 	else if (slice_is(w->argv[1], "COUNT") && w->argc == 2)
-		client_reply_integer(w->client, COMMAND_COUNT);
+		client_reply_integer(call->client, COMMAND_COUNT);
 	else if (slice_is(w->argv[1], "DOCS"))
 		command_docs(w);
 	else
-		syntax_error(w->client, COMMAND_COMMAND);
+		syntax_error(call->client, COMMAND_COMMAND);
 }
 
-void redis_reset(const struct request_words *w)
+void cmd_reset(struct call *call)
 {
-	struct client *c = w->client;
+	struct client *c = call->client;
 
 	client_release_all(c);
 	group_leave(c);
@@ -397,10 +353,20 @@ void redis_reset(const struct request_words *w)
 	client_reply_status(c, "RESET");
 }
 
-void redis_quit(const struct request_words *w)
+void cmd_quit(struct call *call)
 {
-	struct client *c = w->client;
+	struct client *c = call->client;
 
 	client_reply_status(c, "OK");
 	client_close(c);
+}
+
+void cmd_events(struct call *call)
+{
+	client_events(call->client, call->options.wait_ns);
+}
+
+void cmd_locks(struct call *call)
+{
+	info_locks(call->client, call->words.argc == 2 ? &call->words.argv[1] : NULL);
 }

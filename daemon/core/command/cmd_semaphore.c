@@ -1,67 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Semaphores: ACQUIRE, RELEASE, LIMIT. */
 #include "core/command/cmd_semaphore.h"
 
-#include "core/command/cmd_lock.h"
 #include "core/client/deadlock.h"
-#include "core/lock/grant_log.h"
-#include "core/client/args.h"
+#include "core/command/call.h"
+#include "core/hosts/query.h"
 #include "core/kind/semaphore.h"
+#include "core/lock/grant_log.h"
 #include "core/state.h"
-#include "protocol/number.h"
-
-static void refuse(struct client *c, const char *why)
-{
-	c->locks->env->stats.limits_total++;
-	client_reply_error(c, ERROR_LIMIT, why);
-}
 
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
 	struct refusal no = { .code = ERROR_DEADLOCK };
-	struct broker *b = c->locks->broker;
 	struct semaphore *s;
 	const char *why;
 
-	if (b->env.stopping) {
+	if (c->locks->env->stopping) {
 		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	if (!client_may_ask(c, &why)) {
-		refuse(c, why);
+		call_refuse_limit(c, why);
 		return;
 	}
-	s = semaphore_make(&b->locks, name);
+	s = semaphore_make(c->locks, name);
 	if (!s)
-		refuse(c, "this daemon knows as many locks as it may (limits.locks)");
-	else if (s->mutex->request_count >= b->env.conf->limits.requests_per_lock)
-		refuse(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
+	else if (s->mutex->request_count >= c->locks->env->conf->limits.requests_per_lock)
+		call_refuse_limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
 	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
 		refusal_reply(c, &no);
 	else
 		request_new(s->mutex, c, terms);
 }
 
-struct grant *permits_find(struct client *c, struct slice name)
+static bool is_lock_here(const struct call *call)
 {
-	struct semaphore *s = semaphore_find(c->locks, name);
-
-	return s ? grant_find(s->slots, c) : NULL;
+	return call->lock && !call->lock->idle;
 }
 
-/* The reply tells it, and so it is done with. */
-static void reply_lost(struct client *c, struct grant *g, const char *else_told)
+/* False when that was answered: the name is a lock's here. */
+static bool may_be_semaphore(const struct call *call)
 {
-	enum loss loss = g->loss;
-
-	client_lost_told(c, g);
-	client_reply_error(c, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the permits ran out" : else_told);
-}
-
-static bool is_lock_here(const struct client *c, struct slice name)
-{
-	const struct lock *lock = lock_find(c->locks, name);
-
-	return lock && !lock->idle;
+	if (!is_lock_here(call))
+		return true;
+	client_reply_error(call->client, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+	return false;
 }
 
 /* Than was agreed on, for certain: it is refused for that. */
@@ -71,8 +55,6 @@ static bool is_other_limit(const struct client *c, struct slice name, int64_t li
 
 	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->locks->env->conf->standalone);
 }
-
-enum { OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE };
 
 /* "this client has 2 permits, and <asks for|gives> 3..." */
 static void refuse_permits(struct client *c, enum error_code code, int64_t has, int64_t count, const char *rest)
@@ -86,61 +68,53 @@ static void refuse_permits(struct client *c, enum error_code code, int64_t has, 
 	refusal_reply(c, &no);
 }
 
-void permits_acquire(const struct request_words *w)
+void cmd_acquire(struct call *call)
 {
-	struct client *c = w->client;
-	struct request_terms terms = { .mode = MODE_EXCLUSIVE };
-	struct options o;
+	struct client *c = call->client;
+	const struct options *o = &call->options;
+	struct request_terms terms = {
+		.mode = MODE_EXCLUSIVE,
+		.limit = o->limit,
+		.count = o->count,
+		.wait_ns = c->half_closed ? 0 : o->wait_ns,
+		.lease_ns = o->lease_ns,
+	};
 	struct grant *g;
 
-	if (!command_valid_name(c, w->argv[1]) ||
-	    !options_parse(w, COMMAND_ACQUIRE, 2, OPTIONS_ACQUIRE, &o))
-		return;
-	if (!(o.given & OPTION_LIMIT) || o.count > o.limit) {
+	if (!(o->given & OPTION_LIMIT) || o->count > o->limit) {
 		client_reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
 		return;
 	}
-	if (is_lock_here(c, w->argv[1])) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+	if (!may_be_semaphore(call))
 		return;
-	}
-	terms.limit = o.limit;
-	terms.count = o.count;
-	terms.wait_ns = c->half_closed ? 0 : o.wait_ns;
-	terms.lease_ns = o.lease_ns;
-	g = permits_find(c, w->argv[1]);
-	if (g && g->lost) {
-		reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
-	} else if (g && g->depth + o.count > o.limit && !is_other_limit(c, w->argv[1], o.limit)) {
-		refuse_permits(c, ERROR_DEADLOCK, g->depth, o.count, " more, and would wait for itself");
-	} else {
-		ask_for(c, w->argv[1], &terms);
-	}
+	g = semaphore_grant(c, call->name);
+	if (g && g->lost)
+		call_reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
+	else if (g && g->depth + o->count > o->limit && !is_other_limit(c, call->name, o->limit))
+		refuse_permits(c, ERROR_DEADLOCK, g->depth, o->count, " more, and would wait for itself");
+	else
+		ask_for(c, call->name, &terms);
 }
 
-void permits_release(const struct request_words *w)
+void cmd_release(struct call *call)
 {
-	struct client *c = w->client;
-	struct options o;
-	struct grant *g;
-	int64_t rest;
+	struct client *c = call->client;
+	int64_t count = call->options.count, rest;
+	struct grant *g = semaphore_grant(c, call->name);
 
-	if (!command_valid_name(c, w->argv[1]) || !options_parse(w, COMMAND_RELEASE, 2, OPTION_COUNT, &o))
-		return;
-	g = permits_find(c, w->argv[1]);
 	if (g && g->lost) {
-		reply_lost(c, g, "the permits were lost before they were released");
+		call_reply_lost(c, g, "the permits were lost before they were released");
 		return;
 	}
-	if (!g || g->depth < o.count) {
-		refuse_permits(c, ERROR_NOTHELD, g ? g->depth : 0, o.count, " back");
+	if (!g || g->depth < count) {
+		refuse_permits(c, ERROR_NOTHELD, g ? g->depth : 0, count, " back");
 		return;
 	}
-	rest = g->depth - o.count;
+	rest = g->depth - count;
 	if (rest) {
 		g->depth = rest;
 		if (c->locks->env->conf->log_grants)
-			grant_log_released(g, o.count);
+			grant_log_released(g, count);
 		lock_touch(g->lock);
 	} else {
 		grant_end(g);
@@ -174,21 +148,20 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 	reply_limit(c, s ? s->limit : 0);
 }
 
-void permits_limit(const struct request_words *w)
+void cmd_limit(struct call *call)
 {
-	struct client *c = w->client;
+	bool standalone = call->client->locks->env->conf->standalone;
+	struct client *c = call->client;
 	int64_t wanted = 0;
 
-	if (!command_valid_name(c, w->argv[1]) || (w->argc == 3 && !options_parse_count(c, "LIMIT", w->argv[2], &wanted)))
+	if (call->words.argc == 3 && !options_parse_count(c, "LIMIT", call->words.argv[2], &wanted))
 		return;
 	if (wanted && !client_is_operator(c))
 		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
-	else if (c->locks->env->conf->standalone && is_lock_here(c, w->argv[1]))
-		client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
-	else if (c->locks->env->conf->standalone)
-		limit_here(c, w->argv[1], wanted);
-	else
-		query_limit(c, w->argv[1], wanted);
+	else if (!standalone)
+		query_limit(c, call->name, wanted);
+	else if (may_be_semaphore(call))
+		limit_here(c, call->name, wanted);
 }
 
 /* Of what was read, and nothing else: somebody may have made a lock of that name meanwhile, or set it himself. */

@@ -2,10 +2,10 @@
 #include "core/command/info.h"
 
 #include "base/mem.h"
-#include "core/command/cmd_lock.h"
+#include "core/client/args.h"
 #include "core/session/budget.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/hosts/hosts.h"
 #include "core/session/status.h"
 #include "protocol/name.h"
 
@@ -34,116 +34,116 @@ static void line_int(struct bytes *out, const char *key, int64_t value)
 	bytes_text(out, "\r\n");
 }
 
-static void info_server(const struct broker *b, struct bytes *out)
+static void info_server(const struct hosts *h, struct bytes *out)
 {
 	/* Clients look for these two before they say anything else. */
 	line_text(out, "redis_version", SLICE("7.0.0"));
 	line_text(out, "redis_mode", SLICE("standalone"));
-	line_text(out, "lockbroker_version", slice_of(b->env.conf->version));
-	line_text(out, "mode", slice_of(b->env.conf->standalone ? "standalone" : "zookeeper"));
-	line_text(out, "host", slice_of(b->env.conf->host));
-	line_int(out, "process_id", b->env.conf->pid);
-	line_int(out, "uptime_in_seconds", (b->env.now_ns - b->env.started_ns) / (1000 * NS_PER_MS));
+	line_text(out, "lockbroker_version", slice_of(h->env->conf->version));
+	line_text(out, "mode", slice_of(h->env->conf->standalone ? "standalone" : "zookeeper"));
+	line_text(out, "host", slice_of(h->env->conf->host));
+	line_int(out, "process_id", h->env->conf->pid);
+	line_int(out, "uptime_in_seconds", (h->env->now_ns - h->env->started_ns) / (1000 * NS_PER_MS));
 	line_int(out, "loading", 0);
-	line_int(out, "stopping", b->env.stopping);
+	line_int(out, "stopping", h->env->stopping);
 }
 
-static void info_clients_section(const struct broker *b, struct bytes *out)
+static void info_clients_section(const struct hosts *h, struct bytes *out)
 {
-	line_int(out, "connected_clients", (int64_t)b->locks.client_count);
-	line_int(out, "blocked_clients", (int64_t)b->locks.blocked_count);
-	line_int(out, "users", (int64_t)b->locks.users.count);
+	line_int(out, "connected_clients", (int64_t)h->locks->client_count);
+	line_int(out, "blocked_clients", (int64_t)h->locks->blocked_count);
+	line_int(out, "users", (int64_t)h->locks->users.count);
 }
 
-static void info_locks_section(const struct broker *b, struct bytes *out)
+static void info_locks_section(const struct hosts *h, struct bytes *out)
 {
-	line_int(out, "locks", (int64_t)(b->locks.names.count - b->locks.idle_count));
-	line_int(out, "grants", (int64_t)b->locks.grant_count);
-	line_int(out, "requests", (int64_t)b->locks.request_count);
-	line_int(out, "claims", (int64_t)b->directories.claim_count);
+	line_int(out, "locks", (int64_t)(h->locks->names.count - h->locks->idle_count));
+	line_int(out, "grants", (int64_t)h->locks->grant_count);
+	line_int(out, "requests", (int64_t)h->locks->request_count);
+	line_int(out, "claims", (int64_t)h->locks->directories->claim_count);
 }
 
-static void info_session(const struct broker *b, struct bytes *out)
+static void info_session(const struct hosts *h, struct bytes *out)
 {
-	const struct session *s = &b->ensemble.session;
-	int64_t until = session_safe_until(&b->ensemble);
+	const struct session *s = &h->ensemble->session;
+	int64_t until = session_safe_until(h->ensemble);
 	struct bytes text = { 0 };
 
-	line_text(out, "session_state", slice_of(b->env.conf->standalone ? "standalone" : session_state_word(s->state)));
-	status_why(&b->ensemble, &text);
+	line_text(out, "session_state", slice_of(h->env->conf->standalone ? "standalone" : session_state_word(s->state)));
+	status_why(h->ensemble, &text);
 	line_text(out, "session_why", bytes_view(&text));
 	bytes_clear(&text);
 	bytes_text(&text, "0x");
 	bytes_hex(&text, (uint64_t)s->id, 16);
-	if (!b->env.conf->standalone)
+	if (!h->env->conf->standalone)
 		line_text(out, "session_id", bytes_view(&text));
 	bytes_free(&text);
-	if (b->env.conf->standalone)
+	if (h->env->conf->standalone)
 		return;
-	line_int(out, "asked_timeout_ms", b->env.conf->session_timeout_ns / NS_PER_MS);
+	line_int(out, "asked_timeout_ms", h->env->conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
-	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - b->env.now_ns) / NS_PER_MS);
+	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - h->env->now_ns) / NS_PER_MS);
 	line_int(out, "announced", s->announced);
-	line_text(out, "rival", b->ensemble.duplicate.lives ? bytes_view(&b->ensemble.duplicate.text) : SLICE(""));
-	line_int(out, "leftover_sessions", (int64_t)formers_open(&b->ensemble));
-	line_int(out, "leftover_wait_ms", formers_wait_ns(&b->ensemble) / NS_PER_MS);
+	line_text(out, "rival", h->ensemble->duplicate.lives ? bytes_view(&h->ensemble->duplicate.text) : SLICE(""));
+	line_int(out, "leftover_sessions", (int64_t)formers_open(h->ensemble));
+	line_int(out, "leftover_wait_ms", formers_wait_ns(h->ensemble) / NS_PER_MS);
 	line_int(out, "stalled", s->stalled);
 }
 
-static void info_window(const struct broker *b, struct bytes *out)
+static void info_window(const struct hosts *h, struct bytes *out)
 {
-	const struct window *w = &b->ensemble.operations.window;
+	const struct window *w = &h->ensemble->operations.window;
 
 	line_int(out, "open_bytes", w->open[WINDOW_BYTES]);
 	line_int(out, "window_bytes", w->size[WINDOW_BYTES]);
 	line_int(out, "window_reads", w->size[WINDOW_READS]);
 	line_int(out, "window_writes", w->size[WINDOW_WRITES]);
 	line_int(out, "rate_bytes_per_second",
-		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, b->ensemble.session.timeout_ns));
-	line_int(out, "locks_waiting_to_send", (int64_t)b->directories.turns.waiting);
+		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, h->ensemble->session.timeout_ns));
+	line_int(out, "locks_waiting_to_send", (int64_t)h->locks->directories->turns.waiting);
 }
 
-static void info_zookeeper(const struct broker *b, struct bytes *out)
+static void info_zookeeper(const struct hosts *h, struct bytes *out)
 {
-	const struct session *s = &b->ensemble.session;
+	const struct session *s = &h->ensemble->session;
 
-	if (b->env.conf->standalone)
+	if (h->env->conf->standalone)
 		return;
-	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(&b->ensemble)));
+	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(h->ensemble)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
-	line_int(out, "disconnected_ms", s->connected ? 0 : (b->env.now_ns - s->silent_ns) / NS_PER_MS);
-	line_text(out, "trouble", bytes_view(&b->ensemble.trouble.sentence));
+	line_int(out, "disconnected_ms", s->connected ? 0 : (h->env->now_ns - s->silent_ns) / NS_PER_MS);
+	line_text(out, "trouble", bytes_view(&h->ensemble->trouble.sentence));
 	line_int(out, "trouble_age_ms",
-		 b->ensemble.trouble.kind == TROUBLE_NONE ? 0
-							  : (b->env.now_ns - b->ensemble.trouble.at_ns) / NS_PER_MS);
-	line_text(out, "root", slice_of(b->env.conf->root));
-	line_int(out, "operations", (int64_t)(b->ensemble.operations.end - b->ensemble.operations.first));
-	info_window(b, out);
-	line_int(out, "session_path_bytes", (int64_t)b->ensemble.path_bytes);
-	line_int(out, "watch_path_bytes", (int64_t)b->ensemble.watch_bytes);
-	line_int(out, "packet_bytes", b->ensemble.packet_bytes);
-	line_int(out, "letters", (int64_t)b->hosts.outbox_count);
+		 h->ensemble->trouble.kind == TROUBLE_NONE ? 0
+							  : (h->env->now_ns - h->ensemble->trouble.at_ns) / NS_PER_MS);
+	line_text(out, "root", slice_of(h->env->conf->root));
+	line_int(out, "operations", (int64_t)(h->ensemble->operations.end - h->ensemble->operations.first));
+	info_window(h, out);
+	line_int(out, "session_path_bytes", (int64_t)h->ensemble->path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)h->ensemble->watch_bytes);
+	line_int(out, "packet_bytes", h->ensemble->packet_bytes);
+	line_int(out, "letters", (int64_t)h->outbox_count);
 }
 
-static void info_audit(const struct broker *b, struct bytes *out)
+static void info_audit(const struct hosts *h, struct bytes *out)
 {
-	const struct audit *a = &b->hosts.audit;
+	const struct audit *a = &h->audit;
 
-	line_int(out, "audit_remembered", (int64_t)b->directories.remembered_count);
-	line_int(out, "audit_undeleted", (int64_t)b->directories.orphan_count);
+	line_int(out, "audit_remembered", (int64_t)h->locks->directories->remembered_count);
+	line_int(out, "audit_undeleted", (int64_t)h->locks->directories->orphan_count);
 	line_int(out, "audit_running", a->state != AUDIT_IDLE);
 	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
-	line_int(out, "audit_sweeps", (int64_t)b->env.stats.audits_total);
-	line_int(out, "audit_relisted", (int64_t)b->env.stats.relisted_total);
-	line_int(out, "audit_strays", (int64_t)b->env.stats.strays_total);
-	line_int(out, "audit_adopted", (int64_t)b->env.stats.adopted_total);
-	line_int(out, "audit_vanished", (int64_t)b->env.stats.vanished_total);
+	line_int(out, "audit_sweeps", (int64_t)h->env->stats.audits_total);
+	line_int(out, "audit_relisted", (int64_t)h->env->stats.relisted_total);
+	line_int(out, "audit_strays", (int64_t)h->env->stats.strays_total);
+	line_int(out, "audit_adopted", (int64_t)h->env->stats.adopted_total);
+	line_int(out, "audit_vanished", (int64_t)h->env->stats.vanished_total);
 }
 
-static void info_limits(const struct broker *b, struct bytes *out)
+static void info_limits(const struct hosts *h, struct bytes *out)
 {
-	const struct broker_limits *l = &b->env.conf->limits;
+	const struct broker_limits *l = &h->env->conf->limits;
 
 	line_int(out, "limit_clients", (int64_t)l->clients);
 	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
@@ -157,20 +157,20 @@ static void info_limits(const struct broker *b, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(&b->ensemble));
+	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(h->ensemble));
 	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 
-static void info_stats(const struct broker *b, struct bytes *out)
+static void info_stats(const struct hosts *h, struct bytes *out)
 {
-#define X(name, text) line_int(out, #name, (int64_t)b->env.stats.name);
+#define X(name, text) line_int(out, #name, (int64_t)h->env->stats.name);
 	BROKER_STATS(X)
 #undef X
 }
 
 static const struct {
 	const char *name, *title;
-	void (*write)(const struct broker *b, struct bytes *out);
+	void (*write)(const struct hosts *h, struct bytes *out);
 } sections[] = {
 	{ "server", "# Server\r\n", info_server },
 	{ "clients", "# Clients\r\n", info_clients_section },
@@ -199,7 +199,7 @@ bool info_knows(struct slice section)
 	return false;
 }
 
-void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *asked)
+void info_write(struct hosts *h, struct bytes *out, size_t count, const struct slice *asked)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		if (!is_asked(sections[i].name, count, asked))
@@ -207,7 +207,7 @@ void info_write(struct broker *b, struct bytes *out, size_t count, const struct 
 		if (out->len)
 			bytes_text(out, "\r\n");
 		bytes_text(out, sections[i].title);
-		sections[i].write(b, out);
+		sections[i].write(h, out);
 	}
 }
 

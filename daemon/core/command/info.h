@@ -4,14 +4,14 @@
 
 #include "protocol/bytes.h"
 
-struct broker;
+struct hosts;
 struct client;
 struct lock;
 
 /* INFO has that section, or the word is one for all of them. */
 bool info_knows(struct slice section);
 /* INFO's text: the sections named, all when none is. */
-void info_write(struct broker *b, struct bytes *out, size_t count, const struct slice *sections);
+void info_write(struct hosts *h, struct bytes *out, size_t count, const struct slice *sections);
 /* LOCKS and CLIENT LIST. */
 void info_locks(struct client *c, const struct slice *pattern);
 void info_clients(struct client *c);

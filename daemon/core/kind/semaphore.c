@@ -77,6 +77,13 @@ struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 	return locks->semaphores.count ? find(locks, name) : NULL;
 }
 
+struct grant *semaphore_grant(const struct client *c, struct slice name)
+{
+	const struct semaphore *s = semaphore_find(c->locks, name);
+
+	return s ? grant_find(s->slots, c) : NULL;
+}
+
 struct semaphore *semaphore_make(struct locks *locks, struct slice name)
 {
 	struct semaphore *s = semaphore_find(locks, name);

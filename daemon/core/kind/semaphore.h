@@ -67,6 +67,8 @@ struct semaphore {
 };
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
+/* What the client has of the semaphore of that name, or lost and was not told; NULL. */
+struct grant *semaphore_grant(const struct client *c, struct slice name);
 /* The same, made if need be; NULL: a limit forbids it. */
 struct semaphore *semaphore_make(struct locks *locks, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
@@ -87,10 +89,8 @@ void semaphore_suspended(struct semaphore *s);
 /* The leases were listed: so many there are. A lease stands among them. */
 void semaphore_listed(struct lock *leases, size_t children);
 void semaphore_counted(struct claim *c, size_t children);
-/* One of its directories is gone. */
-void semaphore_vanished(struct semaphore *s);
-/* Who gathers cannot be served. */
-void semaphore_fail(struct semaphore *s, const char *why);
+void semaphore_vanished(struct semaphore *s); /* one of its directories is gone */
+void semaphore_fail(struct semaphore *s, const char *why); /* who gathers cannot be served */
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);

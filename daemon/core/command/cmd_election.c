@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE, UNOBSERVE. */
+#include "core/command/call.h"
+#include "core/hosts/query.h"
+#include "core/kind/observe.h"
+#include "core/kind/semaphore.h"
+#include "core/session/budget.h"
+#include "core/state.h"
+
+void cmd_campaign(struct call *call)
+{
+	struct client *c = call->client;
+	const struct options *o = &call->options;
+	struct request_terms terms = {
+		.kind = KIND_ELECTION,
+		.mode = MODE_EXCLUSIVE,
+		.queued = o->given & OPTION_ENQUEUE,
+		.wait_ns = c->half_closed ? 0 : o->wait_ns,
+		.data = o->data,
+	};
+	struct grant *g;
+
+	if (!(o->given & OPTION_DATA)) {
+		syntax_error(c, COMMAND_CAMPAIGN);
+		return;
+	}
+	if (!call_is_kind(call, KIND_ELECTION))
+		return;
+	g = call->lock ? grant_find(call->lock, c) : NULL;
+	if (g && g->lost)
+		call_reply_lost(c, g, "an earlier leadership was lost; ask again");
+	else if (g)
+		client_reply_error(c, ERROR_HELD, "this client leads already: RESIGN first");
+	else if (call_request(call))
+		client_reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
+	else
+		call_ask(call, &terms);
+}
+
+void cmd_resign(struct call *call)
+{
+	struct client *c = call->client;
+	struct request *r;
+	struct grant *g;
+
+	if (!call_is_kind(call, KIND_ELECTION))
+		return;
+	r = call_request(call);
+	if (r) {
+		c->locks->env->stats.cancelled_total++;
+		request_end(r);
+		client_reply_integer(c, 0);
+		return;
+	}
+	g = call_grant(call, KIND_ELECTION, "the leadership was lost before it was resigned", "");
+	if (!g)
+		return;
+	grant_end(g);
+	broker_settle(c->locks->broker);
+	client_reply_integer(c, 1);
+}
+
+void cmd_leader(struct call *call)
+{
+	if (call_is_kind(call, KIND_ELECTION))
+		query_lock(call->client, COMMAND_LEADER, call->name);
+}
+
+static void observe(struct client *c, struct slice name)
+{
+	struct lock *lock;
+	const char *why;
+
+	if (c->locks->env->stopping) {
+		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		return;
+	}
+	if (!client_may_observe(c, &why)) {
+		call_refuse_limit(c, why);
+		return;
+	}
+	lock = lock_make(c->locks, name);
+	if (!lock) {
+		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
+	} else if ((why = budget_refuses_observer(lock))) {
+		call_refuse_limit(c, why);
+	} else {
+		lock_become(lock, KIND_ELECTION);
+		client_reply_status(c, "OK");
+		observe_begin(lock, c);
+	}
+}
+
+static struct observer *find_observer(const struct call *call)
+{
+	return call->lock ? observe_find(call->lock, call->client) : NULL;
+}
+
+void cmd_observe(struct call *call)
+{
+	if (!call_is_kind(call, KIND_ELECTION))
+		return;
+	if (find_observer(call))
+		client_reply_status(call->client, "OK");
+	else
+		observe(call->client, call->name);
+}
+
+void cmd_unobserve(struct call *call)
+{
+	struct observer *o = find_observer(call);
+
+	if (o)
+		observe_end(o);
+	client_reply_integer(call->client, o != NULL);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What concerns all hosts: HOLDERS, QUEUE, WHY, HOSTS, REVOKE, FORCEUNLOCK, AUDIT. */
+#include "core/command/call.h"
+#include "core/hosts/query.h"
+#include "core/hosts/revocation.h"
+#include "core/hosts/revoke.h"
+
+void cmd_ask(struct call *call)
+{
+	query_lock(call->client, call->words.command, call->name);
+}
+
+void cmd_holders(struct call *call)
+{
+	if (call->words.argc == 2)
+		cmd_ask(call);
+	else if (slice_is(call->words.argv[2], "known"))
+		query_known(call->client, call->name);
+	else
+		usage_error(call->client, "unknown word in", COMMAND_HOLDERS);
+}
+
+void cmd_hosts(struct call *call)
+{
+	query_hosts(call->client);
+}
+
+void cmd_revoke(struct call *call)
+{
+	struct slice reason = call->words.argc == 3 ? call->words.argv[2] : SLICE("requested");
+
+	if (!revoke_reason_valid(reason))
+		client_reply_error(call->client, ERROR_ERR,
+				   "a reason is 1..128 bytes of UTF-8 without control characters");
+	else
+		revocation_new(call->client, COMMAND_REVOKE, call->name, reason);
+}
+
+void cmd_forceunlock(struct call *call)
+{
+	struct slice name = call->words.argv[1];
+	struct client *c = call->client;
+
+	if (!client_is_operator(c))
+		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
+	else if (command_valid_name(c, name))
+		revocation_new(c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
+}
+
+void cmd_audit(struct call *call)
+{
+	audit_ask(call->client);
+}
