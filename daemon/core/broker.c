@@ -8,6 +8,8 @@
 #include "core/command/command.h"
 #include "core/client/mlock.h"
 #include "core/hosts/query.h"
+#include "core/recovery.h"
+#include "core/route.h"
 #include "core/session/budget.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
@@ -22,7 +24,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->directories.ensemble = b->locks.ensemble = b->hosts.ensemble = &b->ensemble;
 	b->locks.directories = &b->directories;
 	b->hosts.locks = &b->locks;
-	b->ensemble.broker = b->locks.broker = b;
+	b->locks.broker = b;
 	b->env.conf = conf;
 	b->env.random.state = seed;
 	b->env.now_ns = b->env.started_ns = now_ns;
@@ -246,26 +248,25 @@ static void dispatch(struct broker *b, const struct event *event)
 		client_gone(client_of(b, event->conn));
 		break;
 	case EVENT_ZK_CONNECTED:
-		session_connected(&b->ensemble, event);
+		recovery_connected(b, event);
 		break;
 	case EVENT_ZK_SUSPENDED:
-		session_suspended(&b->ensemble);
+		recovery_suspended(b);
 		break;
 	case EVENT_ZK_EXPIRED:
-		session_expired(&b->ensemble);
+		recovery_expired(b);
 		break;
 	case EVENT_ZK_ANSWERED:
-		operation_answered(&b->ensemble, event);
+		route_answered(b, event);
 		break;
 	case EVENT_ZK_WATCH:
-		if (!inbox_watched(&b->hosts, event->zk_watch.path))
-			directory_watched(&b->locks, event->zk_watch.type, event->zk_watch.path);
+		route_watched(b, event);
 		break;
 	case EVENT_ZK_TROUBLE:
 		trouble_met(&b->ensemble, event);
 		break;
 	case EVENT_ZK_PACKET:
-		budget_packet(&b->ensemble, event);
+		recovery_packet(b, event);
 		break;
 	case EVENT_TOKENS:
 		tokens_reserved(b, event->tokens.limit);
@@ -286,7 +287,7 @@ static void fire(struct broker *b, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
 	case TIMER_SESSION:
-		session_tick(&b->ensemble);
+		recovery_follow(b, session_tick(&b->ensemble));
 		break;
 	case TIMER_LOCK:
 		lock_touch(container_of(t, struct lock, timer));
@@ -335,7 +336,7 @@ static void start(struct broker *b)
 	if (b->env.conf->standalone)
 		return;
 	formers_start(&b->ensemble);
-	session_open(&b->ensemble);
+	recovery_open(b);
 }
 
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
@@ -345,7 +346,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	b->env.out = effects;
 	if (now_ns > before)
 		b->env.now_ns = now_ns;
-	session_pass(&b->ensemble, before);
+	recovery_follow(b, session_pass(&b->ensemble, before));
 	/* Of a session that is over nothing is granted, also if what was before has just run out. */
 	if (event->type == EVENT_ZK_EXPIRED)
 		dispatch(b, event);

@@ -625,11 +625,11 @@ void directory_answered(const struct operation *op, uint64_t number, const struc
 		list_answered(op->lock, number, op, event);
 }
 
-static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type, struct slice child)
+void directory_child_watched(struct claim *c, enum zk_watch type, struct slice child)
 {
 	if (c->named && slice_eq(child, slice_of(c->name))) {
 		if (type == ZK_WATCH_DELETED)
-			directory_list(lock, false);
+			directory_list(c->lock, false);
 		else
 			c->own_watch = false; /* used up; settling the lock sets it again */
 	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
@@ -641,44 +641,8 @@ static void child_watched(struct lock *lock, struct claim *c, enum zk_watch type
 }
 
 /* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
-static void directory_changed(struct lock *lock)
+void directory_changed(struct directory *d)
 {
-	struct directory *d = &lock->directory;
-
 	if (d->watch == DIRECTORY_WATCH_ARMED)
 		d->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;
-	observe_watched(lock, NULL);
-	lock_touch(lock);
-}
-
-void directory_watched(struct locks *locks, enum zk_watch type, struct slice path)
-{
-	struct lock *lock = lock_find_path(locks, path);
-	const char *slash;
-	struct claim *c;
-	struct slice child;
-
-	if (!locks->ensemble->session.connected)
-		return;
-	semaphore_watched(locks, path);
-	if (lock) {
-		directory_changed(lock);
-		return;
-	}
-	slash = memrchr(path.data, '/', path.len);
-	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
-		return;
-	lock = lock_find_path(locks, (struct slice){ path.data, (size_t)(slash - path.data) });
-	if (!lock)
-		return;
-	child = (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) };
-	try_forget(lock, child);
-	if (lock->next)
-		child_watched(lock, lock->next, type, child);
-	TAILQ_FOREACH(c, &lock->permits, link)
-		child_watched(lock, c, type, child);
-	if (lock->claim)
-		child_watched(lock, lock->claim, type, child);
-	observe_watched(lock, &child);
-	lock_touch(lock);
 }

@@ -85,5 +85,7 @@ void directory_forget_watch(struct lock *lock);
 void directory_suspended(struct lock *lock); /* the same: the connection is gone */
 /* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
 void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
-/* An event on a path: DELETED, CHANGED or CHILDREN of something that may be watched. */
-void directory_watched(struct locks *locks, enum zk_watch type, struct slice path);
+/* Something was made or deleted in it. */
+void directory_changed(struct directory *d);
+/* What the claim watches, of that name, was deleted or written: its predecessor or its own znode. */
+void directory_child_watched(struct claim *c, enum zk_watch type, struct slice child);

@@ -10,7 +10,7 @@ enum {
 	REQUEST_SLACK = 512, /* header, ACL, what the data say besides the host's name: at most a holder (holder.c) */
 };
 
-static const char too_long[] = "that name is too long for the packets this ZooKeeper server takes";
+const char budget_too_long[] = "that name is too long for the packets this ZooKeeper server takes";
 static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
 
 size_t budget_path_max(const struct ensemble *zk)
@@ -40,7 +40,7 @@ bool budget_has_room_for_text(const struct lock *lock)
 }
 
 /* A leader's text has to be told. */
-static bool is_oversize(const struct lock *lock)
+bool budget_is_oversize(const struct lock *lock)
 {
 	return !fits(lock, lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
 }
@@ -50,8 +50,8 @@ const char *budget_refuses(const struct lock *lock, size_t count)
 	const struct ensemble *zk = lock->locks->ensemble;
 	size_t max = budget_path_max(zk), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
 
-	if (is_oversize(lock))
-		return too_long;
+	if (budget_is_oversize(lock))
+		return budget_too_long;
 	if (zk->path_bytes + count * znode_path(lock) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
 	if (!directory_watches(&lock->directory))
@@ -93,8 +93,8 @@ const char *budget_refuses_observer(const struct lock *lock)
 
 	if (zk->env->conf->standalone || lock->observation.count)
 		return NULL;
-	if (is_oversize(lock))
-		return too_long;
+	if (budget_is_oversize(lock))
+		return budget_too_long;
 	return zk->watch_bytes + observed_watches(lock) > budget_path_max(zk) ? too_many_watches : NULL;
 }
 
@@ -131,15 +131,6 @@ void budget_recount(struct lock *lock)
 	lock->watch_bytes = bytes;
 }
 
-/* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
-static void give_up(struct lock *lock)
-{
-	request_fail_all(lock, ERROR_LIMIT, too_long);
-	observe_fail_all(lock, ERROR_LIMIT, too_long);
-	grant_lose_all(lock, LOSS_LIMIT);
-	claim_free_all(lock);
-}
-
 static void put(struct bytes *out, const char *text, size_t number)
 {
 	bytes_text(out, text);
@@ -168,12 +159,8 @@ static void say(struct ensemble *zk, struct slice server)
 void budget_packet(struct ensemble *zk, const struct event *event)
 {
 	size_t before = budget_path_max(zk);
-	struct lock *lock;
 
 	zk->packet_bytes = event->zk_packet.bytes;
 	if (budget_path_max(zk) != before)
 		say(zk, event->zk_packet.server);
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
-		if (is_oversize(lock))
-			give_up(lock);
 }

@@ -29,6 +29,9 @@ struct lock;
 size_t budget_path_max(const struct ensemble *zk);
 /* EVENT_ZK_PACKET. */
 void budget_packet(struct ensemble *zk, const struct event *event);
+/* A request about the lock would be larger than a server takes; and the sentence for that. */
+bool budget_is_oversize(const struct lock *lock);
+extern const char budget_too_long[];
 /* NULL: so many more claims of this lock are within all limits. Else the sentence for who asked. */
 const char *budget_refuses(const struct lock *lock, size_t count);
 /* The same for who wants to observe it. */

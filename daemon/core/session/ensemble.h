@@ -9,11 +9,8 @@
 #include "core/session/session.h"
 #include "core/session/trouble.h"
 
-struct broker;
-
 struct ensemble {
 	struct env *env;
-	struct broker *broker;
 	struct session session;
 	struct operations operations;
 	struct duplicate duplicate;

@@ -4,15 +4,8 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/session/presence.h"
-#include "core/hosts/audit.h"
-#include "core/hosts/revocation.h"
-#include "core/kind/election.h"
-#include "core/hosts/outbox.h"
-#include "core/hosts/inbox.h"
-#include "core/hosts/query.h"
-#include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/lock.h"
+#include "core/session/ensemble.h"
 
 enum {
 	OPERATIONS_FIRST_SIZE = 64,
@@ -21,9 +14,6 @@ enum {
 	READ_ANSWER = 256,
 	CHILD_OVERHEAD = 4,
 };
-
-/* An answer of unknown outcome on a living connection: the same would happen again at once. */
-static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 
 static struct operation *slot(struct operations *o, uint64_t number)
 {
@@ -159,89 +149,22 @@ int64_t operation_silent_since(const struct ensemble *zk)
 	return sent_ns > answered_ns ? sent_ns : answered_ns;
 }
 
-static struct claim *claim_of(const struct operation *op)
+const struct operation *operation_find(struct ensemble *zk, uint64_t number)
 {
-	struct claim *c;
+	struct operations *o = &zk->operations;
 
-	if (!op->lock || !op->claim)
-		return NULL;
-	if (op->lock->claim && op->lock->claim->number == op->claim)
-		return op->lock->claim;
-	if (op->lock->next && op->lock->next->number == op->claim)
-		return op->lock->next;
-	TAILQ_FOREACH(c, &op->lock->permits, link)
-		if (c->number == op->claim)
-			return c;
-	TAILQ_FOREACH(c, &op->lock->leaving, link)
-		if (c->number == op->claim)
-			return c;
-	return NULL;
+	return number < o->first || number >= o->end || slot(o, number)->done ? NULL : slot(o, number);
 }
 
-static void dispatch(struct ensemble *zk, const struct operation *op, uint64_t number, const struct event *event)
+void operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event)
 {
-	switch (op->kind) {
-	case OPERATION_PATH:
-	case OPERATION_BEAT:
-	case OPERATION_DUPLICATE:
-		presence_answered(zk, op->kind, event);
-		break;
-	case OPERATION_DIR_MAKE:
-	case OPERATION_DIR_GET:
-	case OPERATION_DIR_END:
-	case OPERATION_LIST:
-		directory_answered(op, number, event);
-		break;
-	case OPERATION_JOIN:
-	case OPERATION_LOOK_OWN:
-	case OPERATION_LOOK_PRED:
-	case OPERATION_WATCH_PRED:
-	case OPERATION_WATCH_OWN:
-	case OPERATION_ADOPT:
-	case OPERATION_LEAVE:
-	case OPERATION_HOLDER:
-		claim_answered(claim_of(op), op, event);
-		break;
-	case OPERATION_PROCLAIM:
-		election_answered(op->lock, number, event);
-		break;
-	case OPERATION_OBSERVE_LIST:
-	case OPERATION_OBSERVE_GET:
-		observe_answered(op, number, event);
-		break;
-	case OPERATION_SEMAPHORE_GET:
-	case OPERATION_SEMAPHORE_WRITE:
-		semaphore_answered(op, event);
-		break;
-	case OPERATION_LIMIT_GET:
-	case OPERATION_LIMIT_SET:
-	case OPERATION_QUERY_LIST:
-	case OPERATION_QUERY_GET:
-		query_answered(&zk->broker->hosts, op, event);
-		break;
-	case OPERATION_AUDIT_ROOT:
-	case OPERATION_AUDIT_DATA:
-	case OPERATION_AUDIT_LIST:
-	case OPERATION_AUDIT_DELETE:
-		audit_answered(&zk->broker->hosts, op, event);
-		break;
-	case OPERATION_INBOX_LIST:
-	case OPERATION_INBOX_GET:
-	case OPERATION_INBOX_DELETE:
-		inbox_answered(&zk->broker->hosts, op, event);
-		break;
-	case OPERATION_LETTER_POST:
-	case OPERATION_LETTER_WITHDRAW:
-		outbox_operated(&zk->broker->hosts, op, event);
-		break;
-	case OPERATION_REVOCATION_DELETE:
-		revocation_operated(&zk->broker->hosts, op, event);
-		break;
-	}
+	zk->operations.answered_ns = zk->env->now_ns;
+	window_answered(&zk->operations.window, &op->flight, zk->env->now_ns, zk->session.timeout_ns);
+	if (event->zk_answered.children)
+		note_list(zk, op->lock, event);
 }
 
-/* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
-static void finish(struct ensemble *zk, uint64_t number, const struct event *event)
+struct operation operation_take(struct ensemble *zk, uint64_t number)
 {
 	struct operations *o = &zk->operations;
 	struct operation op = *slot(o, number);
@@ -249,68 +172,12 @@ static void finish(struct ensemble *zk, uint64_t number, const struct event *eve
 	slot(o, number)->done = true;
 	while (o->first != o->end && slot(o, o->first)->done)
 		o->first++;
-	if (event->zk_answered.code == ZK_UNKNOWN)
-		zk->env->stats.unknown_total++;
-	trouble_answered(zk, &op, event);
-	dispatch(zk, &op, number, event);
-	if (op.lock) {
-		op.lock->operations--;
-		lock_touch(op.lock);
-	}
-}
-
-/* The answers that went through the quorum, also when they are errors. */
-static bool proves(enum zk_code code)
-{
-	return code <= ZK_BADVERSION;
-}
-
-void operation_answered(struct ensemble *zk, const struct event *event)
-{
-	struct operations *o = &zk->operations;
-	uint64_t number = event->zk_answered.op;
-	const struct operation *op;
-
-	if (number < o->first || number >= o->end || slot(o, number)->done)
-		return;
-	op = slot(o, number);
-	if (op->flight.write && proves(event->zk_answered.code))
-		session_proved(zk, op);
-	else if (op->flight.write)
-		session_refused(zk, op);
-	if (event->zk_answered.code == ZK_UNKNOWN) {
-		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
-		if (op->lock)
-			lock_pause(op->lock, UNKNOWN_PAUSE_NS);
-		effects_add(zk->env->out, EFFECT_ZK_DROP);
-		session_suspended(zk);
-		return;
-	}
-	o->answered_ns = zk->env->now_ns;
-	window_answered(&o->window, &op->flight, zk->env->now_ns, zk->session.timeout_ns);
-	if (event->zk_answered.children)
-		note_list(zk, op->lock, event);
-	finish(zk, number, event);
+	return op;
 }
 
 void operation_begin(struct ensemble *zk)
 {
 	window_begin(&zk->operations.window, zk->env->now_ns);
-}
-
-void operation_fail_all(struct ensemble *zk)
-{
-	struct operations *o = &zk->operations;
-	uint64_t end = o->end;
-
-	while (o->first < end) {
-		struct event unknown = { .type = EVENT_ZK_ANSWERED };
-
-		unknown.zk_answered.op = o->first;
-		unknown.zk_answered.code = ZK_UNKNOWN;
-		finish(zk, o->first, &unknown);
-	}
-	assert(o->first == o->end);
 }
 
 void operation_deinit(struct operations *o)

@@ -60,10 +60,12 @@ int64_t operation_oldest_ns(const struct ensemble *zk);
  * watch events and the handshake answer nothing. INT64_MAX: nothing is open.
  */
 int64_t operation_silent_since(const struct ensemble *zk);
-/* Dispatches an answer; one of an older life is dropped. */
-void operation_answered(struct ensemble *zk, const struct event *event);
+/* NULL: it is not open. */
+const struct operation *operation_find(struct ensemble *zk, uint64_t number);
+/* It is answered now: what that says of the connection. */
+void operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event);
+/* Off the queue, before its answer is acted on: what that sends is queued behind. */
+struct operation operation_take(struct ensemble *zk, uint64_t number);
 /* There is a connection, and nothing was asked on it yet. */
 void operation_begin(struct ensemble *zk);
-/* The connection is gone: all that is open gets ZK_UNKNOWN. */
-void operation_fail_all(struct ensemble *zk);
 void operation_deinit(struct operations *o);

@@ -2,7 +2,7 @@
 #include "core/session/presence.h"
 
 #include "core/znode/record.h"
-#include "core/state.h"
+#include "core/session/ensemble.h"
 
 /* Seen of another session, after the first look at it. */
 enum { DUPLICATE_WRITES = 3 };
@@ -156,7 +156,7 @@ static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
 }
 
-static void duplicate_lives(struct ensemble *zk, struct slice data)
+static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
 {
 	struct duplicate *r = &zk->duplicate;
 
@@ -165,12 +165,14 @@ static void duplicate_lives(struct ensemble *zk, struct slice data)
 	if (!zk->session.was_announced) {
 		log_name(zk, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
 			 "): give each its own zookeeper.host, or stop one; this one ends");
-		broker_refuse(zk->broker);
-	} else if (zk->env->now_ns >= r->complain_ns) {
+		return PRESENCE_DUPLICATE;
+	}
+	if (zk->env->now_ns >= r->complain_ns) {
 		r->complain_ns = zk->env->now_ns + COMPLAIN_NS;
 		log_name(zk, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
 			 bytes_view(&r->text), "): give each its own zookeeper.host, or stop one");
 	}
+	return PRESENCE_FITS;
 }
 
 /* No daemon makes it so. Nothing will ever remove it. */
@@ -183,13 +185,13 @@ static void not_ephemeral(struct ensemble *zk)
 		 " is no daemon's, it was made by hand; delete it");
 }
 
-static void duplicate_answered(struct ensemble *zk, const struct event *event)
+static enum presence duplicate_answered(struct ensemble *zk, const struct event *event)
 {
 	const struct zk_stat *stat = &event->zk_answered.stat;
 	struct duplicate *r = &zk->duplicate;
 
 	if (event->zk_answered.code != ZK_OK)
-		return;
+		return PRESENCE_FITS;
 	if (stat->owner == zk->session.id) {
 		announced(zk);
 	} else if (former_is(zk, stat->owner)) {
@@ -201,16 +203,14 @@ static void duplicate_answered(struct ensemble *zk, const struct event *event)
 	} else if (stat->mzxid != r->mzxid) {
 		r->mzxid = stat->mzxid;
 		if (++r->writes >= DUPLICATE_WRITES)
-			duplicate_lives(zk, event->zk_answered.data);
+			return duplicate_lives(zk, event->zk_answered.data);
 	}
+	return PRESENCE_FITS;
 }
 
-void presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
+enum presence presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
 {
-	enum zk_code code = event->zk_answered.code;
-
 	if (kind == OPERATION_BEAT)
-		beat_answered(zk, code);
-	else if (kind == OPERATION_DUPLICATE)
-		duplicate_answered(zk, event);
+		beat_answered(zk, event->zk_answered.code);
+	return kind == OPERATION_DUPLICATE ? duplicate_answered(zk, event) : PRESENCE_FITS;
 }

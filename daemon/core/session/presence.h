@@ -22,6 +22,9 @@
 
 struct ensemble;
 
+/* DUPLICATE: the name is another daemon's, and this one has to end. */
+enum presence { PRESENCE_FITS, PRESENCE_DUPLICATE };
+
 /* Who has our name: what was last seen of it. */
 struct duplicate {
 	int64_t session; /* 0: nobody was seen */
@@ -38,5 +41,5 @@ void presence_above(struct ensemble *zk, struct slice path);
 void presence_parents(struct ensemble *zk);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
 void presence_beat(struct ensemble *zk);
-/* The answers of PATH, BEAT and RIVAL operations. */
-void presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);
+/* The answers of PATH, BEAT and DUPLICATE operations. */
+enum presence presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);

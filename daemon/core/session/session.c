@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/session.h"
 
-#include <assert.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/mem.h"
-#include "core/session/presence.h"
-#include "core/hosts/inbox.h"
-#include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/session/ensemble.h"
 
 enum {
 	/* As parts of T. The heartbeat's is a little under the T/6 the proof asks for: a timer may fire late. */
@@ -23,15 +18,12 @@ enum {
 	SHORT_LIVES = 5,
 };
 
-static const int64_t JOIN_JITTER_NS = 200000000;
 /* Connections that each last less are somebody else's doing. */
 static const int64_t SHORT_LIFE_NS = 1000000000;
 static const int64_t SHARED_AGAIN_NS = 600000000000;
 
 /* Without a connection for so long is worth a line of the log. */
 static const int64_t COMPLAIN_FIRST_NS = 5000000000;
-
-static void update(struct ensemble *zk);
 
 const char *session_state_word(enum session_state state)
 {
@@ -162,94 +154,57 @@ static enum effect_level level_of(const struct session *s, enum effect_level lev
 	return s->fruitless && !s->proving ? EFFECT_LEVEL_DEBUG : level;
 }
 
-static void tell_holders(struct ensemble *zk)
-{
-	struct client *c;
-
-	TAILQ_FOREACH(c, &zk->broker->locks.clients, link)
-		client_tell_session(c);
-}
-
-static void lose_all(struct ensemble *zk)
-{
-	struct lock *lock;
-
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
-		lock_lose(lock);
-		lock_touch(lock);
-	}
-}
-
-static void enter(struct ensemble *zk, enum session_state state)
+static unsigned int enter(struct ensemble *zk, enum session_state state)
 {
 	struct session *s = &zk->session;
 	enum session_state was = s->state;
 
 	if (was == state)
-		return;
+		return 0;
 	s->state = state;
 	switch (state) {
 	case SESSION_NONE:
 		break;
 	case SESSION_SAFE:
 		log_state(zk, EFFECT_LEVEL_INFO, was == SESSION_JEOPARDY ? "session safe again" : "session safe");
-		tell_holders(zk);
 		break;
 	case SESSION_JEOPARDY:
 		zk->env->stats.jeopardies_total++;
 		log_state(zk, EFFECT_LEVEL_WARNING, "session in jeopardy: nothing proves that it lives");
-		tell_holders(zk);
 		break;
 	case SESSION_LOST:
 		zk->env->stats.sessions_lost_total++;
 		s->epoch++;
 		log_state(zk, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
-		lose_all(zk);
 		break;
 	}
+	return SESSION_CHANGED;
 }
 
-static void update(struct ensemble *zk)
+static unsigned int update(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
 
 	if (zk->env->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
-		return;
+		return 0;
 	if (zk->env->now_ns >= s->safe_until_ns)
-		enter(zk, SESSION_LOST);
-	else if (s->connected && s->safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
-		enter(zk, SESSION_SAFE);
-	else
-		enter(zk, SESSION_JEOPARDY);
+		return enter(zk, SESSION_LOST);
+	if (s->connected && s->safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
+		return enter(zk, SESSION_SAFE);
+	return enter(zk, SESSION_JEOPARDY);
 }
 
-static void suspend_lock(struct lock *lock)
+unsigned int session_review(struct ensemble *zk)
 {
-	struct claim *c;
+	unsigned int changes = update(zk);
 
-	if (lock->claim)
-		claim_suspended(lock->claim);
-	if (lock->next)
-		claim_suspended(lock->next);
-	TAILQ_FOREACH(c, &lock->permits, link)
-		claim_suspended(c);
-	TAILQ_FOREACH(c, &lock->leaving, link)
-		claim_suspended(c);
-	if (lock->claim_count)
-		lock_remember(lock, true);
-	directory_suspended(lock);
-	try_forget(lock, (struct slice){ 0 });
-	observe_suspended(lock);
-	if (lock->semaphore)
-		semaphore_suspended(lock->semaphore);
-	turn_forget(lock);
-	lock_touch(lock);
+	arm(zk);
+	return changes;
 }
 
-static void disconnect(struct ensemble *zk)
+void session_disconnect(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
-	struct lock *lock;
 
 	s->connected = false;
 	s->proving = false;
@@ -257,36 +212,17 @@ static void disconnect(struct ensemble *zk)
 	begin_silence(zk);
 	operation_begin(zk); /* nothing is open any more */
 	zk->env->stats.suspensions_total++;
-	operation_fail_all(zk);
-	inbox_suspended(&zk->broker->hosts);
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
-		suspend_lock(lock);
-	TAILQ_FOREACH(lock, &zk->broker->locks.idle, link)
-		try_forget(lock, (struct slice){ 0 });
-	audit_suspended(&zk->broker->hosts);
 }
 
-static void forget_claims(struct ensemble *zk)
+unsigned int session_lose(struct ensemble *zk)
 {
-	struct lock *lock;
+	const struct session *s = &zk->session;
 
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
-		claim_free_all(lock);
-		lock_touch(lock);
-	}
+	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? enter(zk, SESSION_LOST) : 0;
 }
 
-/* The session is over, or as good as: nothing of it will be heard of again. */
-static void forget(struct ensemble *zk)
+static void clear(struct session *s)
 {
-	struct session *s = &zk->session;
-
-	if (s->connected)
-		disconnect(zk);
-	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
-		enter(zk, SESSION_LOST);
-	forget_claims(zk);
-	inbox_forget(&zk->broker->hosts);
 	s->id = 0;
 	s->safe_until_ns = s->told_ns = INT64_MIN;
 	s->announced = false;
@@ -296,50 +232,32 @@ static void forget(struct ensemble *zk)
  * Nobody speaks for it any more, and it may live: servers that were restarted count anew. Even one of which a server says
  * that it has expired is looked at: that costs a connection.
  */
-static void give_up(struct ensemble *zk)
-{
-	int64_t id = zk->session.id, told_ns = zk->session.told_ns;
-
-	forget(zk);
-	if (id)
-		former_add(zk, id, told_ns);
-}
-
 void session_open(struct ensemble *zk)
 {
-	give_up(zk);
-	zk->session.contact_ns = zk->env->now_ns;
-	zk->session.opening = true;
+	struct session *s = &zk->session;
+
+	if (s->id)
+		former_add(zk, s->id, s->told_ns);
+	clear(s);
+	s->contact_ns = zk->env->now_ns;
+	s->opening = true;
 	effects_add(zk->env->out, EFFECT_ZK_OPEN);
 	arm(zk);
 }
 
-void session_expired(struct ensemble *zk)
+bool session_expired(struct ensemble *zk)
 {
 	if (!zk->session.id)
-		return;
+		return false;
 	log_state(zk, level_of(&zk->session, EFFECT_LEVEL_WARNING), "session expired by ZooKeeper");
-	session_open(zk);
-}
-
-/* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
-static void jitter_joins(struct ensemble *zk)
-{
-	struct lock *lock;
-
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
-		lock_pause(lock, random_below(&zk->env->random, JOIN_JITTER_NS));
-	}
+	return true;
 }
 
 static void begin_session(struct ensemble *zk, int64_t id)
 {
 	struct session *s = &zk->session;
 
-	if (s->id)
-		forget(zk);
-	if (s->had_one)
-		jitter_joins(zk);
+	clear(s);
 	s->had_one = true;
 	zk->env->stats.sessions_total++;
 	s->id = id;
@@ -373,36 +291,6 @@ int64_t session_older_answer(const struct ensemble *zk)
 	return INT64_MIN;
 }
 
-static int by_age(const void *a, const void *b)
-{
-	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
-
-	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
-}
-
-/* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
-static void queue_recovery(struct ensemble *zk)
-{
-	struct lock *lock, **locks;
-	size_t count = 0;
-
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link) {
-		lock_touch(lock);
-		if (!TAILQ_EMPTY(&lock->leaving))
-			turn_wait(lock, TURN_DELETE);
-		count += lock->claim_count || lock->observation.count;
-	}
-	locks = mem_new((count + 1) * sizeof(struct lock *));
-	count = 0;
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
-		if (lock->claim_count || lock->observation.count)
-			locks[count++] = lock;
-	qsort(locks, count, sizeof(struct lock *), by_age);
-	for (size_t i = 0; i < count; i++)
-		turn_wait(locks[i], TURN_RECOVER);
-	mem_free(locks);
-}
-
 /* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */
 static void log_timeout(struct ensemble *zk)
 {
@@ -426,10 +314,6 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	int64_t id = event->zk_connected.session;
 	bool fresh = s->id != id, other = s->timeout_ns != event->zk_connected.timeout_ns;
 
-	/* Its deadline came first: the handle that says so is discarded. */
-	if (s->opening)
-		return;
-	session_suspended(zk);
 	if (fresh)
 		begin_session(zk, id);
 	s->timeout_ns = event->zk_connected.timeout_ns;
@@ -450,10 +334,6 @@ void session_connected(struct ensemble *zk, const struct event *event)
 		presence_parents(zk);
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
 	presence_beat(zk);
-	queue_recovery(zk);
-	inbox_connected(&zk->broker->hosts);
-	update(zk);
-	arm(zk);
 }
 
 /*
@@ -473,33 +353,26 @@ static void suspect_sharing(struct ensemble *zk)
 	}
 }
 
-void session_suspended(struct ensemble *zk)
+enum effect_level session_ending(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
 	enum effect_level level;
 
-	if (!s->connected)
-		return;
 	suspect_sharing(zk);
 	level = level_of(s, EFFECT_LEVEL_WARNING);
 	s->fruitless = !s->proving;
-	disconnect(zk);
+	return level;
+}
+
+unsigned int session_suspended(struct ensemble *zk, enum effect_level level)
+{
 	log_state(zk, level, "connection to ZooKeeper lost");
-	update(zk);
-	arm(zk);
+	return session_review(zk);
 }
 
-static void touch_waiting(struct ensemble *zk)
+static unsigned int prove(struct ensemble *zk, const struct operation *op)
 {
-	struct lock *lock;
-
-	TAILQ_FOREACH(lock, &zk->broker->locks.used, link)
-		if (lock->request_count)
-			lock_touch(lock);
-}
-
-static void prove(struct ensemble *zk, const struct operation *op)
-{
+	unsigned int changes = 0;
 	struct session *s = &zk->session;
 	int64_t until = min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
 
@@ -510,16 +383,17 @@ static void prove(struct ensemble *zk, const struct operation *op)
 	if (until > s->told_ns)
 		s->told_ns = until;
 	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > zk->env->now_ns) {
-		enter(zk, SESSION_SAFE);
+		changes = enter(zk, SESSION_SAFE);
 		arm(zk);
 	}
-	update(zk);
+	return changes | update(zk);
 }
 
-void session_proved(struct ensemble *zk, const struct operation *op)
+unsigned int session_proved(struct ensemble *zk, const struct operation *op)
 {
 	struct session *s = &zk->session;
 	bool granted = session_grants(zk);
+	unsigned int changes = 0;
 
 	s->proving = true;
 	trouble_proved(zk);
@@ -535,9 +409,8 @@ void session_proved(struct ensemble *zk, const struct operation *op)
 	if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)
 		zk->env->stats.late_writes_total++;
 	else if (op->flight.sent_ns >= s->stalled_until_ns)
-		prove(zk, op);
-	if (!granted && session_grants(zk))
-		touch_waiting(zk);
+		changes = prove(zk, op);
+	return changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);
 }
 
 void session_refused(struct ensemble *zk, const struct operation *op)
@@ -550,13 +423,13 @@ void session_refused(struct ensemble *zk, const struct operation *op)
 	arm(zk);
 }
 
-void session_pass(struct ensemble *zk, int64_t before_ns)
+unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 {
 	struct session *s = &zk->session;
 
 	s->opening = false;
 	if (zk->env->conf->standalone)
-		return;
+		return 0;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
 		s->stalled = true;
@@ -565,7 +438,7 @@ void session_pass(struct ensemble *zk, int64_t before_ns)
 		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
 		arm(zk);
 	}
-	update(zk);
+	return update(zk);
 }
 
 /* Less and less often: the state can be read from INFO, and an outage may last. */
@@ -589,7 +462,7 @@ static void complain(struct ensemble *zk)
 	effects_log(zk->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
-static void tick_connected(struct ensemble *zk)
+static unsigned int tick_connected(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
 	int64_t silent_ns = operation_silent_since(zk);
@@ -598,26 +471,29 @@ static void tick_connected(struct ensemble *zk)
 		zk->env->stats.drops_total++;
 		log_state(zk, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
 		effects_add(zk->env->out, EFFECT_ZK_DROP);
-		session_suspended(zk);
-		return;
+		return SESSION_DROPPED;
 	}
 	if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
 	    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
 	    (s->stalled && zk->env->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
 		presence_beat(zk);
+	return 0;
 }
 
-void session_tick(struct ensemble *zk)
+static unsigned int tick_alone(struct ensemble *zk)
 {
-	struct session *s = &zk->session;
+	const struct session *s = &zk->session;
 
-	update(zk);
-	if (s->connected) {
-		tick_connected(zk);
-	} else {
-		complain(zk);
-		if (s->id && zk->env->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * zk->env->conf->tick_ns)
-			session_open(zk);
-	}
+	complain(zk);
+	return s->id && zk->env->now_ns - s->contact_ns > s->timeout_ns + GIVE_UP_TICKS * zk->env->conf->tick_ns ? SESSION_OVER
+														 : 0;
+}
+
+unsigned int session_tick(struct ensemble *zk)
+{
+	unsigned int changes = update(zk);
+
+	changes |= zk->session.connected ? tick_connected(zk) : tick_alone(zk);
 	arm(zk);
+	return changes;
 }

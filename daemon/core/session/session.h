@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/heap.h"
+#include "core/port/effect.h"
 #include "core/port/event.h"
 #include "core/session/operation.h"
 #include "protocol/bytes.h"
@@ -42,6 +43,13 @@ struct ensemble;
 enum { SESSION_ANSWERS = 8 };
 
 enum session_state { SESSION_NONE, SESSION_SAFE, SESSION_JEOPARDY, SESSION_LOST };
+
+enum session_change {
+	SESSION_CHANGED = 1, /* `state` is another one */
+	SESSION_GRANTS = 2,  /* proven for long enough to grant, as it was not before */
+	SESSION_DROPPED = 4, /* the server is silent: its connection is being dropped */
+	SESSION_OVER = 8,    /* no server could be reached for so long that it must have expired */
+};
 
 struct session {
 	enum session_state state;
@@ -77,21 +85,34 @@ struct session {
 void session_init(struct ensemble *zk);
 void session_deinit(struct ensemble *zk);
 const char *session_state_word(enum session_state state);
-/* Asks for a new session; gives the old one up, if there is one, and forgets all its claims. */
+/*
+ * What follows from a change for locks, clients and messages is not this floor's: these return what has changed, a set
+ * of enum session_change.
+ */
+/* Asks for a new session; the old one, if there is one, becomes a former. */
 void session_open(struct ensemble *zk);
+/* There is a connection, perhaps of another session. Behind it session_review(). */
 void session_connected(struct ensemble *zk, const struct event *event);
-void session_suspended(struct ensemble *zk);
-void session_expired(struct ensemble *zk);
+/* The connection ends: how loud that is to be said. Then session_disconnect(), and when all is told session_suspended(). */
+enum effect_level session_ending(struct ensemble *zk);
+void session_disconnect(struct ensemble *zk);
+unsigned int session_suspended(struct ensemble *zk, enum effect_level level);
+/* The state as it is by now. */
+unsigned int session_review(struct ensemble *zk);
+/* Whatever was proven, nothing is any longer. */
+unsigned int session_lose(struct ensemble *zk);
+/* False: there is none. */
+bool session_expired(struct ensemble *zk);
 /* The latest instant at least half a tick ago at which a write was answered; INT64_MIN: none. */
 int64_t session_older_answer(const struct ensemble *zk);
 /* A write was answered now. */
-void session_proved(struct ensemble *zk, const struct operation *op);
+unsigned int session_proved(struct ensemble *zk, const struct operation *op);
 /* A write was answered without having gone through the leader: it was no heartbeat. */
 void session_refused(struct ensemble *zk, const struct operation *op);
 /* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
-void session_pass(struct ensemble *zk, int64_t before_ns);
+unsigned int session_pass(struct ensemble *zk, int64_t before_ns);
 /* Heartbeat, silent server, giving up a dead handle. When session.timer is due. */
-void session_tick(struct ensemble *zk);
+unsigned int session_tick(struct ensemble *zk);
 /* INT64_MAX in standalone mode; INT64_MIN when nothing is proven. */
 int64_t session_safe_until(const struct ensemble *zk);
 void session_view(const struct ensemble *zk, struct session_view *ret);

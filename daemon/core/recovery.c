@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/recovery.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "core/kind/semaphore.h"
+#include "core/route.h"
+#include "core/session/budget.h"
+#include "core/state.h"
+
+static const int64_t JOIN_JITTER_NS = 200000000;
+
+static void tell_holders(struct broker *b)
+{
+	struct client *c;
+
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		client_tell_session(c);
+}
+
+static void lose_all(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
+		lock_lose(lock);
+		lock_touch(lock);
+	}
+}
+
+static void touch_waiting(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		if (lock->request_count)
+			lock_touch(lock);
+}
+
+/* ---- the end of a connection ---- */
+
+static void suspend_lock(struct lock *lock)
+{
+	struct claim *c;
+
+	if (lock->claim)
+		claim_suspended(lock->claim);
+	if (lock->next)
+		claim_suspended(lock->next);
+	TAILQ_FOREACH(c, &lock->permits, link)
+		claim_suspended(c);
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		claim_suspended(c);
+	if (lock->claim_count)
+		lock_remember(lock, true);
+	directory_suspended(lock);
+	try_forget(lock, (struct slice){ 0 });
+	observe_suspended(lock);
+	if (lock->semaphore)
+		semaphore_suspended(lock->semaphore);
+	turn_forget(lock);
+	lock_touch(lock);
+}
+
+static void disconnect(struct broker *b)
+{
+	struct lock *lock;
+
+	session_disconnect(&b->ensemble);
+	route_fail_all(b);
+	inbox_suspended(&b->hosts);
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		suspend_lock(lock);
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
+		try_forget(lock, (struct slice){ 0 });
+	audit_suspended(&b->hosts);
+}
+
+void recovery_suspended(struct broker *b)
+{
+	enum effect_level level;
+
+	if (!b->ensemble.session.connected)
+		return;
+	level = session_ending(&b->ensemble);
+	disconnect(b);
+	recovery_follow(b, session_suspended(&b->ensemble, level));
+}
+
+/* ---- the end of a session ---- */
+
+/* It is over, or as good as: nothing of it will be heard of again. */
+static void forget(struct broker *b)
+{
+	struct lock *lock;
+
+	if (b->ensemble.session.connected)
+		disconnect(b);
+	recovery_follow(b, session_lose(&b->ensemble));
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
+		claim_free_all(lock);
+		lock_touch(lock);
+	}
+	inbox_forget(&b->hosts);
+}
+
+void recovery_open(struct broker *b)
+{
+	forget(b);
+	session_open(&b->ensemble);
+}
+
+void recovery_expired(struct broker *b)
+{
+	if (session_expired(&b->ensemble))
+		recovery_open(b);
+}
+
+/* ---- the beginning of a connection ---- */
+
+/* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
+static void jitter_joins(struct broker *b)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		lock_pause(lock, random_below(&b->env.random, JOIN_JITTER_NS));
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+
+	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
+}
+
+/* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
+static void queue_recovery(struct broker *b)
+{
+	struct lock *lock, **locks;
+	size_t count = 0;
+
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
+		lock_touch(lock);
+		if (!TAILQ_EMPTY(&lock->leaving))
+			turn_wait(lock, TURN_DELETE);
+		count += lock->claim_count || lock->observation.count;
+	}
+	locks = mem_new((count + 1) * sizeof(struct lock *));
+	count = 0;
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		if (lock->claim_count || lock->observation.count)
+			locks[count++] = lock;
+	qsort(locks, count, sizeof(struct lock *), by_age);
+	for (size_t i = 0; i < count; i++)
+		turn_wait(locks[i], TURN_RECOVER);
+	mem_free(locks);
+}
+
+void recovery_connected(struct broker *b, const struct event *event)
+{
+	const struct session *s = &b->ensemble.session;
+
+	/* Its deadline came first: the handle that says so is discarded. */
+	if (s->opening)
+		return;
+	recovery_suspended(b);
+	if (s->id != event->zk_connected.session) {
+		if (s->id)
+			forget(b);
+		if (s->had_one)
+			jitter_joins(b);
+	}
+	session_connected(&b->ensemble, event);
+	queue_recovery(b);
+	inbox_connected(&b->hosts);
+	recovery_follow(b, session_review(&b->ensemble));
+}
+
+void recovery_follow(struct broker *b, unsigned int changes)
+{
+	if (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)
+		lose_all(b);
+	else if (changes & SESSION_CHANGED)
+		tell_holders(b);
+	if (changes & SESSION_GRANTS)
+		touch_waiting(b);
+	if (changes & SESSION_DROPPED)
+		recovery_suspended(b);
+	if (changes & SESSION_OVER)
+		recovery_open(b);
+}
+
+/* ---- the largest packet ---- */
+
+/* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
+static void give_up(struct lock *lock)
+{
+	request_fail_all(lock, ERROR_LIMIT, budget_too_long);
+	observe_fail_all(lock, ERROR_LIMIT, budget_too_long);
+	grant_lose_all(lock, LOSS_LIMIT);
+	claim_free_all(lock);
+}
+
+void recovery_packet(struct broker *b, const struct event *event)
+{
+	struct lock *lock;
+
+	budget_packet(&b->ensemble, event);
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		if (budget_is_oversize(lock))
+			give_up(lock);
+}

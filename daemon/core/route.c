@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/route.h"
+
+#include <assert.h>
+
+#include "core/kind/election.h"
+#include "core/kind/semaphore.h"
+#include "core/recovery.h"
+#include "core/state.h"
+
+/* An answer of unknown outcome on a living connection: the same would happen again at once. */
+static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
+
+static struct claim *claim_of(const struct operation *op)
+{
+	struct claim *c;
+
+	if (!op->lock || !op->claim)
+		return NULL;
+	if (op->lock->claim && op->lock->claim->number == op->claim)
+		return op->lock->claim;
+	if (op->lock->next && op->lock->next->number == op->claim)
+		return op->lock->next;
+	TAILQ_FOREACH(c, &op->lock->permits, link)
+		if (c->number == op->claim)
+			return c;
+	TAILQ_FOREACH(c, &op->lock->leaving, link)
+		if (c->number == op->claim)
+			return c;
+	return NULL;
+}
+
+static void dispatch(struct broker *b, const struct operation *op, uint64_t number, const struct event *event)
+{
+	switch (op->kind) {
+	case OPERATION_PATH:
+	case OPERATION_BEAT:
+	case OPERATION_DUPLICATE:
+		if (presence_answered(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
+			broker_refuse(b);
+		break;
+	case OPERATION_DIR_MAKE:
+	case OPERATION_DIR_GET:
+	case OPERATION_DIR_END:
+	case OPERATION_LIST:
+		directory_answered(op, number, event);
+		break;
+	case OPERATION_JOIN:
+	case OPERATION_LOOK_OWN:
+	case OPERATION_LOOK_PRED:
+	case OPERATION_WATCH_PRED:
+	case OPERATION_WATCH_OWN:
+	case OPERATION_ADOPT:
+	case OPERATION_LEAVE:
+	case OPERATION_HOLDER:
+		claim_answered(claim_of(op), op, event);
+		break;
+	case OPERATION_PROCLAIM:
+		election_answered(op->lock, number, event);
+		break;
+	case OPERATION_OBSERVE_LIST:
+	case OPERATION_OBSERVE_GET:
+		observe_answered(op, number, event);
+		break;
+	case OPERATION_SEMAPHORE_GET:
+	case OPERATION_SEMAPHORE_WRITE:
+		semaphore_answered(op, event);
+		break;
+	case OPERATION_LIMIT_GET:
+	case OPERATION_LIMIT_SET:
+	case OPERATION_QUERY_LIST:
+	case OPERATION_QUERY_GET:
+		query_answered(&b->hosts, op, event);
+		break;
+	case OPERATION_AUDIT_ROOT:
+	case OPERATION_AUDIT_DATA:
+	case OPERATION_AUDIT_LIST:
+	case OPERATION_AUDIT_DELETE:
+		audit_answered(&b->hosts, op, event);
+		break;
+	case OPERATION_INBOX_LIST:
+	case OPERATION_INBOX_GET:
+	case OPERATION_INBOX_DELETE:
+		inbox_answered(&b->hosts, op, event);
+		break;
+	case OPERATION_LETTER_POST:
+	case OPERATION_LETTER_WITHDRAW:
+		outbox_operated(&b->hosts, op, event);
+		break;
+	case OPERATION_REVOCATION_DELETE:
+		revocation_operated(&b->hosts, op, event);
+		break;
+	}
+}
+
+/* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
+static void finish(struct broker *b, uint64_t number, const struct event *event)
+{
+	struct operation op = operation_take(&b->ensemble, number);
+
+	if (event->zk_answered.code == ZK_UNKNOWN)
+		b->env.stats.unknown_total++;
+	trouble_answered(&b->ensemble, &op, event);
+	dispatch(b, &op, number, event);
+	if (op.lock) {
+		op.lock->operations--;
+		lock_touch(op.lock);
+	}
+}
+
+/* The answers that went through the quorum, also when they are errors. */
+static bool proves(enum zk_code code)
+{
+	return code <= ZK_BADVERSION;
+}
+
+void route_answered(struct broker *b, const struct event *event)
+{
+	struct ensemble *zk = &b->ensemble;
+	const struct operation *op = operation_find(zk, event->zk_answered.op);
+
+	if (!op)
+		return;
+	if (op->flight.write && proves(event->zk_answered.code))
+		recovery_follow(b, session_proved(zk, op));
+	else if (op->flight.write)
+		session_refused(zk, op);
+	if (event->zk_answered.code == ZK_UNKNOWN) {
+		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
+		if (op->lock)
+			lock_pause(op->lock, UNKNOWN_PAUSE_NS);
+		effects_add(b->env.out, EFFECT_ZK_DROP);
+		recovery_suspended(b);
+		return;
+	}
+	operation_measure(zk, op, event);
+	finish(b, event->zk_answered.op, event);
+}
+
+void route_fail_all(struct broker *b)
+{
+	const struct operations *o = &b->ensemble.operations;
+	uint64_t end = o->end;
+
+	while (o->first < end) {
+		struct event unknown = { .type = EVENT_ZK_ANSWERED };
+
+		unknown.zk_answered.op = o->first;
+		unknown.zk_answered.code = ZK_UNKNOWN;
+		finish(b, o->first, &unknown);
+	}
+	assert(o->first == o->end);
+}
+
+static void child_watched(struct lock *lock, enum zk_watch type, struct slice child)
+{
+	struct claim *c;
+
+	try_forget(lock, child);
+	if (lock->next)
+		directory_child_watched(lock->next, type, child);
+	TAILQ_FOREACH(c, &lock->permits, link)
+		directory_child_watched(c, type, child);
+	if (lock->claim)
+		directory_child_watched(lock->claim, type, child);
+	observe_watched(lock, &child);
+	lock_touch(lock);
+}
+
+void route_watched(struct broker *b, const struct event *event)
+{
+	struct slice path = event->zk_watch.path;
+	enum zk_watch type = event->zk_watch.type;
+	struct lock *lock = lock_find_path(&b->locks, path);
+	const char *slash;
+
+	if (inbox_watched(&b->hosts, path) || !b->ensemble.session.connected)
+		return;
+	semaphore_watched(&b->locks, path);
+	if (lock) {
+		directory_changed(&lock->directory);
+		observe_watched(lock, NULL);
+		lock_touch(lock);
+		return;
+	}
+	slash = memrchr(path.data, '/', path.len);
+	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
+		return;
+	lock = lock_find_path(&b->locks, (struct slice){ path.data, (size_t)(slash - path.data) });
+	if (lock)
+		child_watched(lock, type, (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) });
+}
