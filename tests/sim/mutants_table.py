@@ -119,7 +119,7 @@ MUTANTS = [
          "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });\n"
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}")], 3000),
     ("a list is trusted before a write was answered", [
-        ("\tpresence_beat(zk);\n\tqueue_recovery(zk);\n", "\tqueue_recovery(zk);\n\ts->proving = true;\n")], 20000),
+        ("recovery begins with that answer. */\n\tpresence_beat(zk);\n", "proven. */\n\ts->proving = true;\n")], 20000),
     ("the counter of hand-offs begins anew at a reconnection", [
         (
          "\tc->leave_op = 0;\n\tclaim_forget_pred(c);",
@@ -135,10 +135,10 @@ MUTANTS = [
          "\tif (!lock->grant_count && give_back_held(lock, c))\n\t\treturn true;",
          "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 10000),
     ("a grant that lacked only the proof is not tried again", [
-        ("\tif (!granted && session_grants(zk))\n\t\ttouch_waiting(zk);\n", "")], 1000),
+        ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
         ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
-        ("\tif (lock->next)\n\t\tchild_watched(lock, lock->next, type, child);\n", ""),
+        ("\tif (lock->next)\n\t\tdirectory_child_watched(lock->next, type, child);\n", ""),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (
@@ -226,13 +226,13 @@ MUTANTS = [
     ("granted without enough proof", [
         ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!mode_covers(c->mode, mode))")], 300),
     ("the grants outlive the proof", [
-        ("\tif (zk->env->now_ns >= s->safe_until_ns)\n\t\tenter(zk, SESSION_LOST);\n\telse if", "\tif"),
+        ("\tif (zk->env->now_ns >= s->safe_until_ns)\n\t\treturn enter(zk, SESSION_LOST);\n", ""),
         (
          "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n"
          "\t\tdue = min64(due, s->safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        ("\t\tenter(zk, SESSION_LOST);\n\tforget_claims(zk);", "\t\tenter(zk, SESSION_LOST);")], 3000),
+        ("\tTAILQ_FOREACH(lock, &b->locks.used, link) {\n\t\tclaim_free_all(lock);\n\t\tlock_touch(lock);\n\t}\n", "")], 3000),
     ("the client library forgets the last zxid it has seen", [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
@@ -240,12 +240,12 @@ MUTANTS = [
         ("\t\tif (zk->env->now_ns >= l->not_before_ns)\n\t\t\tend(zk, l);",
          "\t\tif (zk->env->now_ns >= l->not_before_ns || true)\n\t\t\tend(zk, l);")], 2000),
     ("what this daemon gives up is ended whoever was told", [
-        ("former_add(zk, id, told_ns);", "former_add(zk, id, INT64_MIN);")], 2000),
+        ("former_add(zk, s->id, s->told_ns);", "former_add(zk, s->id, INT64_MIN);")], 2000),
     ("a session that is given up is left to its timeout", [
-        ("\tif (id)\n\t\tformer_add(zk, id, told_ns);\n", "")], 5000),
+        ("\tif (s->id)\n\t\tformer_add(zk, s->id, s->told_ns);\n", "")], 5000),
     ("a session is given up when another one has replaced it", [
-        ("session.c", "\tif (id)\n\t\tformer_add(zk, id, told_ns);\n", "\tlate = id;\n"),
-        ("session.c", "static void give_up(", "static int64_t late;\nstatic void give_up("),
+        ("session.c", "\tif (s->id)\n\t\tformer_add(zk, s->id, s->told_ns);\n", "\tlate = s->id;\n"),
+        ("session.c", "void session_open(", "static int64_t late;\nvoid session_open("),
         ("session.c", "\tif (fresh)\n\t\tbegin_session(zk, id);\n",
          "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
@@ -518,7 +518,7 @@ MUTANTS = [
     ("a mailbox that is gone is not made anew", [
         ("\t\t\tmake(h);", "\t\t\trest(h);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
-        ("\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n\t\tenter(zk, SESSION_LOST);\n", ""),
+        ("\treturn s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? enter(zk, SESSION_LOST) : 0;", "\treturn 0;"),
         ("\ts->safe_until_ns = s->told_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
         ("return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
