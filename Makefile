@@ -48,7 +48,8 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 	command/cmd_hosts.c command/cmd_client.c command/info.c
 CORE_hosts = hosts/query.c hosts/query_lock.c hosts/query_semaphore.c hosts/participant.c hosts/audit.c hosts/outbox.c \
 	hosts/inbox.c hosts/revoke.c hosts/revocation.c
-CORE_client = client/notification.c client/args.c client/deadlock_permits.c client/deadlock.c client/mlock.c
+CORE_client = client/notification.c client/args.c client/ask.c client/reply.c client/deadlock_permits.c client/deadlock.c \
+	client/mlock.c
 CORE_kind = kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
 CORE_lock = lock/user.c lock/group.c lock/client.c lock/lock.c lock/request.c lock/grant.c lock/grant_log.c \
 	lock/readers.c lock/try.c

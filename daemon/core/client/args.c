@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/args.h"
 
+#include "core/client/ask.h"
+#include "core/client/reply.h"
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
 #include "protocol/name.h"
@@ -10,36 +12,36 @@ static const int64_t NS_PER_MS = 1000000;
 
 /* ---- answers to words that are not understood ---- */
 
-void command_word(struct bytes *out, enum command command)
+void args_command_word(struct bytes *out, enum command command)
 {
 	for (const char *at = command_table[command].word; *at; at++)
 		bytes_char(out, (char)(*at >= 'A' && *at <= 'Z' ? *at + ('a' - 'A') : *at));
 }
 
-void usage_error(struct client *c, const char *what, enum command command)
+void args_usage_error(struct client *c, const char *what, enum command command)
 {
 	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	bytes_text(&text, what);
 	bytes_text(&text, " '");
-	command_word(&text, command);
+	args_command_word(&text, command);
 	bytes_text(&text, "' command; ");
 	bytes_text(&text, command_table[command].summary);
-	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
-	client_reply_end(c, begin);
+	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
+	reply_end(c, begin);
 	bytes_free(&text);
 }
 
-void syntax_error(struct client *c, enum command command)
+void args_syntax_error(struct client *c, enum command command)
 {
-	usage_error(c, "syntax error in", command);
+	args_usage_error(c, "syntax error in", command);
 }
 
-void unknown_word(struct client *c, const char *what, struct slice word, const char *rest)
+void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest)
 {
 	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	bytes_text(&text, "unknown ");
 	bytes_text(&text, what);
@@ -48,14 +50,14 @@ void unknown_word(struct client *c, const char *what, struct slice word, const c
 		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
 	bytes_text(&text, "'");
 	bytes_text(&text, rest);
-	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
-	client_reply_end(c, begin);
+	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
+	reply_end(c, begin);
 	bytes_free(&text);
 }
 
-void unknown_command(struct client *c, struct slice word)
+void args_unknown_command(struct client *c, struct slice word)
 {
-	unknown_word(c, "command", word, "");
+	args_unknown_word(c, "command", word, "");
 }
 
 enum { NAME_SHOWN_BYTES = 64 };
@@ -74,7 +76,7 @@ static void refuse_name(struct client *c, const char *sentence, struct slice nam
 	refusal_reply(c, &no);
 }
 
-bool command_valid_name(struct client *c, struct slice name)
+bool args_valid_name(struct client *c, struct slice name)
 {
 	if (!name_valid(name)) {
 		refuse_name(c, "a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: ", name);
@@ -92,12 +94,12 @@ bool command_valid_name(struct client *c, struct slice name)
 static bool refuse(struct client *c, const char *what, const char *takes)
 {
 	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	bytes_text(&text, what);
 	bytes_text(&text, takes);
-	resp_error(client_out(c), ERROR_ERR, bytes_view(&text));
-	client_reply_end(c, begin);
+	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
+	reply_end(c, begin);
 	bytes_free(&text);
 	return false;
 }
@@ -193,7 +195,7 @@ bool options_parse(const struct request_words *w, enum command command, size_t f
 			i++;
 		if (i == TABLE_LINES || !(table[i].option & taken & ~ret->given) ||
 		    (table[i].parse && at + 1 == w->argc)) {
-			syntax_error(w->client, command);
+			args_syntax_error(w->client, command);
 			return false;
 		}
 		ret->given |= table[i].option;

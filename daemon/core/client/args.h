@@ -53,12 +53,12 @@ bool options_parse_count(struct client *c, const char *what, struct slice word, 
 /* A lease's length: false when that was answered with an error. `what` is the word for it. */
 bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);
 /* A lock's name: false when that was answered with an error. */
-bool command_valid_name(struct client *c, struct slice name);
+bool args_valid_name(struct client *c, struct slice name);
 /* Redis shows the names of commands in lower case. */
-void command_word(struct bytes *out, enum command command);
+void args_command_word(struct bytes *out, enum command command);
 /* -ERR <what> '<name>' command; <how it is used> */
-void usage_error(struct client *c, const char *what, enum command command);
-void syntax_error(struct client *c, enum command command);
+void args_usage_error(struct client *c, const char *what, enum command command);
+void args_syntax_error(struct client *c, enum command command);
 /* -ERR unknown <what> '<word>'<and the rest> */
-void unknown_word(struct client *c, const char *what, struct slice word, const char *rest);
-void unknown_command(struct client *c, struct slice word);
+void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest);
+void args_unknown_command(struct client *c, struct slice word);

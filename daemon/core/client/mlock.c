@@ -5,10 +5,11 @@
 
 #include "base/mem.h"
 #include "core/client/args.h"
+#include "core/client/ask.h"
+#include "core/client/reply.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
 #include "protocol/limits.h"
-#include "protocol/name.h"
 #include "protocol/number.h"
 
 /* ---- what was asked for ---- */
@@ -20,11 +21,11 @@ static size_t parse_names(const struct request_words *w, enum command command)
 	int64_t count;
 
 	if (!number_parse(w->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > w->argc - 2) {
-		usage_error(c, "wrong number of names in", command);
+		args_usage_error(c, "wrong number of names in", command);
 		return 0;
 	}
 	for (size_t i = 0; i < (size_t)count; i++) {
-		if (!command_valid_name(c, w->argv[2 + i]))
+		if (!args_valid_name(c, w->argv[2 + i]))
 			return 0;
 		for (size_t j = 0; j < i; j++)
 			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
@@ -140,9 +141,9 @@ void mlock_timed_out(struct mlock *m)
 	size_t begin;
 
 	end(m);
-	begin = client_reply_begin(c);
-	resp_nil_array(client_out(c), c->version);
-	client_reply_end(c, begin);
+	begin = reply_begin(c);
+	resp_nil_array(reply_out(c), c->version);
+	reply_end(c, begin);
 }
 
 void mlock_failed(struct mlock *m, enum error_code code, const char *sentence)
@@ -156,7 +157,7 @@ static void finish(struct mlock *m)
 {
 	struct client *c = m->client;
 	int64_t tokens[LIMIT_NAMES_MAX];
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	for (size_t i = 0; i < m->count; i++) {
 		struct grant *g = grant_of(c, bytes_view(&m->parts[i].name));
@@ -168,10 +169,10 @@ static void finish(struct mlock *m)
 			grant_renew(g, m->lease_ns);
 		tokens[m->parts[i].place] = g->token;
 	}
-	resp_array(client_out(c), m->count);
+	resp_array(reply_out(c), m->count);
 	for (size_t i = 0; i < m->count; i++)
-		resp_integer(client_out(c), tokens[i]);
-	client_reply_end(c, begin);
+		resp_integer(reply_out(c), tokens[i]);
+	reply_end(c, begin);
 	mlock_free(m);
 }
 
@@ -243,7 +244,7 @@ static void step(struct mlock *m)
 	}
 	if (m->until_ns != INT64_MAX)
 		terms.wait_ns = m->until_ns > c->locks->env->now_ns ? m->until_ns - c->locks->env->now_ns : 0;
-	if (request_ask(c, bytes_view(&m->parts[m->at].name), &terms, &no))
+	if (ask_lock(c, bytes_view(&m->parts[m->at].name), &terms, &no))
 		return;
 	refuse_at(m, &no);
 }
@@ -341,9 +342,9 @@ void mlock_unlock(const struct request_words *w)
 	}
 	/* As with UNLOCK: the next holders are told before. */
 	broker_settle(c->locks->broker);
-	begin = client_reply_begin(c);
-	resp_array(client_out(c), count);
+	begin = reply_begin(c);
+	resp_array(reply_out(c), count);
 	for (size_t i = 0; i < count; i++)
-		resp_integer(client_out(c), depths[i]);
-	client_reply_end(c, begin);
+		resp_integer(reply_out(c), depths[i]);
+	reply_end(c, begin);
 }

@@ -2,8 +2,8 @@
 #include "core/client/notification.h"
 
 #include "base/mem.h"
-#include "core/lock/client.h"
 #include "core/client/mlock.h"
+#include "core/client/reply.h"
 #include "core/lock/locks.h"
 
 /* Of what a client may leave unread: more than that is not filled by others who ask for what it holds. */
@@ -41,34 +41,34 @@ static void write_session(struct client *c)
 	struct locks *locks = c->locks;
 
 	if (!c->told_jeopardy) {
-		resp_push(client_out(c), 1, c->version);
-		resp_bulk(client_out(c), SLICE("safe"));
+		resp_push(reply_out(c), 1, c->version);
+		resp_bulk(reply_out(c), SLICE("safe"));
 		return;
 	}
-	resp_push(client_out(c), 2, c->version);
-	resp_bulk(client_out(c), SLICE("jeopardy"));
-	resp_integer(client_out(c), (session_safe_until(locks->ensemble) - locks->env->now_ns) / 1000000);
+	resp_push(reply_out(c), 2, c->version);
+	resp_bulk(reply_out(c), SLICE("jeopardy"));
+	resp_integer(reply_out(c), (session_safe_until(locks->ensemble) - locks->env->now_ns) / 1000000);
 }
 
 static void write_lost(struct client *c, const struct grant *g)
 {
-	resp_push(client_out(c), 4, c->version);
-	resp_bulk(client_out(c), SLICE("lost"));
-	resp_bulk(client_out(c), bytes_view(&g->lock->name));
-	resp_integer(client_out(c), g->token);
-	resp_bulk(client_out(c), slice_of(loss_word(g->loss)));
+	resp_push(reply_out(c), 4, c->version);
+	resp_bulk(reply_out(c), SLICE("lost"));
+	resp_bulk(reply_out(c), bytes_view(&g->lock->name));
+	resp_integer(reply_out(c), g->token);
+	resp_bulk(reply_out(c), slice_of(loss_word(g->loss)));
 }
 
 static void write_leader(struct client *c, const struct observer *o)
 {
 	const struct observation *n = &o->lock->observation;
 
-	resp_push(client_out(c), 5, c->version);
-	resp_bulk(client_out(c), SLICE("leader"));
-	resp_bulk(client_out(c), bytes_view(&o->lock->name));
-	resp_integer(client_out(c), n->token);
-	resp_bulk(client_out(c), bytes_view(&n->host));
-	resp_bulk(client_out(c), bytes_view(&n->data));
+	resp_push(reply_out(c), 5, c->version);
+	resp_bulk(reply_out(c), SLICE("leader"));
+	resp_bulk(reply_out(c), bytes_view(&o->lock->name));
+	resp_integer(reply_out(c), n->token);
+	resp_bulk(reply_out(c), bytes_view(&n->host));
+	resp_bulk(reply_out(c), bytes_view(&n->data));
 }
 
 static void write_event(struct client *c, const struct notification *e)
@@ -87,8 +87,8 @@ static void write_event(struct client *c, const struct notification *e)
 	case NOTIFICATION_UNOBSERVED:
 	case NOTIFICATION_REVOKE:
 	case NOTIFICATION_TOLD:
-		resp_push(client_out(c), e->items, c->version);
-		bytes_slice(client_out(c), bytes_view(&e->text));
+		resp_push(reply_out(c), e->items, c->version);
+		bytes_slice(reply_out(c), bytes_view(&e->text));
 		break;
 	}
 }
@@ -98,10 +98,10 @@ static void answer_events(struct client *c)
 {
 	struct notification *e = TAILQ_FIRST(&c->events);
 	struct grant *g = e->type == NOTIFICATION_LOST ? e->grant : NULL;
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	write_event(c, e);
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 	event_free(c, e);
 	if (g)
 		grant_end(g);
@@ -197,7 +197,7 @@ void client_tell_lost(struct client *c, struct grant *g)
 		size_t begin = effects_begin(c->locks->env->out);
 
 		write_lost(c, g);
-		client_push_end(c, begin);
+		reply_push(c, begin);
 		return;
 	}
 	add_event(c, NOTIFICATION_LOST, g);
@@ -217,7 +217,7 @@ void client_tell_session(struct client *c)
 		size_t begin = effects_begin(c->locks->env->out);
 
 		write_session(c);
-		client_push_end(c, begin);
+		reply_push(c, begin);
 		return;
 	}
 	drop_session_event(c);
@@ -232,7 +232,7 @@ void client_tell_leader(struct client *c, struct observer *o)
 		size_t begin = effects_begin(c->locks->env->out);
 
 		write_leader(c, o);
-		client_push_end(c, begin);
+		reply_push(c, begin);
 		observe_told(o);
 		return;
 	}
@@ -254,10 +254,10 @@ static struct effect *tell(struct client *c, enum notification_type type, struct
 	if (c->version == 3) {
 		size_t begin = effects_begin(c->locks->env->out);
 
-		resp_push(client_out(c), items, c->version);
-		bytes_slice(client_out(c), bytes_view(text));
+		resp_push(reply_out(c), items, c->version);
+		bytes_slice(reply_out(c), bytes_view(text));
 		bytes_free(text);
-		return client_push_end(c, begin);
+		return reply_push(c, begin);
 	}
 	e = add_event(c, type, g);
 	e->items = items;
@@ -373,7 +373,7 @@ void client_lost_told(struct client *c, struct grant *g)
 void client_events(struct client *c, int64_t wait_ns)
 {
 	if (c->version == 3) {
-		client_reply_error(c, ERROR_ERR, "events come as pushes on this connection (HELLO 3)");
+		reply_error(c, ERROR_ERR, "events come as pushes on this connection (HELLO 3)");
 		return;
 	}
 	c->events_waiting = true;
@@ -387,10 +387,10 @@ void client_events(struct client *c, int64_t wait_ns)
 
 void client_events_end(struct client *c)
 {
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
-	resp_nil_array(client_out(c), c->version);
-	client_reply_end(c, begin);
+	resp_nil_array(reply_out(c), c->version);
+	reply_end(c, begin);
 	c->events_waiting = false;
 	heap_unset(&c->locks->env->timers, &c->events_timer);
 }
@@ -406,7 +406,7 @@ void client_speak(struct client *c, int version)
 		struct effect *push;
 
 		write_event(c, e);
-		push = client_push_end(c, begin);
+		push = reply_push(c, begin);
 		if (e->type == NOTIFICATION_REVOKE)
 			revoke_pushed(c, push);
 		event_free(c, e);

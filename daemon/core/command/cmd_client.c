@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Redis clients say at connect and besides, and what is asked of this connection or of this daemon alone. */
+#include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
 #include "core/state.h"
@@ -26,7 +27,7 @@ static bool valid_label(struct slice s)
 
 static void refuse_label(struct client *c)
 {
-	client_reply_error(c, ERROR_ERR, "a name or an owner is at most 64 printable ASCII characters without spaces");
+	reply_error(c, ERROR_ERR, "a name or an owner is at most 64 printable ASCII characters without spaces");
 }
 
 static bool set_label(struct client *c, struct bytes *to, struct slice value)
@@ -41,8 +42,8 @@ static bool set_label(struct client *c, struct bytes *to, struct slice value)
 
 static void hello_reply(struct client *c)
 {
-	size_t begin = client_reply_begin(c);
-	struct bytes *out = client_out(c);
+	size_t begin = reply_begin(c);
+	struct bytes *out = reply_out(c);
 
 	resp_map(out, 9, c->version);
 	resp_bulk(out, SLICE("server"));
@@ -63,7 +64,7 @@ static void hello_reply(struct client *c)
 	resp_bulk(out, slice_of(c->locks->env->conf->session_page));
 	resp_bulk(out, SLICE("session_page_id"));
 	resp_bulk(out, slice_of(c->locks->env->conf->session_page_id));
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 }
 
 void cmd_hello(struct call *call)
@@ -75,7 +76,7 @@ void cmd_hello(struct call *call)
 	size_t at = 1;
 
 	if (w->argc > 1 && (!number_parse(w->argv[at++], &version) || version < 2 || version > 3)) {
-		client_reply_error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
+		reply_error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
 		return;
 	}
 	while (at < w->argc) {
@@ -85,7 +86,7 @@ void cmd_hello(struct call *call)
 			name = &w->argv[at + 1];
 			at += 2;
 		} else {
-			syntax_error(c, COMMAND_HELLO);
+			args_syntax_error(c, COMMAND_HELLO);
 			return;
 		}
 	}
@@ -98,10 +99,10 @@ void cmd_hello(struct call *call)
 
 static void reply_bulk(struct client *c, struct slice text)
 {
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
-	resp_bulk(client_out(c), text);
-	client_reply_end(c, begin);
+	resp_bulk(reply_out(c), text);
+	reply_end(c, begin);
 }
 
 void cmd_echo(struct call *call)
@@ -116,16 +117,16 @@ void cmd_ping(struct call *call)
 	if (w->argc == 2)
 		cmd_echo(call);
 	else
-		client_reply_status(call->client, "PONG");
+		reply_status(call->client, "PONG");
 }
 
 void cmd_select(struct call *call)
 {
 	const struct request_words *w = &call->words;
 	if (slice_is(w->argv[1], "0"))
-		client_reply_status(call->client, "OK");
+		reply_status(call->client, "OK");
 	else
-		client_reply_error(call->client, ERROR_ERR, "there is one namespace only: SELECT 0");
+		reply_error(call->client, ERROR_ERR, "there is one namespace only: SELECT 0");
 }
 
 void cmd_info(struct call *call)
@@ -135,7 +136,7 @@ void cmd_info(struct call *call)
 
 	for (size_t i = 1; i < w->argc; i++)
 		if (!info_knows(w->argv[i])) {
-			unknown_word(call->client, "section", w->argv[i],
+			args_unknown_word(call->client, "section", w->argv[i],
 				" in 'info' command; INFO alone shows all there are");
 			return;
 		}
@@ -150,12 +151,12 @@ static void client_unblock(const struct request_words *w)
 	int64_t id, done = 1;
 
 	if (w->argc != 3 || !number_parse(w->argv[2], &id) || id < 1) {
-		client_reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
+		reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
 		return;
 	}
 	other = client_by_id(c->locks, (uint64_t)id);
 	if (other && other->uid != c->uid && !client_is_operator(c)) {
-		client_reply_error(c, ERROR_DENIED, "that connection is another user's");
+		reply_error(c, ERROR_DENIED, "that connection is another user's");
 		return;
 	}
 	if (other && other->request) {
@@ -164,11 +165,11 @@ static void client_unblock(const struct request_words *w)
 		client_events_end(other);
 	} else if (other && other->auditing) {
 		audit_leave(other);
-		client_reply_nil(other);
+		reply_nil(other);
 	} else {
 		done = 0;
 	}
-	client_reply_integer(c, done);
+	reply_integer(c, done);
 }
 
 static void set_owner(struct client *c, struct slice name)
@@ -176,9 +177,9 @@ static void set_owner(struct client *c, struct slice name)
 	if (!valid_label(name))
 		refuse_label(c);
 	else if (group_join(c, name))
-		client_reply_status(c, "OK");
+		reply_status(c, "OK");
 	else
-		client_reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
+		reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
 }
 
 static void set_child(struct client *c, struct slice text)
@@ -186,11 +187,11 @@ static void set_child(struct client *c, struct slice text)
 	int64_t pid;
 
 	if (!number_parse(text, &pid) || pid < 0 || pid > INT32_MAX) {
-		client_reply_error(c, ERROR_ERR, "CHILD is the number of a process, or 0");
+		reply_error(c, ERROR_ERR, "CHILD is the number of a process, or 0");
 		return;
 	}
 	client_set_child(c, (uint32_t)pid);
-	client_reply_status(c, "OK");
+	reply_status(c, "OK");
 }
 
 static void client_setinfo(const struct request_words *w)
@@ -212,9 +213,9 @@ static void client_setinfo(const struct request_words *w)
 	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
 		to = &c->lib_version;
 	if (!to)
-		client_reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
+		reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
 	else if (set_label(c, to, w->argv[3]))
-		client_reply_status(c, "OK");
+		reply_status(c, "OK");
 }
 
 static void client_getname(struct client *c)
@@ -222,7 +223,7 @@ static void client_getname(struct client *c)
 	if (c->name.len)
 		reply_bulk(c, bytes_view(&c->name));
 	else
-		client_reply_nil(c);
+		reply_nil(c);
 }
 
 void cmd_client(struct call *call)
@@ -232,7 +233,7 @@ void cmd_client(struct call *call)
 	struct slice what = w->argv[1];
 
 	if (slice_is(what, "ID") && w->argc == 2)
-		client_reply_integer(c, (int64_t)c->id);
+		reply_integer(c, (int64_t)c->id);
 	else if (slice_is(what, "GETNAME") && w->argc == 2)
 		client_getname(c);
 	else if (slice_is(what, "LIST") && w->argc == 2)
@@ -243,18 +244,18 @@ void cmd_client(struct call *call)
 		client_setinfo(w);
 	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&
 		 (slice_is(w->argv[2], "ON") || slice_is(w->argv[2], "OFF")))
-		client_reply_status(c, "OK");
+		reply_status(c, "OK");
 	else if (!slice_is(what, "SETNAME") || w->argc != 3)
-		syntax_error(c, COMMAND_CLIENT);
+		args_syntax_error(c, COMMAND_CLIENT);
 	else if (set_label(c, &c->name, w->argv[2]))
-		client_reply_status(c, "OK");
+		reply_status(c, "OK");
 }
 
 static void write_word(struct bytes *out, enum command command)
 {
 	struct bytes word = { 0 };
 
-	command_word(&word, command);
+	args_command_word(&word, command);
 	resp_bulk(out, bytes_view(&word));
 	bytes_free(&word);
 }
@@ -288,8 +289,8 @@ static void write_command(struct bytes *out, enum command command)
 static void command_docs(const struct request_words *w)
 {
 	struct client *c = w->client;
-	struct bytes *out = client_out(c);
-	size_t begin = client_reply_begin(c), count = 0;
+	struct bytes *out = reply_out(c);
+	size_t begin = reply_begin(c), count = 0;
 
 	for (size_t i = 2; i < w->argc; i++)
 		count += command_find(w->argv[i]) != COMMAND_COUNT;
@@ -304,14 +305,14 @@ static void command_docs(const struct request_words *w)
 		resp_bulk(out, SLICE("summary"));
 		resp_bulk(out, slice_of(command_table[command].summary));
 	}
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 }
 
 static void command_info(const struct request_words *w)
 {
 	struct client *c = w->client;
-	struct bytes *out = client_out(c);
-	size_t begin = client_reply_begin(c);
+	struct bytes *out = reply_out(c);
+	size_t begin = reply_begin(c);
 	bool all = w->argc <= 2;
 
 	resp_array(out, all ? COMMAND_COUNT : w->argc - 2);
@@ -323,7 +324,7 @@ static void command_info(const struct request_words *w)
 		else
 			write_command(out, command);
 	}
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 }
 
 void cmd_command(struct call *call)
@@ -332,11 +333,11 @@ void cmd_command(struct call *call)
 	if (w->argc == 1 || slice_is(w->argv[1], "INFO"))
 		command_info(w);
 	else if (slice_is(w->argv[1], "COUNT") && w->argc == 2)
-		client_reply_integer(call->client, COMMAND_COUNT);
+		reply_integer(call->client, COMMAND_COUNT);
 	else if (slice_is(w->argv[1], "DOCS"))
 		command_docs(w);
 	else
-		syntax_error(call->client, COMMAND_COMMAND);
+		args_syntax_error(call->client, COMMAND_COMMAND);
 }
 
 void cmd_reset(struct call *call)
@@ -350,14 +351,14 @@ void cmd_reset(struct call *call)
 	broker_settle(c->locks->broker);
 	c->version = 2;
 	bytes_clear(&c->name);
-	client_reply_status(c, "RESET");
+	reply_status(c, "RESET");
 }
 
 void cmd_quit(struct call *call)
 {
 	struct client *c = call->client;
 
-	client_reply_status(c, "OK");
+	reply_status(c, "OK");
 	client_close(c);
 }
 

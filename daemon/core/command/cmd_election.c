@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE, UNOBSERVE. */
+#include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query.h"
 #include "core/kind/observe.h"
@@ -21,7 +22,7 @@ void cmd_campaign(struct call *call)
 	struct grant *g;
 
 	if (!(o->given & OPTION_DATA)) {
-		syntax_error(c, COMMAND_CAMPAIGN);
+		args_syntax_error(c, COMMAND_CAMPAIGN);
 		return;
 	}
 	if (!call_is_kind(call, KIND_ELECTION))
@@ -30,9 +31,9 @@ void cmd_campaign(struct call *call)
 	if (g && g->lost)
 		call_reply_lost(c, g, "an earlier leadership was lost; ask again");
 	else if (g)
-		client_reply_error(c, ERROR_HELD, "this client leads already: RESIGN first");
+		reply_error(c, ERROR_HELD, "this client leads already: RESIGN first");
 	else if (call_request(call))
-		client_reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
+		reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
 	else
 		call_ask(call, &terms);
 }
@@ -49,7 +50,7 @@ void cmd_resign(struct call *call)
 	if (r) {
 		c->locks->env->stats.cancelled_total++;
 		request_end(r);
-		client_reply_integer(c, 0);
+		reply_integer(c, 0);
 		return;
 	}
 	g = call_grant(call, KIND_ELECTION, "the leadership was lost before it was resigned", "");
@@ -57,7 +58,7 @@ void cmd_resign(struct call *call)
 		return;
 	grant_end(g);
 	broker_settle(c->locks->broker);
-	client_reply_integer(c, 1);
+	reply_integer(c, 1);
 }
 
 void cmd_leader(struct call *call)
@@ -72,7 +73,7 @@ static void observe(struct client *c, struct slice name)
 	const char *why;
 
 	if (c->locks->env->stopping) {
-		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	if (!client_may_observe(c, &why)) {
@@ -86,7 +87,7 @@ static void observe(struct client *c, struct slice name)
 		call_refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);
-		client_reply_status(c, "OK");
+		reply_status(c, "OK");
 		observe_begin(lock, c);
 	}
 }
@@ -101,7 +102,7 @@ void cmd_observe(struct call *call)
 	if (!call_is_kind(call, KIND_ELECTION))
 		return;
 	if (find_observer(call))
-		client_reply_status(call->client, "OK");
+		reply_status(call->client, "OK");
 	else
 		observe(call->client, call->name);
 }
@@ -112,5 +113,5 @@ void cmd_unobserve(struct call *call)
 
 	if (o)
 		observe_end(o);
-	client_reply_integer(call->client, o != NULL);
+	reply_integer(call->client, o != NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What concerns all hosts: HOLDERS, QUEUE, WHY, HOSTS, REVOKE, FORCEUNLOCK, AUDIT. */
+#include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query.h"
 #include "core/hosts/revocation.h"
@@ -17,7 +18,7 @@ void cmd_holders(struct call *call)
 	else if (slice_is(call->words.argv[2], "known"))
 		query_known(call->client, call->name);
 	else
-		usage_error(call->client, "unknown word in", COMMAND_HOLDERS);
+		args_usage_error(call->client, "unknown word in", COMMAND_HOLDERS);
 }
 
 void cmd_hosts(struct call *call)
@@ -30,7 +31,7 @@ void cmd_revoke(struct call *call)
 	struct slice reason = call->words.argc == 3 ? call->words.argv[2] : SLICE("requested");
 
 	if (!revoke_reason_valid(reason))
-		client_reply_error(call->client, ERROR_ERR,
+		reply_error(call->client, ERROR_ERR,
 				   "a reason is 1..128 bytes of UTF-8 without control characters");
 	else
 		revocation_new(call->client, COMMAND_REVOKE, call->name, reason);
@@ -42,8 +43,8 @@ void cmd_forceunlock(struct call *call)
 	struct client *c = call->client;
 
 	if (!client_is_operator(c))
-		client_reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
-	else if (command_valid_name(c, name))
+		reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
+	else if (args_valid_name(c, name))
 		revocation_new(c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds do as they do. */
 #include "core/client/mlock.h"
+#include "core/client/ask.h"
+#include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
@@ -14,12 +16,12 @@ bool call_is_kind(const struct call *call, enum kind kind)
 	struct client *c = call->client;
 
 	if (semaphore_find(c->locks, call->name)) {
-		client_reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+		reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
 		return false;
 	}
 	if (!call->lock || lock_may_be(call->lock, kind))
 		return true;
-	client_reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+	reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
 	return false;
 }
 
@@ -36,7 +38,7 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 	client_lost_told(c, g);
 	if (loss == LOSS_LEASE)
 		else_told = permits ? "the lease of the permits ran out" : "the lease of the grant ran out";
-	client_reply_error(c, ERROR_LOST, else_told);
+	reply_error(c, ERROR_LOST, else_told);
 }
 
 struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
@@ -48,7 +50,7 @@ struct grant *call_valid(const struct call *call, struct grant *g, const char *e
 		no = refusal_of(ERROR_NOTHELD, "this client does not hold it: ", call->name, "");
 		refusal_reply(c, &no);
 	} else if (call->options.token >= 0 && call->options.token != g->token) {
-		client_reply_error(c, ERROR_LOST, undone);
+		reply_error(c, ERROR_LOST, undone);
 	} else if (g->lost) {
 		call_reply_lost(c, g, else_told);
 	} else {
@@ -68,16 +70,16 @@ void call_ask(const struct call *call, const struct request_terms *terms)
 {
 	struct refusal no = { 0 };
 
-	if (!request_ask(call->client, call->name, terms, &no))
+	if (!ask_lock(call->client, call->name, terms, &no))
 		refusal_reply(call->client, &no);
 	else if (terms->queued)
-		client_reply_status(call->client, "QUEUED");
+		reply_status(call->client, "QUEUED");
 }
 
 void call_refuse_limit(struct client *c, const char *why)
 {
 	c->locks->env->stats.limits_total++;
-	client_reply_error(c, ERROR_LIMIT, why);
+	reply_error(c, ERROR_LIMIT, why);
 }
 
 /* ---- locks ---- */
@@ -98,16 +100,16 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 	}
 	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
 	if (!mode_covers(g->mode, terms->mode)) {
-		client_reply_error(c, ERROR_DEADLOCK,
+		reply_error(c, ERROR_DEADLOCK,
 				   "this client holds the lock shared, and would wait for itself: let go first");
 		return;
 	}
 	grant_reenter(g, terms->lease_ns, terms->data);
 	if (!terms->queued) {
-		client_reply_integer(c, g->token);
+		reply_integer(c, g->token);
 		return;
 	}
-	client_reply_status(c, "QUEUED");
+	reply_status(c, "QUEUED");
 	client_tell_granted(c, bytes_view(&g->lock->name), g->token);
 }
 
@@ -130,7 +132,7 @@ void cmd_lock(struct call *call)
 	if (g)
 		reenter(c, g, &terms, o->given & OPTION_REENTER);
 	else if (call_request(call))
-		client_reply_error(c, ERROR_ERR, "this client waits for that lock already: CANCEL takes its ENQUEUE back");
+		reply_error(c, ERROR_ERR, "this client waits for that lock already: CANCEL takes its ENQUEUE back");
 	else
 		call_ask(call, &terms);
 }
@@ -143,7 +145,7 @@ void cmd_cancel(struct call *call)
 		request_end(r);
 		call->client->locks->env->stats.cancelled_total++;
 	}
-	client_reply_integer(call->client, r != NULL);
+	reply_integer(call->client, r != NULL);
 }
 
 void cmd_unlock(struct call *call)
@@ -163,7 +165,7 @@ void cmd_unlock(struct call *call)
 		grant_end(g);
 		broker_settle(c->locks->broker);
 	}
-	client_reply_integer(c, depth);
+	reply_integer(c, depth);
 }
 
 void cmd_mlock(struct call *call)
@@ -194,7 +196,7 @@ void cmd_renew(struct call *call)
 	if (!g)
 		return;
 	grant_renew(g, lease_ns);
-	client_reply_integer(c, 1);
+	reply_integer(c, 1);
 }
 
 /* The claim keeps its znode, and with that its place among the hosts; readers of this host may join at once. */
@@ -206,7 +208,7 @@ void cmd_downgrade(struct call *call)
 		return;
 	g->mode = MODE_SHARED;
 	lock_touch(g->lock);
-	client_reply_integer(call->client, g->token);
+	reply_integer(call->client, g->token);
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -227,5 +229,5 @@ void cmd_valid(struct call *call)
 		left_ns = until_ns == INT64_MAX ? INT64_MAX : until_ns - c->locks->env->now_ns;
 		left_ns = min64(left_ns, grant_lease_rest_ns(g));
 	}
-	client_reply_integer(c, left_ns < 0 ? 0 : left_ns / NS_PER_MS);
+	reply_integer(c, left_ns < 0 ? 0 : left_ns / NS_PER_MS);
 }

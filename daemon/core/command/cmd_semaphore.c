@@ -3,6 +3,8 @@
 #include "core/command/cmd_semaphore.h"
 
 #include "core/client/deadlock.h"
+#include "core/client/ask.h"
+#include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query.h"
 #include "core/kind/semaphore.h"
@@ -16,7 +18,7 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	const char *why;
 
 	if (c->locks->env->stopping) {
-		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 		return;
 	}
 	if (!client_may_ask(c, &why)) {
@@ -44,7 +46,7 @@ static bool may_be_semaphore(const struct call *call)
 {
 	if (!is_lock_here(call))
 		return true;
-	client_reply_error(call->client, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+	reply_error(call->client, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
 	return false;
 }
 
@@ -82,7 +84,7 @@ void cmd_acquire(struct call *call)
 	struct grant *g;
 
 	if (!(o->given & OPTION_LIMIT) || o->count > o->limit) {
-		client_reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+		reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
 		return;
 	}
 	if (!may_be_semaphore(call))
@@ -121,7 +123,7 @@ void cmd_release(struct call *call)
 	}
 	/* Who waited for them is told first. */
 	broker_settle(c->locks->broker);
-	client_reply_integer(c, rest);
+	reply_integer(c, rest);
 }
 
 /* ---- the limit ---- */
@@ -131,9 +133,9 @@ enum { LIMIT_TRIES = 8 };
 static void reply_limit(struct client *c, int64_t limit)
 {
 	if (limit > 0)
-		client_reply_integer(c, limit);
+		reply_integer(c, limit);
 	else
-		client_reply_nil(c);
+		reply_nil(c);
 }
 
 static void limit_here(struct client *c, struct slice name, int64_t wanted)
@@ -157,7 +159,7 @@ void cmd_limit(struct call *call)
 	if (call->words.argc == 3 && !options_parse_count(c, "LIMIT", call->words.argv[2], &wanted))
 		return;
 	if (wanted && !client_is_operator(c))
-		client_reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
+		reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
 	else if (!standalone)
 		query_limit(c, call->name, wanted);
 	else if (may_be_semaphore(call))
@@ -190,7 +192,7 @@ void permits_limit_answered(struct query *q, const struct operation *op, const s
 
 	if (code == ZK_OK && op->kind == OPERATION_LIMIT_GET) {
 		if (!semaphore_data_fits(event->zk_answered.data, &limit)) {
-			client_reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+			reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
 			query_free(q);
 			return;
 		}
@@ -206,8 +208,8 @@ void permits_limit_answered(struct query *q, const struct operation *op, const s
 	if (code == ZK_OK)
 		reply_limit(c, limit);
 	else if (code == ZK_NONODE)
-		client_reply_nil(c);
+		reply_nil(c);
 	else
-		client_reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper did not say");
+		reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper did not say");
 	query_free(q);
 }

@@ -65,7 +65,7 @@ static bool prepare(struct call *call)
 		call->name = call->words.argv[1];
 		call->lock = lock_find(call->client->locks, call->name);
 		/* No lock was made of a name that is not valid. */
-		if (!call->lock && !command_valid_name(call->client, call->name))
+		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
 	}
 	return !table[command].from ||
@@ -80,12 +80,12 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 
 	c->last_command = command;
 	if (command == COMMAND_COUNT) {
-		unknown_command(c, argv[0]);
+		args_unknown_command(c, argv[0]);
 		return;
 	}
 	spec = &command_table[command];
 	if (argc < (size_t)spec->args_min || (spec->args_max >= 0 && argc > (size_t)spec->args_max)) {
-		usage_error(c, "wrong number of arguments for", command);
+		args_usage_error(c, "wrong number of arguments for", command);
 		return;
 	}
 	call.words = (struct request_words){ c, command, argc, argv };

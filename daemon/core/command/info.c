@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "core/client/args.h"
+#include "core/client/reply.h"
 #include "core/session/budget.h"
 #include "core/kind/semaphore.h"
 #include "core/hosts/hosts.h"
@@ -213,41 +214,18 @@ void info_write(struct hosts *h, struct bytes *out, size_t count, const struct s
 
 /* ---- lists ---- */
 
-void info_text(struct bytes *out, struct slice key, struct slice value)
-{
-	resp_bulk(out, key);
-	resp_bulk(out, value);
-}
-
-void info_int(struct bytes *out, struct slice key, int64_t value)
-{
-	resp_bulk(out, key);
-	resp_integer(out, value);
-}
-
-const char *info_lock_state(const struct lock *lock)
-{
-	if (!lock)
-		return "none";
-	if (lock->locks->env->conf->standalone)
-		return "local";
-	if (lock->claim)
-		return claim_state_word(lock->claim->state);
-	return TAILQ_EMPTY(&lock->leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
-}
-
 static void write_lock(struct client *c, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 	const struct lock *queue = lock->semaphore ? lock->semaphore->mutex : lock;
-	struct bytes *out = client_out(c);
+	struct bytes *out = reply_out(c);
 
 	resp_map(out, 5, c->version);
-	info_text(out, SLICE("name"), bytes_view(&lock->name));
-	info_text(out, SLICE("state"), slice_of(info_lock_state(queue)));
-	info_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	info_int(out, SLICE("waiters"), (int64_t)queue->request_count);
-	info_int(out, SLICE("token"), g ? g->token : 0);
+	reply_text(out, SLICE("name"), bytes_view(&lock->name));
+	reply_text(out, SLICE("state"), slice_of(lock_state_word(queue)));
+	reply_int(out, SLICE("holders"), (int64_t)lock->grant_count);
+	reply_int(out, SLICE("waiters"), (int64_t)queue->request_count);
+	reply_int(out, SLICE("token"), g ? g->token : 0);
 }
 
 static int by_name(const void *a, const void *b)
@@ -261,7 +239,7 @@ static int by_name(const void *a, const void *b)
 void info_locks(struct client *c, const struct slice *pattern)
 {
 	const struct lock **shown = mem_new((c->locks->names.count + c->locks->semaphores.count + 1) * sizeof(*shown)), *lock;
-	size_t begin = client_reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
+	size_t begin = reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
 	/* More than can be told is not looked for, not put in order, and not written to its end. */
 	size_t most = bytes_max / LOCK_BYTES_MIN;
 
@@ -276,16 +254,16 @@ void info_locks(struct client *c, const struct slice *pattern)
 	}
 	if (work > MATCH_STEPS_MAX) {
 		mem_free(shown);
-		client_reply_error(c, ERROR_LIMIT, "that pattern takes more than 10000000 steps to match with all locks");
+		reply_error(c, ERROR_LIMIT, "that pattern takes more than 10000000 steps to match with all locks");
 		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
 		return;
 	}
 	if (count <= most)
 		qsort(shown, count, sizeof(*shown), by_name);
-	resp_array(client_out(c), count);
-	for (size_t i = 0; i < count && client_out(c)->len - begin <= bytes_max; i++)
+	resp_array(reply_out(c), count);
+	for (size_t i = 0; i < count && reply_out(c)->len - begin <= bytes_max; i++)
 		write_lock(c, shown[i]);
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 	mem_free(shown);
 }
 
@@ -309,7 +287,7 @@ static void write_client(struct bytes *out, const struct client *c)
 	number(out, " uid=", c->uid);
 	bytes_text(out, " cmd=");
 	if (c->last_command != COMMAND_COUNT)
-		command_word(out, c->last_command);
+		args_command_word(out, c->last_command);
 	word(out, " comm=", bytes_view(&c->comm));
 	number(out, " resp=", c->version);
 	number(out, " held=", (int64_t)c->grant_count);
@@ -328,12 +306,12 @@ void info_clients(struct client *c)
 {
 	const struct client *other;
 	struct bytes text = { 0 };
-	size_t begin = client_reply_begin(c);
+	size_t begin = reply_begin(c);
 
 	TAILQ_FOREACH(other, &c->locks->clients, link)
 		if (text.len <= c->locks->env->conf->limits.output_bytes)
 			write_client(&text, other);
-	resp_bulk(client_out(c), bytes_view(&text));
-	client_reply_end(c, begin);
+	resp_bulk(reply_out(c), bytes_view(&text));
+	reply_end(c, begin);
 	bytes_free(&text);
 }

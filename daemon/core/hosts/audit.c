@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/client/reply.h"
 #include "core/znode/record.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
@@ -430,8 +431,8 @@ static void end_root(struct hosts *h)
 static void reply(struct client *c)
 {
 	const struct audit *a = &c->locks->broker->hosts.audit;
-	struct bytes *out = client_out(c);
-	size_t begin = client_reply_begin(c);
+	struct bytes *out = reply_out(c);
+	size_t begin = reply_begin(c);
 
 	resp_map(out, sizeof(a->counts) / sizeof(int64_t) + 2, c->version);
 #define X(name, text) \
@@ -450,7 +451,7 @@ static void reply(struct client *c)
 		resp_bulk(out, SLICE("path"));
 		resp_bulk(out, bytes_view(&a->examples[i].path));
 	}
-	client_reply_end(c, begin);
+	reply_end(c, begin);
 }
 
 static void finish(struct hosts *h)
@@ -509,7 +510,7 @@ static void fail_all(struct client_list *list, enum error_code code, const char 
 
 	while ((c = TAILQ_FIRST(list))) {
 		wait_in(NULL, c);
-		client_reply_error(c, code, sentence);
+		reply_error(c, code, sentence);
 	}
 }
 
@@ -557,9 +558,9 @@ void audit_ask(struct client *c)
 	if (h->env->conf->standalone)
 		reply_nothing(c);
 	else if (h->env->stopping)
-		client_reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 	else if (!h->ensemble->session.connected)
-		client_reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked now");
+		reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked now");
 	else
 		wait_in(&h->audit.queued, c);
 }

@@ -2,7 +2,7 @@
 #include "core/hosts/participant.h"
 
 #include "core/znode/holder.h"
-#include "core/command/info.h"
+#include "core/client/reply.h"
 #include "core/hosts/query.h"
 #include "core/znode/record.h"
 #include "core/state.h"
@@ -74,45 +74,45 @@ struct participant participant_elsewhere(const struct query *q, const struct que
 /* What is told of whoever it is. */
 static void write_who(const struct participant *p, struct bytes *out)
 {
-	info_text(out, SLICE("host"), p->host);
-	info_int(out, SLICE("client"), p->client);
-	info_text(out, SLICE("name"), p->name);
-	info_int(out, SLICE("pid"), p->pid);
-	info_int(out, SLICE("uid"), p->uid);
-	info_text(out, SLICE("command"), p->command);
-	info_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
+	reply_text(out, SLICE("host"), p->host);
+	reply_int(out, SLICE("client"), p->client);
+	reply_text(out, SLICE("name"), p->name);
+	reply_int(out, SLICE("pid"), p->pid);
+	reply_int(out, SLICE("uid"), p->uid);
+	reply_text(out, SLICE("command"), p->command);
+	reply_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
 }
 
 void participant_write_holder(const struct participant *p, struct client *to)
 {
-	struct bytes *out = client_out(to);
+	struct bytes *out = reply_out(to);
 
 	resp_map(out, 14, to->version);
 	write_who(p, out);
-	info_int(out, SLICE("depth"), p->depth);
-	info_int(out, SLICE("token"), p->token);
-	info_int(out, SLICE("held_ms"), p->for_ms);
-	info_int(out, SLICE("age_ms"), p->age_ms);
-	info_text(out, SLICE("znode"), p->znode);
+	reply_int(out, SLICE("depth"), p->depth);
+	reply_int(out, SLICE("token"), p->token);
+	reply_int(out, SLICE("held_ms"), p->for_ms);
+	reply_int(out, SLICE("age_ms"), p->age_ms);
+	reply_text(out, SLICE("znode"), p->znode);
 	resp_bulk(out, SLICE("lease_ms"));
 	if (p->lease_ms < 0)
 		resp_nil(out, to->version);
 	else
 		resp_integer(out, p->lease_ms);
-	info_text(out, SLICE("data"), p->data);
+	reply_text(out, SLICE("data"), p->data);
 }
 
 void participant_write_waiter(const struct participant *p, size_t position, struct client *to)
 {
-	struct bytes *out = client_out(to);
+	struct bytes *out = reply_out(to);
 
 	resp_map(out, p->count ? 11 : 10, to->version);
 	write_who(p, out);
-	info_int(out, SLICE("waited_ms"), p->for_ms);
-	info_int(out, SLICE("position"), (int64_t)position);
-	info_text(out, SLICE("znode"), p->znode);
+	reply_int(out, SLICE("waited_ms"), p->for_ms);
+	reply_int(out, SLICE("position"), (int64_t)position);
+	reply_text(out, SLICE("znode"), p->znode);
 	if (p->count)
-		info_int(out, SLICE("count"), p->count);
+		reply_int(out, SLICE("count"), p->count);
 }
 
 void participant_say(struct bytes *text, const struct participant *p)

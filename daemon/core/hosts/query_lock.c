@@ -2,7 +2,7 @@
 #include "core/hosts/query_lock.h"
 
 #include "core/znode/holder.h"
-#include "core/command/info.h"
+#include "core/client/reply.h"
 #include "core/hosts/participant.h"
 #include "core/hosts/query.h"
 #include "core/hosts/query_semaphore.h"
@@ -21,7 +21,7 @@ static void write_holders(const struct query *q, const struct lock *lock)
 
 	for (size_t i = 0; i < first; i++)
 		elsewhere += !q->children[i].ours && !q->children[i].gone;
-	resp_array(client_out(q->client), (lock ? lock->grant_count : 0) + elsewhere);
+	resp_array(reply_out(q->client), (lock ? lock->grant_count : 0) + elsewhere);
 	if (lock)
 		TAILQ_FOREACH(g, &lock->grants, link) {
 			struct participant p = participant_here(lock, g->client, g->mode, g->granted_ns);
@@ -93,7 +93,7 @@ static void write_queue(const struct query *q, const struct lock *lock)
 {
 	size_t first = query_entitled(q), own = held_here(lock) ? first : own_place(q, first), position = 0;
 
-	resp_array(client_out(q->client), (lock ? lock->request_count : 0) + count_elsewhere(q, first, q->count));
+	resp_array(reply_out(q->client), (lock ? lock->request_count : 0) + count_elsewhere(q, first, q->count));
 	write_hosts_waiting(q, first, own, &position);
 	write_requests(q, lock, &position);
 	write_hosts_waiting(q, own, q->count, &position);
@@ -165,16 +165,16 @@ static int64_t own_position(const struct query *q, const struct lock *lock)
 static void write_why(const struct query *q, const struct lock *lock)
 {
 	size_t first = query_entitled(q), own = held_here(lock) ? first : own_place(q, first);
-	struct bytes *out = client_out(q->client), text = { 0 };
+	struct bytes *out = reply_out(q->client), text = { 0 };
 
 	say_why(q, lock, &text);
 	resp_map(out, 7, q->client->version);
-	info_text(out, SLICE("why"), bytes_view(&text));
-	info_text(out, SLICE("state"), slice_of(info_lock_state(lock)));
-	info_int(out, SLICE("position"), own_position(q, lock));
-	info_int(out, SLICE("waiters"), lock ? (int64_t)lock->request_count : 0);
-	info_int(out, SLICE("hosts_before"), (int64_t)count_elsewhere(q, 0, own));
-	info_int(out, SLICE("hosts_waiting"), (int64_t)count_elsewhere(q, first, q->count));
+	reply_text(out, SLICE("why"), bytes_view(&text));
+	reply_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
+	reply_int(out, SLICE("position"), own_position(q, lock));
+	reply_int(out, SLICE("waiters"), lock ? (int64_t)lock->request_count : 0);
+	reply_int(out, SLICE("hosts_before"), (int64_t)count_elsewhere(q, 0, own));
+	reply_int(out, SLICE("hosts_waiting"), (int64_t)count_elsewhere(q, first, q->count));
 	resp_bulk(out, SLICE("holders"));
 	write_holders(q, lock);
 	bytes_free(&text);
@@ -184,19 +184,19 @@ static void write_why(const struct query *q, const struct lock *lock)
 
 static void write_leader(const struct query *q, const struct participant *p)
 {
-	struct bytes *out = client_out(q->client);
+	struct bytes *out = reply_out(q->client);
 
 	resp_map(out, 10, q->client->version);
-	info_text(out, SLICE("host"), p->host);
-	info_text(out, SLICE("data"), p->data);
-	info_int(out, SLICE("token"), p->token);
-	info_int(out, SLICE("client"), p->client);
-	info_text(out, SLICE("name"), p->name);
-	info_int(out, SLICE("pid"), p->pid);
-	info_int(out, SLICE("uid"), p->uid);
-	info_text(out, SLICE("command"), p->command);
-	info_int(out, SLICE("held_ms"), p->for_ms);
-	info_text(out, SLICE("znode"), p->znode);
+	reply_text(out, SLICE("host"), p->host);
+	reply_text(out, SLICE("data"), p->data);
+	reply_int(out, SLICE("token"), p->token);
+	reply_int(out, SLICE("client"), p->client);
+	reply_text(out, SLICE("name"), p->name);
+	reply_int(out, SLICE("pid"), p->pid);
+	reply_int(out, SLICE("uid"), p->uid);
+	reply_text(out, SLICE("command"), p->command);
+	reply_int(out, SLICE("held_ms"), p->for_ms);
+	reply_text(out, SLICE("znode"), p->znode);
 }
 
 /* False: nobody leads, as far as the first contender says. */
@@ -221,11 +221,11 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 	size_t begin;
 
 	if (!g && (q->partial || q->refused)) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
+		reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
 									    : "ZooKeeper cannot be asked who leads");
 		return;
 	}
-	begin = client_reply_begin(q->client);
+	begin = reply_begin(q->client);
 	if (g) {
 		p = participant_here(lock, g->client, g->mode, g->granted_ns);
 		p.token = g->token;
@@ -234,9 +234,9 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 	} else if (leader_elsewhere(q, &p)) {
 		write_leader(q, &p);
 	} else {
-		resp_nil(client_out(q->client), q->client->version);
+		resp_nil(reply_out(q->client), q->client->version);
 	}
-	client_reply_end(q->client, begin);
+	reply_end(q->client, begin);
 }
 
 /* ---- hosts ---- */
@@ -244,20 +244,20 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 static void write_host(const struct query *q, const struct query_child *child)
 {
 	const struct hosts *h = &q->client->locks->broker->hosts;
-	struct bytes *out = client_out(q->client), session = { 0 };
+	struct bytes *out = reply_out(q->client), session = { 0 };
 	struct slice data = bytes_view(&child->data);
 
 	bytes_text(&session, "0x");
 	bytes_hex(&session, (uint64_t)child->owner, 16);
 	resp_map(out, 8, q->client->version);
-	info_text(out, SLICE("host"), bytes_view(&child->name));
-	info_int(out, SLICE("pid"), participant_number(data, "pid", 0));
-	info_text(out, SLICE("version"), record_get(data, "version"));
-	info_int(out, SLICE("started"), participant_number(data, "started", 0));
-	info_int(out, SLICE("tick_ms"), participant_number(data, "tick_ms", 0));
-	info_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
-	info_text(out, SLICE("session"), bytes_view(&session));
-	info_int(out, SLICE("self"), child->owner == h->ensemble->session.id);
+	reply_text(out, SLICE("host"), bytes_view(&child->name));
+	reply_int(out, SLICE("pid"), participant_number(data, "pid", 0));
+	reply_text(out, SLICE("version"), record_get(data, "version"));
+	reply_int(out, SLICE("started"), participant_number(data, "started", 0));
+	reply_int(out, SLICE("tick_ms"), participant_number(data, "tick_ms", 0));
+	reply_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
+	reply_text(out, SLICE("session"), bytes_view(&session));
+	reply_int(out, SLICE("self"), child->owner == h->ensemble->session.id);
 	bytes_free(&session);
 }
 
@@ -267,7 +267,7 @@ static void write_hosts(const struct query *q)
 
 	for (size_t i = 0; i < q->count; i++)
 		there += !q->children[i].gone;
-	resp_array(client_out(q->client), there);
+	resp_array(reply_out(q->client), there);
 	for (size_t i = 0; i < q->count; i++)
 		if (!q->children[i].gone)
 			write_host(q, &q->children[i]);
@@ -278,12 +278,12 @@ static void reply_hosts(const struct query *q)
 	size_t begin;
 
 	if (q->partial || q->refused) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked which hosts there are");
+		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked which hosts there are");
 		return;
 	}
-	begin = client_reply_begin(q->client);
+	begin = reply_begin(q->client);
 	write_hosts(q);
-	client_reply_end(q->client, begin);
+	reply_end(q->client, begin);
 }
 
 /* An empty answer would say that there is nobody. */
@@ -302,7 +302,7 @@ void query_reply(struct query *q)
 	size_t begin;
 
 	if (q->command == COMMAND_LIMIT) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
+		reply_error(q->client, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
 		return;
 	}
 	if (q->command == COMMAND_HOSTS) {
@@ -319,16 +319,16 @@ void query_reply(struct query *q)
 		return;
 	}
 	if (says_nothing(q, lock)) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show the lock's directory"
+		reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show the lock's directory"
 									    : "ZooKeeper cannot be asked what other hosts do");
 		return;
 	}
-	begin = client_reply_begin(q->client);
+	begin = reply_begin(q->client);
 	if (q->command == COMMAND_HOLDERS)
 		write_holders(q, lock);
 	else if (q->command == COMMAND_QUEUE)
 		write_queue(q, lock);
 	else
 		write_why(q, lock);
-	client_reply_end(q->client, begin);
+	reply_end(q->client, begin);
 }

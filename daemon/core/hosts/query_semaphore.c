@@ -2,7 +2,7 @@
 #include "core/hosts/query_semaphore.h"
 
 #include "base/mem.h"
-#include "core/command/info.h"
+#include "core/client/reply.h"
 #include "core/hosts/participant.h"
 #include "core/hosts/query.h"
 #include "core/znode/record.h"
@@ -101,7 +101,7 @@ static void write_holders(const struct answer *a)
 {
 	const struct grant *g;
 
-	resp_array(client_out(a->q->client), (a->s ? a->s->slots->grant_count : 0) + a->group_count);
+	resp_array(reply_out(a->q->client), (a->s ? a->s->slots->grant_count : 0) + a->group_count);
 	if (a->s)
 		TAILQ_FOREACH(g, &a->s->slots->grants, link) {
 			struct participant p = holder_here(g);
@@ -157,7 +157,7 @@ static void write_queue(const struct answer *a)
 	size_t first = first_waiting(q), own = own_place(a), position = 0;
 	const struct request *r;
 
-	resp_array(client_out(q->client), (a->s ? a->s->mutex->request_count : 0) + hosts_between(q, first, q->count));
+	resp_array(reply_out(q->client), (a->s ? a->s->mutex->request_count : 0) + hosts_between(q, first, q->count));
 	write_hosts(q, first, own, &position);
 	if (a->s)
 		TAILQ_FOREACH(r, &a->s->mutex->requests, link) {
@@ -285,18 +285,18 @@ static void write_why(const struct answer *a)
 	const struct query *q = a->q;
 	size_t first = first_waiting(q), before = hosts_between(q, first, own_place(a));
 	const struct lock *mutex = a->s ? a->s->mutex : NULL;
-	struct bytes *out = client_out(q->client), text = { 0 };
+	struct bytes *out = reply_out(q->client), text = { 0 };
 	int64_t place;
 
 	own_request(a, &place);
 	say_why(a, &text, (int64_t)before);
 	resp_map(out, 7, q->client->version);
-	info_text(out, SLICE("why"), bytes_view(&text));
-	info_text(out, SLICE("state"), slice_of(info_lock_state(mutex)));
-	info_int(out, SLICE("position"), place);
-	info_int(out, SLICE("waiters"), mutex ? (int64_t)mutex->request_count : 0);
-	info_int(out, SLICE("hosts_before"), (int64_t)before);
-	info_int(out, SLICE("hosts_waiting"), (int64_t)hosts_between(q, first, q->count));
+	reply_text(out, SLICE("why"), bytes_view(&text));
+	reply_text(out, SLICE("state"), slice_of(lock_state_word(mutex)));
+	reply_int(out, SLICE("position"), place);
+	reply_int(out, SLICE("waiters"), mutex ? (int64_t)mutex->request_count : 0);
+	reply_int(out, SLICE("hosts_before"), (int64_t)before);
+	reply_int(out, SLICE("hosts_waiting"), (int64_t)hosts_between(q, first, q->count));
 	resp_bulk(out, SLICE("holders"));
 	write_holders(a);
 	bytes_free(&text);
@@ -318,16 +318,16 @@ void query_permits_reply(struct query *q)
 	size_t begin;
 
 	if (says_nothing(&a)) {
-		client_reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper does not say what other hosts do");
+		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper does not say what other hosts do");
 	} else {
-		begin = client_reply_begin(q->client);
+		begin = reply_begin(q->client);
 		if (q->command == COMMAND_HOLDERS)
 			write_holders(&a);
 		else if (q->command == COMMAND_QUEUE)
 			write_queue(&a);
 		else
 			write_why(&a);
-		client_reply_end(q->client, begin);
+		reply_end(q->client, begin);
 	}
 	mem_free(a.groups);
 }

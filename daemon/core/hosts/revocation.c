@@ -2,6 +2,7 @@
 #include "core/hosts/revocation.h"
 
 #include "base/mem.h"
+#include "core/client/reply.h"
 #include "core/hosts/query.h"
 #include "core/znode/record.h"
 #include "core/hosts/revoke.h"
@@ -45,7 +46,7 @@ void revocation_free(struct revocation *d)
 
 static void fail(struct revocation *d, enum error_code code, const char *sentence)
 {
-	client_reply_error(d->client, code, sentence);
+	reply_error(d->client, code, sentence);
 	revocation_free(d);
 }
 
@@ -56,7 +57,7 @@ static void finish(struct revocation *d)
 	} else if (d->strangers && !d->holders) {
 		fail(d, ERROR_ERR, "it is held by other software, which cannot be asked");
 	} else {
-		client_reply_integer(d->client, d->holders);
+		reply_integer(d->client, d->holders);
 		revocation_free(d);
 	}
 }

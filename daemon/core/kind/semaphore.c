@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "core/client/reply.h"
 #include "core/session/presence.h"
 #include "core/lock/grant_log.h"
 #include "core/session/budget.h"
@@ -469,7 +470,7 @@ static void grant(struct semaphore *s)
 	if (s->locks->env->conf->log_grants)
 		grant_log_granted(g, r->count);
 	request_end(r);
-	client_reply_integer(client, g->depth);
+	reply_integer(client, g->depth);
 	client_tell_session(client);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/client/mlock.h"
+#include "core/client/reply.h"
 #include "core/hosts/query.h"
 #include "core/state.h"
 
@@ -71,8 +72,8 @@ static void refuse(struct client *c)
 {
 	size_t begin = effects_begin(c->locks->env->out);
 
-	resp_error(client_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
-	client_push_end(c, begin);
+	resp_error(reply_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
+	reply_push(c, begin);
 	c->locks->env->stats.limits_total++;
 	client_close(c);
 }
@@ -213,80 +214,4 @@ bool client_may_observe(const struct client *c, const char **why)
 {
 	*why = "this client observes as many elections as it may wait for locks (limits.requests_per_client)";
 	return c->observer_count < c->locks->env->conf->limits.requests_per_client;
-}
-
-/* ---- replies ---- */
-
-struct bytes *client_out(struct client *c)
-{
-	return &c->locks->env->out->arena;
-}
-
-size_t client_reply_begin(struct client *c)
-{
-	assert(c->asking);
-	return effects_begin(c->locks->env->out);
-}
-
-void client_reply_end(struct client *c, size_t begin)
-{
-	struct effects *out = c->locks->env->out;
-	struct span text = effects_end(out, begin);
-	struct effect *e;
-
-	/* A list of all there is can be any length; that is for a narrower question. */
-	if (text.len > c->locks->env->conf->limits.output_bytes) {
-		out->arena.len = begin;
-		c->locks->env->stats.limits_total++;
-		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
-		text = effects_end(out, begin);
-	}
-	e = effects_add(out, EFFECT_REPLY);
-	e->conn = c->conn;
-	e->text = text;
-	e->lazy = c->lazy;
-	c->asking = c->lazy = false;
-}
-
-struct effect *client_push_end(struct client *c, size_t begin)
-{
-	struct effects *out = c->locks->env->out;
-	struct span text = effects_end(out, begin);
-	struct effect *e = effects_add(out, EFFECT_PUSH);
-
-	e->conn = c->conn;
-	e->text = text;
-	return e;
-}
-
-void client_reply_integer(struct client *c, int64_t value)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_integer(client_out(c), value);
-	client_reply_end(c, begin);
-}
-
-void client_reply_nil(struct client *c)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_nil(client_out(c), c->version);
-	client_reply_end(c, begin);
-}
-
-void client_reply_status(struct client *c, const char *text)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_status(client_out(c), text);
-	client_reply_end(c, begin);
-}
-
-void client_reply_error(struct client *c, enum error_code code, const char *sentence)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_error(client_out(c), code, slice_of(sentence));
-	client_reply_end(c, begin);
 }

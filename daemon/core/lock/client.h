@@ -15,11 +15,8 @@
 #include "core/lock/user.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
-#include "protocol/errors.h"
-#include "protocol/resp.h"
 
 struct locks;
-struct effect;
 struct event;
 
 TAILQ_HEAD(client_list, client);
@@ -76,16 +73,6 @@ void client_release_all(struct client *c); /* the connection stays */
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
-/* Where replies are written. */
-struct bytes *client_out(struct client *c);
-/* One reply per request: bracket what is written to the effects' arena, or use one of the short forms. */
-size_t client_reply_begin(struct client *c);
-void client_reply_end(struct client *c, size_t begin);
-struct effect *client_push_end(struct client *c, size_t begin); /* what was written is a push instead */
-void client_reply_integer(struct client *c, int64_t value);
-void client_reply_nil(struct client *c);
-void client_reply_status(struct client *c, const char *text);
-void client_reply_error(struct client *c, enum error_code code, const char *sentence);
 /* False, and why, when a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
 bool client_may_observe(const struct client *c, const char **why);

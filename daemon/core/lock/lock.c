@@ -245,3 +245,14 @@ void lock_pause(struct lock *lock, int64_t pause_ns)
 	lock->pause_until_ns = lock->locks->env->now_ns + pause_ns;
 	lock_touch(lock);
 }
+
+const char *lock_state_word(const struct lock *lock)
+{
+	if (!lock)
+		return "none";
+	if (lock->locks->env->conf->standalone)
+		return "local";
+	if (lock->claim)
+		return claim_state_word(lock->claim->state);
+	return TAILQ_EMPTY(&lock->leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
+}

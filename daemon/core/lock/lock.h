@@ -99,3 +99,4 @@ void lock_free(struct lock *lock);
 void lock_send_deletes(struct lock *lock); /* those that wait, as long as there is room; before anything else of it */
 void lock_pause(struct lock *lock, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
 void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */
+const char *lock_state_word(const struct lock *lock); /* of the host's claim; `lock` may be NULL */

@@ -4,9 +4,9 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/client/deadlock.h"
 #include "core/lock/grant_log.h"
 #include "core/client/mlock.h"
+#include "core/client/reply.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
@@ -53,73 +53,6 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	else if (terms->wait_ns > 0)
 		heap_set(&locks->env->timers, &r->timer, locks->env->now_ns + terms->wait_ns);
 	lock_touch(lock);
-}
-
-static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
-{
-	ret->code = code;
-	bytes_text(&ret->sentence, sentence);
-	return false;
-}
-
-static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *sentence)
-{
-	locks->env->stats.limits_total++;
-	return refuse(ret, ERROR_LIMIT, sentence);
-}
-
-bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
-{
-	struct locks *locks = client->locks;
-	struct lock *lock;
-	const char *why;
-
-	if (locks->env->stopping)
-		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
-	if (!client_may_ask(client, &why))
-		return refuse_limit(locks, ret, why);
-	if (semaphore_find(locks, name))
-		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
-	lock = lock_make(locks, name);
-	if (!lock)
-		return refuse_limit(locks, ret, "this daemon knows as many locks as it may (limits.locks)");
-	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
-		return refuse_limit(locks, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
-	if (!lock_may_be(lock, terms->kind))
-		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
-	/* What blocks nobody, and a try, does not wait. */
-	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
-		ret->code = ERROR_DEADLOCK;
-		return false;
-	}
-	lock_become(lock, terms->kind);
-	request_new(lock, client, terms);
-	return true;
-}
-
-struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
-{
-	struct refusal no = { .code = code };
-
-	bytes_text(&no.sentence, before);
-	bytes_slice(&no.sentence, name);
-	bytes_text(&no.sentence, after);
-	return no;
-}
-
-struct refusal refusal_held(struct slice name)
-{
-	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
-			  "connection for each thread: ", name, "");
-}
-
-void refusal_reply(struct client *c, struct refusal *no)
-{
-	size_t begin = client_reply_begin(c);
-
-	resp_error(client_out(c), no->code, bytes_view(&no->sentence));
-	client_reply_end(c, begin);
-	bytes_free(&no->sentence);
 }
 
 /* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
@@ -174,7 +107,7 @@ void request_grant(struct request *r, int64_t token)
 	else if (client->mlock)
 		mlock_granted(client->mlock);
 	else
-		client_reply_integer(client, token);
+		reply_integer(client, token);
 }
 
 void request_time_out(struct request *r)
@@ -189,7 +122,7 @@ void request_time_out(struct request *r)
 	else if (client->mlock)
 		mlock_timed_out(client->mlock);
 	else
-		client_reply_nil(client);
+		reply_nil(client);
 }
 
 void request_fail(struct request *r, enum error_code code, const char *sentence)
@@ -206,7 +139,7 @@ void request_fail(struct request *r, enum error_code code, const char *sentence)
 	else if (client->mlock)
 		mlock_failed(client->mlock, code, sentence);
 	else
-		client_reply_error(client, code, sentence);
+		reply_error(client, code, sentence);
 }
 
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence)

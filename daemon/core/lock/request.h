@@ -41,19 +41,6 @@ struct request_terms {
 	int64_t limit, count; /* ACQUIRE */
 };
 
-/* Why it is not even asked. */
-struct refusal {
-	enum error_code code;
-	struct bytes sentence;
-};
-
-/* The sentence is those three in a row. */
-struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after);
-/* The client holds that lock, and did not say that it may enter it again. */
-struct refusal refusal_held(struct slice name);
-/* Answers with it, and frees the sentence. */
-void refusal_reply(struct client *c, struct refusal *no);
-
 struct request {
 	struct client *client;
 	struct lock *lock;
@@ -74,8 +61,6 @@ struct request {
 
 TAILQ_HEAD(request_list, request);
 
-/* Queues one, of a client that neither holds that lock nor waits for it. False: refused, and why. */
-bool request_ask(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);
 /* Queues one. */
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
 /* The client's request for the lock; NULL. */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/client/ask.h"
+
+#include "core/client/deadlock.h"
+#include "core/client/reply.h"
+#include "core/kind/semaphore.h"
+#include "core/lock/locks.h"
+
+static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
+{
+	ret->code = code;
+	bytes_text(&ret->sentence, sentence);
+	return false;
+}
+
+static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *sentence)
+{
+	locks->env->stats.limits_total++;
+	return refuse(ret, ERROR_LIMIT, sentence);
+}
+
+bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
+{
+	struct locks *locks = client->locks;
+	struct lock *lock;
+	const char *why;
+
+	if (locks->env->stopping)
+		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
+	if (!client_may_ask(client, &why))
+		return refuse_limit(locks, ret, why);
+	if (semaphore_find(locks, name))
+		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+	lock = lock_make(locks, name);
+	if (!lock)
+		return refuse_limit(locks, ret, "this daemon knows as many locks as it may (limits.locks)");
+	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
+		return refuse_limit(locks, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+	if (!lock_may_be(lock, terms->kind))
+		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+	/* What blocks nobody, and a try, does not wait. */
+	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
+		ret->code = ERROR_DEADLOCK;
+		return false;
+	}
+	lock_become(lock, terms->kind);
+	request_new(lock, client, terms);
+	return true;
+}
+
+struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
+{
+	struct refusal no = { .code = code };
+
+	bytes_text(&no.sentence, before);
+	bytes_slice(&no.sentence, name);
+	bytes_text(&no.sentence, after);
+	return no;
+}
+
+struct refusal refusal_held(struct slice name)
+{
+	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
+			  "connection for each thread: ", name, "");
+}
+
+void refusal_reply(struct client *c, struct refusal *no)
+{
+	size_t begin = reply_begin(c);
+
+	resp_error(reply_out(c), no->code, bytes_view(&no->sentence));
+	reply_end(c, begin);
+	bytes_free(&no->sentence);
+}

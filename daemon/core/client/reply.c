@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/client/reply.h"
+
+#include <assert.h>
+
+#include "core/lock/locks.h"
+
+struct bytes *reply_out(struct client *c)
+{
+	return &c->locks->env->out->arena;
+}
+
+size_t reply_begin(struct client *c)
+{
+	assert(c->asking);
+	return effects_begin(c->locks->env->out);
+}
+
+void reply_end(struct client *c, size_t begin)
+{
+	struct effects *out = c->locks->env->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e;
+
+	/* A list of all there is can be any length; that is for a narrower question. */
+	if (text.len > c->locks->env->conf->limits.output_bytes) {
+		out->arena.len = begin;
+		c->locks->env->stats.limits_total++;
+		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+		text = effects_end(out, begin);
+	}
+	e = effects_add(out, EFFECT_REPLY);
+	e->conn = c->conn;
+	e->text = text;
+	e->lazy = c->lazy;
+	c->asking = c->lazy = false;
+}
+
+struct effect *reply_push(struct client *c, size_t begin)
+{
+	struct effects *out = c->locks->env->out;
+	struct span text = effects_end(out, begin);
+	struct effect *e = effects_add(out, EFFECT_PUSH);
+
+	e->conn = c->conn;
+	e->text = text;
+	return e;
+}
+
+void reply_integer(struct client *c, int64_t value)
+{
+	size_t begin = reply_begin(c);
+
+	resp_integer(reply_out(c), value);
+	reply_end(c, begin);
+}
+
+void reply_nil(struct client *c)
+{
+	size_t begin = reply_begin(c);
+
+	resp_nil(reply_out(c), c->version);
+	reply_end(c, begin);
+}
+
+void reply_status(struct client *c, const char *text)
+{
+	size_t begin = reply_begin(c);
+
+	resp_status(reply_out(c), text);
+	reply_end(c, begin);
+}
+
+void reply_error(struct client *c, enum error_code code, const char *sentence)
+{
+	size_t begin = reply_begin(c);
+
+	resp_error(reply_out(c), code, slice_of(sentence));
+	reply_end(c, begin);
+}
+
+void reply_text(struct bytes *out, struct slice key, struct slice value)
+{
+	resp_bulk(out, key);
+	resp_bulk(out, value);
+}
+
+void reply_int(struct bytes *out, struct slice key, int64_t value)
+{
+	resp_bulk(out, key);
+	resp_integer(out, value);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replies: each request gets one. What is written between reply_begin() and reply_end() is the reply; a short one has a
+ * function of its own.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/lock/client.h"
+#include "core/port/effect.h"
+#include "protocol/bytes.h"
+#include "protocol/errors.h"
+#include "protocol/resp.h"
+
+/* Where replies and pushes are written. */
+struct bytes *reply_out(struct client *c);
+size_t reply_begin(struct client *c);
+void reply_end(struct client *c, size_t begin);
+/* What was written since `begin` is a push instead; valid until the next effect. */
+struct effect *reply_push(struct client *c, size_t begin);
+void reply_integer(struct client *c, int64_t value);
+void reply_nil(struct client *c);
+void reply_status(struct client *c, const char *text);
+void reply_error(struct client *c, enum error_code code, const char *sentence);
+/* Pairs of a map. */
+void reply_text(struct bytes *out, struct slice key, struct slice value);
+void reply_int(struct bytes *out, struct slice key, int64_t value);
