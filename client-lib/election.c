@@ -23,7 +23,7 @@ enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, in
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
-		return wire_fail(lb, LB_TAKEN, "Somebody else leads %s.", name);
+		return wire_fail(lb, LB_TAKEN, "Somebody else leads the election %s.", name);
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return request_unexpected(lb, "CAMPAIGN");
 	holdings_add(&lb->holdings, words.words[1], lb->replies.values[0].integer, HELD_FOREVER);
@@ -69,7 +69,7 @@ enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply 
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
-		return wire_fail(lb, LB_NONE, "Nobody leads %s.", name);
+		return wire_fail(lb, LB_NONE, "Nobody leads the election %s.", name);
 	*ret = (const struct lb_reply *)lb->replies.values;
 	return LB_OK;
 }

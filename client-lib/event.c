@@ -141,7 +141,7 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
 	}
 	if (r == LB_NONE)
-		return wire_fail(lb, LB_NONE, "No event within %lld ms.", (long long)timeout_ms);
+		return wire_fail(lb, LB_NONE, "No event arrived within %lld ms.", (long long)timeout_ms);
 	if (r == LB_OK)
 		take_event(lb, ret);
 	return r;

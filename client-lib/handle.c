@@ -27,11 +27,12 @@ static enum lb_result may_not(struct lb *lb, const char *path)
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return wire_fail(lb, LB_DENIED, "This user may not look for lockbrokerd at %s: a directory on the way "
+		return wire_fail(lb, LB_DENIED, "This user may not look for lockbrokerd at %s: a directory of the path "
 			    "cannot be searched. See its mode, or daemon.socket in lockbroker.conf.", path);
 	if (!(st.st_mode & S_IWGRP))
-		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: its mode is %04o. The key "
-			    "daemon.socket_mode in lockbroker.conf lets more in.", path, (unsigned)st.st_mode & 07777);
+		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the mode of the socket is %04o. "
+			    "Set daemon.socket_mode in lockbroker.conf to admit more users.", path,
+			    (unsigned)st.st_mode & 07777);
 	snprintf(number, sizeof(number), "%u", (unsigned)st.st_gid);
 	if (getgrgid_r(st.st_gid, &group, text, sizeof(text), &found) == 0 && found)
 		name = group.gr_name;

@@ -73,7 +73,7 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 	if (r != LB_OK)
 		return r;
 	if (options && options->data)
-		return wire_fail(lb, LB_REFUSED, "Locks that are taken together have no data.");
+		return wire_fail(lb, LB_REFUSED, "Locks that are taken together cannot have data.");
 	request_reenters(&more);
 	memcpy(m.words + m.count, more.words, more.count * sizeof(m.words[0]));
 	sent_ns = more.lease_ms ? request_clock_ns() : 0;

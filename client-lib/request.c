@@ -84,7 +84,7 @@ enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv,
 
 enum lb_result request_unexpected(struct lb *lb, const char *command)
 {
-	return wire_fail(lb, LB_REFUSED, "The daemon gave %s an answer this library does not understand.", command);
+	return wire_fail(lb, LB_REFUSED, "The daemon gave %s an answer that this library does not understand.", command);
 }
 
 enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret)
@@ -148,7 +148,7 @@ static enum lb_result check_size(struct lb *lb, const struct lb_options *options
 	if (options->size < sizeof(*options) || options->size > OPTIONS_BYTES_MAX)
 		return wire_fail(lb, LB_REFUSED, "The size of struct lb_options is not set: initialize it with LB_OPTIONS.");
 	if (sets_more(options))
-		return wire_fail(lb, LB_REFUSED, "An option is set that liblockbroker %s does not know.", LOCKBROKER_VERSION);
+		return wire_fail(lb, LB_REFUSED, "An option is set that liblockbroker %s does not support.", LOCKBROKER_VERSION);
 	return LB_OK;
 }
 

@@ -14,7 +14,7 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 	if (result != LB_OK)
 		return result;
 	if (options && (options->shared || options->data))
-		return wire_fail(lb, LB_REFUSED, "Permits have neither a mode nor data.");
+		return wire_fail(lb, LB_REFUSED, "Permits cannot have a mode or data.");
 	request_add_number(&r, "LIMIT", limit);
 	request_add_number(&r, "COUNT", count);
 	sent_ns = request_clock_ns();
@@ -24,7 +24,7 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 	if (result != LB_OK)
 		return result;
 	if (lb->replies.values[0].type == RESP_NIL)
-		return wire_fail(lb, LB_TAKEN, "The semaphore %s has not that many permits left.", name);
+		return wire_fail(lb, LB_TAKEN, "The semaphore %s does not have that many free permits.", name);
 	if (lb->replies.values[0].type != RESP_INTEGER)
 		return request_unexpected(lb, "ACQUIRE");
 	held = lb->replies.values[0].integer;

@@ -90,7 +90,7 @@ enum lb_result wire_send(struct lb *lb)
 		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
 			return LB_NONE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return wire_hang_up(lb, "the request could not be sent", errno);
+			return wire_hang_up(lb, "sending the request failed", errno);
 		if (deadline == WIRE_FOREVER)
 			deadline = wire_deadline(lb->patience_ms);
 		r = wait_for(lb, POLLOUT, deadline);
@@ -122,9 +122,9 @@ static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 			return LB_OK;
 		}
 		if (n == 0)
-			return wire_hang_up(lb, "the daemon ended it", 0);
+			return wire_hang_up(lb, "the daemon closed it", 0);
 		if (errno != EAGAIN && errno != EINTR)
-			return wire_hang_up(lb, "nothing can be received", errno);
+			return wire_hang_up(lb, "receiving failed", errno);
 	}
 }
 
@@ -167,7 +167,7 @@ static enum lb_result keep_event(struct lb *lb, size_t bytes)
 {
 	heed_event(lb);
 	if (lb->events.len + bytes > EVENTS_BYTES_MAX)
-		return wire_hang_up(lb, "nobody takes its events", 0);
+		return wire_hang_up(lb, "the program does not read its events (lb_event())", 0);
 	bytes_append(&lb->events, lb->in.data, bytes);
 	wire_drop(&lb->in, bytes);
 	return LB_OK;
@@ -180,7 +180,7 @@ static enum lb_result take_unlock(struct lb *lb, size_t bytes)
 	struct slice name = slice_of(lb->unlock_names.data);
 
 	if (answer->type != RESP_INTEGER && answer->type != RESP_ERROR)
-		return wire_hang_up(lb, "the daemon gave UNLOCK an answer this library does not understand", 0);
+		return wire_hang_up(lb, "the daemon gave UNLOCK an answer that this library does not understand", 0);
 	if (answer->type == RESP_ERROR) {
 		holdings_remove(&lb->holdings, name, -1);
 		if (lb->late_error.len == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lockbrokerd: the command line and the configuration in, the parts wired together, the loop, the exit status. */
+/* lockbrokerd: reads the command line and the configuration, wires the parts together, runs the loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -34,10 +34,11 @@
 #include "io/zookeeper/zookeeper.h"
 
 #define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
-#define FAREWELL_NS (2 * CLOCK_NS_PER_S) /* for the worker to end: the session's last words, a look-up under way */
+/* How long the worker may take to end: it closes the session, or is looking up a name. */
+#define FAREWELL_NS (2 * CLOCK_NS_PER_S)
 
 enum {
-	EXIT_USAGE = 2, /* also for what only another configuration can help: starting again will not */
+	EXIT_USAGE = 2, /* also when only another configuration can help, so that starting again is useless */
 	SPARE_FDS = 64,
 };
 
@@ -78,17 +79,17 @@ static const char help[] =
 	"Locks for the processes of this host, over a Unix socket; between hosts by one ZooKeeper session.\n"
 	"\n"
 	"  -c, --config FILE              read FILE (" CONF_FILE " if it exists)\n"
-	"  -o, --option SECTION.KEY=VALUE set a key, whatever the file says; may be given again\n"
+	"  -o, --option SECTION.KEY=VALUE set a key, whatever the file says; may be given several times\n"
 	"      --standalone               locks for this host alone, without ZooKeeper\n"
-	"      --foreground               for people: the log has the time in every line\n"
+	"      --foreground               write the time in every line of the log, for people to read\n"
 	"                                 (the daemon never goes into the background by itself)\n"
-	"      --print-config             print the configuration as it would be used, and end\n"
-	"      --version                  print the version, and end\n"
-	"  -h, --help                     print this, and end\n"
+	"      --print-config             print the configuration that would be used, and exit\n"
+	"      --version                  print the version, and exit\n"
+	"  -h, --help                     print this, and exit\n"
 	"\n"
-	"SIGTERM, SIGINT and SIGQUIT end it once holders have let go or daemon.stop_timeout_ms has passed; a second\n"
-	"one ends it at once. Other signals are said in the log and ignored. Exit status: 0 stopped as asked, 1 failed,\n"
-	"2 bad options or configuration, or the host's name is another daemon's.\n";
+	"SIGTERM, SIGINT and SIGQUIT stop the daemon: it ends when all locks are released, at the latest after\n"
+	"daemon.stop_timeout_ms; a second signal ends it at once. Other signals are logged and ignored. Exit status:\n"
+	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
 static int usage_error(const char *sentence)
 {
@@ -96,7 +97,7 @@ static int usage_error(const char *sentence)
 	return EXIT_USAGE;
 }
 
-/* The file first, whatever the order of the options. -1: go on; else the exit status. */
+/* Reads the file first, whatever the order of the options. -1: go on; otherwise the exit status. */
 static int read_config(struct conf *conf, const struct options *options, char *const *overrides, int count)
 {
 	char error[CONF_ERROR_MAX];
@@ -118,7 +119,7 @@ static int read_config(struct conf *conf, const struct options *options, char *c
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* -1: go on; else the exit status. */
+/* -1: go on; otherwise the exit status. */
 static int parse_options(int argc, char **argv, struct options *options, struct conf *conf)
 {
 	static const struct option names[] = {
@@ -161,14 +162,14 @@ static int parse_options(int argc, char **argv, struct options *options, struct 
 		}
 	}
 	if (status < 0 && optind < argc)
-		status = usage_error("only options are expected: try --help");
+		status = usage_error("there are words that are no options: try --help");
 	if (status < 0)
 		status = read_config(conf, options, overrides, count);
 	mem_free(overrides);
 	return status;
 }
 
-/* Tells this boot of the host from others; "unknown" where the kernel does not say. */
+/* Distinguishes this boot of the host from others; "unknown" if the kernel does not tell it. */
 static void read_boot_id(char *boot_id, size_t size)
 {
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -180,7 +181,7 @@ static void read_boot_id(char *boot_id, size_t size)
 		fclose(f);
 }
 
-/* Not made where the log would leave them out. */
+/* The core does not write lines for grants that the log would leave out. */
 static bool logs_grants(const struct conf *c)
 {
 	return c->log_level >= (c->log_grants ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG);
@@ -256,8 +257,7 @@ static void fill_prefixes(struct daemon *d)
 }
 
 /*
- * Clients are turned away before descriptors run out: without one for itself the daemon could not get back to
- * ZooKeeper.
+ * Clients are turned away before descriptors run out: the daemon itself needs some to connect to ZooKeeper again.
  */
 static void fit_clients(int64_t *clients)
 {
@@ -268,12 +268,12 @@ static void fit_clients(int64_t *clients)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-		log_warning("the limit of open files cannot be raised: %s", strerror(errno));
+		log_warning("cannot raise the limit of open files: %s", strerror(errno));
 	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)*clients + SPARE_FDS)
 		return;
 	fit = limit.rlim_cur > 2 * SPARE_FDS ? (int64_t)limit.rlim_cur - SPARE_FDS : (int64_t)limit.rlim_cur / 2;
-	log_warning("limits.clients = %" PRId64 " needs more open files than the %llu this process may have: "
-		    "%" PRId64 " are served",
+	log_warning("limits.clients = %" PRId64 " needs more open files than the %llu that this process may have: it "
+		    "serves %" PRId64 " clients; raise LimitNOFILE= (ulimit -n) to serve all",
 		    *clients, (unsigned long long)limit.rlim_cur, fit);
 	*clients = fit;
 }
@@ -284,10 +284,10 @@ static void daemon_stop(void *arg, int number)
 	struct daemon *d = arg;
 
 	if (d->stopping) {
-		log_warning("a second %s: ending at once", strsignal(number));
+		log_warning("received a second signal (%s): ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
 	}
-	log_info("%s: stopping", strsignal(number));
+	log_info("received a signal (%s): stopping", strsignal(number));
 	d->stopping = true;
 	notify_send(&d->notify, "STOPPING=1");
 	feed_event(d->feed, &event);
@@ -316,18 +316,19 @@ static int start_listening(struct daemon *d)
 	return rc;
 }
 
-/* The number below which tokens may have been given out; negative: cannot be known. */
+/* The number below which tokens may have been given out; negative: it is unknown. */
 static int64_t open_tokens(struct daemon *d)
 {
 	int64_t limit;
 	int rc = tokens_open(&d->tokens, d->conf.statedir, &limit);
 
 	if (rc == -EBUSY)
-		log_error("another standalone lockbrokerd uses daemon.statedir = %s", d->conf.statedir);
+		log_error("another standalone lockbrokerd uses daemon.statedir = %s; each daemon needs its own",
+			  d->conf.statedir);
 	else if (rc == -EBADMSG)
 		log_error(
-			"%s/tokens is not one line of digits: tokens given out before cannot be known; restore it, or "
-			"remove it if no resource remembers them",
+			"%s/tokens is not one line of digits, so it is unknown which tokens were given out; restore the file, "
+			"or remove it if no resource remembers a token",
 			d->conf.statedir);
 	else if (rc < 0)
 		log_error("daemon.statedir = %s: %s", d->conf.statedir, strerror(-rc));
@@ -351,7 +352,7 @@ static int read_secret(struct daemon *d)
 	return rc;
 }
 
-/* What the configuration names and does not hold itself: a group, a secret. */
+/* Reads what the configuration only names: a group, a secret. */
 static int read_named(struct daemon *d)
 {
 	char error[LISTEN_ERROR_MAX];
@@ -368,7 +369,8 @@ static int open_rundir(struct daemon *d)
 	int rc = pidfile_open(d->conf.rundir, &other);
 
 	if (rc == -EBUSY)
-		log_error("another lockbrokerd (pid %ld) has daemon.rundir = %s", (long)other, d->conf.rundir);
+		log_error("another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own", (long)other,
+			  d->conf.rundir);
 	else if (rc == -EPERM)
 		log_error("daemon.rundir = %s: must belong to the daemon's user or root, and not be writable by others "
 			  "(chmod go-w)",
@@ -387,7 +389,7 @@ static int open_rundir(struct daemon *d)
 	return rc;
 }
 
-/* What an earlier daemon left, and where this one leaves the same. */
+/* Reads what an earlier daemon left; this daemon leaves the same there. */
 static int open_saved(struct daemon *d)
 {
 	const struct saved_conf saved_conf = {
@@ -403,7 +405,7 @@ static int open_saved(struct daemon *d)
 		return 0;
 	rc = saved_open(&d->saved, &saved_conf);
 	if (rc == -EBUSY)
-		log_error("another lockbrokerd has %s/saved", d->conf.rundir);
+		log_error("another lockbrokerd uses %s/saved", d->conf.rundir);
 	else if (rc < 0)
 		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
 	if (rc < 0)
@@ -470,7 +472,7 @@ static int start_parts(struct daemon *d)
 	return 0;
 }
 
-/* What was made, in reverse. When the worker hangs its memory is left to the end of the process. */
+/* Frees what was made, in reverse order. If the worker hangs, its memory is left to the end of the process. */
 static void stop_parts(struct daemon *d, bool close_session, int status)
 {
 	zk_former_stop(d->former);
@@ -520,7 +522,7 @@ static int run(struct daemon *d, int64_t tokens_limit)
 	return status;
 }
 
-/* A descriptor of ours in the place of a closed standard one would get what is meant for the log. */
+/* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. */
 static void guard_standard(void)
 {
 	int fd;
@@ -553,7 +555,7 @@ int main(int argc, char **argv)
 		d.broker.session_page = d.page_path;
 		d.broker.session_page_id = d.page_id_text;
 		if (notify_open(&d.notify) < 0)
-			log_warning("NOTIFY_SOCKET cannot be used");
+			log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
 		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;
 		if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
 		    (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||

@@ -45,8 +45,8 @@ static const char *subject(const struct cli_job *job, const char *name, char *re
 
 static const char *not_proven(const struct cli_job *job)
 {
-	return job->leased ? "the lease has run out, or there is no proof any longer that it is held."
-			   : "there is no proof any longer that it is held.";
+	return job->leased ? "the lease has run out, or there is no longer proof that it is held."
+			   : "there is no longer proof that it is held.";
 }
 
 /* Lost before there was a command that could be ended. */
@@ -197,14 +197,14 @@ static void heed_event(struct cli_job *job, const struct lb_event *event)
 		lost(job, event->name, why_lost(event->reason));
 		break;
 	case LB_EVENT_JEOPARDY:
-		cli_say("ZooKeeper is out of reach; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
+		cli_say("ZooKeeper is unreachable; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),
 			(double)event->ms / 1e3);
 		break;
 	case LB_EVENT_SAFE:
 		cli_say("ZooKeeper is back; the %s safe.", subject(job, NULL, text, sizeof(text)));
 		break;
 	case LB_EVENT_REVOKE:
-		cli_say("The lock %s is asked back: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
+		cli_say("Somebody asks for the lock %s: %s.", event->name, cli_shown(event->reason, text, sizeof(text)));
 		job->asked_back = true;
 		break;
 	case LB_EVENT_GRANTED:

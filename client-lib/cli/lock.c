@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * lockbroker lock: run a command while holding a lock, or several. lockbroker sem: the same with permits of a
- * semaphore; lockbroker campaign: while leading an election. What is asked for, and taking it; the rest is job.c.
+ * lockbroker lock runs a command while holding a lock, or several; lockbroker sem, while holding permits of a semaphore;
+ * lockbroker campaign, while leading an election. This file parses the words and acquires; job.c does the rest.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,14 +21,14 @@
 #include "client-lib/wire.h"
 #include "protocol/limits.h"
 
-/* A lock that is lost may be granted to another host a third of the session timeout (15 s) later: before that. */
+/* A lost lock may be granted to another host after a third of the session timeout (15 s): the grace ends before that. */
 #define GRACE_MS 3000
 #define SECONDS_MAX 1e9
-/* For a broker that is not there: how long at first, and how often. */
+/* How long and how often a broker is tried that is not there at first. */
 enum { CONNECT_MS = 5000, RETRY_MS = 100 };
-/* For the first answer of a broker that is there, however short the wait. */
+/* How long a broker may take for its first answer, however short the wait. */
 enum { PATIENCE_MIN_MS = 2000 };
-/* What is answered later than that had been queued. */
+/* A request that is answered later than that had been queued. */
 enum { QUEUED_MS = 100 };
 
 enum cli_held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
@@ -36,9 +36,9 @@ enum cli_held { HELD_LOCKS, HELD_PERMITS, HELD_LEADERSHIP };
 static const struct verb {
 	const char *word;
 	enum cli_held held;
-	const char *letters; /* of its options, for getopt; "-": other words stand where they like */
-	const char *longs;   /* of those that have a word only */
-	const char *wants;   /* before the command */
+	const char *letters; /* of its options, for getopt; "-": other words may stand anywhere */
+	const char *longs;   /* of options that only have a word */
+	const char *wants;   /* the words before the command */
 	int words_min, words_max;
 } verbs[] = {
 	{ "lock", HELD_LOCKS, "-:sxnw:k:r:d:L:o", "CO", "NAME...", 1, LIMIT_NAMES_MAX },
@@ -50,14 +50,14 @@ struct order {
 	const struct verb *verb;
 	struct lb_options options; /* of locks; timeout_ms of all */
 	int64_t limit, permits;
-	int64_t connect_ms; /* -1: not said */
-	char *names[LIMIT_NAMES_MAX]; /* and DATA; more were given if `words` is more */
+	int64_t connect_ms; /* -1: not given */
+	char *names[LIMIT_NAMES_MAX]; /* and DATA; if `words` is larger, more were given than fit */
 	int words;
 	int64_t tokens[LIMIT_NAMES_MAX];
 	struct cli_job job;
 };
 
-/* ---- what was asked for ---- */
+/* ---- the command line ---- */
 
 static int parse_seconds(const char *text, int64_t *ret_ms)
 {
@@ -113,7 +113,7 @@ static void add_word(struct order *o, char *word)
 
 static int parsed_word(int error, const char *option, const char *what)
 {
-	return error < 0 ? cli_usage("%s wants %s, not \"%s\".", option, what, optarg) : CLI_OK;
+	return error < 0 ? cli_usage("%s needs %s, not \"%s\".", option, what, optarg) : CLI_OK;
 }
 
 static int parsed(int error, int c, const char *what)
@@ -124,7 +124,7 @@ static int parsed(int error, int c, const char *what)
 static int parse_option(struct order *o, int c)
 {
 	switch (c) {
-	case 1: /* that is no option */
+	case 1: /* a word that is no option */
 		add_word(o, optarg);
 		return CLI_OK;
 	case 's':
@@ -144,14 +144,14 @@ static int parse_option(struct order *o, int c)
 		o->job.closes = true;
 		return CLI_OK;
 	case 'C':
-		return parsed_word(parse_seconds(optarg, &o->connect_ms), "--connect", "seconds");
+		return parsed_word(parse_seconds(optarg, &o->connect_ms), "--connect", "a number of seconds");
 	case 'w':
-		return parsed(parse_seconds(optarg, &o->options.timeout_ms), c, "seconds");
+		return parsed(parse_seconds(optarg, &o->options.timeout_ms), c, "a number of seconds");
 	case 'k':
-		return parsed(parse_seconds(optarg, &o->job.grace_ms), c, "seconds");
+		return parsed(parse_seconds(optarg, &o->job.grace_ms), c, "a number of seconds");
 	case 'L':
 		if (parse_seconds(optarg, &o->options.lease_ms) < 0 || o->options.lease_ms == 0)
-			return parsed(-EINVAL, c, "seconds, more than 0");
+			return parsed(-EINVAL, c, "a number of seconds greater than 0");
 		return CLI_OK;
 	case 'r':
 		return parsed(parse_signal(optarg, &o->job.on_revoke), c, "a signal");
@@ -174,7 +174,7 @@ static int parse_options(struct order *o, int argc, char **argv)
 	const char *verb = o->verb->word;
 	int c, at = -1, status = CLI_OK;
 
-	/* 0 makes getopt forget the command line it is in the middle of. */
+	/* 0 makes getopt forget the command line that it is parsing. */
 	optind = 0;
 	opterr = 0;
 	while (status == CLI_OK && (c = getopt_long(argc, argv, o->verb->letters, options, &at)) != -1) {
@@ -182,11 +182,11 @@ static int parse_options(struct order *o, int argc, char **argv)
 			return cli_usage("%s has no option %s.", verb, argv[optind - 1]);
 		if (c == '?')
 			return cli_usage("%s has no option -%c.", verb, optopt);
-		/* Short ones are those of the verb, long ones of all. */
+		/* The short options are the verb's own; the long ones are those of all verbs. */
 		if (c != ':' && c != 1 && !strchr(o->verb->letters, c) && !strchr(o->verb->longs, c))
 			return cli_usage("%s has no option --%s.", verb, options[at].name);
 		if (c == ':')
-			return cli_usage("%s wants a %s.", argv[optind - 1],
+			return cli_usage("%s needs a %s.", argv[optind - 1],
 					 strchr("dO", optopt) ? "text" : optopt == 'r' ? "signal" :
 					 strchr("lc", optopt) ? "number" : "number of seconds");
 		status = parse_option(o, c);
@@ -194,7 +194,7 @@ static int parse_options(struct order *o, int argc, char **argv)
 	return status;
 }
 
-/* Where the next "--" stands; argc: nowhere. */
+/* The index of the next "--"; argc: there is none. */
 static int find_dashes(int argc, char **argv, int from)
 {
 	while (from < argc && strcmp(argv[from], "--") != 0)
@@ -208,9 +208,8 @@ static int wrong_words(const struct verb *verb, const char *missing)
 }
 
 /*
- * What stands before the first "--" is ours, options and names in any order; what stands behind it, whatever it looks
- * like, is the command's. With no name before it that "--" was the end of the options, and names that begin with a dash
- * may follow, up to the next one.
+ * The words before the first "--" are ours, options and names in any order; all words after it belong to the command.
+ * If no name precedes it, that "--" ended the options, and names that begin with a dash may follow, up to the next "--".
  */
 static int parse(struct order *o, int argc, char **argv)
 {
@@ -236,23 +235,23 @@ static int parse(struct order *o, int argc, char **argv)
 	if (end + 1 >= argc)
 		return wrong_words(verb, "CMD");
 	if (o->words > verb->words_max)
-		return cli_usage("%s takes %d word%s at most before the --, not %d.", verb->word, verb->words_max,
+		return cli_usage("%s takes at most %d word%s before the --, not %d.", verb->word, verb->words_max,
 				 verb->words_max == 1 ? "" : "s", o->words);
 	if (verb->held == HELD_PERMITS && !o->limit)
-		return cli_usage("sem wants -l N: how many permits there are.");
+		return cli_usage("sem needs -l N, the number of permits that the semaphore has.");
 	if (o->options.data && o->words > 1)
-		return cli_usage("-d goes with one NAME.");
+		return cli_usage("-d cannot be used with several NAMEs.");
 	o->job.names = o->names;
 	o->job.count = verb->held == HELD_LOCKS ? (size_t)o->words : 1;
 	o->job.command = argv + end + 1;
 	return CLI_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- acquiring ---- */
 
 /*
- * So that who looks sees more than "lockbroker": the broker refuses names it does not like, and that is all right. An
- * owner that it does not like is a mistake.
+ * Names the connection, so that `who` shows more than "lockbroker". The broker may refuse that name, which does not
+ * matter; an owner that it refuses is an error.
  */
 static enum lb_result introduce(const struct order *o)
 {
@@ -284,7 +283,7 @@ static enum lb_result take(struct order *o)
 	return lb_lock_with(lb, names[0], &o->options, o->tokens);
 }
 
-/* Only what would wait: a try says by itself that it is taken. */
+/* Only where it would wait: a try reports by itself that the lock is taken. */
 static bool would_wait_for_itself(const struct order *o)
 {
 	size_t i;
@@ -292,14 +291,14 @@ static bool would_wait_for_itself(const struct order *o)
 	for (i = 0; o->verb->held == HELD_LOCKS && o->options.timeout_ms != 0 && i < o->job.count; i++) {
 		if (!cli_nested(o->job.lb, o->names[i], o->options.shared))
 			continue;
-		cli_say("This runs under the lock %s already: a command around it holds it, and would be waited for in vain.",
-			o->names[i]);
+		cli_say("This already runs under the lock %s: a command around it holds the lock, so waiting for it would never "
+			"end.", o->names[i]);
 		return true;
 	}
 	return false;
 }
 
-/* How long a broker that is not there at first is looked for. */
+/* Until when a broker is tried that is not there at first. */
 static int64_t connect_end(const struct order *o)
 {
 	int64_t wait_ms = o->options.timeout_ms;
@@ -309,7 +308,7 @@ static int64_t connect_end(const struct order *o)
 	return wire_deadline(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
 }
 
-/* How long a broker may take to answer at first: one that hangs must not cost a caller more than it is ready to wait. */
+/* How long a broker may take for its first answer: if it hangs, the caller should not wait much longer than it asked to. */
 static int64_t patience(const struct order *o)
 {
 	int64_t wait_ms = o->options.timeout_ms;
@@ -319,7 +318,7 @@ static int64_t patience(const struct order *o)
 	return wait_ms > PATIENCE_MIN_MS ? wait_ms : PATIENCE_MIN_MS;
 }
 
-/* It may be there again in a moment: it is being restarted, say. */
+/* The broker may be back in a moment: it is being restarted, for example. */
 static bool is_away(enum lb_result r)
 {
 	return r == LB_CONNECTION || r == LB_DRAINING;
@@ -332,7 +331,7 @@ static void pause_a_moment(void)
 	nanosleep(&pause, NULL);
 }
 
-/* True when it had been queued: a broker that is stopping already says so at once. */
+/* True if the request had been queued: a broker that is already stopping says so at once. */
 static bool was_queued(enum lb_result r, int64_t asked_ms)
 {
 	return r == LB_CONNECTION || wire_now_ms() >= asked_ms + QUEUED_MS;
@@ -356,7 +355,7 @@ static const char *word_of(const struct lb_reply *holder, const char *key, int *
 	return text;
 }
 
-/* By whom, as far as the broker knows that: it asks nobody, however many try. */
+/* Says who holds the lock, if the broker knows that without asking ZooKeeper, however many processes try. */
 static void say_taken(const struct order *o)
 {
 	const char *words[] = { "HOLDERS", o->names[0], "KNOWN" }, *host, *command;
@@ -377,8 +376,8 @@ static void say_taken(const struct order *o)
 }
 
 /*
- * Connects and takes, CLI_OK, or says why not. Who has been queued goes on waiting for as long as was asked, although the
- * broker goes away: its successor has a new queue, where we ask again.
+ * Connects and acquires (CLI_OK), or says why that failed. A request that has been queued goes on waiting for as long as
+ * was asked, although the broker goes away: the next broker has a new queue, where we ask again.
  */
 static int acquire(struct order *o, const char *socket)
 {
@@ -399,7 +398,7 @@ static int acquire(struct order *o, const char *socket)
 			if (is_away(r) && !queued && wire_now_ms() < end && was_queued(r, asked_ms)) {
 				queued = true;
 				limit = end;
-				cli_say("%s Waiting for the broker to be back.", lb_error(o->job.lb));
+				cli_say("%s Waiting for the broker to come back.", lb_error(o->job.lb));
 			}
 		}
 		if (r == LB_OK)
@@ -426,9 +425,9 @@ int cli_lock(const char *socket, int argc, char **argv)
 	while (strcmp(o.verb->word, argv[0]) != 0)
 		o.verb++;
 	o.job.grace_ms = GRACE_MS;
-	/* Nobody may be left to read what we say: that must not end us, nor the command. */
+	/* Perhaps nobody is left to read our messages: that must end neither us nor the command. */
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, &o.job.pipe_action);
-	/* Leaderships are not looked for in circles. */
+	/* The search for deadlocks ignores leaderships. */
 	o.job.owner = o.verb->held == HELD_LEADERSHIP ? NULL : owner;
 	status = parse(&o, argc, argv);
 	if (status != CLI_OK)

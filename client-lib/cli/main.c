@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The lockbroker command: what it can do besides running a command under a lock, which is lock.c. */
+/* The lockbroker command: everything but running a command under a lock (lock.c) and raw requests (call.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -42,7 +42,7 @@ static int run_who(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
-/* The number of holders it concerned; none is no failure of ours, and worth telling apart. */
+/* A request whose reply is the number of holders concerned. None is no failure, but has an exit status of its own. */
 static int concern(struct lb *lb, int argc, const char *const *words, const char *none)
 {
 	const struct lb_reply *reply;
@@ -100,7 +100,7 @@ static int run_limit(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
-/* In a line, fields separated by tabs. */
+/* One line, with fields separated by tabs. */
 static void print_leader(int64_t token, struct slice host, struct slice data)
 {
 	printf("%lld\t", (long long)token);
@@ -150,7 +150,7 @@ static int run_observe(struct lb *lb, char **arguments)
 	return cli_failed(lb, r);
 }
 
-/* A sweep of very many directories takes its time. */
+/* A sweep of very many directories takes long. */
 static const int64_t AUDIT_PATIENCE_MS = 86400000;
 
 enum { KEY_COLUMNS = 13 };
@@ -183,7 +183,7 @@ static int run_audit(struct lb *lb, char **arguments)
 	if (status != CLI_OK)
 		return status;
 	if (lb_reply_type(reply) != LB_REPLY_MAP) {
-		cli_say("The audit was ended by somebody else.");
+		cli_say("Somebody else ended the audit.");
 		return CLI_UNAVAILABLE;
 	}
 	print_numbers(reply);
@@ -210,7 +210,7 @@ static void show_info(const struct lb_reply *reply)
 	cli_lines(text, len);
 }
 
-/* What is one request with the arguments, whose reply is shown, has no `run`. */
+/* A command without `run` sends one request with its argument and shows the reply. */
 static const struct command {
 	const char *word;
 	int args_min, args_max;
@@ -232,7 +232,7 @@ static const struct command {
 	{ "audit", 0, 0, run_audit, NULL, NULL },
 };
 
-/* The exit status of what has written to the standard output. */
+/* The exit status of a command that has written to the standard output. */
 static int written(int status)
 {
 	if (fflush(stdout) != EOF && !ferror(stdout))
@@ -264,7 +264,7 @@ static int with_broker(const char *socket, const struct command *command, char *
 	return written(status);
 }
 
-/* --help, before any words that are another command's. */
+/* Whether --help stands before the words of another command. */
 static bool asks_for_help(int argc, char **argv)
 {
 	int end = strcmp(argv[0], "call") == 0 && argc > 2 ? 2 : argc;
@@ -282,7 +282,7 @@ static bool is_any(const char *word, const char *const *words)
 	return *words;
 }
 
-/* NULL: it is none of the table. */
+/* NULL: the table has no such command. */
 static const struct command *find_command(const char *word)
 {
 	size_t i;
@@ -315,13 +315,13 @@ static int dispatch(const char *socket, int argc, char **argv)
 	if (calls)
 		return written(cli_call(socket, argc, argv));
 	if (argc - 1 < command->args_min)
-		return cli_usage("%s wants a NAME.", argv[0]);
+		return cli_usage("%s needs a NAME.", argv[0]);
 	if (argc - 1 > command->args_max)
-		return cli_usage("%s does not take \"%s\".", argv[0], argv[1 + command->args_max]);
+		return cli_usage("%s does not take the argument \"%s\".", argv[0], argv[1 + command->args_max]);
 	return with_broker(socket, command, argv + 1);
 }
 
-/* A descriptor below 3 that was closed would be taken by the socket, and the command would write into it. */
+/* If a standard descriptor is closed, the socket would take its number, and the command would write into the socket. */
 static int open_standard(void)
 {
 	int fd;
@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 			return written(CLI_OK);
 		case '?':
 			if (optopt == 'S')
-				return cli_usage("%s wants a path.", argv[optind - 1]);
+				return cli_usage("%s needs a path.", argv[optind - 1]);
 			return optopt ? cli_usage("There is no option -%c.", optopt)
 				      : cli_usage("There is no option %s.", argv[optind - 1]);
 		}

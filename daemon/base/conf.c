@@ -320,7 +320,7 @@ static void read_section(struct reader *r, const char *line)
 	while (isspace((unsigned char)*rest))
 		rest++;
 	if (*rest && (rest == end + 1 || (*rest != ';' && *rest != '#')))
-		reader_failed(r, "[%s]: more behind the closing bracket", name);
+		reader_failed(r, "[%s]: something follows the closing bracket", name);
 	else if (open_section(r->conf, name, &section, r->where, r->error) < 0)
 		r->error_line = r->line;
 	free(name);
@@ -372,7 +372,7 @@ static int handle(void *user, const char *name_of_section, const char *name, con
 	if (r->error_line)
 		return 0;
 	if (!name_of_section[0])
-		return reader_failed(r, "a key outside a section");
+		return reader_failed(r, "the key is outside of a section");
 	if (!find_section(r->conf, name_of_section, &section))
 		return reader_failed(r, "[%s]: unknown section", name_of_section);
 	key = find(&section, name);
@@ -416,7 +416,7 @@ int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
 	if (rc > 0 && (!r.error_line || rc < r.error_line)) {
 		r.error_line = 0;
 		reader_at(&r, rc);
-		reader_failed(&r, "neither a [section] nor KEY = VALUE nor a comment");
+		reader_failed(&r, "the line is neither a [section] nor KEY = VALUE nor a comment");
 	}
 	fclose(r.in);
 	return r.error_line ? -EINVAL : 0;
@@ -468,7 +468,7 @@ static int fill_host(struct conf *conf, char *error)
 		return 0;
 	rc = gethostname(name, sizeof(name) - 1);
 	if (rc < 0 || !name[0])
-		return fail(error, "zookeeper.host", "this machine has no host name: set the key");
+		return fail(error, "zookeeper.host", "this machine has no host name, so the key must be set");
 	found = find_section(conf, "zookeeper", &section);
 	assert(found);
 	return set(&section, find(&section, "host"), name, "host name of this machine (set the key instead)", error);
@@ -514,7 +514,7 @@ int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 	if (standalone)
 		return 0;
 	if (!conf->servers[0])
-		return fail(error, "zookeeper.servers", "must be set (or run with --standalone)");
+		return fail(error, "zookeeper.servers", "must be set, unless the daemon runs with --standalone");
 	if (conf->session_timeout_ms < 5 * conf->tick_ms)
 		return fail(error, "zookeeper.session_timeout_ms",
 			    "%" PRId64 " is less than 5 ticks of zookeeper.tick_ms = %" PRId64,

@@ -137,7 +137,7 @@ static bool rate_passes(struct log_rate *rate, enum log_level level)
 
 	if (rate->since_ns == 0 || now_ns - rate->since_ns >= (rate->window_ns ? rate->window_ns : LOG_RATE_NS)) {
 		if (rate->left_out)
-			log_line(level, "(%u more lines of this kind were left out)", rate->left_out);
+			log_line(level, "(left out %u more lines of this kind)", rate->left_out);
 		*rate = (struct log_rate){ .since_ns = now_ns, .window_ns = rate->window_ns };
 	}
 	if (rate->lines >= LOG_RATE_LINES) {

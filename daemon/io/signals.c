@@ -37,8 +37,9 @@ static void signals_fired(void *arg, int fd, unsigned int what)
 	if (stops(number))
 		s->stop(s->arg, number);
 	else
-		log_rated(&s->rate, LOG_LEVEL_WARNING, "signal %d (%s) of pid %u, uid %u: ignored; SIGTERM stops the daemon",
-			  number, strsignal(number), info.ssi_pid, info.ssi_uid);
+		log_rated(&s->rate, LOG_LEVEL_WARNING,
+			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon", number,
+			  strsignal(number), info.ssi_pid, info.ssi_uid);
 }
 
 static void fill(sigset_t *set)

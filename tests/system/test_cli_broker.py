@@ -59,7 +59,7 @@ def test_waiting_survives_a_restart(standalone, how, words):
         goes_and_comes(standalone, how)
         out, err = p.communicate(timeout=harness.PATIENCE)
     assert (p.returncode, out) == (0, "run\n")
-    assert err.count("\n") == 1 and err.endswith(" Waiting for the broker to be back.\n")
+    assert err.count("\n") == 1 and err.endswith(" Waiting for the broker to come back.\n")
 
 
 def test_waiting_for_a_broker_ends_with_the_time_that_was_given(standalone):
@@ -185,7 +185,7 @@ def nested(broker, outer, *inner):
 def test_a_lock_that_a_command_around_holds_is_not_waited_for(broker, outer, inner):
     done = nested(broker, outer, *inner)
     assert (done.returncode, done.stdout) == (70, "")
-    assert f"runs under the lock {inner[-1]} already" in done.stderr
+    assert f"already runs under the lock {inner[-1]}" in done.stderr
 
 
 def test_a_lock_that_a_command_further_out_holds_is_not_waited_for(broker):

@@ -83,9 +83,9 @@ def test_what_could_not_be_said_is_said_when_it_can_be_and_the_rest_counted(stan
         assert c.call("REVOKE", name, "please") == 1
         assert p.stdout.readline() == "SIGUSR1\n", "the signal does not wait for the message"
     assert all_of(reader, b"written.\n").splitlines() == [
-        "lockbroker: The lock a is asked back: please.", "lockbroker: 2 messages could not be written."]
+        "lockbroker: Somebody asks for the lock a: please.", "lockbroker: 2 messages could not be written."]
     assert c.call("REVOKE", "d", "please") == 1
-    assert all_of(reader, b".\n") == "lockbroker: The lock d is asked back: please.\n"
+    assert all_of(reader, b".\n") == "lockbroker: Somebody asks for the lock d: please.\n"
     p.terminate()
     p.wait(harness.PATIENCE)
     os.close(reader)
@@ -288,7 +288,7 @@ def test_without_the_page_the_proof_is_what_the_broker_answered_last(own_zk, dae
         took = time.monotonic() - began
     finally:
         d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "no proof any longer" in err
+    assert p.returncode == 128 + signal.SIGTERM and "no longer proof" in err
     assert took < 6 + 0.5, "no later than the session could expire"
 
 

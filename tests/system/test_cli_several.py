@@ -88,7 +88,7 @@ def test_a_hung_daemon_ends_the_command_of_several(own_zk, daemons):
     d.signal(signal.SIGSTOP)
     _, err = p.communicate(timeout=harness.PATIENCE)
     d.signal(signal.SIGCONT)
-    assert p.returncode == 128 + signal.SIGTERM and "The 2 locks are lost: there is no proof any longer" in err
+    assert p.returncode == 128 + signal.SIGTERM and "The 2 locks are lost: there is no longer proof" in err
 
 
 def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
@@ -97,7 +97,7 @@ def test_who_asks_for_any_of_them_asks_the_command(broker, clients):
     assert p.stdout.readline() == "ready\n"
     assert clients(broker).call("REVOKE", "b", "please") == 1
     out, err = p.communicate(timeout=harness.PATIENCE)
-    assert (p.returncode, out) == (3, "asked\n") and "The lock b is asked back: please." in err
+    assert (p.returncode, out) == (3, "asked\n") and "Somebody asks for the lock b: please." in err
 
 
 # ---- words ----

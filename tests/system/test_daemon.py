@@ -280,7 +280,7 @@ def test_no_other_signal_ends_it_or_takes_a_lock(daemons, clients):
     for number in HARMLESS | said:
         d.signal(number)
         assert holder.call("PING") == "PONG", number
-    assert f"signal {int(signal.SIGHUP)} (Hangup) of pid {os.getpid()}, uid {os.getuid()}: ignored" in d.log()
+    assert f"signal {int(signal.SIGHUP)} (Hangup) from pid {os.getpid()}, uid {os.getuid()}: ignored" in d.log()
     assert holder.call("VALID", "a") > 0 and holder.call("UNLOCK", "a", "TOKEN", token) == 0
     assert d.terminate() == 0
     # Lines of one kind are rated, and none of them is lost without a count.
@@ -352,7 +352,7 @@ def test_socket_activation(daemons):
     assert not os.path.exists(d.socket)
     assert stat.S_IMODE(os.stat(listener.getsockname()).st_mode) == 0o600
     (told,) = [line for line in d.log().splitlines() if "SocketMode= and SocketGroup= in lockbrokerd.socket" in line]
-    assert "warning: the socket was passed with mode 0600 and group " in told
+    assert "warning: the socket that was passed has mode 0600 and group " in told
     with harness.Client(listener.getsockname()) as c:
         assert isinstance(c.call("LOCK", "a"), int)
     assert d.terminate() == 0

@@ -98,4 +98,4 @@ def test_standalone_with_a_full_statedir_blames_nobody_else(directory, daemons):
     with d.client() as c:
         answer = c.call("LOCK", "a", "WAIT", 100)
     assert answer.code == "UNAVAILABLE" and "daemon.statedir" in answer and "ZooKeeper" not in answer
-    assert "the tokens file cannot be written: No space left on device" in d.log()
+    assert "cannot write the tokens file: No space left on device" in d.log()

@@ -319,7 +319,7 @@ def test_answers_to_unlocks_are_taken_by_whatever_comes_next(broker, programs, c
     p = programs(broker.socket)
     c = clients(broker)
     p.do("open 0")
-    for following, expected in (("command 0 ECHO b", "'b'"), ("event 0 50", "NONE No event within 50 ms."),
+    for following, expected in (("command 0 ECHO b", "'b'"), ("event 0 50", "NONE No event arrived within 50 ms."),
                                 ("valid 0 a", "OK 0"), ("unlock 0 a", "NOTHELD "), ("try 0 b", "OK 0"),
                                 ("lock 0 ..", "BADNAME "), ("close 0", "OK")):
         token_of(p.do("lock 0 a"))

@@ -520,7 +520,7 @@ def test_the_session_of_another_name_or_boot_is_left_alone(own_zk, daemons, clie
     Saved(d).write(getattr(Saved, at), other)
     d.start()
     assert left in zk.sessions() and Saved(d).leftovers() == []
-    assert "is not used: it is of another" in d.log()
+    assert "is not used: it is from another" in d.log()
 
 
 # ---- two of them ----

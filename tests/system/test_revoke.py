@@ -245,13 +245,13 @@ def test_the_command_may_get_a_signal_when_the_lock_is_asked_for(two_hosts):
     assert run(two_hosts[1], "revoke", "a", "move \u202eover").returncode == 0
     out, err = p.communicate(timeout=harness.PATIENCE)
     assert (out, p.returncode) == ("asked\n", 3)
-    assert err == "lockbroker: The lock a is asked back: move \\u202eover.\n"
+    assert err == "lockbroker: Somebody asks for the lock a: move \\u202eover.\n"
 
 
 def test_by_default_it_gets_none(broker):
     p, pid = started(broker, "sleep", "60")
     assert run(broker, "revoke", "a").returncode == 0
-    assert "asked back: requested." in p.stderr.readline()
+    assert "asks for the lock a: requested." in p.stderr.readline()
     assert p.poll() is None
     os.kill(pid, signal.SIGTERM)
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
@@ -268,8 +268,8 @@ def test_a_command_whose_lock_is_taken_is_ended(two_hosts):
 def test_exit_statuses_tell_what_came_of_it(broker):
     for words, status, said in (
             (["revoke", "a"], 1, "No holder was asked: nobody holds it"), (["force-unlock", "a"], 1, "Nobody held it."),
-            (["revoke"], 64, "revoke wants a NAME."), (["force-unlock"], 64, "force-unlock wants a NAME."),
-            (["revoke", "a", "b", "c"], 64, 'revoke does not take "c".'), (["revoke", ".."], 64, "a lock name is"),
+            (["revoke"], 64, "revoke needs a NAME."), (["force-unlock"], 64, "force-unlock needs a NAME."),
+            (["revoke", "a", "b", "c"], 64, 'revoke does not take the argument "c".'), (["revoke", ".."], 64, "a lock name is"),
             (["revoke", "a", "x" * 129], 64, "a reason is 1..128 bytes")):
         done = run(broker, *words)
         assert done.returncode == status and said in done.stderr, (words, done)

@@ -172,7 +172,7 @@ def without_descriptors(broker, clients, most):
     set_most_files(broker, most(c))
     late = clients(broker, 2)
     late.send("PING")
-    harness.wait_until(lambda: "clients cannot be accepted: Too many open files" in broker.log(), "the log")
+    harness.wait_until(lambda: "cannot accept clients: Too many open files" in broker.log(), "the log")
     before = cpu_seconds(broker)
     assert late.quiet(0.5)
     assert cpu_seconds(broker) - before < 0.2

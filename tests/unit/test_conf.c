@@ -218,8 +218,8 @@ static void test_errors_name_the_line_the_key_the_value_and_what_is_allowed(void
 	assert_refused("[daemon]\nnonsense = 1\n", "FILE:2: daemon.nonsense: unknown key");
 	assert_refused("\n[nonsense]\na = 1\n", "FILE:2: [nonsense]: unknown section");
 	assert_refused("[nonsense]\n", "FILE:1: [nonsense]: unknown section");
-	assert_refused("linger_ms = 1\n", "FILE:1: a key outside a section");
-	assert_refused("[locks]\nlinger_ms\n", "FILE:2: neither a [section] nor KEY = VALUE nor a comment");
+	assert_refused("linger_ms = 1\n", "FILE:1: the key is outside of a section");
+	assert_refused("[locks]\nlinger_ms\n", "FILE:2: the line is neither a [section] nor KEY = VALUE nor a comment");
 	assert_refused("[locks\nlinger_ms = 1\n", "FILE:1: ");
 	assert_refused("[locks]\nlinger_ms = 1\nhandoff_ms = 1\nlinger_ms = 1\n",
 		       "FILE:4: locks.linger_ms = 1: the key is already set in line 2");
@@ -231,7 +231,7 @@ static void test_errors_name_the_line_the_key_the_value_and_what_is_allowed(void
 	assert_refused(text, "FILE:2: the line is longer than");
 	/* The first error is the one that is told. */
 	assert_refused("[locks]\nlinger_ms = x\nnonsense\n", "FILE:2: locks.linger_ms");
-	assert_refused("[locks]\nnonsense\nlinger_ms = x\n", "FILE:2: neither");
+	assert_refused("[locks]\nnonsense\nlinger_ms = x\n", "FILE:2: the line is neither");
 }
 
 static void test_a_missing_file_is_an_error(void **state)

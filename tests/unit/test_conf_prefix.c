@@ -139,11 +139,11 @@ static void test_what_is_wrong_with_a_prefix_is_told(void **state)
 		       "FILE:5: prefix:app/.flavour = rw: the key is already set in line 2");
 	assert_refused("[prefix:app/]\nflavour = rw\n  path = /p\n", "an indented line continues the one before");
 	assert_refused("[prefix]\n", "FILE:1: [prefix]: unknown section");
-	assert_refused("[prefix:a\nflavour = rw\n", "FILE:1: neither a [section]");
+	assert_refused("[prefix:a\nflavour = rw\n", "FILE:1: the line is neither a [section]");
 	/* inih would go on with the prefix "a". */
-	assert_refused("[prefix:a]b]\nflavour = rw\n", "FILE:1: [prefix:a]: more behind the closing bracket");
-	assert_refused("[prefix:a]#b]\n", "FILE:1: [prefix:a]: more behind the closing bracket");
-	assert_refused("[locks] linger_ms = 1\n", "FILE:1: [locks]: more behind the closing bracket");
+	assert_refused("[prefix:a]b]\nflavour = rw\n", "FILE:1: [prefix:a]: something follows the closing bracket");
+	assert_refused("[prefix:a]#b]\n", "FILE:1: [prefix:a]: something follows the closing bracket");
+	assert_refused("[locks] linger_ms = 1\n", "FILE:1: [locks]: something follows the closing bracket");
 	/* ... and cut this one. */
 	snprintf(text, sizeof(text), "\xef\xbb\xbf[prefix:%043d]\nflavour = rw\n", 0);
 	assert_refused(text, "FILE:1: [prefix:0000000000000000000000000000000000000000000]: the prefix must be");

@@ -81,23 +81,23 @@ static size_t size_of(size_t holders)
 static const char *why_not_ours(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode))
-		return "it is no file";
+		return "it is not a regular file";
 	if (st->st_uid != geteuid())
-		return "it is another user's";
+		return "it belongs to another user";
 	if (st->st_mode & 077)
-		return "others may use it";
+		return "others have access to it";
 	return NULL;
 }
 
-static const char *why_garbled(const struct file *f, size_t size)
+static const char *why_corrupt(const struct file *f, size_t size)
 {
 	if (size < sizeof(*f) || f->magic != SAVED_MAGIC)
-		return "it is garbled";
+		return "it is corrupt";
 	if (f->version != SAVED_VERSION)
-		return "it is another version's";
+		return "another version wrote it";
 	if (size != size_of(f->holder_count) || f->present > 1 || !memchr(f->boot_id, '\0', BOOT_ID_MAX) ||
 	    !memchr(f->host, '\0', HOST_MAX))
-		return "it is garbled";
+		return "it is corrupt";
 	return NULL;
 }
 
@@ -105,10 +105,10 @@ static const char *why_garbled(const struct file *f, size_t size)
 static const char *why_living(const struct file *f, const struct stat *st)
 {
 	if (f->device != st->st_dev || f->inode != st->st_ino)
-		return "it is a copy, and the daemon it tells of may live";
+		return "it is a copy, and the daemon that wrote it may be running";
 	if (f->namespace == process_namespace() && (pid_t)f->writer != getpid() &&
 	    process_lives((pid_t)f->writer, f->writer_start))
-		return "the daemon it tells of lives";
+		return "the daemon that wrote it is running";
 	return NULL;
 }
 
@@ -126,11 +126,11 @@ static struct file *read_whole(int fd, const char **ret_why)
 	if (*ret_why)
 		return NULL;
 	if (st.st_size < (off_t)sizeof(*f) || st.st_size > (off_t)size_of(UINT32_MAX / 1024)) {
-		*ret_why = "it is garbled";
+		*ret_why = "it is corrupt";
 		return NULL;
 	}
 	f = mem_new((size_t)st.st_size);
-	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_garbled(f, (size_t)st.st_size)
+	*ret_why = pread(fd, f, (size_t)st.st_size, 0) == st.st_size ? why_corrupt(f, (size_t)st.st_size)
 								     : "it cannot be read";
 	if (!*ret_why)
 		*ret_why = why_living(f, &st);
@@ -161,8 +161,8 @@ static int open_old(int dir_fd, struct file **ret_old)
 		*ret_old = read_whole(fd, &why);
 	}
 	if (why)
-		log_warning("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
-			    "timeout",
+		log_warning("the file that an earlier daemon saved is not used: %s; a session that it did not end stays "
+			    "until its timeout",
 			    why);
 	return fd;
 }
@@ -183,7 +183,7 @@ static void take_former(struct file *f, const struct file_former *left)
 	if (!left->id || find(f, left->id))
 		return;
 	if (!to) {
-		log_warning("too many sessions were left by earlier daemons: 0x%016" PRIx64 " is left to its timeout",
+		log_warning("earlier daemons left too many sessions: 0x%016" PRIx64 " stays until its timeout",
 			    (uint64_t)f->former[0].id);
 		memmove(f->former, f->former + 1, (FORMERS_MAX - 1) * sizeof(*left));
 		to = &f->former[FORMERS_MAX - 1];
@@ -237,8 +237,8 @@ static int64_t not_before(const struct file *f, const struct file_session *sessi
 static const char *why_not_taken_over(const struct file *old, const struct saved_conf *conf)
 {
 	if (strcmp(old->host, conf->host) != 0)
-		return "it is of another zookeeper.host";
-	return strcmp(old->boot_id, conf->boot_id) != 0 ? "it is of another boot" : NULL;
+		return "it is from another zookeeper.host";
+	return strcmp(old->boot_id, conf->boot_id) != 0 ? "it is from another boot" : NULL;
 }
 
 static void take_over(struct saved *s, const struct file *old, const struct saved_conf *conf)
@@ -249,8 +249,8 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 	int64_t until_ns = not_before(old, last, conf->now_ns);
 
 	if (why) {
-		log_info("what an earlier daemon saved is not used: %s; a session that it did not end is left to its "
-			 "timeout",
+		log_info("the file that an earlier daemon saved is not used: %s; a session that it did not end stays until "
+			 "its timeout",
 			 why);
 		return;
 	}
@@ -453,7 +453,8 @@ void saved_add_former(struct saved *s, int64_t session)
 		to->not_before_ns = last->safe_until_ns;
 		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
 	} else {
-		log_warning("too many sessions were left: a successor will leave 0x%016" PRIx64 " to its timeout",
+		log_warning("too many sessions were given up: the next daemon will not end 0x%016" PRIx64 ", which stays "
+			    "until its timeout",
 			    (uint64_t)session);
 	}
 	saved_session_ended(s);

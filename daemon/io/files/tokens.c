@@ -153,7 +153,7 @@ static void done(struct work *work)
 
 	t->writing = false;
 	if (t->rc < 0) {
-		log_rated(&t->rate, LOG_LEVEL_ERROR, "the tokens file cannot be written: %s; trying again",
+		log_rated(&t->rate, LOG_LEVEL_ERROR, "cannot write the tokens file: %s; trying again",
 			  strerror(-t->rc));
 		watch_set(t->retry, -1, 0, CLOCK_NS_PER_S);
 		return;

@@ -200,7 +200,8 @@ void conn_push(struct conn *c, struct slice text, bool report)
 	c->pushed += text.len;
 	if (c->pushed > c->env->output_bytes) {
 		log_rated(&c->env->rate_overflow, LOG_LEVEL_WARNING,
-			  "a client was closed: more to tell it than limits.output_bytes = %zu", c->env->output_bytes);
+			  "closed a client that does not read: more is queued for it than limits.output_bytes = %zu",
+			  c->env->output_bytes);
 		conn_die(c);
 		return;
 	}
@@ -245,11 +246,12 @@ static void conn_refuse_long(struct conn *c)
 	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->queue || c->eof)
 		return;
 	log_rated(&c->env->rate_unparsed, LOG_LEVEL_WARNING,
-		  "a client was closed: all clients have sent more than %d MiB that cannot be served yet",
+		  "closed a client: the requests of all clients that cannot be served yet have more than %d MiB",
 		  CONN_UNPARSED_MAX >> 20);
-	_Static_assert(CONN_UNPARSED_MAX == 64 << 20 && CONN_UNPARSED_SMALL == 8 << 10, "as it is said");
+	_Static_assert(CONN_UNPARSED_MAX == 64 << 20 && CONN_UNPARSED_SMALL == 8 << 10, "the sentence names them");
 	conn_refuse(c, ERROR_LIMIT,
-		    SLICE("all clients have sent more than 64 MiB that cannot be served yet: no request longer than 8 KiB now"));
+		    SLICE("the requests of all clients that cannot be served yet have more than 64 MiB: for now a request may "
+			  "have at most 8 KiB"));
 }
 
 /* The latest request, of `env->asker`, took until `now_ns`. */

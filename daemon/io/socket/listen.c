@@ -58,7 +58,8 @@ static int check_kind(const char *path, char *error)
 	struct stat st;
 
 	if (lstat(path, &st) == 0)
-		return S_ISSOCK(st.st_mode) ? 0 : fail(error, -EEXIST, "%s exists and is not a socket", path);
+		return S_ISSOCK(st.st_mode) ? 0 : fail(error, -EEXIST,
+						       "daemon.socket = %s: the file exists and is not a socket", path);
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
@@ -69,7 +70,8 @@ static int take_lock(struct listener *l, char *error)
 	snprintf(path, sizeof(path), "%s.lock", l->path);
 	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->lock_fd < 0)
-		return fail(error, -errno, "daemon.socket = %s: its directory: %s", l->path, strerror(errno));
+		return fail(error, -errno, "daemon.socket = %s: cannot make files in its directory: %s", l->path,
+			    strerror(errno));
 	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -87,7 +89,7 @@ static int probe(const char *path, char *error)
 		return 0;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return fail(error, -errno, "socket: %s", strerror(errno));
+		return fail(error, -errno, "cannot make a socket: %s", strerror(errno));
 	memcpy(addr.sun_path, path, strlen(path));
 	rc = connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? errno : 0;
 	close(fd);
@@ -95,7 +97,7 @@ static int probe(const char *path, char *error)
 		return 0;
 	if (rc == 0 || rc == EAGAIN)
 		return fail(error, -EADDRINUSE, "another lockbrokerd is serving %s", path);
-	return fail(error, -rc, "%s: cannot tell whether it is served: %s", path, strerror(rc));
+	return fail(error, -rc, "cannot find out whether another lockbrokerd is serving %s: %s", path, strerror(rc));
 }
 
 static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char *error)
@@ -108,7 +110,7 @@ static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char 
 	if (bind(l->fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return fail(error, -errno, "%s: bind: %s", l->path, strerror(errno));
 	if (gid != LISTEN_NO_GROUP && fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(error, -errno, "%s: cannot be given to its group: %s", l->path, strerror(errno));
+		return fail(error, -errno, "%s: cannot give it to the group daemon.socket_group: %s", l->path, strerror(errno));
 	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
 		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
 	if (listen(l->fd, SOMAXCONN) < 0)
@@ -129,7 +131,7 @@ static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error
 
 	snprintf(dir, sizeof(dir), "%s.XXXXXX", l->path);
 	if (!mkdtemp(dir))
-		return fail(error, -errno, "%s: no socket can be made there: %s", l->path, strerror(errno));
+		return fail(error, -errno, "%s: cannot make a socket there: %s", l->path, strerror(errno));
 	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0) {
 		rc = fail(error, -errno, "%s: %s", dir, strerror(errno));
@@ -149,7 +151,8 @@ int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, ch
 
 	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
 	if (strlen(path) >= LISTEN_PATH_MAX)
-		return fail(error, -ENAMETOOLONG, "%s: too long for a socket", path);
+		return fail(error, -ENAMETOOLONG, "daemon.socket = %s: longer than the %d bytes of a socket's path", path,
+			    LISTEN_PATH_MAX - 1);
 	l->path = strdup(path);
 	if (!l->path)
 		abort();
@@ -160,7 +163,7 @@ int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, ch
 		rc = probe(path, error);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		rc = l->fd < 0 ? fail(error, -errno, "socket: %s", strerror(errno))
+		rc = l->fd < 0 ? fail(error, -errno, "cannot make a socket: %s", strerror(errno))
 			       : bind_in_place(l, mode, gid, error);
 	}
 	if (rc < 0)
@@ -190,12 +193,12 @@ int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX])
 	if (count == 0)
 		return 0;
 	if (count != 1)
-		return fail(error, -EINVAL, "%ld sockets were passed by LISTEN_FDS, one is expected", count);
+		return fail(error, -EINVAL, "LISTEN_FDS passes %ld sockets; exactly one is expected", count);
 	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
 		return fail(error, -EINVAL,
-			    "the descriptor passed by LISTEN_FDS is not a listening Unix stream socket");
+			    "the descriptor that LISTEN_FDS passes is not a listening Unix stream socket");
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return fail(error, -errno, "the descriptor passed by LISTEN_FDS: %s", strerror(errno));
+		return fail(error, -errno, "the descriptor that LISTEN_FDS passes: %s", strerror(errno));
 	l->fd = fd;
 	return 1;
 }
@@ -212,8 +215,8 @@ bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[
 	if ((st.st_mode & 0777) == mode && (gid == LISTEN_NO_GROUP || st.st_gid == gid))
 		return false;
 	snprintf(text, LISTEN_ERROR_MAX,
-		 "the socket was passed with mode %04o and group %ld, which daemon.socket_mode and daemon.socket_group do "
-		 "not change: set SocketMode= and SocketGroup= in lockbrokerd.socket",
+		 "the socket that was passed has mode %04o and group %ld, and daemon.socket_mode and daemon.socket_group do "
+		 "not change these: set SocketMode= and SocketGroup= in lockbrokerd.socket",
 		 st.st_mode & 0777, (long)st.st_gid);
 	return true;
 }

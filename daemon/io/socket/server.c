@@ -67,7 +67,8 @@ static void server_welcome(struct server *s, int fd)
 	uint32_t number;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		log_rated(&s->rate_accept, LOG_LEVEL_WARNING, "a client without credentials: %s", strerror(errno));
+		log_rated(&s->rate_accept, LOG_LEVEL_WARNING, "refused a client whose credentials are unknown: %s",
+			  strerror(errno));
 		close(fd);
 		return;
 	}
@@ -89,17 +90,17 @@ static void server_welcome(struct server *s, int fd)
 
 static void server_refuse(struct server *s, int fd)
 {
-	static const char text[] = "-LIMIT as many clients as may be are connected (limits.clients)\r\n";
+	static const char text[] = "-LIMIT the daemon has as many clients as it may have (limits.clients)\r\n";
 	ssize_t sent = send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	(void)sent;
 	close(fd);
-	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "a client was turned away: limits.clients = %zu", s->clients_max);
+	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: there are limits.clients = %zu already", s->clients_max);
 }
 
 static void server_pause(struct server *s, int error)
 {
-	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "clients cannot be accepted: %s", strerror(error));
+	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "cannot accept clients: %s", strerror(error));
 	watch_clear(s->accepting);
 	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
 }

@@ -128,7 +128,7 @@ static bool handle_believes(struct zk_handle *h, int state)
 
 	if (timeout_ms < h->conf.timeout_min_ms || timeout_ms > h->conf.timeout_max_ms)
 		snprintf(h->refused, sizeof(h->refused),
-			 "%s gave a session timeout of %d ms (asked for %d, usable are %d to %d): its tickTime, "
+			 "%s gave a session timeout of %d ms (asked for %d; %d to %d are usable): its tickTime, "
 			 "minSessionTimeout or maxSessionTimeout does not fit zookeeper.tick_ms and session_timeout_ms",
 			 h->attempts.server, timeout_ms, h->conf.timeout_ms, h->conf.timeout_min_ms,
 			 h->conf.timeout_max_ms);
@@ -211,7 +211,7 @@ static void handle_authenticate(struct zk_handle *h)
 	int rc = zoo_add_auth(h->zh, "digest", h->conf.secret, (int)strlen(h->conf.secret), NULL, NULL);
 
 	if (rc != ZOK)
-		log_error("ZooKeeper client: the secret was not taken: %s", zerror(rc));
+		log_error("ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
 }
 
 static int handle_init(struct zk_handle *h, const clientid_t *id)
@@ -387,7 +387,7 @@ static bool handle_looks(struct zk_handle *h, unsigned int *what)
 		return true;
 	case ZK_HANDSHAKE_END:
 		handle_fail(h, ZK_HANDLE_CLOSED,
-			    "closed the connection instead of answering the handshake: it does not serve yet, has too many "
+			    "closed the connection instead of answering the handshake: it is not serving yet, has too many "
 			    "connections, or its data are older than this session");
 		return true;
 	case ZK_HANDSHAKE_MORE:
@@ -550,7 +550,7 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 	zk_attempts_servers(&h->attempts, servers);
 	rc = zoo_set_servers(h->zh, servers);
 	if (rc != ZOK)
-		log_warning("ZooKeeper client: the new addresses were not taken: %s", zerror(rc));
+		log_warning("ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
 	/* It closes a socket that leads to a server which is no more. */
 	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
 		h->fd = -1;

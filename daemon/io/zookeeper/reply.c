@@ -41,9 +41,9 @@ enum zk_code zk_reply_code(int rc)
 const char *zk_reply_sentence(int rc)
 {
 	if (rc == ZNOAUTH)
-		return "not authenticated: no ACL allows it to who zookeeper.auth_file says we are";
+		return "not authenticated: no ACL allows it to the user of zookeeper.auth_file";
 	if (rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
-		return "the server serves nobody who does not authenticate: set zookeeper.auth_file";
+		return "the server serves only clients that authenticate: set zookeeper.auth_file";
 	return zerror(rc);
 }
 

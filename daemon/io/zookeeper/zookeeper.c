@@ -158,7 +158,7 @@ static void zookeeper_resolved(struct zookeeper *z, struct resolved *found)
 	if (found->failed) {
 		char sentence[512];
 
-		snprintf(sentence, sizeof(sentence), "servers that cannot be looked up: %s", found->failed);
+		snprintf(sentence, sizeof(sentence), "cannot look up servers: %s", found->failed);
 		log_rated(&z->rate_names, LOG_LEVEL_WARNING, "ZooKeeper: %s", sentence);
 		if (!zk_handle_connected(z->handle))
 			zookeeper_tell_trouble(z, false, sentence);
@@ -290,7 +290,7 @@ static void zookeeper_connect(struct zookeeper *z)
 	rc = zk_handle_connect(z->handle, z->addresses, NULL);
 	if (rc == 0)
 		return;
-	snprintf(sentence, sizeof(sentence), "no session can be opened: %s", strerror(-rc));
+	snprintf(sentence, sizeof(sentence), "cannot open a session: %s", strerror(-rc));
 	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, false, sentence);
 	zookeeper_retry(z);
