@@ -31,6 +31,7 @@ FRESH ?= $(shell date +%s)000
 FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
+FUZZ_S ?= 60
 WRITE ?=
 PYTHON = /usr/bin/python3
 
@@ -190,7 +191,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps check unit sim golden mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -200,8 +201,8 @@ all: $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) ## build everything into BUILD (ne
 help: ## this list
 	@sed -n 's/^#   //p' Makefile
 	@echo
-	@sed -n 's/^\([a-z][a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
-		do printf '  make %-10s %s\n' "$$t" "$$d"; done
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r t d; \
+		do printf '  make %-12s %s\n' "$$t" "$$d"; done
 
 deps: ## install what is missing on Debian 12 (quick when nothing is)
 	@sh tests/deps.sh
@@ -359,8 +360,8 @@ endif
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
 
-mutants: ## break the rules one by one; the simulator must notice each
-	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc)
+mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each
+	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ))
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
@@ -375,6 +376,11 @@ torture: all ## MINUTES= of one fault after the other, with a checker of all his
 SANITIZED = BUILD=$(BUILD)/san SAN=address,undefined
 # Sees more of what C leaves undefined than gcc does: arithmetic on NULL, for one.
 CLANG_UNIT = $(if $(shell command -v clang),$(MAKE) BUILD=$(BUILD)/clang SAN=undefined CC=clang WERROR= unit)
+quick: ## less than a minute, before a commit: unit tests, lint of what differs from origin/main, some seeds and mutants
+	@$(MAKE) all tests
+	@$(MAKE) unit
+	@sh tests/quick.sh $(SIM_BIN) $(OBJ) $(FRESH) $(OTHER_MIXES)
+
 # Prerequisites would run side by side; a check runs its steps in order, so that the first failure is the last output.
 check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@$(MAKE) deps
@@ -384,6 +390,17 @@ check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@for step in unit sim system; do echo "== $$step, sanitized"; $(MAKE) $(SANITIZED) $$step || exit 1; done
 	@echo "== unit, as clang sanitizes"; $(or $(CLANG_UNIT),echo 'skipped: there is no clang')
 	@echo "== all checks passed"
+
+# What CI runs beside a check. A step is a goal.
+BESIDE_CHECK = fuzz lint
+beside-check: ## what check-all does after check
+	@for step in $(BESIDE_CHECK); do echo "== $$step"; $(MAKE) $$step || exit 1; done
+check-all: ## what CI runs: check, then a longer fuzz, lint
+	@$(MAKE) check && $(MAKE) beside-check
+
+# Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers.
+fuzz: ## FUZZ_S= seconds of bytes of strangers for each target (60)
+	@MAKE='$(MAKE)' CC='$(CC)' sh tests/fuzz/run.sh '$(BUILD)' $(FUZZ_S) $(FUZZ:.c=)
 
 demo: ## see it work: two hosts, one ZooKeeper, 16 processes (STANDALONE=1: one host, no ZooKeeper)
 	@$(MAKE) deps
@@ -409,7 +426,7 @@ packaging: all ## install below a private directory, use what is there, uninstal
 	@MAKE='$(MAKE)' sh tests/packaging.sh '$(BUILD)' '$(CC)'
 
 lint: all tests layers ## format, static analysis, layers, house rules
-	@BUILD='$(BUILD)' sh tests/lint.sh
+	@sh tests/lint.sh all
 
 FORMATTED = $(shell find protocol daemon client-lib tests -name '*.[ch]' | sort)
 format: ## clang-format in place

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What a compiler does not see: house rules of layout and length, then the static analyzers. Every finding is shown
 # before it fails. Wants to be called from the project's directory by `make lint`, after the layers were checked.
+# Arguments: the sources that the analyzers are to read; "all" for all of them.
 set -u
 
 status=0
@@ -15,6 +16,7 @@ found()
 
 c_files=$(find protocol daemon client-lib tests -name '*.[ch]' | sort)
 sources=$(find protocol daemon client-lib -name '*.c' ! -path '*/examples/*' | sort)
+[ "$*" = all ] || sources=$(printf '%s\n' "$@" | grep -xF "$sources")
 scripts=$(find tests client-lib .ci -name '*.sh' -o -path .ci/run | sort)
 python=$(find tests client-lib -name '*.py' | sort)
 text=$(find . \( -name .git -o -name build -o -name __pycache__ \) -prune -o -type f -print | sort)
@@ -50,6 +52,14 @@ for script in $scripts; do
 done
 found "no valid Python" "$(for file in $python; do
 	/usr/bin/python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file" 2>&1; done)"
+
+found "a mutant whose text is not found" "$(/usr/bin/python3 -B tests/sim/mutants.py --list | grep -v '^ *[0-9]')"
+
+if [ -z "$sources" ]; then
+	echo "lint: no source for the analyzers to read"
+	[ $status = 0 ] && echo "lint: nothing found"
+	exit $status
+fi
 
 need()
 {

@@ -2,17 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the rules of the core one by one and asks the simulator to notice.
 
-mutants.py [--cc CC] [--jobs N] [--only TEXT] [--list]
+mutants.py [--cc CC] [--objects DIR] [--jobs N] [--only TEXT] [--list]
+mutants.py ... --seconds S [--seed N] [FILE ...]
 
 Each mutant is a text of the core replaced by another. It is built with the simulator in a private directory and run
 until the first failing seed. A mutant that lives longer than its bound of seeds fails the whole run, and so does one
 whose text does not stand in the core any more, or that does not compile.
+
+DIR has the objects of the sources as they are (make's, BUILD/obj); without it they are compiled first.
+
+With --seconds, those that change one of the FILEs come first, then the others, in an order of chance that N gives. What
+is not decided when the time is over is neither killed nor alive.
 """
 
 import argparse
 import concurrent.futures
 import glob
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -33,7 +40,9 @@ def sources():
     return core + sim + PURE + sorted(glob.glob("protocol/*.c"))
 
 
-def object_of(where, source):
+def object_of(args, where, source):
+    if args.objects:
+        return os.path.join(args.objects, source[:-2] + ".o")
     return os.path.join(where, source.replace("/", "_")[:-2] + ".o")
 
 
@@ -82,7 +91,7 @@ def mutate(changes):
 class Result:
     def __init__(self, name, bound):
         self.name, self.bound = name, bound
-        self.killed_by, self.reason, self.seeds, self.unfit = None, "", 0, None
+        self.killed_by, self.reason, self.seeds, self.unfit, self.undecided = None, "", 0, None, False
 
 
 def judge(result, output):
@@ -103,9 +112,11 @@ def try_mutant(args, where, base, mutant):
     for number, (file, text) in enumerate(mutate(changes).items()):
         made.append(f"{mutated}{number}.o")
         compile_one(args.cc, file, made[-1], text)
-        objects[objects.index(object_of(where, file))] = made[-1]
+        objects[objects.index(object_of(args, where, file))] = made[-1]
     subprocess.run(args.cc.split() + ["-o", mutated] + objects, check=True)
     command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix else [])
+    if args.seconds:
+        command += ["--seconds", str(max(0.1, args.until - time.monotonic()))]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     judge(result, ran.stdout.decode(errors="replace"))
     if ran.returncode and result.killed_by is None:
@@ -116,15 +127,21 @@ def try_mutant(args, where, base, mutant):
 
 
 def run_mutant(args, where, base, mutant):
-    try:
-        return try_mutant(args, where, base, mutant)
-    except Unfit as e:
-        result = Result(mutant[0], mutant[2])
-        result.unfit = e
+    result = Result(mutant[0], mutant[2])
+    if args.seconds and time.monotonic() > args.until:
+        result.undecided = True
         return result
+    try:
+        result = try_mutant(args, where, base, mutant)
+        result.undecided = args.seconds and result.killed_by is None and result.seeds < result.bound
+    except Unfit as e:
+        result.unfit = e
+    return result
 
 
 def report(result):
+    if result.undecided:
+        return
     if result.unfit:
         print(f"  UNFIT    {result.name}: {result.unfit}", flush=True)
     elif result.killed_by is not None:
@@ -145,12 +162,29 @@ def list_all(mutants):
     return status
 
 
+def in_order(mutants, seed, files):
+    """Those of the files first; the others by chance."""
+    def near(mutant):
+        try:
+            return not set(mutate(mutant[1])) & set(files)
+        except Unfit:
+            return False
+
+    mutants = mutants[:]
+    random.Random(seed).shuffle(mutants)
+    return sorted(mutants, key=near)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="those whose name contains this")
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--list", action="store_true", help="their bounds and files; fails where a text is not found")
+    parser.add_argument("--objects", type=os.path.abspath, metavar="DIR")
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("files", nargs="*", metavar="FILE")
     args = parser.parse_args()
     mutants = [m for m in MUTANTS if args.only in m[0]]
     if not mutants:
@@ -159,12 +193,15 @@ def main():
         return list_all(mutants)
     where = tempfile.mkdtemp(prefix="mutants-")
     began = time.monotonic()
+    args.until = began + args.seconds
+    if args.seconds:
+        mutants = in_order(mutants, args.seed, args.files)
     try:
         os.chdir(ROOT)
-        base = [object_of(where, s) for s in sources()]
+        base = [object_of(args, where, s) for s in sources()]
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            list(pool.map(lambda s: compile_one(args.cc, s, object_of(where, s)), sources()))
-            subprocess.run(args.cc.split() + ["-o", os.path.join(where, "plain")] + base, check=True)
+            if not args.objects:
+                list(pool.map(lambda s: compile_one(args.cc, s, object_of(args, where, s)), sources()))
             jobs = [pool.submit(run_mutant, args, where, base, m) for m in mutants]
             results = []
             for job in concurrent.futures.as_completed(jobs):
@@ -172,10 +209,12 @@ def main():
                 report(results[-1])
     finally:
         shutil.rmtree(where)
-    killed = sum(1 for r in results if r.killed_by is not None)
-    worst = max(r.killed_by or 0 for r in results)
-    print(f"{killed} of {len(results)} mutants killed, the latest by seed {worst}, in {time.monotonic() - began:.0f} s")
-    return 0 if killed == len(results) else 1
+    decided = [r for r in results if not r.undecided]
+    killed = sum(1 for r in decided if r.killed_by is not None)
+    worst = max((r.killed_by or 0 for r in decided), default=0)
+    print(f"{killed} of {len(decided)} mutants killed, the latest by seed {worst}, in {time.monotonic() - began:.0f} s" +
+          (f"; {len(results) - len(decided)} were not decided in that time" if args.seconds else ""))
+    return 0 if killed == len(decided) else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a change needs before it is committed, after everything was built: house rules for all files, the analyzers for
+# the sources that differ from origin/main (from HEAD where there is no such branch), 10 s of simulator seeds that no run
+# had before, and 15 s of mutants, those of the changed files first. Arguments: the simulator, its objects, a number that
+# chooses the seeds, and the mixes that no seed chooses by itself (_ is a space). What fails says how to replay it.
+set -u
+
+sim=$1
+objects=$2
+first=$3
+shift 3
+status=0
+
+base=$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)
+changed=$( (git diff --name-only --diff-filter=d "$base" && git ls-files --others --exclude-standard) 2>/dev/null | sort -u)
+
+echo "== lint of what changed"
+# shellcheck disable=SC2086
+sh tests/lint.sh $changed || status=1
+
+summed_up()
+{
+	grep -vE '^(faults|queued|closest):' | sed 's|^\([0-9]* seeds, .* steps/s)\):.*|\1|'
+}
+
+echo "== simulator, seeds from $first"
+log=$(mktemp) || exit 1
+trap 'rm -f "$log" "$log.any"' EXIT
+(
+	for mix in "$@"; do
+		mix=$(echo "$mix" | tr _ ' ')
+		echo "mix \"$mix\":"
+		"$sim" --seeds 100000 --seconds 0.9 --first "$first" --mix "$mix" || exit 1
+	done
+) >"$log" &
+mixes=$!
+"$sim" --seeds 100000 --seconds 10 --first "$first" >"$log.any" || status=1
+wait "$mixes" || status=1
+summed_up <"$log.any"
+summed_up <"$log"
+
+echo "== mutants, in the order of $first"
+# shellcheck disable=SC2086
+/usr/bin/python3 -B tests/sim/mutants.py --objects "$objects" --seconds 15 --seed "$first" --jobs "$(nproc)" $changed ||
+	status=1
+exit $status
