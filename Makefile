@@ -51,9 +51,9 @@ CORE_hosts = hosts/query.c hosts/query_lock.c hosts/query_semaphore.c hosts/part
 	hosts/inbox.c hosts/revoke.c hosts/revocation.c
 CORE_client = client/notification.c client/args.c client/ask.c client/reply.c client/deadlock_permits.c client/deadlock.c \
 	client/mlock.c
-CORE_kind = kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
-CORE_lock = lock/user.c lock/group.c lock/client.c lock/lock.c lock/request.c lock/grant.c lock/grant_log.c \
-	lock/readers.c lock/try.c
+CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
+CORE_lock = lock/user.c lock/group.c lock/client.c lock/claims.c lock/lock.c lock/table.c lock/request.c lock/grant.c \
+	lock/grant_log.c lock/readers.c lock/try.c
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/trouble.c \
 	session/status.c session/budget.c session/window.c

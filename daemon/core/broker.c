@@ -11,6 +11,7 @@
 #include "core/recovery.h"
 #include "core/route.h"
 #include "core/session/budget.h"
+#include "core/kind/kinds.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
 
@@ -25,6 +26,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->locks.directories = &b->directories;
 	b->hosts.locks = &b->locks;
 	b->locks.broker = b;
+	b->locks.rules = kind_rules;
 	b->env.conf = conf;
 	b->env.random.state = seed;
 	b->env.now_ns = b->env.started_ns = now_ns;

@@ -145,12 +145,12 @@ static void queue_recovery(struct broker *b)
 		lock_touch(lock);
 		if (!TAILQ_EMPTY(&lock->leaving))
 			turn_wait(lock, TURN_DELETE);
-		count += lock->claim_count || lock->observation.count;
+		count += lock->claim_count || lock->observer_count;
 	}
 	locks = mem_new((count + 1) * sizeof(struct lock *));
 	count = 0;
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (lock->claim_count || lock->observation.count)
+		if (lock->claim_count || lock->observer_count)
 			locks[count++] = lock;
 	qsort(locks, count, sizeof(struct lock *), by_age);
 	for (size_t i = 0; i < count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What must hold, whatever was asked: see anything.h. */
 #include "anything.h"
+#include "core/kind/observe.h"
 #include "protocol/answers.h"
 
 #include <inttypes.h>
@@ -364,12 +365,12 @@ static void check_observers(struct world *w, struct any_name *n, int name)
 		struct host *h = &w->hosts[i];
 
 		lock = lock_of(h, name);
-		if (leader != n->leader || !lock || !lock->observation.count || h->stopped_until > now ||
-		    !is_calm(w, now - WITHIN) || (lock->observation.known && lock->observation.token == leader))
+		if (leader != n->leader || !lock || !lock->observer_count || h->stopped_until > now ||
+		    !is_calm(w, now - WITHIN) || (lock->observation->known && lock->observation->token == leader))
 			any_of(h)->right_at[name] = now;
 		if (any_of(h)->right_at[name] < now - WITHIN)
 			world_fail(w, -1, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name], leader, i,
-				 lock->observation.known ? lock->observation.token : -1);
+				 lock->observation->known ? lock->observation->token : -1);
 	}
 	n->leader = leader;
 }

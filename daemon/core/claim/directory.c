@@ -8,6 +8,7 @@
 #include "core/claim/look.h"
 #include "core/znode/record.h"
 #include "core/kind/semaphore.h"
+#include "core/kind/observe.h"
 #include "core/lock/locks.h"
 
 /* A list or a read that ZooKeeper refused is tried again, not at once. */

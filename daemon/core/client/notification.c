@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
+#include "core/kind/observe.h"
 #include "core/lock/locks.h"
 
 /* Of what a client may leave unread: more than that is not filled by others who ask for what it holds. */
@@ -61,7 +62,7 @@ static void write_lost(struct client *c, const struct grant *g)
 
 static void write_leader(struct client *c, const struct observer *o)
 {
-	const struct observation *n = &o->lock->observation;
+	const struct observation *n = o->lock->observation;
 
 	resp_push(reply_out(c), 5, c->version);
 	resp_bulk(reply_out(c), SLICE("leader"));

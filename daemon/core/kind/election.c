@@ -1,28 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/election.h"
 
-#include "core/znode/holder.h"
+#include "core/kind/observe.h"
+#include "core/kind/rwlock.h"
+#include "core/lock/claims.h"
 #include "core/lock/locks.h"
+#include "core/znode/holder.h"
 
 /* What ZooKeeper refused (an ACL, say) is not tried again at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
-bool election_proclaims(const struct lock *lock)
+/* Its requests are proclaimed before they are granted: standalone there is nobody to proclaim them to. */
+static bool proclaims(const struct lock *lock)
 {
-	return lock->kind == KIND_ELECTION && !lock->locks->env->conf->standalone;
+	return !lock->locks->env->conf->standalone;
 }
 
-bool election_began(const struct request *r, const struct claim *c)
+/* The request has its token on this claim. */
+static bool has_begun(const struct request *r, const struct claim *c)
 {
 	return r->proclamation.token && r->proclamation.token >> 10 == c->czxid;
 }
 
-bool election_done(const struct request *r, const struct claim *c)
+/* The head has its token on the claim, or may get one. */
+static bool may_proclaim(const struct lock *lock, const struct claim *c)
 {
-	return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return proclaims(lock) && head && (has_begun(head, c) || claims_may_hand_off(lock, c, head->mode));
 }
 
-void election_send(struct request *r, struct claim *c, int64_t token)
+static void serve(struct lock *lock)
+{
+	struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->claim;
+
+	if (!proclaims(lock))
+		rwlock_serve(lock);
+	else if (head && rwlock_may_serve(lock, c, head) && has_begun(head, c) &&
+		 head->proclamation.state == PROCLAMATION_DONE)
+		rwlock_grant(lock, c, head, head->proclamation.token);
+}
+
+static void send(struct request *r, struct claim *c, int64_t token)
 {
 	struct bytes data = { 0 };
 
@@ -32,6 +52,44 @@ void election_send(struct request *r, struct claim *c, int64_t token)
 	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM, bytes_view(&data));
 	bytes_free(&data);
 }
+
+static void proclaim(struct lock *lock)
+{
+	struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->claim;
+
+	if (!c || c->state != CLAIM_HELD || lock->grant_count)
+		return;
+	if (!session_grants(lock->locks->ensemble) || !may_proclaim(lock, c))
+		return;
+	if (!turn_may(lock, TURN_JOIN))
+		return;
+	if (!has_begun(head, c))
+		send(head, c, claims_take_token(lock, c, head->mode, false));
+	else if (head->proclamation.state == PROCLAMATION_AGAIN)
+		send(head, c, head->proclamation.token);
+}
+
+static void settle(struct lock *lock)
+{
+	rwlock_decide(lock);
+	if (claims_may_ask(lock)) {
+		claims_ask_again(lock);
+		proclaim(lock);
+		claims_watch(lock);
+		observe_continue(lock);
+	} else if (!proclaims(lock)) {
+		observe_continue(lock);
+	}
+}
+
+const struct kind_rule election_rule = {
+	.marks_tries = true,
+	.settle = settle,
+	.serve = serve,
+	.is_taken = rwlock_is_taken,
+	.serves_soon = may_proclaim,
+};
 
 /* NULL: it gave up meanwhile, or was proclaimed anew on another claim. */
 static struct request *proclaimed(const struct lock *lock, uint64_t number)

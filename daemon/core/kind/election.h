@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/lock/kind_rule.h"
 #include "core/port/event.h"
 
 struct claim;
@@ -26,22 +27,7 @@ struct lock;
 struct operation;
 struct request;
 
-enum proclamation_state { PROCLAMATION_AGAIN, PROCLAMATION_SENT, PROCLAMATION_DONE };
+extern const struct kind_rule election_rule;
 
-/* Of a request. */
-struct proclamation {
-	enum proclamation_state state;
-	int64_t token; /* 0: none */
-	uint64_t op;   /* SENT */
-};
-
-/* Its requests are proclaimed before they are granted. */
-bool election_proclaims(const struct lock *lock);
-/* The request has its token on this claim. */
-bool election_began(const struct request *r, const struct claim *c);
-/* ... and its data stand. */
-bool election_done(const struct request *r, const struct claim *c);
-/* Writes its data. */
-void election_send(struct request *r, struct claim *c, int64_t token);
 /* The answer of PROCLAIM. */
 void election_answered(struct lock *lock, uint64_t number, const struct event *event);

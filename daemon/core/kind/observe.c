@@ -11,17 +11,20 @@
 /* A directory that is missing as soon as it was made is not asked for again at once, nor is what was refused. */
 static const int64_t PAUSE_NS = 1000000000;
 
-void observe_init(struct observation *o)
+static struct observation *new(void)
 {
+	struct observation *o = mem_new(sizeof(*o));
+
 	TAILQ_INIT(&o->observers);
+	return o;
 }
 
-void observe_deinit(struct observation *o)
+static void forget(struct observation *o)
 {
-	assert(TAILQ_EMPTY(&o->observers));
 	bytes_free(&o->first);
 	bytes_free(&o->host);
 	bytes_free(&o->data);
+	mem_free(o);
 }
 
 struct observer *observe_find(const struct lock *lock, const struct client *client)
@@ -39,12 +42,12 @@ struct observer *observe_find(const struct lock *lock, const struct client *clie
 void observe_told(struct observer *o)
 {
 	o->told = true;
-	o->token = o->lock->observation.token;
+	o->token = o->lock->observation->token;
 }
 
 static void tell(struct observer *o)
 {
-	bool news = !o->told || o->token != o->lock->observation.token;
+	bool news = !o->told || o->token != o->lock->observation->token;
 
 	if (news && !o->event)
 		client_tell_leader(o->client, o);
@@ -54,7 +57,7 @@ static void tell(struct observer *o)
 
 static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 	struct observer *observer;
 
 	if (o->known && o->token == token)
@@ -78,18 +81,19 @@ static void learn_none(struct lock *lock)
 
 void observe_begin(struct lock *lock, struct client *client)
 {
-	struct observation *n = &lock->observation;
 	struct observer *o = mem_new(sizeof(*o));
 
+	if (!lock->observation)
+		lock->observation = new();
 	o->lock = lock;
 	o->client = client;
-	TAILQ_INSERT_TAIL(&n->observers, o, link);
+	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
-	n->count++;
+	lock->observer_count++;
 	client->observer_count++;
 	/* What it reads from now on is of this observation. */
 	client_forget_unobserved(client, bytes_view(&lock->name));
-	if (n->known)
+	if (lock->observation->known)
 		tell(o);
 	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)
 		turn_wait(lock, TURN_RECOVER);
@@ -99,18 +103,15 @@ void observe_begin(struct lock *lock, struct client *client)
 void observe_end(struct observer *o)
 {
 	struct lock *lock = o->lock;
-	struct observation *n = &lock->observation;
 
 	if (o->event)
 		client_drop_event(o->client, o->event);
-	TAILQ_REMOVE(&n->observers, o, link);
+	TAILQ_REMOVE(&lock->observation->observers, o, link);
 	TAILQ_REMOVE(&o->client->observers, o, client_link);
 	o->client->observer_count--;
-	if (--n->count == 0) {
-		n->state = OBSERVE_IDLE;
-		n->known = n->missing = false;
-		n->op = 0;
-		n->token = 0;
+	if (--lock->observer_count == 0) {
+		forget(lock->observation);
+		lock->observation = NULL;
 	}
 	mem_free(o);
 	lock_touch(lock);
@@ -118,9 +119,8 @@ void observe_end(struct observer *o)
 
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence)
 {
-	struct observer *o;
-
-	while ((o = TAILQ_FIRST(&lock->observation.observers))) {
+	while (lock->observation) {
+		struct observer *o = TAILQ_FIRST(&lock->observation->observers);
 		struct client *client = o->client;
 
 		observe_end(o);
@@ -141,7 +141,7 @@ static void send(struct lock *lock, enum effect_type type, enum operation_kind k
 		bytes_slice(&path, child);
 	}
 	r.path = bytes_view(&path);
-	lock->observation.op = operation_send(lock->locks->ensemble, type, &r);
+	lock->observation->op = operation_send(lock->locks->ensemble, type, &r);
 	bytes_free(&path);
 }
 
@@ -157,9 +157,9 @@ static void look_locally(struct lock *lock)
 
 void observe_continue(struct lock *lock)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 
-	if (!o->count)
+	if (!o)
 		return;
 	if (lock->locks->env->conf->standalone) {
 		look_locally(lock);
@@ -177,13 +177,15 @@ void observe_continue(struct lock *lock)
 
 void observe_suspended(struct lock *lock)
 {
-	lock->observation.state = OBSERVE_IDLE;
-	lock->observation.op = 0;
+	if (!lock->observation)
+		return;
+	lock->observation->state = OBSERVE_IDLE;
+	lock->observation->op = 0;
 }
 
 static void missing(struct lock *lock)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 
 	if (o->missing)
 		lock_pause(lock, PAUSE_NS);
@@ -201,13 +203,13 @@ static void find_first(struct lock *lock, const struct event *event)
 		if (!first.name.len || contender_before(&other, &first))
 			first = other;
 	}
-	bytes_clear(&lock->observation.first);
-	bytes_slice(&lock->observation.first, first.name);
+	bytes_clear(&lock->observation->first);
+	bytes_slice(&lock->observation->first, first.name);
 }
 
 static void listed(struct lock *lock, const struct event *event)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 	struct directory *d = &lock->directory;
 
 	o->missing = false;
@@ -228,7 +230,7 @@ static void listed(struct lock *lock, const struct event *event)
 
 static void read(struct lock *lock, const struct event *event)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 	struct slice data = event->zk_answered.data;
 	int64_t token;
 
@@ -242,10 +244,10 @@ static void read(struct lock *lock, const struct event *event)
 void observe_answered(const struct operation *op, uint64_t number, const struct event *event)
 {
 	struct lock *lock = op->lock;
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
 
-	if (o->op != number || !o->count)
+	if (!o || o->op != number)
 		return;
 	o->state = OBSERVE_IDLE;
 	switch (event->zk_answered.code) {
@@ -273,9 +275,9 @@ void observe_answered(const struct operation *op, uint64_t number, const struct 
 
 void observe_watched(struct lock *lock, const struct slice *child)
 {
-	struct observation *o = &lock->observation;
+	struct observation *o = lock->observation;
 
-	if (child && !slice_eq(*child, bytes_view(&o->first)))
+	if (!o || (child && !slice_eq(*child, bytes_view(&o->first))))
 		return;
 	/* While the list is under way this is an event of an older watch, and the list is younger. */
 	if (o->state == OBSERVE_READING)

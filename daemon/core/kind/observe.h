@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/queue.h"
+#include "core/lock/client.h"
 #include "core/port/event.h"
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
@@ -48,23 +49,18 @@ struct observer {
 	struct notification *event; /* kept for EVENTS; NULL: none */
 };
 
-TAILQ_HEAD(observer_list, observer);
-
 struct observation {
 	enum observe_state state;
 	bool known;      /* there is something to tell */
 	bool old;        /* READING: the list is */
 	bool missing;    /* it had to be made */
 	uint64_t op;     /* LISTING, READING */
-	size_t count;
-	struct observer_list observers;
+	struct observer_list observers; /* at least one */
 	struct bytes first; /* READING, KNOWN: the first contender's name; may be empty */
 	int64_t token;      /* known: 0: no leader */
 	struct bytes host, data;
 };
 
-void observe_init(struct observation *o);
-void observe_deinit(struct observation *o);
 struct observer *observe_find(const struct lock *lock, const struct client *client);
 /* It is told what is known at once. */
 void observe_begin(struct lock *lock, struct client *client);

@@ -10,6 +10,8 @@
 #include "core/lock/grant_log.h"
 #include "core/session/budget.h"
 #include "core/znode/record.h"
+#include "core/kind/rwlock.h"
+#include "core/lock/claims.h"
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
@@ -22,6 +24,8 @@ static const int64_t WATCH_AFTER_NS = 1000000000;
 
 /* ---- life ---- */
 
+static const struct kind_rule mutex_rule, slots_rule;
+
 static struct lock *new_part(struct semaphore *s, struct slice name, const char *child, enum flavour flavour)
 {
 	struct bytes path = { 0 };
@@ -29,7 +33,9 @@ static struct lock *new_part(struct semaphore *s, struct slice name, const char 
 
 	bytes_slice(&path, bytes_view(&s->path));
 	bytes_text(&path, child);
-	part = lock_new_part(s, name, bytes_view(&path), flavour);
+	part = lock_new_part(s->locks, name, bytes_view(&path), flavour);
+	part->semaphore = s;
+	part->rule = flavour == FLAVOUR_SLOTS ? &slots_rule : &mutex_rule;
 	bytes_free(&path);
 	return part;
 }
@@ -99,8 +105,10 @@ static void semaphore_free(struct semaphore *s)
 	mem_free(s);
 }
 
-void semaphore_rest(struct semaphore *s)
+static void rest(struct lock *part)
 {
+	struct semaphore *s = part->semaphore;
+
 	if (s->mutex->dirty || s->slots->dirty || lock_in_use(s->mutex) || lock_in_use(s->slots))
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
@@ -335,7 +343,7 @@ static void say_limit(struct semaphore *s, const struct request *r)
 		write_limit(s, EFFECT_ZK_SET, r->limit);
 }
 
-void semaphore_ask(struct semaphore *s)
+static void ask_limit(struct semaphore *s)
 {
 	if (s->locks->env->conf->standalone) {
 		if (s->gathering || semaphore_granted(s))
@@ -352,7 +360,8 @@ void semaphore_ask(struct semaphore *s)
 		say_limit(s, s->gathering);
 }
 
-bool semaphore_gather(struct semaphore *s)
+/* The first request of the mutex may gather, if the limit is its own. True when it does. */
+static bool begin_gathering(struct semaphore *s)
 {
 	struct request *r = TAILQ_FIRST(&s->mutex->requests);
 
@@ -370,8 +379,30 @@ bool semaphore_gather(struct semaphore *s)
 	return true;
 }
 
-void semaphore_request_ends(struct semaphore *s, const struct request *r)
+/* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
+static void gather(struct lock *mutex)
 {
+	struct semaphore *s = mutex->semaphore;
+	struct claim *c = mutex->claim;
+
+	ask_limit(s);
+	if (s->gathering) {
+		lock_touch(s->slots);
+		return;
+	}
+	if (!TAILQ_FIRST(&mutex->requests) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
+		return;
+	if (!claims_may_hand_off(mutex, c, MODE_EXCLUSIVE) || !begin_gathering(s))
+		return;
+	claims_take_token(mutex, c, MODE_EXCLUSIVE, false);
+	c->idle_ns = 0;
+	c->granted_ns = s->locks->env->now_ns;
+}
+
+static void ended(struct lock *mutex, const struct request *r)
+{
+	struct semaphore *s = mutex->semaphore;
+
 	if (s->gathering != r)
 		return;
 	s->gathering = NULL;
@@ -564,7 +595,7 @@ static void watch(struct semaphore *s)
 	permit_holders_continue(s);
 }
 
-void semaphore_settle(struct semaphore *s)
+static void settle_permits(struct semaphore *s)
 {
 	int64_t missing;
 
@@ -585,6 +616,49 @@ void semaphore_settle(struct semaphore *s)
 	list_made(s);
 	watch(s);
 }
+
+static void settle_slots(struct lock *slots)
+{
+	lock_untouch(slots); /* one pass: what touches it meanwhile asks for another */
+	settle_permits(slots->semaphore);
+	if (claims_may_ask(slots))
+		claims_ask_again(slots);
+}
+
+static bool is_full(const struct lock *mutex, enum mode mode, bool behind)
+{
+	(void)mode;
+	(void)behind;
+	return semaphore_full(mutex->semaphore);
+}
+
+/* It gathers, or may as soon as the limit is read. */
+static bool serves_soon(const struct lock *mutex, const struct claim *c)
+{
+	return mutex->semaphore->gathering || claims_may_hand_off(mutex, c, MODE_EXCLUSIVE);
+}
+
+static bool is_known(const struct lock *mutex)
+{
+	return mutex->semaphore->state == SEMAPHORE_KNOWN;
+}
+
+/* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
+static const struct kind_rule mutex_rule = {
+	.lingers = true,
+	.settle = rwlock_settle,
+	.serve = gather,
+	.is_taken = is_full,
+	.serves_soon = serves_soon,
+	.may_join = is_known,
+	.ended = ended,
+	.rest = rest,
+};
+
+static const struct kind_rule slots_rule = {
+	.settle = settle_slots,
+	.rest = rest,
+};
 
 void semaphore_check(const struct semaphore *s)
 {

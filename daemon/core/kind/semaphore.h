@@ -78,13 +78,6 @@ bool semaphore_data_fits(struct slice data, int64_t *limit);
 int64_t semaphore_granted(const struct semaphore *s);
 /* No more are to be had now, as far as that is known. */
 bool semaphore_full(const struct semaphore *s);
-/* The first request of the mutex may gather, if the limit is its own. True when it does. */
-bool semaphore_gather(struct semaphore *s);
-/* The rule, for the leases; and what is to be asked of ZooKeeper, while that may be. */
-void semaphore_settle(struct semaphore *s);
-void semaphore_ask(struct semaphore *s);
-/* A request ends, for whatever reason. */
-void semaphore_request_ends(struct semaphore *s, const struct request *r);
 void semaphore_suspended(struct semaphore *s);
 /* The leases were listed: so many there are. A lease stands among them. */
 void semaphore_listed(struct lock *leases, size_t children);
@@ -94,8 +87,6 @@ void semaphore_fail(struct semaphore *s, const char *why); /* who gathers cannot
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);
-/* Frees it if nothing refers to it. */
-void semaphore_rest(struct semaphore *s);
 /* The broker ends: that part of it is about to be freed. */
 void semaphore_detach(struct lock *part);
 void semaphore_check(const struct semaphore *s);

@@ -7,6 +7,7 @@
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
 #include "core/hosts/query.h"
+#include "core/kind/observe.h"
 #include "core/state.h"
 
 enum { CONNS_FIRST_SIZE = 64 };

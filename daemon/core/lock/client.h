@@ -19,7 +19,10 @@
 struct locks;
 struct event;
 
+struct observer;
+
 TAILQ_HEAD(client_list, client);
+TAILQ_HEAD(observer_list, observer); /* observe.h */
 
 struct client {
 	struct locks *locks;

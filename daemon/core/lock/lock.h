@@ -33,14 +33,15 @@
 #include "core/claim/directory.h"
 #include "core/znode/flavour.h"
 #include "core/lock/grant.h"
+#include "core/lock/kind_rule.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
-#include "core/kind/observe.h"
 #include "core/lock/request.h"
 #include "core/lock/try.h"
 #include "core/claim/turn.h"
 
 struct locks;
+struct observation;
 struct semaphore;
 
 enum { LOCK_ZNODES_MAX = 2 };
@@ -68,7 +69,9 @@ struct lock {
 	struct try_seen seen;
 	enum flavour flavour;           /* of the directory */
 	enum kind kind;
-	struct observation observation; /* ELECTION: who watches it */
+	const struct kind_rule *rule;
+	size_t observer_count;
+	struct observation *observation; /* of an election that somebody observes (observe.h); NULL */
 	struct timer timer;             /* the next instant at which time alone changes something */
 	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	bool relist;                    /* after the pause the directory is to be listed */
@@ -85,7 +88,7 @@ struct lock *lock_find_path(struct locks *locks, struct slice path);
 bool lock_may_be(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A part of a semaphore, at that path. */
-struct lock *lock_new_part(struct semaphore *s, struct slice name, struct slice path, enum flavour flavour);
+struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice path, enum flavour flavour);
 bool lock_has_room(struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
 void lock_touch(struct lock *lock);   /* to be settled before the event ends */

@@ -33,6 +33,7 @@ struct locks {
 	uint64_t last_search;
 	struct map users, groups;
 
+	const struct kind_rule *const *rules; /* of each kind */
 	struct map names;      /* locks, by name */
 	struct lock *named;    /* the latest found by name; NULL */
 	struct map semaphores; /* by name */

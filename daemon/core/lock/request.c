@@ -76,8 +76,8 @@ void request_end(struct request *r)
 {
 	struct lock *lock = r->lock;
 
-	if (lock->semaphore)
-		semaphore_request_ends(lock->semaphore, r);
+	if (lock->rule->ended)
+		lock->rule->ended(lock, r);
 	TAILQ_REMOVE(&lock->requests, r, link);
 	TAILQ_REMOVE(&r->client->requests, r, client_link);
 	count(r, (size_t)-1);

@@ -10,8 +10,7 @@ static const int64_t SEEN_NS = 1000000000;
 
 bool try_only(const struct lock *lock)
 {
-	/* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
-	return !lock->semaphore && lock->request_count && lock->expired_count == lock->request_count;
+	return lock->rule->marks_tries && lock->request_count && lock->expired_count == lock->request_count;
 }
 
 bool try_seen_taken(const struct lock *lock, enum mode mode)

@@ -2,6 +2,7 @@
 #include "core/session/budget.h"
 
 #include "core/kind/semaphore.h"
+#include "core/kind/observe.h"
 #include "core/state.h"
 #include "protocol/limits.h"
 
@@ -91,7 +92,7 @@ const char *budget_refuses_observer(const struct lock *lock)
 {
 	const struct ensemble *zk = lock->locks->ensemble;
 
-	if (zk->env->conf->standalone || lock->observation.count)
+	if (zk->env->conf->standalone || lock->observer_count)
 		return NULL;
 	if (budget_is_oversize(lock))
 		return budget_too_long;
@@ -105,7 +106,7 @@ size_t budget_watches(const struct lock *lock)
 
 	if (lock->locks->env->conf->standalone)
 		return 0;
-	if (lock->observation.count)
+	if (lock->observer_count)
 		bytes += observed_watches(lock);
 	else if (directory_watches(&lock->directory))
 		bytes += lock->directory.path.len + WATCH_OVERHEAD;

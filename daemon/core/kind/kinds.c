@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kind/kinds.h"
+
+#include "core/kind/election.h"
+#include "core/kind/rwlock.h"
+
+const struct kind_rule *const kind_rules[KINDS] = {
+	[KIND_LOCK] = &rwlock_rule,
+	[KIND_ELECTION] = &election_rule,
+};

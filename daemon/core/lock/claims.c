@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/claims.h"
+
+#include "core/claim/look.h"
+#include "core/claim/rollover.h"
+#include "core/lock/locks.h"
+#include "core/lock/readers.h"
+#include "core/session/budget.h"
+#include "core/znode/holder.h"
+
+/* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
+static const int64_t WATCH_AFTER_NS = 1000000000;
+
+/* Whether something may be asked of ZooKeeper for this lock now. */
+static bool may_send(const struct lock *lock)
+{
+	return lock->locks->ensemble->session.connected && lock->locks->env->now_ns >= lock->pause_until_ns;
+}
+
+bool claims_may_ask(const struct lock *lock)
+{
+	return may_send(lock) && lock->locks->ensemble->session.proving;
+}
+
+void lock_lose(struct lock *lock)
+{
+	struct claim *c, *after;
+
+	grant_lose_all(lock, LOSS_SESSION);
+	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+		if (c->state == CLAIM_HELD)
+			claim_leave(c);
+	if (lock->next && lock->next->state == CLAIM_HELD)
+		claim_leave(lock->next);
+	if (lock->claim && lock->claim->state == CLAIM_HELD)
+		claim_leave(lock->claim);
+}
+
+static bool nobody_waits(const struct lock *lock)
+{
+	return directory_is_uncontended(&lock->directory);
+}
+
+static bool somebody_waits(const struct lock *lock)
+{
+	return lock->claim->rivals || directory_is_contended(&lock->directory);
+}
+
+/*
+ * Of a claim that nobody holds a grant on. Until the watch has answered, a hand-off counts as if somebody waited.
+ * Without a connection nothing could be given back; the znode is ours until safe_until, and hand-offs go on. A reader
+ * after readers would only join late: not past somebody who is known to wait (readers.h).
+ */
+bool claims_may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
+{
+	const struct locks *locks = lock->locks;
+
+	if (!c->granted)
+		return true;
+	if (c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, mode))
+		return false;
+	if (!locks->ensemble->session.connected || nobody_waits(lock))
+		return true;
+	if (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))
+		return false;
+	if (c->contended >= locks->env->conf->handoff_max)
+		return false;
+	return c->contended == 0 || locks->env->now_ns - c->contended_ns < locks->env->conf->handoff_ns;
+}
+
+static void count_hand_off(const struct lock *lock, struct claim *c, enum mode mode, bool together)
+{
+	struct locks *locks = lock->locks;
+
+	locks->env->stats.handoffs_total++;
+	if (mode_conflicts(c->granted_mode, mode))
+		c->handoffs++;
+	if (together || !locks->ensemble->session.connected || nobody_waits(lock))
+		return;
+	if (c->contended++ == 0)
+		c->contended_ns = locks->env->now_ns;
+}
+
+int64_t claims_take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together)
+{
+	if (c->granted)
+		count_hand_off(lock, c, mode, together);
+	c->granted = true;
+	c->granted_mode = mode;
+	return (c->czxid << 10) | c->handoffs;
+}
+
+static bool may_join(const struct lock *lock)
+{
+	const struct locks *locks = lock->locks;
+
+	if (locks->env->stopping || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)
+		return false;
+	if (locks->env->conf->standalone)
+		return locks->directories->token_next < locks->directories->token_limit;
+	if (lock->rule->may_join && !lock->rule->may_join(lock))
+		return false;
+	/* A directory of another kind is read again before anything is put into it. */
+	if (lock->directory.exhausted || (lock->directory.unverified && lock->directory.state != DIRECTORY_FITS))
+		return false;
+	return may_send(lock);
+}
+
+static void queue_next(struct lock *lock, enum mode mode)
+{
+	if (!lock->next && !lock->locks->env->conf->standalone && may_join(lock) && turn_may(lock, TURN_JOIN))
+		lock->next = claim_join(lock, mode);
+}
+
+static void leave_both(struct lock *lock)
+{
+	if (lock->next)
+		claim_leave(lock->next);
+	claim_leave(lock->claim);
+}
+
+static bool may_linger(const struct lock *lock, const struct claim *c)
+{
+	const struct locks *locks = lock->locks;
+
+	if (locks->env->stopping || locks->env->conf->standalone || !lock->rule->lingers || c->rivals)
+		return false;
+	if (c->tried || c->says_held)
+		return false;
+	/* Whoever came since waits: to ask would keep him waiting for longer. A reader may have joined readers. */
+	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
+		return false;
+	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.uncontended)
+		return false;
+	return locks->env->now_ns < c->idle_ns + locks->env->conf->linger_ns;
+}
+
+/* A lock that nobody else wants goes on on a znode of ours behind the held one. */
+static bool may_succeed(const struct lock *lock, enum mode mode)
+{
+	return mode == MODE_EXCLUSIVE && lock->rule->follows && nobody_waits(lock);
+}
+
+/* Without a gap: while the held znode stands no other host is let in, and nothing but that one stands before next. */
+void claims_succeed(struct lock *lock)
+{
+	const struct claim *c = lock->claim, *next = lock->next;
+
+	if (!next || c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)
+		return;
+	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
+		return;
+	if (may_succeed(lock, c->mode) && next->mode == MODE_EXCLUSIVE)
+		rollover_follow(lock);
+}
+
+/* A held claim nobody holds a grant on. True when the claims changed. */
+static bool give_back_held(struct lock *lock, struct claim *c)
+{
+	if (lock->request_count) {
+		/* Only a proof is missing, or what its kind waits for: it will serve when that comes. */
+		if (!session_grants(lock->locks->ensemble) || (lock->rule->serves_soon && lock->rule->serves_soon(lock, c)))
+			return false;
+		queue_next(lock, TAILQ_FIRST(&lock->requests)->mode);
+		claim_leave(c);
+		return true;
+	}
+	if (!c->idle_ns)
+		c->idle_ns = lock->locks->env->now_ns;
+	if (may_linger(lock, c))
+		return false;
+	leave_both(lock);
+	return true;
+}
+
+/* Not HELD yet: another one will serve the head, or serve it sooner. */
+static bool is_outdated(const struct claim *c, enum mode mode)
+{
+	/* Whoever waits is to be counted by the other hosts. */
+	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->lock)))
+		return true;
+	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
+}
+
+/* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
+static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
+{
+	if (head && next->tries && !try_only(next->lock))
+		return true;
+	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
+}
+
+static bool give_back(struct lock *lock)
+{
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+	struct claim *c = lock->claim;
+
+	if (!c)
+		return false;
+	if (c->state != CLAIM_HELD) {
+		if (head && !is_outdated(c, head->mode))
+			return false;
+		leave_both(lock);
+		return true;
+	}
+	if (!lock->grant_count && give_back_held(lock, c))
+		return true;
+	/* Whoever wanted it has gone, and the claim may linger: it would stand in the way of others for nothing. */
+	if (lock->next && is_needless(lock->next, c, head))
+		claim_leave(lock->next);
+	return false;
+}
+
+/* Room that this lock's own leaving claims will free is waited for. */
+static void join_first(struct lock *lock, enum mode mode)
+{
+	/* What a reconnection has to find out comes first. */
+	if (lock->waits[TURN_RECOVER] || !may_join(lock) || !turn_may(lock, TURN_JOIN))
+		return;
+	lock->claim = claim_join(lock, mode);
+	if (!lock->claim && !lock->claim_count)
+		request_fail_all(lock, ERROR_LIMIT, budget_refuses(lock, 1));
+}
+
+static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
+{
+	if (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)
+		return true;
+	return directory_is_contended(&lock->directory) && readers_hold_back(lock);
+}
+
+/* Used by one client at a time, who never waits. */
+static bool renews_early(const struct lock *lock, const struct claim *c)
+{
+	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && lock->grant_count &&
+	       may_succeed(lock, c->mode);
+}
+
+/* True when what joined is held at once: standalone. */
+static bool join(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+	struct request *head = TAILQ_FIRST(&lock->requests);
+
+	if (!head) {
+		if (c && renews_early(lock, c))
+			queue_next(lock, c->mode);
+		return false;
+	}
+	if (lock->directory.unverified && may_send(lock))
+		directory_check(lock);
+	if (lock->directory.exhausted && may_send(lock))
+		directory_renew(lock);
+	if (!c) {
+		join_first(lock, head->mode);
+		return lock->claim && lock->claim->state == CLAIM_HELD;
+	}
+	if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode))
+		queue_next(lock, head->mode);
+	return false;
+}
+
+bool claims_settle(struct lock *lock)
+{
+	return give_back(lock) || join(lock);
+}
+
+/*
+ * Whether anybody waits matters once there was a hand-off, while lingering, and for a grant of some age. Where that is
+ * known the claim goes back soon; if it does not, its own znode is watched.
+ */
+static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
+{
+	if (c->rivals)
+		return c->held_ns + WATCH_AFTER_NS;
+	/* They come and go, and were told; who waits is counted when that begins to matter. */
+	if (c->says_held && lock->grant_count && !lock->request_count)
+		return c->looked_ns + WATCH_AFTER_NS;
+	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.contended_before)
+		return lock->locks->env->now_ns;
+	return c->granted_ns + WATCH_AFTER_NS;
+}
+
+static void watch_held(struct lock *lock, struct claim *c)
+{
+	if (readers_hold_back(lock))
+		directory_arm(lock);
+	if (watch_due_ns(lock, c) > lock->locks->env->now_ns)
+		return;
+	if (c->rivals && !c->own_watch)
+		claim_watch_own(c);
+	/* Where nobody is to get it next, who waits elsewhere is told in good time by a look. */
+	if (!c->rivals && !directory_watches(&lock->directory) &&
+	    (lock->request_count || !lock->grant_count || turn_may(lock, TURN_LOOK)))
+		directory_arm(lock);
+}
+
+void claims_watch(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+
+	if (lock->next)
+		claim_watch_pred(lock->next);
+	if (!c)
+		return;
+	if (c->state == CLAIM_WAITING) {
+		claim_watch_pred(c);
+		look_continue(c);
+	} else if (c->state == CLAIM_HELD) {
+		watch_held(lock, c);
+		holder_say_held(lock);
+	}
+	if (c->rivals)
+		holder_write(lock);
+}
+
+void lock_send_deletes(struct lock *lock)
+{
+	struct claim *c;
+
+	if (TAILQ_EMPTY(&lock->leaving) || !may_send(lock))
+		return;
+	TAILQ_FOREACH(c, &lock->leaving, link)
+		claim_send_delete(c);
+}
+
+/* What a pause held back, or others who had more to send; what a reconnection has to list again waits for its turn. */
+void claims_ask_again(struct lock *lock)
+{
+	if (!lock->claim || somebody_waits(lock))
+		rollover_release(lock);
+	directory_list_wanted(lock);
+	if (lock->relist && !lock->waits[TURN_RECOVER] && turn_may(lock, TURN_JOIN)) {
+		lock->relist = false;
+		if (lock->claim_count)
+			directory_list_anew(lock);
+	}
+}
+
+/* Only sets timers earlier: settling looks again, and a pair of LOCK and UNLOCK need not move anything. */
+static void set_timer(struct lock *lock)
+{
+	struct locks *locks = lock->locks;
+	const struct claim *c = lock->claim;
+
+	if (locks->env->conf->standalone)
+		return;
+	if (lock->pause_until_ns > locks->env->now_ns && (lock->request_count || lock->claim_count || lock->observer_count))
+		heap_set_by(&locks->env->timers, &lock->timer, lock->pause_until_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, c->look_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, c->taken_ns);
+	if (!c || c->state != CLAIM_HELD)
+		return;
+	if (!lock->grant_count && !lock->request_count)
+		heap_set_by(&locks->env->timers, &lock->timer, c->idle_ns + locks->env->conf->linger_ns);
+	else if (lock->grant_count && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, watch_due_ns(lock, c));
+	/* What is due and not written waits for its turn. */
+	if (c->rivals && claims_may_ask(lock) && holder_due_ns(lock) != INT64_MAX &&
+	    holder_due_ns(lock) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, holder_due_ns(lock));
+}
+
+void lock_settle(struct lock *lock)
+{
+	lock_send_deletes(lock);
+	lock->rule->settle(lock);
+	set_timer(lock);
+}

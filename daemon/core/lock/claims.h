@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the claims of a lock do for its requests and grants, whatever its kind: rules 3 to 5 of lock.h, the hand-off
+ * rule with the tokens, and what is sent for them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/znode/mode.h"
+
+struct claim;
+struct lock;
+
+/* A held claim that nobody holds a grant on may serve a request of that mode. */
+bool claims_may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode);
+/*
+ * The token of the next grant on the claim, or of who is to get it. Readers who join readers share a number; `together`:
+ * they also are one hand-off.
+ */
+int64_t claims_take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together);
+/* Rule 5. */
+void claims_succeed(struct lock *lock);
+/* Rules 3 and 4. True when what may be served has changed. */
+bool claims_settle(struct lock *lock);
+/* Something may be asked of ZooKeeper for this lock, and answers are believed. */
+bool claims_may_ask(const struct lock *lock);
+/* Only then: sends what had to wait; then what the present claims want to know, or have to say. */
+void claims_ask_again(struct lock *lock);
+void claims_watch(struct lock *lock);

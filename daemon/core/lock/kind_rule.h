@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kind of lock decides in its own way. Everything else (the FIFO, the grants, the claims) is the same for all of
+ * them. There is one for each kind in kind/; a lock has that of its kind, and lock/ calls nothing else of a kind.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/znode/mode.h"
+
+struct claim;
+struct lock;
+struct request;
+
+struct kind_rule {
+	bool lingers;     /* a held claim stays a while after its last grant */
+	bool follows;     /* a held claim without tokens may be followed without a gap (rollover.h) */
+	bool marks_tries; /* a claim that only tries want says so in its name (try.h) */
+	/* The whole rule, for a touched lock. */
+	void (*settle)(struct lock *lock);
+	/* Grants what the held claim may serve (rule 1). */
+	void (*serve)(struct lock *lock);
+	/* Our claim does not wait: the lock is taken for a request of that mode; `behind`: another one stands before it. */
+	bool (*is_taken)(const struct lock *lock, enum mode mode, bool behind);
+	/* The held claim, without grants, will serve the head without being given back. */
+	bool (*serves_soon)(const struct lock *lock, const struct claim *c);
+	/* A claim may join, as far as the kind knows. NULL: always. */
+	bool (*may_join)(const struct lock *lock);
+	/* A request has ended, for whatever reason. NULL: nothing rests on it. */
+	void (*ended)(struct lock *lock, const struct request *r);
+	/* Nothing uses the lock: frees it if nothing refers to it. NULL: it is remembered for a while. */
+	void (*rest)(struct lock *lock);
+};
