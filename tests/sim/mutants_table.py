@@ -159,7 +159,7 @@ MUTANTS = [
         ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n")], 300, "spent"),
     ("takes over although it was not right behind", [
         (" || claim_before(next) != c)", ")"),
-        ("!lock->semaphore && nobody_waits(lock);", "!lock->semaphore;")], 1000, "spent, operator"),
+        ("lock->rule->follows && nobody_waits(lock);", "lock->rule->follows;")], 1000, "spent, operator"),
     ("a claim is followed while somebody holds it", [
         ("c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "c->state != CLAIM_HELD || c->handoffs < CLAIM_HANDOFFS_MAX)")], 300, "spent, operator"),
@@ -170,7 +170,7 @@ MUTANTS = [
         ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n"),
         ("\tdirectory_check(lock);\n\tsend_join(c);\n", "\tdirectory_check(lock);\n\tsend_join(c);\n\trollover_release(lock);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
-        ("lock->kind == KIND_ELECTION || c->rivals", "lock->kind == KIND_ELECTION")], 300),
+        ("!lock->rule->lingers || c->rivals", "!lock->rule->lingers")], 300),
     ("who may not be seen is nobody that could be asked", [
         ("\tif (q->refused) {", "\tif (false) {")], 100, "refused"),
     ("a list sent before the delete tells what stands behind our own", [
@@ -224,7 +224,7 @@ MUTANTS = [
         ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
     ("granted without enough proof", [
-        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!mode_covers(c->mode, mode))")], 300),
+        ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "mode_covers(c->mode, r->mode) &&")], 300),
     ("the grants outlive the proof", [
         ("\tif (zk->env->now_ns >= s->safe_until_ns)\n\t\treturn enter(zk, SESSION_LOST);\n", ""),
         (
@@ -269,9 +269,9 @@ MUTANTS = [
          "return g && mode_conflicts(g->mode, mode) && mode == MODE_EXCLUSIVE;")], 100),
     ("a writer is granted beside readers", [
         ("return g && mode_conflicts(g->mode, mode);", "return g && g->mode == MODE_EXCLUSIVE;"),
-        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!session_grants(locks->ensemble))")], 100),
+        ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "session_grants(lock->locks->ensemble) &&")], 100),
     ("a writer is granted on a shared claim", [
-        ("!mode_covers(c->mode, mode) || !session_grants(locks->ensemble))", "!session_grants(locks->ensemble))")], 100),
+        ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "session_grants(lock->locks->ensemble) &&")], 100),
     ("each reader has an n of its own", [
         ("\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;", "\tc->handoffs++;")], 300),
     ("who reads after a writer shares its token", [
@@ -461,8 +461,8 @@ MUTANTS = [
     ], 100, "calm permits"),
     ("permits are granted without a proof", [
         ("permits(s, true) >= wanted(s) && session_grants(s->locks->ensemble);", "permits(s, true) >= wanted(s);"),
-        ("c->state != CLAIM_HELD || !session_grants(lock->locks->ensemble))\n\t\treturn;\n\tif (may_hand_off(",
-         "c->state != CLAIM_HELD)\n\t\treturn;\n\tif (may_hand_off(")], 3000, "permits"),
+        ("c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))\n\t\treturn;\n",
+         "c->state != CLAIM_HELD)\n\t\treturn;\n")], 3000, "permits"),
     ("permits that nobody has stay", [
         ("\t\tleave(s, -missing);", "\t\tleave(s, 0);")], 100, "calm permits"),
     ("held permits leave before those that only wait", [
@@ -521,21 +521,19 @@ MUTANTS = [
         ("\treturn s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? enter(zk, SESSION_LOST) : 0;", "\treturn 0;"),
         ("\ts->safe_until_ns = s->told_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
-        ("return election_began(r, c) && r->proclamation.state == PROCLAMATION_DONE;",
-         "return election_began(r, c);")], 300),
+        ("has_begun(head, c) &&\n\t\t head->proclamation.state == PROCLAMATION_DONE)", "has_begun(head, c))")], 300),
     ("a proclamation of unknown outcome counts as done", [
         ("election.c", "\tcase ZK_UNKNOWN:\n\t\tbreak;",
          "\tcase ZK_UNKNOWN:\n\t\tr->proclamation.state = PROCLAMATION_DONE;\n\t\tbreak;")], 3000),
     ("a proclamation of unknown outcome is not written again", [
         ("\telse if (head->proclamation.state == PROCLAMATION_AGAIN)", "\telse if (false)")], 3000),
     ("who is proclaimed takes no number", [
-        ("election_send(head, c, take_token(lock, c, head->mode, false));",
-         "election_send(head, c, (c->czxid << 10) | c->handoffs);")], 300),
+        ("send(head, c, claims_take_token(lock, c, head->mode, false));",
+         "send(head, c, (c->czxid << 10) | c->handoffs);")], 300),
     ("a claim goes back while its data are being written", [
-        ("\tif (!session_grants(lock->locks->ensemble) || may_proclaim(lock, c))",
-         "\tif (!session_grants(lock->locks->ensemble))")], 300),
+        ("\t.serves_soon = may_proclaim,\n", "")], 300),
     ("an election lingers", [
-        ("lock->kind == KIND_ELECTION || c->rivals", "c->rivals")], 1000),
+        ("!lock->rule->lingers || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
         ("if (lock->claim_count || lock->observer_count)", "if (lock->claim_count)"),
         ("\tobserve_suspended(lock);\n", "")], 1000),

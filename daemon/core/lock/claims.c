@@ -8,6 +8,8 @@
 #include "core/session/budget.h"
 #include "core/znode/holder.h"
 
+enum { LOCK_ZNODES_MAX = 2 };
+
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 

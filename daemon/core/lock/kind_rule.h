@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/znode/mode.h"
 
@@ -31,4 +32,13 @@ struct kind_rule {
 	void (*ended)(struct lock *lock, const struct request *r);
 	/* Nothing uses the lock: frees it if nothing refers to it. NULL: it is remembered for a while. */
 	void (*rest)(struct lock *lock);
+};
+
+enum proclamation_state { PROCLAMATION_AGAIN, PROCLAMATION_SENT, PROCLAMATION_DONE };
+
+/* What an election keeps in a request (election.h). */
+struct proclamation {
+	enum proclamation_state state;
+	int64_t token; /* 0: none */
+	uint64_t op;   /* SENT */
 };

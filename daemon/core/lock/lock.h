@@ -41,10 +41,6 @@
 #include "core/claim/turn.h"
 
 struct locks;
-struct observation;
-struct semaphore;
-
-enum { LOCK_ZNODES_MAX = 2 };
 
 TAILQ_HEAD(claim_list, claim);
 

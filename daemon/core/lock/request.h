@@ -21,6 +21,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/lock/kind_rule.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
@@ -28,15 +29,6 @@
 
 struct client;
 struct lock;
-
-enum proclamation_state { PROCLAMATION_AGAIN, PROCLAMATION_SENT, PROCLAMATION_DONE };
-
-/* Of a request in an election (election.h). */
-struct proclamation {
-	enum proclamation_state state;
-	int64_t token; /* 0: none */
-	uint64_t op;   /* SENT */
-};
 
 /* What is asked for. */
 struct request_terms {
