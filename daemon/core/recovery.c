@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/kind/election.h"
+#include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/recovery.h"
 #include "core/state.h"
