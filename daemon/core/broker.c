@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/client/mlock.h"
+#include "core/client/reply.h"
 #include "core/hosts/query.h"
 #include "core/recovery.h"
 #include "core/route.h"
@@ -285,6 +286,21 @@ static void dispatch(struct broker *b, const struct event *event)
 	}
 }
 
+/* What waited until all that the event changed is settled. */
+static void answer(struct broker *b, const struct event *event)
+{
+	struct client *c;
+
+	if (event->type == EVENT_CLIENT_ASKED) {
+		reply_settled(client_of(b, event->conn));
+	} else if (event->type == EVENT_CLIENT_HALF_CLOSED) {
+		c = client_of(b, event->conn);
+		/* The end of a wait may have been the event that EVENTS waits for. */
+		if (c->events_waiting)
+			client_events_end(c);
+	}
+}
+
 static void fire(struct broker *b, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
@@ -361,6 +377,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		ask_tokens(b);
 	close_clients(b);
 	broker_settle(b);
+	answer(b, event);
 	turn_serve(&b->locks);
 	inbox_continue(&b->hosts);
 	if (!TAILQ_EMPTY(&b->hosts.queries))

@@ -340,11 +340,9 @@ void mlock_unlock(const struct request_words *w)
 		if (!g->depth)
 			grant_end(g);
 	}
-	/* As with UNLOCK: the next holders are told before. */
-	broker_settle(c->locks->broker);
 	begin = reply_begin(c);
 	resp_array(reply_out(c), count);
 	for (size_t i = 0; i < count; i++)
 		resp_integer(reply_out(c), depths[i]);
-	reply_end(c, begin);
+	reply_end_settled(c, begin);
 }

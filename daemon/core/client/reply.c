@@ -16,24 +16,49 @@ size_t reply_begin(struct client *c)
 	return effects_begin(c->locks->env->out);
 }
 
-void reply_end(struct client *c, size_t begin)
+/* A list of all there is can be any length; that is for a narrower question. */
+static struct span text_since(struct client *c, size_t begin)
 {
 	struct effects *out = c->locks->env->out;
 	struct span text = effects_end(out, begin);
-	struct effect *e;
 
-	/* A list of all there is can be any length; that is for a narrower question. */
-	if (text.len > c->locks->env->conf->limits.output_bytes) {
-		out->arena.len = begin;
-		c->locks->env->stats.limits_total++;
-		resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
-		text = effects_end(out, begin);
-	}
-	e = effects_add(out, EFFECT_REPLY);
+	if (text.len <= c->locks->env->conf->limits.output_bytes)
+		return text;
+	out->arena.len = begin;
+	c->locks->env->stats.limits_total++;
+	resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
+	return effects_end(out, begin);
+}
+
+static void send(struct client *c, struct span text)
+{
+	struct effect *e = effects_add(c->locks->env->out, EFFECT_REPLY);
+
 	e->conn = c->conn;
 	e->text = text;
 	e->lazy = c->lazy;
 	c->asking = c->lazy = false;
+}
+
+void reply_end(struct client *c, size_t begin)
+{
+	send(c, text_since(c, begin));
+}
+
+void reply_end_settled(struct client *c, size_t begin)
+{
+	assert(!c->answered);
+	c->answered = true;
+	c->answer = text_since(c, begin);
+}
+
+void reply_settled(struct client *c)
+{
+	if (!c->answered)
+		return;
+	c->answered = false;
+	if (!c->closed)
+		send(c, c->answer);
 }
 
 struct effect *reply_push(struct client *c, size_t begin)
@@ -53,6 +78,14 @@ void reply_integer(struct client *c, int64_t value)
 
 	resp_integer(reply_out(c), value);
 	reply_end(c, begin);
+}
+
+void reply_integer_settled(struct client *c, int64_t value)
+{
+	size_t begin = reply_begin(c);
+
+	resp_integer(reply_out(c), value);
+	reply_end_settled(c, begin);
 }
 
 void reply_nil(struct client *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replies: each request gets one. What is written between reply_begin() and reply_end() is the reply; a short one has a
- * function of its own.
+ * function of its own. A command that lets go of something is answered when all is settled (reply_end_settled()): who
+ * gets it has waited longer and is told first.
  */
 #pragma once
 
@@ -18,9 +19,12 @@
 struct bytes *reply_out(struct client *c);
 size_t reply_begin(struct client *c);
 void reply_end(struct client *c, size_t begin);
+void reply_end_settled(struct client *c, size_t begin);
+void reply_settled(struct client *c); /* all is settled: what was written before goes out, if anything was */
 /* What was written since `begin` is a push instead; valid until the next effect. */
 struct effect *reply_push(struct client *c, size_t begin);
 void reply_integer(struct client *c, int64_t value);
+void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
 void reply_status(struct client *c, const char *text);
 void reply_error(struct client *c, enum error_code code, const char *sentence);

@@ -343,15 +343,17 @@ void cmd_command(struct call *call)
 void cmd_reset(struct call *call)
 {
 	struct client *c = call->client;
+	size_t begin;
 
 	client_release_all(c);
 	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);
-	broker_settle(c->locks->broker);
 	c->version = 2;
 	bytes_clear(&c->name);
-	reply_status(c, "RESET");
+	begin = reply_begin(c);
+	resp_status(reply_out(c), "RESET");
+	reply_end_settled(c, begin);
 }
 
 void cmd_quit(struct call *call)

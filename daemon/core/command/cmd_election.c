@@ -57,8 +57,7 @@ void cmd_resign(struct call *call)
 	if (!g)
 		return;
 	grant_end(g);
-	broker_settle(c->locks->broker);
-	reply_integer(c, 1);
+	reply_integer_settled(c, 1);
 }
 
 void cmd_leader(struct call *call)

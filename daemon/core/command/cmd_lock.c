@@ -161,12 +161,9 @@ void cmd_unlock(struct call *call)
 	if (!g)
 		return;
 	depth = --g->depth;
-	if (!depth) {
-		/* The next holder is told before this one: it has waited longer. */
+	if (!depth)
 		grant_end(g);
-		broker_settle(c->locks->broker);
-	}
-	reply_integer(c, depth);
+	reply_integer_settled(c, depth);
 }
 
 void cmd_mlock(struct call *call)

@@ -121,9 +121,7 @@ void cmd_release(struct call *call)
 	} else {
 		grant_end(g);
 	}
-	/* Who waited for them is told first. */
-	broker_settle(c->locks->broker);
-	reply_integer(c, rest);
+	reply_integer_settled(c, rest);
 }
 
 /* ---- the limit ---- */

@@ -173,10 +173,6 @@ void client_half_closed(struct client *c)
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (!r->expired)
 			request_expire(r);
-	/* The end of a wait may be the event that EVENTS waits for. */
-	broker_settle(c->locks->broker);
-	if (c->events_waiting)
-		client_events_end(c);
 }
 
 struct client *client_by_id(struct locks *locks, uint64_t id)

@@ -13,6 +13,7 @@
 #include "core/client/notification.h"
 #include "core/lock/lock.h"
 #include "core/lock/user.h"
+#include "core/port/effect.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
@@ -33,6 +34,8 @@ struct client {
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
 	bool lazy;                /* nobody waits for that answer */
+	bool answered;            /* the answer is `answer`, sent once what the request changed is settled */
+	struct span answer;
 	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
 	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
 	struct user *user;
