@@ -86,7 +86,7 @@ static void send_join(struct claim *c)
 	contender_name(&name, (struct contender_id){ locks->ensemble->session.id, c->nonce }, c->lock->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->name_len = name.len;
-	holder_begin(c->lock, &data);
+	holder_begin(&data, locks->env->conf->host, c->lock->kind);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
 	if (c->lock->flavour != FLAVOUR_SLOTS) /* several are made at once, and listed at once */
 		directory_list(c->lock, is_next(c));

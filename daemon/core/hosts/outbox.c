@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "core/hosts/revocation.h"
-#include "core/znode/holder.h"
 #include "core/hosts/inbox.h"
 #include "core/session/budget.h"
 #include "core/hosts/hosts.h"
@@ -102,7 +101,7 @@ static void send(struct letter *l, enum effect_type type, enum operation_kind ki
 static void write_id(struct hosts *h, struct bytes *out)
 {
 	char digits[TIME_DIGITS];
-	int64_t ms = holder_wall_ms(h->locks, h->env->now_ns);
+	int64_t ms = env_wall_ms(h->env, h->env->now_ns);
 
 	for (int i = TIME_DIGITS - 1; i >= 0; i--) {
 		digits[i] = (char)('0' + ms % 10);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/participant.h"
 
-#include "core/znode/holder.h"
 #include "core/client/reply.h"
 #include "core/hosts/query.h"
 #include "core/znode/record.h"
@@ -48,7 +47,7 @@ struct participant participant_elsewhere(const struct query *q, const struct que
 {
 	const struct hosts *h = &q->client->locks->broker->hosts;
 	struct slice data = bytes_view(&child->data);
-	int64_t now_ms = holder_wall_ms(h->locks, h->env->now_ns);
+	int64_t now_ms = env_wall_ms(h->env, h->env->now_ns);
 	int64_t written = participant_number(data, "written", -1), since = participant_number(data, "since", -1);
 	struct participant p = {
 		.host = record_get(data, "host"),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/query_lock.h"
 
-#include "core/znode/holder.h"
 #include "core/client/reply.h"
 #include "core/hosts/participant.h"
 #include "core/hosts/query.h"
@@ -209,7 +208,7 @@ static bool leader_elsewhere(const struct query *q, struct participant *ret)
 		return false;
 	*ret = participant_elsewhere(q, first);
 	/* Its words are as old as its leadership. */
-	ret->for_ms = holder_wall_ms(h->locks, h->env->now_ns) - participant_number(bytes_view(&first->data), "since", 0);
+	ret->for_ms = env_wall_ms(h->env, h->env->now_ns) - participant_number(bytes_view(&first->data), "since", 0);
 	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
 	return true;
 }

@@ -4,8 +4,8 @@
 #include "core/kind/observe.h"
 #include "core/kind/rwlock.h"
 #include "core/lock/claims.h"
+#include "core/lock/holder_data.h"
 #include "core/lock/locks.h"
-#include "core/znode/holder.h"
 
 /* What ZooKeeper refused (an ACL, say) is not tried again at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -46,7 +46,7 @@ static void send(struct request *r, struct claim *c, int64_t token)
 {
 	struct bytes data = { 0 };
 
-	holder_leader(r, token, &data);
+	holder_data_leader(r, token, &data);
 	r->proclamation.state = PROCLAMATION_SENT;
 	r->proclamation.token = token;
 	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM, bytes_view(&data));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/permit_holders.h"
 
-#include "core/znode/holder.h"
+#include "core/lock/holder_data.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
@@ -104,7 +104,7 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 {
 	struct bytes data = { 0 };
 
-	holder_permits(g, &data);
+	holder_data_permits(g, &data);
 	c->holder_client = g->client->id;
 	c->holder_token = g->granted_ns;
 	c->holder_ns = s->holders.told_ns = s->locks->env->now_ns;

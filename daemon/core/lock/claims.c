@@ -3,10 +3,10 @@
 
 #include "core/claim/look.h"
 #include "core/claim/rollover.h"
+#include "core/lock/holder_data.h"
 #include "core/lock/locks.h"
 #include "core/lock/readers.h"
 #include "core/session/budget.h"
-#include "core/znode/holder.h"
 
 enum { LOCK_ZNODES_MAX = 2 };
 
@@ -310,10 +310,10 @@ void claims_watch(struct lock *lock)
 		look_continue(c);
 	} else if (c->state == CLAIM_HELD) {
 		watch_held(lock, c);
-		holder_say_held(lock);
+		holder_data_say_held(lock);
 	}
 	if (c->rivals)
-		holder_write(lock);
+		holder_data_write(lock);
 }
 
 void lock_send_deletes(struct lock *lock)
@@ -360,9 +360,9 @@ static void set_timer(struct lock *lock)
 	else if (lock->grant_count && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
 		heap_set_by(&locks->env->timers, &lock->timer, watch_due_ns(lock, c));
 	/* What is due and not written waits for its turn. */
-	if (c->rivals && claims_may_ask(lock) && holder_due_ns(lock) != INT64_MAX &&
-	    holder_due_ns(lock) > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->timer, holder_due_ns(lock));
+	if (c->rivals && claims_may_ask(lock) && holder_data_due_ns(lock) != INT64_MAX &&
+	    holder_data_due_ns(lock) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->timer, holder_data_due_ns(lock));
 }
 
 void lock_settle(struct lock *lock)

@@ -30,3 +30,9 @@ struct env {
 	struct stats stats;
 	bool stopping;       /* nothing is granted to new requests, and grants are asked back */
 };
+
+/* Milliseconds since 1970, by the clock that the daemon was started with. */
+static inline int64_t env_wall_ms(const struct env *env, int64_t at_ns)
+{
+	return env->conf->started_s * 1000 + (at_ns - env->started_ns) / 1000000;
+}

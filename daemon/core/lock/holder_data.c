@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/holder_data.h"
+
+#include <assert.h>
+
+#include "core/lock/locks.h"
+#include "core/session/budget.h"
+#include "core/znode/holder.h"
+#include "core/znode/record.h"
+
+static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
+static const int64_t EVERY_NS = 1000000000;
+
+int64_t holder_data_due_ns(const struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	const struct claim *c = lock->claim;
+	int64_t due_ns;
+
+	assert(c->state == CLAIM_HELD && c->rivals);
+	if (!g || lock->kind == KIND_ELECTION ||
+	    (c->holder_client == g->client->id && c->holder_token == g->token))
+		return INT64_MAX;
+	due_ns = g->granted_ns + YOUNG_NS;
+	return c->holder_ns && c->holder_ns + EVERY_NS > due_ns ? c->holder_ns + EVERY_NS : due_ns;
+}
+
+static void write(const struct lock *lock, const struct client *client, struct holder *h, struct bytes *data)
+{
+	const struct env *env = lock->locks->env;
+
+	h->pid = client_shown(client, &h->command);
+	h->uid = client->uid;
+	h->name = bytes_view(&client->name);
+	h->written_ms = env_wall_ms(env, env->now_ns);
+	holder_begin(data, env->conf->host, lock->kind);
+	holder_write(data, h);
+}
+
+static void write_grant(const struct grant *g, struct bytes *data)
+{
+	struct holder h = {
+		.mode = g->mode,
+		.token = g->token,
+		.holders = (int64_t)g->lock->grant_count,
+		.since_ms = env_wall_ms(g->lock->locks->env, g->granted_ns),
+	};
+
+	write(g->lock, g->client, &h, data);
+}
+
+void holder_data_permits(const struct grant *g, struct bytes *data)
+{
+	write_grant(g, data);
+	record_int(data, "client", (int64_t)g->client->id);
+}
+
+void holder_data_leader(const struct request *r, int64_t token, struct bytes *data)
+{
+	const struct env *env = r->lock->locks->env;
+	struct holder h = { .mode = r->mode, .token = token, .holders = 1, .since_ms = env_wall_ms(env, env->now_ns) };
+
+	write(r->lock, r->client, &h, data);
+	record_int(data, "leader", 1);
+	record_slice(data, "data", bytes_view(&r->data));
+}
+
+static void write_first(struct lock *lock)
+{
+	const struct grant *g = TAILQ_FIRST(&lock->grants);
+	struct claim *c = lock->claim;
+	struct bytes data = { 0 };
+
+	c->holder_client = g->client->id;
+	c->holder_token = g->token;
+	c->holder_ns = lock->locks->env->now_ns;
+	write_grant(g, &data);
+	if (g->data.len && budget_has_room_for_text(lock))
+		record_slice(&data, "data", bytes_view(&g->data));
+	if (c->says_held)
+		record_int(&data, "held", 1);
+	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
+	bytes_free(&data);
+}
+
+void holder_data_say_held(struct lock *lock)
+{
+	struct claim *c = lock->claim;
+
+	/* On a new connection it is not known whether it was written. An election says who leads. */
+	if (!c->tried || !lock->grant_count || lock->kind == KIND_ELECTION || (c->says_held && c->holder_client))
+		return;
+	if (!turn_may(lock, TURN_JOIN))
+		return;
+	c->says_held = true;
+	write_first(lock);
+}
+
+void holder_data_write(struct lock *lock)
+{
+	if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(lock, TURN_LOOK))
+		write_first(lock);
+}
