@@ -27,43 +27,45 @@
 	}
 
 static const struct conf_key keys[] = {
-	TEXT("daemon", socket, CONF_PATH, "/run/lockbroker/lockbroker.sock", "Where local processes connect."),
+	TEXT("daemon", socket, CONF_PATH, "/run/lockbroker/lockbroker.sock",
+	     "The Unix-domain socket to which local processes connect."),
 	{ "daemon", "socket_mode", CONF_OCTAL, FIELD(socket_mode), "0660", 0, 0777,
 	  "Who may connect: the permissions of the socket, octal." },
 	TEXT("daemon", socket_group, CONF_GROUP, "",
-	     "The group of the socket, a name or a number; empty: the daemon's."),
+	     "The group of the socket, a name or a number; empty: the daemon's group."),
 	TEXT("daemon", rundir, CONF_PATH, "/run/lockbroker",
-	     "Where the daemon keeps its pid and the session page; one daemon for each."),
+	     "The directory of the daemon's pid file and session page; each daemon needs its own."),
 	TEXT("daemon", statedir, CONF_PATH, "/var/lib/lockbroker",
-	     "Where a standalone daemon keeps what its tokens rest on, over restarts of the host too."),
+	     "The directory in which a standalone daemon keeps its token counter; it must survive restarts of the host."),
 	TEXT("daemon", log_level, CONF_LEVEL, "info", "What is logged: error, warning, info or debug."),
-	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000, "At SIGTERM, how long holders may take to let go."),
+	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000,
+	       "How long holders may take to release their locks after SIGTERM."),
 
 	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
-	  "A line for each grant, release and loss, at info; 0: only at log_level = debug." },
+	  "1: log each grant, release and loss, at level info; 0: only at level debug." },
 
 	TEXT("zookeeper", servers, CONF_SERVERS, "127.0.0.1:2181",
 	     "The ensemble: host:port, separated by commas; IPv6 addresses in brackets."),
 	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",
-	     "The znode below which everything is kept; the same on every host."),
+	     "The znode below which all locks are; it must be the same on every host."),
 	NUMBER("zookeeper", session_timeout_ms, "15000", 100, 3600000,
-	       "How long ZooKeeper waits for a silent host before its locks go to others; at least 5 ticks."),
+	       "How long ZooKeeper waits for a silent host before others get its locks; at least 5 ticks."),
 	NUMBER("zookeeper", tick_ms, "2000", 10, 600000, "The tickTime of the servers."),
-	TEXT("zookeeper", host, CONF_HOST, "", "This host's name among the hosts; empty: its host name."),
+	TEXT("zookeeper", host, CONF_HOST, "", "The name of this host among the hosts; empty: its host name."),
 	TEXT("zookeeper", auth_file, CONF_FILE, "",
-	     "A file with user:password (digest), for nobody else to read; everything made is then for that user alone."),
+	     "A file with user:password (digest) that nobody else may read; only that user may then use what the daemon makes."),
 
 	NUMBER("locks", linger_ms, "100", 0, 60000,
-	       "How long an idle lock that nobody else wants stays with this host, which saves the network; 0: off."),
+	       "How long an idle lock that no other host wants stays with this host, which saves round trips; 0: off."),
 	NUMBER("locks", handoff_max, "64", 0, 1000000,
-	       "Times a lock that was let go is handed on inside this host while another one waits; 0: never."),
-	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long that may go on."),
+	       "How often a released lock is handed on inside this host while another host waits; 0: never."),
+	NUMBER("locks", handoff_ms, "100", 0, 60000, "For how long a lock may be handed on like that."),
 	NUMBER("locks", try_ms, "100", 0, 1000,
-	       "How long a try waits for an idle lock of another host, unless that is known to be held; 0: it does not."),
+	       "How long a try waits for an idle lock of another host, unless that lock is known to be held; 0: not at all."),
 	NUMBER("locks", grant_min_ms, "1000", 0, 600000,
 	       "A lock is granted only if it is proven safe for longer than this; under a third of the session timeout."),
 	NUMBER("locks", deadlock_detection, "1", 0, 1,
-	       "Refuse a lock that clients of this host would wait for in a circle; 0: off."),
+	       "1: refuse a request that would deadlock with other clients of this host; 0: off."),
 
 	NUMBER("limits", clients, "10000", 1, 1000000, "Connections."),
 	NUMBER("limits", clients_per_uid, "9000", 1, 1000000, "Connections of one user."),
@@ -74,19 +76,19 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", grants_per_client, "10000", 1, 1000000, "Locks that one connection holds or waits for."),
 	NUMBER("limits", grants_per_uid, "100000", 1, 10000000, "Locks that one user holds."),
 	NUMBER("limits", events_per_client, "1024", 1, 1000000,
-	       "Events kept for a connection that does not fetch them; past it the connection is closed."),
+	       "Events kept for a connection that does not fetch them; with more, the connection is closed."),
 	NUMBER("limits", request_bytes, "65536", 1024, 16777216, "Bytes of one request."),
 	NUMBER("limits", request_args, "1024", 8, 1000000, "Words of one request."),
 	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
-	       "Bytes kept for a connection that does not read its answers."),
+	       "Bytes kept for a connection that does not read its replies."),
 	NUMBER("limits", session_path_bytes, "900000", 1000, 1000000,
-	       "Bytes of znode paths of this host's session, and of watched ones; ZooKeeper fails for good at 1 MB."),
+	       "Bytes of all znode paths of this host's session, and of watched paths; at 1 MB, ZooKeeper fails for good."),
 	{ 0 },
 };
 
 static const struct conf_key prefix_keys[] = {
 	{ "prefix", "flavour", CONF_FLAVOUR, offsetof(struct conf_prefix, flavour), "rw", 0, 0,
-	  "Whose names: rw (Curator's read-write lock), mutex (Curator's, go-zookeeper's) or kazoo; the same on all hosts." },
+	  "Whose znode names: rw (Curator's read-write lock), mutex (Curator, go-zookeeper) or kazoo; the same on all hosts." },
 	{ "prefix", "path", CONF_ZNODE, offsetof(struct conf_prefix, path), "", 0, 0,
 	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root." },
 	{ 0 },
@@ -540,8 +542,9 @@ static void print_prefixes(const struct conf *conf, FILE *out)
 	size_t i;
 
 	fprintf(out,
-		"\n# Locks whose names begin with a prefix, the longest that fits, may be those of other software.\n"
-		"# A section for each, at most %d:\n",
+		"\n# Locks whose names begin with a prefix may be shared with other software. The longest prefix that matches "
+		"counts.\n"
+		"# One section for each prefix, at most %d:\n",
 		CONF_PREFIXES_MAX);
 	for (i = 0; i < conf->prefix_count; i++) {
 		fprintf(out, "%s[prefix:%s]\n", i > 0 ? "\n" : "", conf->prefixes[i].prefix);
@@ -560,7 +563,7 @@ void conf_print(const struct conf *conf, FILE *out)
 	const struct conf_key *key;
 	const char *section = NULL;
 
-	fputs("# lockbrokerd. Every key, its value and why. An unknown key or a bad value is an error.\n", out);
+	fputs("# lockbrokerd: every key with its default. An unknown key or a bad value is an error.\n", out);
 	for (key = keys; key->name; key++) {
 		if (!section || strcmp(section, key->section) != 0)
 			fprintf(out, "\n[%s]\n", key->section);
