@@ -44,11 +44,11 @@ BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c route.c recovery.c
+CORE_top = broker.c connection.c route.c recovery.c drain.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_hosts.c command/cmd_client.c command/info.c
 CORE_hosts = hosts/query.c hosts/query_lock.c hosts/query_semaphore.c hosts/participant.c hosts/audit.c hosts/outbox.c \
-	hosts/inbox.c hosts/revoke.c hosts/revocation.c
+	hosts/inbox.c hosts/revoke.c hosts/revocation.c hosts/release.c
 CORE_client = client/notification.c client/args.c client/ask.c client/reply.c client/deadlock_permits.c client/deadlock.c \
 	client/mlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c

@@ -9,6 +9,9 @@
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
 #include "core/hosts/query.h"
+#include "core/connection.h"
+#include "core/drain.h"
+#include "core/hosts/release.h"
 #include "core/recovery.h"
 #include "core/route.h"
 #include "core/session/budget.h"
@@ -79,7 +82,7 @@ void broker_free(struct broker *b)
 		return;
 	inbox_deinit(&b->hosts);
 	while ((c = TAILQ_FIRST(&b->locks.clients)))
-		client_gone(c);
+		connection_gone(c);
 	free_locks(b);
 	session_deinit(&b->ensemble);
 	formers_deinit(&b->ensemble);
@@ -125,7 +128,7 @@ static void close_clients(struct broker *b)
 	while ((c = TAILQ_FIRST(&b->locks.closing))) {
 		TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 		c->closed = true;
-		client_release_all(c);
+		release_client(c);
 		effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
 	}
 }
@@ -155,58 +158,6 @@ static void tokens_reserved(struct broker *b, int64_t limit)
 			lock_touch(lock);
 }
 
-/* ---- the end ---- */
-
-static void end_all_requests(struct broker *b)
-{
-	struct client *c;
-	struct request *r;
-
-	TAILQ_FOREACH(c, &b->locks.clients, link)
-		while ((r = TAILQ_FIRST(&c->requests)))
-			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
-	audit_stopping(&b->hosts);
-}
-
-static void stop(struct broker *b)
-{
-	struct lock *lock;
-	struct grant *g;
-
-	if (b->env.stopping)
-		return;
-	b->env.stopping = true;
-	end_all_requests(b);
-	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		lock_touch(lock);
-		TAILQ_FOREACH(g, &lock->grants, link)
-			if (!client_events_full(g->client)) /* closed for what it has not read it would hold nothing any more */
-				client_tell_revoke(g->client, g, SLICE("stopping"));
-	}
-	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
-}
-
-static void stopped(struct broker *b, bool close_session)
-{
-	struct effect *e;
-
-	if (b->stopped)
-		return;
-	b->stopped = true;
-	heap_unset(&b->env.timers, &b->stop_timer);
-	e = effects_add(b->env.out, EFFECT_STOPPED);
-	e->close_session = close_session;
-	e->refused = b->refused;
-}
-
-void broker_refuse(struct broker *b)
-{
-	if (b->env.stopping)
-		return;
-	b->refused = true;
-	stop(b);
-}
-
 /* ---- events ---- */
 
 static struct client *client_of(const struct broker *b, uint32_t conn)
@@ -233,22 +184,22 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_TIME:
 		break;
 	case EVENT_CLIENT_CONNECTED:
-		client_connected(&b->locks, event);
+		connection_begin(b, event);
 		break;
 	case EVENT_CLIENT_ASKED:
 		asked(b, event);
 		break;
 	case EVENT_CLIENT_HALF_CLOSED:
-		client_half_closed(client_of(b, event->conn));
+		connection_half_closed(client_of(b, event->conn));
 		break;
 	case EVENT_CLIENT_WRITTEN:
 		client_of(b, event->conn)->revoke_bytes = 0;
 		break;
 	case EVENT_CLIENT_PROCESS:
-		client_process(client_of(b, event->conn), event);
+		connection_process(client_of(b, event->conn), event);
 		break;
 	case EVENT_CLIENT_GONE:
-		client_gone(client_of(b, event->conn));
+		connection_gone(client_of(b, event->conn));
 		break;
 	case EVENT_ZK_CONNECTED:
 		recovery_connected(b, event);
@@ -281,7 +232,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		former_over(&b->ensemble, event);
 		break;
 	case EVENT_STOP:
-		stop(b);
+		drain(b);
 		break;
 	}
 }
@@ -323,7 +274,7 @@ static void fire(struct broker *b, struct timer *t)
 		formers_tick(&b->ensemble);
 		break;
 	case TIMER_STOP:
-		stopped(b, false);
+		drain_end(b, false);
 		break;
 	case TIMER_INBOX:
 		inbox_due(&b->hosts);
@@ -390,7 +341,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		broker_settle(b);
 	} while (!TAILQ_EMPTY(&b->locks.closing));
 	if (b->env.stopping && b->locks.grant_count == b->locks.lost_count)
-		stopped(b, true);
+		drain_end(b, true);
 	b->env.out = NULL;
 }
 

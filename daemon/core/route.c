@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/drain.h"
 #include "core/kind/election.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
@@ -38,7 +39,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	case OPERATION_BEAT:
 	case OPERATION_DUPLICATE:
 		if (presence_answered(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
-			broker_refuse(b);
+			drain_refuse(b);
 		break;
 	case OPERATION_DIR_MAKE:
 	case OPERATION_DIR_GET:

@@ -18,5 +18,3 @@ struct broker {
 
 /* Settles every touched lock, now. */
 void broker_settle(struct broker *b);
-/* Stops as if asked to, and says that starting again would not help. */
-void broker_refuse(struct broker *b);

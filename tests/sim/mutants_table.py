@@ -373,7 +373,7 @@ MUTANTS = [
     ("two requests of one client for one name", [
         ("cmd_lock.c", "\telse if (call_request(call))\n", "\telse if (false)\n")], 100),
     ("RESET and the end of a client leave the queued waits", [
-        ("client.c", "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
+        ("release.c", "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
     ("kazoo's directory is joined under Curator's tags", [
         ('{ "kazoo", "__lock__", "__rlock__" }', '{ "kazoo", "__WRIT__", "__READ__" }')], 1000),
     ("a writer is named as a mutex is", [

@@ -3,6 +3,7 @@
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
+#include "core/hosts/release.h"
 #include "core/state.h"
 #include "protocol/number.h"
 
@@ -345,7 +346,7 @@ void cmd_reset(struct call *call)
 	struct client *c = call->client;
 	size_t begin;
 
-	client_release_all(c);
+	release_client(c);
 	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);

@@ -3,36 +3,8 @@
 
 #include <assert.h>
 
-#include "base/mem.h"
-#include "core/client/mlock.h"
-#include "core/client/reply.h"
-#include "core/hosts/query.h"
-#include "core/kind/observe.h"
-#include "core/state.h"
-
-enum { CONNS_FIRST_SIZE = 64 };
-
+#include "core/lock/locks.h"
 /* ---- life ---- */
-
-static void reserve_conn(struct locks *locks, uint32_t conn)
-{
-	size_t cap = locks->conns_cap ? locks->conns_cap : CONNS_FIRST_SIZE;
-
-	if (conn < locks->conns_cap)
-		return;
-	while (cap <= conn)
-		cap *= 2;
-	locks->conns = mem_resize(locks->conns, cap * sizeof(struct client *));
-	memset(locks->conns + locks->conns_cap, 0, (cap - locks->conns_cap) * sizeof(struct client *));
-	locks->conns_cap = cap;
-}
-
-/* The peer chose its command's name: what would break a list of one line per client is not kept. */
-static void keep_printable(struct bytes *to, struct slice text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		bytes_char(to, text.data[i] > ' ' && text.data[i] <= '~' ? text.data[i] : '?');
-}
 
 void client_set_child(struct client *c, uint32_t pid)
 {
@@ -41,20 +13,6 @@ void client_set_child(struct client *c, uint32_t pid)
 	e->conn = c->conn;
 	e->pid = c->child = pid;
 	c->child_known = false;
-}
-
-void client_process(struct client *c, const struct event *event)
-{
-	/* It may have told of another one since. */
-	if (event->process.pid != c->child)
-		return;
-	if (event->process.comm.len) {
-		bytes_clear(&c->child_comm);
-		keep_printable(&c->child_comm, event->process.comm);
-	}
-	c->child_known = true;
-	c->peer_ended = event->process.peer_ended;
-	c->child_ended = event->process.child_ended;
 }
 
 uint32_t client_shown(const struct client *c, struct slice *ret_comm)
@@ -69,110 +27,12 @@ uint32_t client_shown(const struct client *c, struct slice *ret_comm)
 	return 0;
 }
 
-static void refuse(struct client *c)
-{
-	size_t begin = effects_begin(c->locks->env->out);
-
-	resp_error(reply_out(c), ERROR_LIMIT, SLICE("this user has as many connections as it may (limits.clients_per_uid)"));
-	reply_push(c, begin);
-	c->locks->env->stats.limits_total++;
-	client_close(c);
-}
-
-void client_connected(struct locks *locks, const struct event *event)
-{
-	struct client *c = mem_new(sizeof(*c));
-
-	reserve_conn(locks, event->conn);
-	assert(!locks->conns[event->conn]);
-	locks->conns[event->conn] = c;
-	c->locks = locks;
-	c->conn = event->conn;
-	c->id = ++locks->last_client;
-	c->pid = event->connected.pid;
-	c->uid = event->connected.uid;
-	c->version = 2;
-	c->last_command = COMMAND_COUNT;
-	c->connected_ns = locks->env->now_ns;
-	c->events_timer.kind = TIMER_EVENTS;
-	keep_printable(&c->comm, event->connected.comm);
-	TAILQ_INIT(&c->requests);
-	TAILQ_INIT(&c->grants);
-	TAILQ_INIT(&c->events);
-	TAILQ_INIT(&c->observers);
-	c->user = user_enter(locks, c->uid);
-	TAILQ_INSERT_TAIL(&locks->clients, c, link);
-	locks->client_count++;
-	locks->env->stats.connections_total++;
-	if (c->user->clients > locks->env->conf->limits.clients_per_uid)
-		refuse(c);
-}
-
 void client_close(struct client *c)
 {
 	if (c->closing)
 		return;
 	c->closing = true;
 	TAILQ_INSERT_TAIL(&c->locks->closing, c, closing_link);
-}
-
-void client_release_all(struct client *c)
-{
-	struct observer *o;
-	struct request *r;
-	struct grant *g;
-
-	client_drop_events(c);
-	while ((o = TAILQ_FIRST(&c->observers)))
-		observe_end(o);
-	if (c->mlock)
-		mlock_free(c->mlock);
-	while ((r = TAILQ_FIRST(&c->requests)))
-		request_end(r);
-	if (c->query)
-		query_free(c->query);
-	if (c->revocation)
-		revocation_free(c->revocation);
-	while ((g = TAILQ_FIRST(&c->grants)))
-		grant_end(g);
-	heap_unset(&c->locks->env->timers, &c->events_timer);
-	c->events_waiting = false;
-	c->told_jeopardy = false;
-	if (c->auditing)
-		audit_leave(c);
-}
-
-void client_gone(struct client *c)
-{
-	struct locks *locks = c->locks;
-
-	/* First, so that no effect names it any more. */
-	locks->conns[c->conn] = NULL;
-	if (c->closing && !c->closed)
-		TAILQ_REMOVE(&locks->closing, c, closing_link);
-	client_release_all(c);
-	TAILQ_REMOVE(&locks->clients, c, link);
-	locks->client_count--;
-	group_leave(c);
-	user_leave(locks, c->user);
-	bytes_free(&c->comm);
-	bytes_free(&c->child_comm);
-	bytes_free(&c->name);
-	bytes_free(&c->lib_name);
-	bytes_free(&c->lib_version);
-	mem_free(c);
-}
-
-void client_half_closed(struct client *c)
-{
-	struct request *r;
-
-	c->half_closed = true;
-	if (c->mlock)
-		mlock_hurry(c->mlock);
-	TAILQ_FOREACH(r, &c->requests, client_link)
-		if (!r->expired)
-			request_expire(r);
 }
 
 struct client *client_by_id(struct locks *locks, uint64_t id)

@@ -65,17 +65,12 @@ struct client {
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
 
-void client_connected(struct locks *locks, const struct event *event);
 /* It named a process, which is shown once the one that connected has ended, if the adapter finds it to be the user's. */
 void client_set_child(struct client *c, uint32_t pid);
-void client_process(struct client *c, const struct event *event);
 /* Which process is shown: the one that connected, or the one it told of, while they live; else 0 and "inherited". */
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
-void client_half_closed(struct client *c);
-void client_gone(struct client *c); /* releases everything and frees it */
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-void client_release_all(struct client *c); /* the connection stays */
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/hosts/release.h"
+
+#include "core/client/mlock.h"
+#include "core/hosts/query.h"
+#include "core/hosts/revocation.h"
+#include "core/hosts/hosts.h"
+#include "core/kind/observe.h"
+
+void release_client(struct client *c)
+{
+	struct observer *o;
+	struct request *r;
+	struct grant *g;
+
+	client_drop_events(c);
+	while ((o = TAILQ_FIRST(&c->observers)))
+		observe_end(o);
+	if (c->mlock)
+		mlock_free(c->mlock);
+	while ((r = TAILQ_FIRST(&c->requests)))
+		request_end(r);
+	if (c->query)
+		query_free(c->query);
+	if (c->revocation)
+		revocation_free(c->revocation);
+	while ((g = TAILQ_FIRST(&c->grants)))
+		grant_end(g);
+	heap_unset(&c->locks->env->timers, &c->events_timer);
+	c->events_waiting = false;
+	c->told_jeopardy = false;
+	if (c->auditing)
+		audit_leave(c);
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that a client holds, waits for, observes and has asked, at once. The connection stays. */
+#pragma once
+
+struct client;
+
+void release_client(struct client *c);
