@@ -75,7 +75,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
-UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_name.c test_commands.c
+UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
@@ -89,9 +89,10 @@ UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_saved.c test_watch.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c entitled.c elections.c readers.c \
-	known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c sched.c \
-	trace.c anything.c anything_asks.c anything_checks.c anything_meddler.c fakezk_ensemble.c fakezk_handle.c fakezk_server.c fakezk_tree.c
+SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
+	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c \
+	anything.c anything_asks.c anything_checks.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
+	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
 	anything anything_standalone

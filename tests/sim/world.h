@@ -467,16 +467,17 @@ void check_created(void *world, struct znode *n);
 void check_deleted(void *world, struct znode *n, enum zk_cause cause);
 void check_expired(void *world, struct zsession *s);
 void check_end(struct world *w);
-/* AUDIT says that nothing is left. */
-void check_audited(struct caller *c, const struct ask *a);
-/* Looks every few seconds for znodes that no client of their host wants any more. */
-void clutter_start(struct world *w);
 /* Is it inside what its broker can prove? */
 bool check_grant_valid(const struct caller *c, int lock);
 /* A grant may have been made since that was not seen: who reads next joins nobody known. */
 void check_forget_last(struct host *h, int lock);
 /* What the client waits for that lock with; NULL: it does not, or its end may be known to it only later. */
 const struct ask *check_waiting_ask(const struct caller *c, int lock);
+
+/* clutter.c */
+void clutter_start(struct world *w);
+/* AUDIT says that nothing is left. */
+void check_audited(struct caller *c, const struct ask *a);
 
 /* entitled.c: what entitles to grants, in the truth */
 /* A token that a client has read. */
