@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,4 +46,32 @@ static inline void *mem_resize(void *old, size_t size)
 static inline void mem_free(void *p)
 {
 	free(p);
+}
+
+/*
+ * For what comes and goes with each request: the last one that was freed is kept at *spare, all of one size, for the next.
+ * Not where freed memory is watched.
+ */
+static inline void *mem_new_spared(void **spare, size_t size)
+{
+	void *p = *spare;
+
+	if (!p)
+		return mem_new(size);
+	*spare = NULL;
+	return memset(p, 0, size);
+}
+
+static inline void mem_spare(void **spare, void *p)
+{
+#ifdef __SANITIZE_ADDRESS__
+	bool keep = false;
+#else
+	bool keep = !*spare;
+#endif
+
+	if (keep)
+		*spare = p;
+	else
+		mem_free(p);
 }

@@ -98,6 +98,7 @@ void broker_free(struct broker *b)
 	map_deinit(&b->directories.paths);
 	map_deinit(&b->locks.semaphores);
 	mem_free(b->locks.conns);
+	mem_free(b->locks.spare_grant);
 	mem_free(b);
 }
 

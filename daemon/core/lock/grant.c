@@ -41,7 +41,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	       struct bytes *data)
 {
 	struct locks *locks = lock->locks;
-	struct grant *g = mem_new(sizeof(*g));
+	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
 
 	g->client = client;
 	g->lock = lock;
@@ -133,7 +133,7 @@ void grant_end(struct grant *g)
 		lock->grant_count--;
 	}
 	bytes_free(&g->data);
-	mem_free(g);
+	mem_spare(&lock->locks->spare_grant, g);
 	client_grants_changed(client);
 	lock_touch(lock);
 }

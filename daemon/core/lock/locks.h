@@ -39,6 +39,7 @@ struct locks {
 	struct map semaphores; /* by name */
 	struct lock_list used, idle, dirty;
 	size_t idle_count;
+	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
 	size_t request_count, blocked_count, grant_count, lost_count;
 };
