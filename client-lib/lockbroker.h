@@ -3,28 +3,28 @@
  * liblockbroker: locks among the processes of a host and among hosts, exclusive or shared, through the lockbrokerd of
  * this host.
  *
- * A handle is one connection, and the connection is the owner of what is locked through it: as a thread is for a
- * mutex. When the connection ends, because of lb_close(), exit, exec or a crash, everything it held is free.
+ * A handle is one connection, and the connection owns the locks that were acquired through it, as a thread owns a
+ * mutex. When the connection ends, because of lb_close(), exit, exec or a crash, everything that it held is released.
  *
  *     struct lb *lb;
  *     int64_t token;
  *
  *     if (lb_open(NULL, &lb) == LB_OK && lb_lock(lb, "orders/42", &token) == LB_OK) {
- *             ... the work; hand `token` to the resource, so that it can refuse older ones ...
+ *             ... the work; pass `token` to the resource, so that it can refuse older ones ...
  *             lb_unlock(lb, "orders/42");
  *     } else {
  *             fprintf(stderr, "%s\n", lb_error(lb));
  *     }
  *     lb_close(lb);
  *
- * Threads: a handle is not thread-safe; give each thread its own, which is also what makes them exclude each other.
- * fork: parent and child must not both use a handle. The child's copy of the descriptor keeps the connection, and
- * so the locks, alive until both are closed; lb_close() in the child closes the copy only and says nothing to the
- * broker. exec: the descriptor is close-on-exec; who wants a program to inherit the locks clears that flag on
- * lb_fd() (the lockbroker command does).
- * Signals: calls go on after a signal handler has returned, and never raise SIGPIPE.
- * Times are milliseconds. Strings are NUL-terminated UTF-8. Running out of memory ends the process (abort); what
- * the library keeps is bounded.
+ * Threads: a handle is not thread-safe; give each thread its own, which also makes threads exclude each other.
+ * fork: parent and child must not both use a handle. The child's copy of the descriptor keeps the connection open, and
+ * so the locks held, until both are closed; lb_close() in the child only closes that copy and sends nothing to the
+ * broker. exec: the descriptor is close-on-exec; to let a program inherit the locks, clear that flag of lb_fd(), as the
+ * lockbroker command does.
+ * Signals: calls continue after a signal handler has returned, and never raise SIGPIPE.
+ * Times are in milliseconds. Strings are NUL-terminated UTF-8. Running out of memory ends the process (abort); the
+ * memory that the library keeps is bounded.
  */
 #ifndef LOCKBROKER_H
 #define LOCKBROKER_H
@@ -55,24 +55,24 @@ enum lb_result {
 	LB_TAKEN,       /* not granted in time: somebody else holds the lock */
 	LB_LOST,        /* the grant is void: the session was lost, somebody deleted its znode, or its lease ran out */
 	LB_NOTHELD,     /* this handle does not hold that lock */
-	LB_DEADLOCK,    /* granting this could never happen: an upgrade of what this handle holds shared,
-	                 * or a circle of waits among clients of this host */
+	LB_DEADLOCK,    /* it could never be granted: the handle holds the lock shared and asks for it exclusively, or
+	                 * waiting would be a deadlock among clients of this host */
 	LB_BADNAME,     /* not a lock name: 1..512 bytes of UTF-8, no control characters, not "." or ".." */
 	LB_LIMIT,       /* a limit of the daemon is reached */
 	LB_DENIED,      /* not allowed for this user */
 	LB_MISMATCH,    /* the lock is of another kind */
-	LB_UNAVAILABLE, /* the daemon is there but cannot ask ZooKeeper now, so whether it is taken is not known */
+	LB_UNAVAILABLE, /* the daemon cannot ask ZooKeeper now, so it is unknown whether the lock is taken */
 	LB_DRAINING,    /* the daemon is stopping */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
-	LB_NONE,        /* lb_event(): nothing happened in time; lb_cancel(): nothing waits; lb_leader(): nobody */
-	LB_CONNECTION,  /* no daemon, or the connection broke or was silent for too long: everything held is void */
+	LB_NONE,        /* lb_event(): no event came in time; lb_cancel(): nothing waits; lb_leader(): nobody leads */
+	LB_CONNECTION,  /* no daemon; or the connection broke or was silent for too long, and all grants are void */
 };
 
 /*
- * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or if that is unset or empty,
- * /run/lockbroker/lockbroker.sock. *ret is always set, to a handle that the caller must lb_close(): on failure it
- * knows only its lb_error(). Returns LB_OK; LB_DENIED when this user may not reach it (the sentence names the remedy);
- * LB_CONNECTION when there is no daemon, or it did not answer within 10 s; LB_LIMIT when it has too many clients;
+ * Connects to the broker. `path` is the socket; NULL means $LOCKBROKER_SOCKET, or, if that is unset or empty,
+ * /run/lockbroker/lockbroker.sock. *ret is always set to a handle that the caller must lb_close(); after a failure it
+ * only has an lb_error(). Returns LB_OK; LB_DENIED if this user may not use the socket (the sentence names the remedy);
+ * LB_CONNECTION if there is no daemon, or it did not answer within 10 s; LB_LIMIT if it has too many clients;
  * LB_DRAINING; LB_REFUSED.
  */
 enum lb_result lb_open(const char *path, struct lb **ret);
@@ -81,35 +81,36 @@ enum lb_result lb_open(const char *path, struct lb **ret);
 void lb_close(struct lb *lb);
 
 /*
- * Takes the lock, waiting as long as it takes: for other holders, and for ZooKeeper to be reachable. Who holds it
- * already gets it again at once, with the same token; each lb_lock() wants its lb_unlock(). *ret_token (may be
- * NULL) is the fencing token: larger than that of every earlier grant of this lock on any host. Returns LB_OK or an
- * error, and then *ret_token is untouched. LB_LOST once, if an earlier grant of it was lost and neither lb_lock() nor
- * lb_unlock() has said so (an event does not count: it may not have been read): whatever was done under it must be
- * looked at before going on; the next call waits as usual.
+ * Acquires the lock, and waits without a time limit, for other holders and for ZooKeeper to be reachable. A handle that
+ * already holds the lock gets it again at once, with the same token; each lb_lock() needs its lb_unlock(). *ret_token
+ * (may be NULL) is the fencing token: larger than that of every earlier grant of this lock on any host. Returns LB_OK or
+ * an error, and leaves *ret_token untouched after an error. Returns LB_LOST once if an earlier grant of this lock was lost
+ * and neither lb_lock() nor lb_unlock() has said so (an event does not count, because it may not have been read): examine
+ * what was done under that grant before you continue; the next call waits as usual.
  */
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token);
 
 /*
- * lb_lock() that gives up after `timeout_ms` with LB_TAKEN when somebody else holds the lock, with LB_UNAVAILABLE
- * when that could not be known; nothing stays queued. 0 does not wait at all; negative means no bound; more than a
- * year is taken as a year. A daemon that does not answer by `timeout_ms` plus the patience of lb_set_patience() costs
- * the connection: LB_CONNECTION.
+ * Like lb_lock(), but gives up after `timeout_ms`, with LB_TAKEN if somebody else holds the lock, with LB_UNAVAILABLE
+ * if that is unknown; nothing stays queued. 0 does not wait; a negative number means no time limit; more than a year
+ * counts as a year. If the daemon does not answer by `timeout_ms` plus the patience of lb_set_patience(), the connection
+ * is closed: LB_CONNECTION.
  */
 enum lb_result lb_lock_timeout(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
 
-/* lb_lock_timeout() with 0: takes the lock if it is free at this moment, else LB_TAKEN or LB_UNAVAILABLE. */
+/* lb_lock_timeout() with 0: acquires the lock if it is free at this moment; otherwise LB_TAKEN or LB_UNAVAILABLE. */
 enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token);
 
 /*
- * What else can be asked for. Initialize with LB_OPTIONS, then set what is wanted: `struct lb_options o = LB_OPTIONS;`.
- * size: that of the structure as the program knows it, set by LB_OPTIONS. It grows in later versions: a library takes
- * what it has not been told as not set, and refuses (LB_REFUSED) what is set and unknown to it.
+ * Further options. Initialize them with LB_OPTIONS, then set what you need: `struct lb_options o = LB_OPTIONS;`.
+ * size: the size of the structure that the program was compiled with; LB_OPTIONS sets it. The structure grows in later
+ * versions: a library treats members beyond `size` as not set, and refuses (LB_REFUSED) a member that is set and unknown
+ * to it.
  * timeout_ms: as for lb_lock_timeout(); -1.
- * lease_ms: so long after the grant the daemon takes the lock back by itself, tells LB_EVENT_LOST (reason "lease") and
- * grants it to the next. 0: none, the grant lives as long as the connection. More than a year is taken as a year.
- * Entering again never shortens it: the later end counts, and none is later than any.
- * shared: as lb_lock_shared(); 0.
+ * lease_ms: that long after the grant the daemon takes the lock back by itself, sends LB_EVENT_LOST (reason "lease") and
+ * grants the lock to the next. 0: no lease, the grant lives as long as the connection. More than a year counts as a year.
+ * Acquiring the lock again never shortens its lease: the later end counts, and having no lease ends latest.
+ * shared: as for lb_lock_shared(); 0.
  * data: 1..512 bytes of text that HOLDERS shows with the grant. NULL: none.
  */
 struct lb_options {
@@ -123,142 +124,147 @@ struct lb_options {
 #define LB_OPTIONS { sizeof(struct lb_options), -1, 0, NULL, 0 }
 
 /*
- * lb_lock() with options (NULL: lb_lock()). A lock with a lease that had to be waited for is renewed once when it is
- * granted, so that its lease can be counted from there; LB_LOST if it had run out by then.
+ * lb_lock() with options (NULL: none). If a lock with a lease is not granted at once, its lease is renewed once when it is
+ * granted, so that it counts from there; LB_LOST if the lease had run out by then.
  */
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token);
 
 /*
- * From now on the lease of the grant is that long, whether it was longer, shorter, or none. LB_LOST: it was void
- * already, and is not held any more. LB_NOTHELD.
+ * Restarts the lease of the grant: it ends `lease_ms` from now, whether it would have ended earlier, later, or never.
+ * LB_LOST: the grant was already void, and the lock is no longer held. LB_NOTHELD.
  */
 enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms);
 
 /*
- * Asks for the lock and does not wait: hundreds may be waited for through one handle. LB_OK: queued, and exactly one
- * event will tell what came of it: GRANTED, TIMEOUT or FAILED; or lb_cancel() takes it back. A lock that this handle
- * holds is entered again. LB_REFUSED when it waits for that name already. LB_LOST, LB_LIMIT, LB_DRAINING, LB_BADNAME
- * as lb_lock(). lb_valid() counts a lease from this call until lb_renew() is called.
+ * Requests the lock and does not block: one handle may wait for hundreds of locks. LB_OK: the request is queued, and
+ * exactly one event will tell its outcome: GRANTED, TIMEOUT or FAILED; or lb_cancel() withdraws it. A lock that this
+ * handle already holds is acquired again. LB_REFUSED if the handle already waits for that name. LB_LOST, LB_LIMIT,
+ * LB_DRAINING, LB_BADNAME as for lb_lock(). lb_valid() counts a lease from this call until lb_renew() is called.
  */
 enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_options *options);
 
-/* LB_OK: it waited, and will never be granted. LB_NONE: nothing waits, and the event that says why is there to read. */
+/*
+ * LB_OK: the request was waiting, and will never be granted. LB_NONE: nothing waits; if a request had been queued, its
+ * event is there to be read.
+ */
 enum lb_result lb_cancel(struct lb *lb, const char *name);
 
 /*
- * Elections: a lock whose holder's `data` (1..512 bytes of text: an address, say) everybody may read. A name is a lock or
- * an election, not both: LB_MISMATCH.
+ * An election is a lock whose holder's `data` (1..512 bytes of text, such as an address) everybody may read. A name is
+ * either a lock or an election: LB_MISMATCH.
  *
- * lb_campaign() is lb_lock_timeout() for the leadership: whoever is told that it leads can be found by everybody with
- * that data by then. Who leads already gets LB_REFUSED. Leading ends with lb_resign(), the connection, or a loss, as
- * holding a lock does; lb_valid() says for how long it is proven.
+ * lb_campaign() is lb_lock_timeout() for the leadership: by the time it returns LB_OK, everybody can find the leader with
+ * its data. A handle that already leads gets LB_REFUSED. The leadership ends with lb_resign(), with the connection, or
+ * with a loss, as holding a lock does; lb_valid() tells for how long it is proven.
  */
 enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token);
 
-/* The same without waiting, as lb_enqueue(): one event tells what came of it, or lb_resign() takes it back. */
+/* Does not wait, like lb_enqueue(): one event tells the outcome, or lb_resign() withdraws the request. */
 enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *data, int64_t timeout_ms);
 
-/* LB_OK: leads no more, or will not by what was queued. LB_LOST and LB_NOTHELD as lb_unlock(). */
+/* LB_OK: the handle no longer leads, and no longer waits to lead. LB_LOST and LB_NOTHELD as for lb_unlock(). */
 enum lb_result lb_resign(struct lb *lb, const char *name);
 
 /*
- * Who leads now, on whichever host: LB_OK and in *ret a MAP with the keys of LEADER in PROTOCOL.md ("data", "host",
- * "token", ...), valid until the next call with this handle. LB_NONE: nobody does.
+ * Asks who leads now, on whichever host. LB_OK: *ret is a MAP with the keys of LEADER in PROTOCOL.md ("data", "host",
+ * "token", ...), valid until the next call with this handle. LB_NONE: nobody leads.
  */
 enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply **ret);
 
 /*
- * From now on LB_EVENT_LEADER tells who leads: once at first, then each change, in order and never twice, until
- * lb_unobserve() or LB_EVENT_UNOBSERVED.
+ * From now on LB_EVENT_LEADER tells who leads: first the present leader, then each change, in order and never twice,
+ * until lb_unobserve() or LB_EVENT_UNOBSERVED.
  */
 enum lb_result lb_observe(struct lb *lb, const char *name);
-/* LB_NONE: it was not observed. Events on their way may still be read. */
+/* LB_NONE: the election was not observed. Events that are under way may still be read. */
 enum lb_result lb_unobserve(struct lb *lb, const char *name);
 
 /*
- * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared together; who
- * wants it exclusively waits for all of them, and a reader that asks after that waits for the writer, on any host:
- * also when present readers wait for that reader. Tokens of readers that hold it together are in no order, but larger
- * than those of all earlier writers, and smaller than those of all later ones. Who holds it exclusively gets it once
- * more, exclusively. Who holds it shared cannot have it exclusively: lb_lock(), lb_lock_timeout() and lb_try() of it
- * say LB_DEADLOCK at once.
+ * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared at the same time.
+ * A writer, which wants the lock exclusively, waits for all of them, and a reader that asks later waits for that writer, on
+ * any host, even if present readers wait for the new reader. The tokens of readers that hold the lock together are in no
+ * order, but larger than those of all earlier writers, and smaller than those of all later ones. A handle that holds the
+ * lock exclusively gets it once more, exclusively. A handle that holds it shared cannot get it exclusively: lb_lock(),
+ * lb_lock_timeout() and lb_try() return LB_DEADLOCK at once.
  */
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
 
 /*
- * Turns what this handle holds, all its levels, into a shared grant with the token it has; it is never free in
- * between. LB_OK also when it is shared already. LB_LOST and LB_NOTHELD as lb_unlock().
+ * Turns the exclusive grant of this handle, with all its levels, into a shared one with the same token; the lock is never
+ * free in between. LB_OK also if it is already shared. LB_LOST and LB_NOTHELD as for lb_unlock().
  */
 enum lb_result lb_downgrade(struct lb *lb, const char *name);
 
 /*
- * Takes one level off; the last one releases the lock. LB_LOST: it was void already, and whatever was done under it
- * since is in doubt; it is not held any more. LB_NOTHELD: there was nothing to release. Never waits for ZooKeeper.
+ * Releases one level; the last one releases the lock. LB_LOST: the grant was already void, and what was done under it
+ * since then is in doubt; the lock is no longer held. LB_NOTHELD: there was nothing to release. It never waits for
+ * ZooKeeper.
  *
- * When the handle knows that it holds the lock and that its proof stands, the request is sent and LB_OK returned
- * without waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the
- * daemon sees it otherwise (the grant was lost in that moment, or its loss stands among the events that were not read),
- * the next lb_lock() or its kin (lb_lock_all() too), or lb_unlock(), that would be LB_OK says so instead, with the name in
- * lb_error(): what it was to lock is not held then, what it was to unlock is unlocked. All other calls, lb_unlock_all()
- * too, leave that to those; lb_close() forgets it. Who must know before going on: lb_set_deferred().
+ * If the handle knows that it holds the lock and that its proof stands, it sends the request and returns LB_OK without
+ * waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the daemon
+ * disagrees (the grant was lost at that moment, or its loss is among the events that were not read), the next lb_lock(),
+ * or a similar function (including lb_lock_all()), or lb_unlock(), returns that error where it would return LB_OK, with
+ * the name in lb_error(): the lock that this call was to acquire is not held; the lock that it was to release is released.
+ * All other calls, including lb_unlock_all(), leave the error to those; lb_close() discards it. If you must know the
+ * answer before you continue, use lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
 /*
- * Takes `n` (1..64) locks, all or none: whatever the order they are given in, two who name the same ones never wait
- * for each other in a circle. timeout_ms is for all of them together, shared means all, and all leases begin when the
- * last one is had; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. They are
- * locks like any others: each has its own lb_valid(), losses, and lb_unlock(), and what this handle held before has
- * one level more. LB_TAKEN, LB_LOST and all else as lb_lock_with(), for any of the names, and then none was taken; also
- * LB_LOST of what an lb_unlock() before had let go, see there;
- * those held before are held as before. LB_REFUSED: a name stands there twice, or is waited for by lb_enqueue().
+ * Acquires `n` (1..64) locks, all or none: callers that name the same locks never deadlock, whatever the order of the
+ * names. timeout_ms applies to all of them together, `shared` to each, and all leases begin when the last lock is
+ * acquired; there is no data. ret_tokens (may be NULL) gets `n` tokens, in the order of the names. The locks are like any
+ * others: each has its own lb_valid(), losses and lb_unlock(), and one that this handle already held has one level more.
+ * LB_TAKEN, LB_LOST and the other errors are those of lb_lock_with(), for any of the names, or that of an earlier
+ * lb_unlock(), see there; none of the locks was acquired then, and locks that were held before are still held.
+ * LB_REFUSED: a name is given twice, or lb_enqueue() waits for it.
  */
 enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   int64_t *ret_tokens);
 
 /*
- * Takes one level off each of them, or, when it cannot, off none. LB_LOST, LB_NOTHELD: as lb_unlock(), for the name
- * with which lb_error() ends; the others are held still. Always waits for its answer, and speaks of these names only.
+ * Releases one level of each lock, or, if it cannot, of none. LB_LOST, LB_NOTHELD: as for lb_unlock(), for the name with
+ * which lb_error() ends; the other locks are still held. It always waits for its answer, which concerns these names only.
  */
 enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
 
 /*
- * Takes `count` permits of a counting semaphore, all or none, whose `limit` all who use it agree on (LB_MISMATCH: others
- * use another; or the name is a lock's). They add to those that this handle has; *ret_held (may be NULL) is how many
- * that are then. timeout_ms, and LB_TAKEN, LB_UNAVAILABLE, LB_LOST: as lb_lock_timeout(). LB_DEADLOCK: with what this
- * handle has it would need more than there are, or would close a circle of waits. There is no token.
+ * Acquires `count` permits, all or none, of a counting semaphore whose `limit` all its users agree on (LB_MISMATCH: others
+ * use another limit, or the name is a lock's). They add to the permits that this handle holds; *ret_held (may be NULL) is
+ * then their number. timeout_ms, LB_TAKEN, LB_UNAVAILABLE and LB_LOST: as for lb_lock_timeout(). LB_DEADLOCK: together with
+ * those that this handle holds, these are more permits than the limit, or waiting would be a deadlock. There is no token.
  */
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held);
 
 /*
- * With options: timeout_ms, and lease_ms, after which the daemon takes back all that this handle has of the semaphore
- * and tells LB_EVENT_LOST (reason "lease"). Acquiring more never shortens it: the later end counts, and none is later
- * than any; lb_renew() sets it anew. As with lb_lock_with(), permits that had to be waited for are renewed once. Permits
- * have neither a mode nor data (LB_REFUSED).
+ * lb_acquire() with options: timeout_ms, and lease_ms, after which the daemon takes back all permits that this handle holds
+ * of the semaphore and sends LB_EVENT_LOST (reason "lease"). Acquiring more never shortens the lease: the later end counts,
+ * and having no lease ends latest; lb_renew() restarts it. As with lb_lock_with(), the lease of permits that were not
+ * granted at once is renewed once. Permits cannot have a mode or data (LB_REFUSED).
  */
 enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, int64_t count,
 			       const struct lb_options *options, int64_t *ret_held);
 
-/* Gives `count` of them back. LB_NOTHELD: there are fewer, and none was given back. LB_LOST: all were void already. */
+/* Releases `count` permits. LB_NOTHELD: the handle holds fewer, and none was released. LB_LOST: all were already void. */
 enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
 
 /*
- * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 when it holds no such lock or the proof
- * or its lease has run out. While all is well the figure stays between half and two thirds of the session timeout, or is
- * the rest of the lease; in standalone mode it is a large constant without a lease. It reads what the daemon has sent
- * and the page in which it keeps its proof, and so neither waits nor is fooled when the daemon hangs; where that page
- * cannot be read, or is another daemon's (another file system name space, say), the daemon is asked. LB_CONNECTION: the
- * connection, and so everything held, is gone.
+ * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 if it does not hold that lock, or if the proof
+ * or the lease has run out. Normally the number stays between half and two thirds of the session timeout, or is the rest of
+ * the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon has sent, and
+ * the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon hangs. If that page
+ * cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is asked. LB_CONNECTION: the
+ * connection is gone, and so is everything that was held.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 
 /*
- * What the broker tells without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is out
- * of reach; grants stay safe for `ms` from now unless SAFE comes before. SAFE: no danger any more. REVOKE: somebody
- * asks for `name` back, lb_unlock() it when you can; nothing is taken away by it. GRANTED, TIMEOUT, FAILED: what came of
- * lb_enqueue(). LEADER: who leads what lb_observe() observes. UNOBSERVED: that cannot be said any more. OTHER: something
- * a newer daemon tells; to be ignored.
+ * What the broker sends without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is
+ * unreachable; grants stay safe for `ms` from now unless SAFE comes before. SAFE: the danger is over. REVOKE: somebody asks
+ * for `name`, lb_unlock() it when you can; nothing is taken away. GRANTED, TIMEOUT, FAILED: the outcome of lb_enqueue().
+ * LEADER: who leads the election that lb_observe() observes. UNOBSERVED: the election is no longer observed. OTHER: an
+ * event of a newer daemon; ignore it.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,
@@ -275,64 +281,66 @@ enum lb_event_type {
 
 struct lb_event {
 	enum lb_event_type type;
-	const char *name;   /* the lock, until the next call with this handle; "" when it is about none */
+	const char *name;   /* the lock, valid until the next call with this handle; "" if the event concerns no lock */
 	/*
-	 * REVOKE: why, as another user wrote it, "stopping" when the daemon is to end. LOST: "session", "deleted", "lease",
-	 * or "forced" when an operator took it. FAILED, UNOBSERVED: a sentence. LEADER: its host. As long as `name`; else ""
+	 * REVOKE: why, as another user wrote it, or "stopping" if the daemon is about to end. LOST: "session", "deleted",
+	 * "lease", or "forced" if an operator took the lock. FAILED, UNOBSERVED: a sentence. LEADER: the leader's host.
+	 * Valid as long as `name`; otherwise ""
 	 */
 	const char *reason;
-	const char *data;   /* LEADER: its data. As long as `name`. Else "" */
-	int64_t token;      /* LOST, REVOKE, GRANTED, LEADER: that of the grant; 0: nobody leads. Else 0 */
-	int64_t ms;         /* JEOPARDY: how long grants are still safe. Else 0 */
-	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED, UNOBSERVED: as a call would have said. Else LB_OK */
+	const char *data;   /* LEADER: the leader's data. Valid as long as `name`; otherwise "" */
+	int64_t token;      /* LOST, REVOKE, GRANTED, LEADER: the token of the grant; 0: nobody leads. Otherwise 0 */
+	int64_t ms;         /* JEOPARDY: how long grants are still safe. Otherwise 0 */
+	enum lb_result result; /* TIMEOUT: LB_TAKEN; FAILED, UNOBSERVED: what a call would return. Otherwise LB_OK */
 };
 
 /*
- * The next event, waiting for it up to `timeout_ms` (0: not at all, negative: without bound). LB_NONE when there was
- * none; LB_CONNECTION when the connection is gone, which is the loss of everything held. Events that arrive during
+ * Returns the next event, and waits for it at most `timeout_ms` (0: not at all; negative: without a time limit). LB_NONE:
+ * there was none; LB_CONNECTION: the connection is gone, and so is everything that was held. Events that arrive during
  * other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then call this
- * with 0 until it says LB_NONE; before the first poll too, for an event may have been read already.
+ * function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have been read.
  */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret);
 
 /*
- * Asks anything that PROTOCOL.md knows and that answers at once: {"HOLDERS", "orders/42"}. *ret (may be NULL) is
- * the reply, valid until the next call with this handle. Error replies become results as for all calls, and *ret
- * is untouched. Not for commands that wait, nor for UNLOCK ... LAZY: the answer must come within the patience, else
- * LB_CONNECTION. An AUDIT of many directories needs more of it. Not for what there is a call for: what is locked and
- * unlocked this way lb_valid() does not know of, and HELLO or RESET would take the handle its events.
+ * Sends any command of PROTOCOL.md that is answered at once, such as {"HOLDERS", "orders/42"}. *ret (may be NULL) is the
+ * reply, valid until the next call with this handle. Error replies become results, as for all calls, and leave *ret
+ * untouched. Do not use it for commands that wait, nor for UNLOCK ... LAZY: the answer must come within the patience,
+ * otherwise LB_CONNECTION. An AUDIT of many directories needs more patience. Do not use it where there is a function:
+ * lb_valid() does not know of locks that are acquired or released this way, and after HELLO or RESET the handle would get
+ * no events.
  */
 enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, const struct lb_reply **ret);
 
-/* Looking at a reply. Every accessor takes NULL and any type, and answers with nothing for what is not there. */
+/* Access to a reply. Every accessor accepts NULL and any type, and returns an empty value for what is not there. */
 enum lb_reply_type { LB_REPLY_NIL, LB_REPLY_TEXT, LB_REPLY_INTEGER, LB_REPLY_ARRAY, LB_REPLY_MAP };
 
 enum lb_reply_type lb_reply_type(const struct lb_reply *reply);
-/* The bytes of a TEXT, not NUL-terminated, and their number in *ret_len (may be NULL); "" for all else. */
+/* The bytes of a TEXT, not NUL-terminated, and their number in *ret_len (may be NULL); "" for other types. */
 const char *lb_reply_text(const struct lb_reply *reply, size_t *ret_len);
-/* The number of an INTEGER; 0 for all else. */
+/* The number of an INTEGER; 0 for other types. */
 int64_t lb_reply_integer(const struct lb_reply *reply);
-/* Items of an ARRAY, pairs of a MAP; 0 for all else. */
+/* The number of items of an ARRAY or of pairs of a MAP; 0 for other types. */
 size_t lb_reply_count(const struct lb_reply *reply);
-/* The i-th item of an ARRAY, the value of the i-th pair of a MAP; NULL when there is none. */
+/* The i-th item of an ARRAY, the value of the i-th pair of a MAP; NULL if there is none. */
 const struct lb_reply *lb_reply_item(const struct lb_reply *reply, size_t i);
-/* The key of the i-th pair of a MAP; NULL when there is none. */
+/* The key of the i-th pair of a MAP; NULL if there is none. */
 const struct lb_reply *lb_reply_key(const struct lb_reply *map, size_t i);
-/* The item after this one of an ARRAY, faster than counting anew; there must be one. */
+/* The item after this one of an ARRAY, faster than lb_reply_item(); there must be one. */
 const struct lb_reply *lb_reply_next(const struct lb_reply *item);
-/* The value of that key in a MAP; NULL when there is none. */
+/* The value of that key in a MAP; NULL if there is none. */
 const struct lb_reply *lb_reply_field(const struct lb_reply *map, const char *key);
 
-/* The socket, to poll or to be inherited; -1 when the connection is closed. It stays the library's: do not close. */
+/* The socket, to poll or to be inherited; -1 if the connection is closed. The library owns it: do not close it. */
 int lb_fd(const struct lb *lb);
 
-/* How long an answer that should come at once is waited for; 10,000 at first. At least 1. */
+/* How long a call waits for an answer that should come at once; initially 10,000. At least 1. */
 void lb_set_patience(struct lb *lb, int64_t ms);
 
-/* 0: from now on lb_unlock() always waits for its answer; 1, as at first: only when it must. */
+/* 0: from now on lb_unlock() always waits for its answer; 1, the initial setting: only if it must. */
 void lb_set_deferred(struct lb *lb, int on);
 
-/* What the last failure was: always a sentence, until the next call with this handle. */
+/* The reason of the latest failure: always a sentence, valid until the next call with this handle. */
 const char *lb_error(const struct lb *lb);
 
 #ifdef __cplusplus
