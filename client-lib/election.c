@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Elections: leading, and being told who leads. */
+/* Elections: leading, resigning, and observing who leads. */
 #include "lockbroker.h"
 
 #include "protocol/limits.h"

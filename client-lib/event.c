@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Waits that do not block, and what the daemon tells without being asked. */
+/* Requests that do not block, and the events that the daemon sends. */
 #include "lockbroker.h"
 
 #include <assert.h>
@@ -111,7 +111,7 @@ static void event_fill(struct lb *lb, const struct resp_replies *e, struct lb_ev
 	}
 }
 
-/* Events were whole and sound when they were kept. */
+/* Only whole and well-formed events are kept. */
 static void take_event(struct lb *lb, struct lb_event *ret)
 {
 	struct resp_replies e;
@@ -126,7 +126,7 @@ static void take_event(struct lb *lb, struct lb_event *ret)
 	wire_drop(&lb->events, used);
 }
 
-/* What was kept is handed out even after the end of the connection: a loss must not hide behind it. */
+/* Events that were kept are delivered even after the end of the connection: it must not hide a loss. */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 {
 	int64_t deadline = wire_deadline(timeout_ms);

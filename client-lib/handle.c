@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* A handle: how its connection begins and ends, and how it is set up. */
+/* A handle: how its connection begins and ends, and its settings. */
 #include "lockbroker.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
 
-/* The fact, and what to do about it. */
+/* Says what is not permitted, and what to do about it. */
 static enum lb_result may_not(struct lb *lb, const char *path)
 {
 	struct group group, *found = NULL;
@@ -56,7 +56,7 @@ static enum lb_result cannot_connect(struct lb *lb, const char *path, int error)
 	return wire_fail(lb, LB_CONNECTION, "Cannot connect to lockbrokerd at %s: %s.", path, strerror(error));
 }
 
-/* The kernel bounds a blocking connect() to a local socket, whose queue may be full, by the send timeout: each one. */
+/* The send timeout limits each blocking connect() to a local socket whose queue may be full. */
 static int connect_within(int fd, const struct sockaddr_un *address, int64_t ms)
 {
 	int64_t deadline = wire_deadline(ms);
@@ -107,7 +107,7 @@ static struct lb *new_handle(void)
 	return lb;
 }
 
-/* Where the daemon keeps its proof, by its answer to HELLO. */
+/* Maps the session page, whose path and id are in the daemon's answer to HELLO. */
 static void find_page(struct lb *lb)
 {
 	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;

@@ -63,7 +63,7 @@ static void grow(struct holdings *h)
 	h->cap = cap;
 }
 
-/* What is known of that lock; made if nothing is. */
+/* The entry of that lock; it is made if there is none. */
 static struct held *entry(struct holdings *h, struct slice name)
 {
 	struct held *held = find(h, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Locks: taking them, letting them go, and for how long that is proven. */
+/* Locks: acquiring and releasing them, and for how long they are proven. */
 #include "lockbroker.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "protocol/limits.h"
 #include "request.h"
 
-/* Of a lease: what may have passed of it before its start is set anew. */
+/* If more than this part of a lease may have passed when the grant is known, the lease is restarted. */
 enum { LEASE_SLACK_PART = 16 };
 
 enum lb_result lock_give_back(struct lb *lb, const char *name)
@@ -22,7 +22,7 @@ enum lb_result lock_give_back(struct lb *lb, const char *name)
 	return r == LB_CONNECTION ? r : LB_OK;
 }
 
-/* LB_NONE: it cannot be sent without being waited for. */
+/* LB_NONE: the unlock has to be waited for. */
 static enum lb_result unlock_unanswered(struct lb *lb, const char *name)
 {
 	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name), SLICE("LAZY") };
@@ -60,8 +60,8 @@ static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t
 }
 
 /*
- * The daemon counts the lease from the grant. When that was is not known here, only that it was after the request was
- * sent; where that is too long ago, of a grant that had to be waited for, the lease is set anew.
+ * The daemon counts the lease from the grant. The library only knows that the grant came after the request was sent; if
+ * that is too long ago, because the request had to wait, the lease is restarted.
  */
 enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns)
 {
@@ -153,7 +153,7 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name)
 	return r;
 }
 
-/* What the daemon has sent so far, without waiting for more. */
+/* Reads what the daemon has sent so far, without waiting for more. */
 static enum lb_result read_events(struct lb *lb)
 {
 	enum lb_result r;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What taking one lock and taking several have in common. Not part of the public interface. */
+/* What acquiring one lock and acquiring several have in common. Not part of the public interface. */
 #pragma once
 
 #include "request.h"
 
 /*
- * Of a lock with that lease, asked for at `sent_ns`, the daemon has told the token. LB_LOST: its lease had run out
- * before that was known; it is not held.
+ * The daemon has answered with the token of a lock with that lease, requested at `sent_ns`. LB_LOST: the lease had run
+ * out before the answer came, and the lock is not held.
  */
 enum lb_result lock_granted(struct lb *lb, const char *name, int64_t token, int64_t lease_ms, int64_t sent_ns);
-/* Lets go of one level of what a call took that is to fail: what fails takes nothing. LB_CONNECTION, else LB_OK. */
+/*
+ * Releases one level of a lock that a failing call has acquired: a call that fails acquires nothing. LB_CONNECTION or
+ * LB_OK.
+ */
 enum lb_result lock_give_back(struct lb *lb, const char *name);

@@ -84,9 +84,9 @@ void lb_close(struct lb *lb);
  * Acquires the lock, and waits without a time limit, for other holders and for ZooKeeper to be reachable. A handle that
  * already holds the lock gets it again at once, with the same token; each lb_lock() needs its lb_unlock(). *ret_token
  * (may be NULL) is the fencing token: larger than that of every earlier grant of this lock on any host. Returns LB_OK or
- * an error, and leaves *ret_token untouched after an error. Returns LB_LOST once if an earlier grant of this lock was lost
- * and neither lb_lock() nor lb_unlock() has said so (an event does not count, because it may not have been read): examine
- * what was done under that grant before you continue; the next call waits as usual.
+ * an error, and leaves *ret_token untouched after an error. Returns LB_LOST once if an earlier grant of this lock was
+ * lost and neither lb_lock() nor lb_unlock() has said so (an event does not count, because it may not have been read):
+ * examine what was done under that grant before you continue; the next call waits as usual.
  */
 enum lb_result lb_lock(struct lb *lb, const char *name, int64_t *ret_token);
 
@@ -124,8 +124,8 @@ struct lb_options {
 #define LB_OPTIONS { sizeof(struct lb_options), -1, 0, NULL, 0 }
 
 /*
- * lb_lock() with options (NULL: none). If a lock with a lease is not granted at once, its lease is renewed once when it is
- * granted, so that it counts from there; LB_LOST if the lease had run out by then.
+ * lb_lock() with options (NULL: none). If a lock with a lease is not granted at once, its lease is renewed once when it
+ * is granted, so that it counts from there; LB_LOST if the lease had run out by then.
  */
 enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_options *options, int64_t *ret_token);
 
@@ -181,11 +181,11 @@ enum lb_result lb_unobserve(struct lb *lb, const char *name);
 
 /*
  * lb_lock_timeout() for a reader: any number of handles, here and on other hosts, hold the lock shared at the same time.
- * A writer, which wants the lock exclusively, waits for all of them, and a reader that asks later waits for that writer, on
- * any host, even if present readers wait for the new reader. The tokens of readers that hold the lock together are in no
- * order, but larger than those of all earlier writers, and smaller than those of all later ones. A handle that holds the
- * lock exclusively gets it once more, exclusively. A handle that holds it shared cannot get it exclusively: lb_lock(),
- * lb_lock_timeout() and lb_try() return LB_DEADLOCK at once.
+ * A writer, which wants the lock exclusively, waits for all of them, and a reader that asks later waits for that
+ * writer, on any host, even if present readers wait for the new reader. The tokens of readers that hold the lock
+ * together are in no order, but larger than those of all earlier writers, and smaller than those of all later ones. A
+ * handle that holds the lock exclusively gets it once more, exclusively. A handle that holds it shared cannot get it
+ * exclusively: lb_lock(), lb_lock_timeout() and lb_try() return LB_DEADLOCK at once.
  */
 enum lb_result lb_lock_shared(struct lb *lb, const char *name, int64_t timeout_ms, int64_t *ret_token);
 
@@ -204,9 +204,9 @@ enum lb_result lb_downgrade(struct lb *lb, const char *name);
  * waiting for the answer, so that a pair of lock and unlock costs one round trip. In the rare case that the daemon
  * disagrees (the grant was lost at that moment, or its loss is among the events that were not read), the next lb_lock(),
  * or a similar function (including lb_lock_all()), or lb_unlock(), returns that error where it would return LB_OK, with
- * the name in lb_error(): the lock that this call was to acquire is not held; the lock that it was to release is released.
- * All other calls, including lb_unlock_all(), leave the error to those; lb_close() discards it. If you must know the
- * answer before you continue, use lb_set_deferred().
+ * the name in lb_error(): the lock that this call was to acquire is not held; the lock that it was to release is
+ * released. All other calls, including lb_unlock_all(), leave the error to those; lb_close() discards it. If you must
+ * know the answer before you continue, use lb_set_deferred().
  */
 enum lb_result lb_unlock(struct lb *lb, const char *name);
 
@@ -229,19 +229,20 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names);
 
 /*
- * Acquires `count` permits, all or none, of a counting semaphore whose `limit` all its users agree on (LB_MISMATCH: others
- * use another limit, or the name is a lock's). They add to the permits that this handle holds; *ret_held (may be NULL) is
- * then their number. timeout_ms, LB_TAKEN, LB_UNAVAILABLE and LB_LOST: as for lb_lock_timeout(). LB_DEADLOCK: together with
- * those that this handle holds, these are more permits than the limit, or waiting would be a deadlock. There is no token.
+ * Acquires `count` permits, all or none, of a counting semaphore whose `limit` all its users agree on (LB_MISMATCH:
+ * others use another limit, or the name is a lock's). They add to the permits that this handle holds; *ret_held (may be
+ * NULL) is then their number. timeout_ms, LB_TAKEN, LB_UNAVAILABLE and LB_LOST: as for lb_lock_timeout(). LB_DEADLOCK:
+ * together with those that this handle holds, these are more permits than the limit, or waiting would be a deadlock.
+ * There is no token.
  */
 enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_t count, int64_t timeout_ms,
 			  int64_t *ret_held);
 
 /*
- * lb_acquire() with options: timeout_ms, and lease_ms, after which the daemon takes back all permits that this handle holds
- * of the semaphore and sends LB_EVENT_LOST (reason "lease"). Acquiring more never shortens the lease: the later end counts,
- * and having no lease ends latest; lb_renew() restarts it. As with lb_lock_with(), the lease of permits that were not
- * granted at once is renewed once. Permits cannot have a mode or data (LB_REFUSED).
+ * lb_acquire() with options: timeout_ms, and lease_ms, after which the daemon takes back all permits that this handle
+ * holds of the semaphore and sends LB_EVENT_LOST (reason "lease"). Acquiring more never shortens the lease: the later
+ * end counts, and having no lease ends latest; lb_renew() restarts it. As with lb_lock_with(), the lease of permits
+ * that were not granted at once is renewed once. Permits cannot have a mode or data (LB_REFUSED).
  */
 enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, int64_t count,
 			       const struct lb_options *options, int64_t *ret_held);
@@ -250,21 +251,21 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
 
 /*
- * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 if it does not hold that lock, or if the proof
- * or the lease has run out. Normally the number stays between half and two thirds of the session timeout, or is the rest of
- * the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon has sent, and
- * the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon hangs. If that page
- * cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is asked. LB_CONNECTION: the
- * connection is gone, and so is everything that was held.
+ * Sets *ret_ms to how long this handle's grant is still proven to be safe; 0 if it does not hold that lock, or if the
+ * proof or the lease has run out. Normally the number stays between half and two thirds of the session timeout, or is
+ * the rest of the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon
+ * has sent, and the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon
+ * hangs. If that page cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is
+ * asked. LB_CONNECTION: the connection is gone, and so is everything that was held.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 
 /*
  * What the broker sends without being asked. LOST: the grant of `name` is void, stop now. JEOPARDY: ZooKeeper is
- * unreachable; grants stay safe for `ms` from now unless SAFE comes before. SAFE: the danger is over. REVOKE: somebody asks
- * for `name`, lb_unlock() it when you can; nothing is taken away. GRANTED, TIMEOUT, FAILED: the outcome of lb_enqueue().
- * LEADER: who leads the election that lb_observe() observes. UNOBSERVED: the election is no longer observed. OTHER: an
- * event of a newer daemon; ignore it.
+ * unreachable; grants stay safe for `ms` from now unless SAFE comes before. SAFE: the danger is over. REVOKE: somebody
+ * asks for `name`, lb_unlock() it when you can; nothing is taken away. GRANTED, TIMEOUT, FAILED: the outcome of
+ * lb_enqueue(). LEADER: who leads the election that lb_observe() observes. UNOBSERVED: the election is no longer
+ * observed. OTHER: an event of a newer daemon; ignore it.
  */
 enum lb_event_type {
 	LB_EVENT_LOST,
@@ -298,7 +299,8 @@ struct lb_event {
  * Returns the next event, and waits for it at most `timeout_ms` (0: not at all; negative: without a time limit). LB_NONE:
  * there was none; LB_CONNECTION: the connection is gone, and so is everything that was held. Events that arrive during
  * other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then call this
- * function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have been read.
+ * function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have been
+ * read.
  */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret);
 

@@ -9,7 +9,7 @@
 #include "protocol/limits.h"
 #include "request.h"
 
-/* COMMAND n name ... and what follows. */
+/* COMMAND n name ..., and options. */
 struct multi {
 	struct slice words[2 + LIMIT_NAMES_MAX + REQUEST_WORDS_MAX];
 	size_t count;
@@ -32,7 +32,7 @@ static enum lb_result multi_fill(struct lb *lb, struct multi *m, const char *com
 	return LB_OK;
 }
 
-/* The numbers of an answer, one for each name; false when it is none. */
+/* Reads the numbers of an answer, one for each name; false if it has another form. */
 static bool multi_numbers(const struct lb *lb, size_t n, int64_t *ret)
 {
 	const struct resp_value *values = lb->replies.values;
@@ -47,7 +47,7 @@ static bool multi_numbers(const struct lb *lb, size_t n, int64_t *ret)
 	return true;
 }
 
-/* The call fails with `r` and its sentence: all of them go back, but the one that is lost already. */
+/* The call fails with `r` and its sentence: all locks are released again, except the one that is already lost. */
 static enum lb_result multi_undo(struct lb *lb, enum lb_result r, size_t n, const char *const *names, size_t lost)
 {
 	char sentence[sizeof(lb->error)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Looking at a reply: the accessors of lockbroker.h over the tree that protocol/resp.h made. */
+/* Access to a reply: the accessors of lockbroker.h over the tree that protocol/resp.h made. */
 #include "lockbroker.h"
 #include "reply.h"
 

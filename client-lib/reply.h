@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* What the library's own files know of a reply: it is the first of its values, and the others follow it. */
+/* What the library itself knows about a reply: it is the first of its values, and the others follow it. */
 #pragma once
 
 #include "protocol/resp.h"
@@ -8,5 +8,5 @@ struct lb_reply {
 	struct resp_value value;
 };
 
-/* The bytes of a value that has any, else empty. */
+/* The bytes of a value that has text; otherwise empty. */
 struct slice reply_text(const struct resp_value *v);

@@ -10,7 +10,7 @@
 #include "protocol/limits.h"
 
 enum { WORDS_MAX = 1024 };
-/* More than options will ever have. */
+/* More than the options will ever need. */
 enum { OPTIONS_BYTES_MAX = 4096 };
 
 static const struct lb_options defaults = LB_OPTIONS;
@@ -132,7 +132,7 @@ void request_add_number(struct request *r, const char *word, int64_t number)
 	request_add(r, (struct slice){ digits, len });
 }
 
-/* What a newer program has set, and this library knows nothing of. */
+/* Whether a newer program has set a member that this library does not know. */
 static bool sets_more(const struct lb_options *options)
 {
 	const char *bytes = (const char *)options;

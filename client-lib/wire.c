@@ -75,7 +75,7 @@ static enum lb_result wait_for(struct lb *lb, short events, int64_t deadline)
 
 enum lb_result wire_send(struct lb *lb)
 {
-	int64_t deadline = WIRE_FOREVER; /* the clock is asked only when there is something to wait for */
+	int64_t deadline = WIRE_FOREVER; /* the clock is read only if the call has to wait */
 	size_t sent = 0;
 
 	while (sent < lb->out.len) {
@@ -86,7 +86,7 @@ enum lb_result wire_send(struct lb *lb)
 			sent += (size_t)n;
 			continue;
 		}
-		/* A daemon that refuses a client says why before it closes: the receiver finds that. */
+		/* A daemon that refuses a client sends the reason before it closes: the receiver finds it. */
 		if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
 			return LB_NONE;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -103,8 +103,8 @@ enum lb_result wire_send(struct lb *lb)
 }
 
 /*
- * LB_NONE: `deadline` passed. Who sleeps in recv() on a Unix socket is woken when what it has sent is read, because
- * there is room again, and once more by the answer; who sleeps in poll() only by the answer.
+ * LB_NONE: `deadline` passed. A thread that sleeps in recv() on a Unix socket is woken when the daemon reads its request,
+ * because there is room to send again, and once more by the answer; in poll() only the answer wakes it.
  */
 static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 {
@@ -145,7 +145,7 @@ static void drop_reply(struct lb *lb)
 		bytes_free(&lb->in);
 }
 
-/* What an event changes of what is held counts at once, whenever it is read. Items of a push are never nested. */
+/* An event changes what is held at once, whenever the program reads it. Items of a push are never nested. */
 static void heed_event(struct lb *lb)
 {
 	const struct resp_replies *e = &lb->replies;
@@ -173,7 +173,10 @@ static enum lb_result keep_event(struct lb *lb, size_t bytes)
 	return LB_OK;
 }
 
-/* The answer to the oldest unlock that was not waited for. What it lost is not held, whatever its depth was. */
+/*
+ * The answer to the oldest unlock that was not waited for. A lock whose unlock failed is not held, whatever its depth
+ * was.
+ */
 static enum lb_result take_unlock(struct lb *lb, size_t bytes)
 {
 	const struct resp_value *answer = &lb->replies.values[0];

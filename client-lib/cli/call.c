@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * lockbroker call: requests as they are, and what the daemon says to them, as redis-cli shows it.
+ * lockbroker call sends requests unchanged and shows the daemon's replies as redis-cli does.
  *
- *     words given -> one request and its reply
- *     none        -> a request in each line of the standard input, words quoted as in inline requests
- *     -e          -> after that, what the daemon tells without being asked, until we are ended
+ *     with words    -> one request and its reply
+ *     without words -> a request from each line of the standard input, words quoted as in inline requests
+ *     -e            -> after that, the events that the daemon sends, until the command is ended
  *
- * A reply may take its time, for there are commands that wait; events are shown as they come, also before it.
+ * A reply may take long, because some commands wait; events are shown as they come, even before the reply.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +27,7 @@ struct call {
 	struct lb *lb;
 	bool goes_on;  /* -e */
 	bool failed;   /* one of the replies was an error */
-	bool quit;     /* we asked for the end */
+	bool quit;     /* a request asked for the end of the connection */
 	bool input_ended;
 	struct bytes input;
 };
@@ -75,7 +75,7 @@ static void show_plain(const struct resp_value *v)
 	}
 }
 
-/* Its first line goes on where we are, further ones begin at `indent`. */
+/* The first line is printed at the present position, further lines begin at `indent`. */
 static void show(const struct resp_value *v, int indent)
 {
 	const struct resp_value *item = v + 1;
@@ -113,7 +113,7 @@ static void show_reply(struct call *c)
 		show(v, 0);
 }
 
-/* An event was whole and sound when it was kept. */
+/* Only whole and well-formed events are kept. */
 static void show_event(struct call *c)
 {
 	struct resp_replies e;
@@ -128,7 +128,7 @@ static void show_event(struct call *c)
 
 /* ---- asking ---- */
 
-/* Shows what comes, until a reply has come (LB_OK) or `deadline` has (LB_NONE). */
+/* Shows messages until a reply has come (LB_OK) or `deadline` has passed (LB_NONE). */
 static enum lb_result hear(struct call *c, int64_t deadline)
 {
 	enum lb_result r = wire_begin(c->lb);
@@ -191,7 +191,7 @@ static enum lb_result request_lines(struct call *c)
 	return r;
 }
 
-/* More of the input; a last line without its end gets one. */
+/* Reads more of the input; a last line without a line end gets one. */
 static void read_input(struct call *c)
 {
 	ssize_t n;
@@ -235,7 +235,7 @@ static int run(struct call *c, int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		words[i] = slice_of(argv[i]);
 	r = argc > 0 ? request(c, (size_t)argc, words) : request_input(c);
-	/* What has come already is shown in any case. */
+	/* What has already arrived is shown in any case. */
 	while (r == LB_OK && !c->quit)
 		r = hear(c, c->goes_on ? WIRE_FOREVER : 0);
 	if (r != LB_OK && r != LB_NONE)

@@ -5,7 +5,7 @@
 
 #include "client-lib/cli/commands.h"
 
-/* Further lines of a text stand below its first one. */
+/* Further lines of a text are printed below its first one. */
 static const struct topic {
 	const char *word, *usage, *about;
 } topics[] = {

@@ -19,9 +19,12 @@
 #include "client-lib/request.h"
 #include "protocol/bytes.h"
 
-/* How often the proof is looked at, at least. */
+/* The proof is checked at least this often. */
 #define PROOF_MS 500
-/* What forks while it is killed takes more than once. What may not be killed is left alone after a while. */
+/*
+ * A program that forks while it is killed has to be killed more than once; one that cannot be killed is given up after
+ * a while.
+ */
 #define KILL_AGAIN_MS 50
 #define GIVE_UP_MS 2000
 
@@ -33,7 +36,7 @@ static const int forwarded[] = {
 
 /* ---- the command ---- */
 
-/* The subject of a sentence, "lock orders is": all that is held, or one of it. Returns `ret`. */
+/* The subject of a sentence, such as "lock orders is": all that is held, or one lock. Returns `ret`. */
 static const char *subject(const struct cli_job *job, const char *name, char *ret, size_t size)
 {
 	if (name || job->count == 1)
@@ -49,7 +52,7 @@ static const char *not_proven(const struct cli_job *job)
 			   : "there is no longer proof that it is held.";
 }
 
-/* Lost before there was a command that could be ended. */
+/* The loss of a lock before there is a command to be ended. */
 static int not_started(struct cli_job *job, const char *name, const char *why)
 {
 	char what[1024];
@@ -59,7 +62,7 @@ static int not_started(struct cli_job *job, const char *name, const char *why)
 	return CLI_UNAVAILABLE;
 }
 
-/* A line for each of what is held: names have no line ends. */
+/* One line for each lock: names contain no line ends. */
 static int export_held(const struct cli_job *job)
 {
 	struct bytes names = { 0 }, tokens = { 0 };
@@ -76,7 +79,7 @@ static int export_held(const struct cli_job *job)
 	}
 	bytes_append(&names, "", 1);
 	bytes_append(&tokens, "", 1);
-	/* Without tokens there may be one of a lock around us. */
+	/* If there are no tokens, the environment may still have one of a lock around us. */
 	if (job->tokens ? setenv("LOCKBROKER_TOKEN", tokens.data, 1) < 0 : unsetenv("LOCKBROKER_TOKEN") < 0)
 		return -errno;
 	return setenv("LOCKBROKER_NAME", names.data, 1) < 0 ? -errno : 0;
@@ -99,8 +102,8 @@ static int export(const struct cli_job *job)
 }
 
 /*
- * The last look at the proof is the last thing before the command: we may have been stopped on the way. It is us who
- * ignore SIGPIPE: the command is to end by it as it would without us.
+ * The proof is checked last, just before the command starts: we may have been stopped on the way. Only this program
+ * ignores SIGPIPE: the command gets the disposition that it would have without us.
  */
 static void become(struct cli_job *job, pid_t parent) __attribute__((noreturn));
 static void become(struct cli_job *job, pid_t parent)
@@ -113,7 +116,7 @@ static void become(struct cli_job *job, pid_t parent)
 	else if (export(job) < 0)
 		error = ENOMEM;
 	if (!error) {
-		/* A death before that request is told by no signal. */
+		/* If the parent died before that request, no signal tells it. */
 		if (job->closes && getppid() != parent)
 			_exit(not_started(job, NULL, "lockbroker was killed."));
 		if (cli_proof_left_ms(&job->proof) == 0)
@@ -128,7 +131,7 @@ static void become(struct cli_job *job, pid_t parent)
 	_exit(error == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN);
 }
 
-/* From here on a signal is a thing to be read, not an end that would leave the command alone. */
+/* From here on, signals are read; they no longer end this process, which would leave the command alone. */
 static int catch_signals(struct cli_job *job)
 {
 	sigset_t set, speaking;
@@ -142,11 +145,11 @@ static int catch_signals(struct cli_job *job)
 		sigaddset(&set, forwarded[i]);
 	for (number = SIGRTMIN; number <= SIGRTMAX; number++)
 		sigaddset(&set, number);
-	/* Who started us may have ignored it, and then nobody could be waited for. */
+	/* The process that started us may ignore this signal, and then we could not wait for any child. */
 	signal(SIGCHLD, SIG_DFL);
 	if (sigprocmask(SIG_BLOCK, &set, &job->inherited) < 0)
 		return -errno;
-	/* A terminal must not stop us because we speak from the background. */
+	/* A terminal must not stop us because we write to it from the background. */
 	sigaddset(&speaking, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &speaking, NULL);
 	job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -161,7 +164,7 @@ static void signal_all(struct cli_job *job, int number)
 	cli_tree_signal(&job->tree, number);
 }
 
-/* The loss of one (NULL: of all) is the end of what was to be done under all of them. */
+/* The loss of one lock (NULL: of all) ends the work under all of them. */
 static void lost(struct cli_job *job, const char *name, const char *why)
 {
 	char what[1024];
@@ -173,7 +176,10 @@ static void lost(struct cli_job *job, const char *name, const char *why)
 		return;
 	}
 	job->lost = true;
-	/* To be told are also those that are being forked just now, and not those that are forked to clean up. */
+	/*
+	 * Processes that are being forked just now must get the signal, and processes that are forked later to clean up
+	 * must not.
+	 */
 	cli_tree_stop(&job->tree, job->child);
 	cli_tree_signal(&job->tree, SIGTERM);
 	cli_tree_signal(&job->tree, SIGCONT);
@@ -222,14 +228,16 @@ static void heed_events(struct cli_job *job)
 	enum lb_result r = cli_proof_hear(&job->proof);
 	struct lb_event event;
 
-	/* What came before the end of the connection says more than that. */
+	/* Events that came before the end of the connection tell more than that end. */
 	while (job->lb->events.len > 0 && lb_event(job->lb, 0, &event) == LB_OK)
 		heed_event(job, &event);
 	if (r != LB_OK)
 		lost(job, NULL, lb_error(job->lb));
 }
 
-/* Nothing is taken away by it: what the command does about it is its own affair. One signal for all that came. */
+/*
+ * A revoke takes nothing away: what the command does about it is its own business. It gets one signal for all that came.
+ */
 static void pass_on_revoke(struct cli_job *job)
 {
 	if (job->asked_back && job->on_revoke && job->child > 0)
@@ -237,7 +245,7 @@ static void pass_on_revoke(struct cli_job *job)
 	job->asked_back = false;
 }
 
-/* What the terminal sends goes to the whole foreground group: the command has it already, if it is in ours. */
+/* The terminal sends its signals to the whole foreground group: a command in our group already has them. */
 static bool from_terminal(const struct cli_job *job, const struct signalfd_siginfo *info)
 {
 	return info->ssi_code == SI_KERNEL &&
@@ -246,7 +254,7 @@ static bool from_terminal(const struct cli_job *job, const struct signalfd_sigin
 	       getpgid(job->child) == getpgrp();
 }
 
-/* When the command has ended, and we only wait for what it left, that is who gets them. */
+/* If the command has ended, and we only wait for the processes that it left, these get the signals. */
 static void forward_signals(struct cli_job *job)
 {
 	struct signalfd_siginfo info;
@@ -263,7 +271,7 @@ static void forward_signals(struct cli_job *job)
 	}
 }
 
-/* Among the dead are orphans that became our children. */
+/* Among the dead children are orphans that became ours. */
 static void reap(struct cli_job *job)
 {
 	int status;
@@ -278,7 +286,7 @@ static void reap(struct cli_job *job)
 	}
 }
 
-/* The daemon reports a loss. When it hangs, only the clock shows that the proof has run out. */
+/* The daemon reports a loss. If it hangs, only the clock shows that the proof has run out. */
 static void heed_proof(struct cli_job *job)
 {
 	if (cli_proof_ask(&job->proof, PROOF_MS) != LB_OK)
@@ -311,7 +319,7 @@ static void kill_if_due(struct cli_job *job)
 	job->give_up_at_ms = now + GIVE_UP_MS;
 }
 
-/* After a loss nobody may go on, so we are there until the last one has ended. */
+/* After a loss nobody may go on, so we stay until the last process has ended. */
 static bool is_over(struct cli_job *job)
 {
 	if (job->child > 0)
@@ -324,7 +332,7 @@ static bool is_over(struct cli_job *job)
 	return true;
 }
 
-/* The command is then shown as the holder when we are gone. A broker that does not know that word refuses it. */
+/* So that the command is shown as the holder when we are gone. A broker that does not know this word refuses it. */
 static void tell_child(struct cli_job *job)
 {
 	char number[24];
@@ -334,7 +342,7 @@ static void tell_child(struct cli_job *job)
 	cli_proof_tell(&job->proof, 4, words);
 }
 
-/* What is known of a loss by now, before there is anything that would have to be ended. */
+/* Looks for a loss before there is anything to be ended. */
 static void look_before(struct cli_job *job)
 {
 	enum lb_result r = cli_proof_begin(&job->proof);
@@ -352,7 +360,7 @@ static int start(struct cli_job *job)
 	pid_t self = getpid();
 	int r = cli_tree_begin(&job->tree);
 
-	/* This may wait for the broker, so that signals still have their usual effect. */
+	/* This may wait for the broker; signals still have their usual effect meanwhile. */
 	look_before(job);
 	if (job->lost)
 		return 0;
@@ -376,7 +384,7 @@ static int watch(struct cli_job *job)
 		struct pollfd p[] = { { .fd = job->signals, .events = POLLIN },
 				      { .fd = lb_fd(job->lb), .events = POLLIN } };
 
-		/* The command's end is looked for before the loss that its end may bring. */
+		/* The end of the command comes before the loss that it may cause. */
 		forward_signals(job);
 		reap(job);
 		if (is_over(job))
@@ -390,7 +398,7 @@ static int watch(struct cli_job *job)
 		cli_say_unsaid();
 		poll(p, job->lost ? 1 : 2, poll_timeout(job));
 	}
-	/* What was done without the lock is no success. */
+	/* Work that was done without the lock is no success. */
 	return job->lost && job->status == CLI_OK ? CLI_UNAVAILABLE : job->status;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A command that runs while something is held through a connection: a lock, several, permits, a leadership.
+ * A command that runs while something is held through a connection: a lock, several locks, permits, a leadership.
  *
- * The connection is the owner of what is held, and the command inherits its descriptor: it is held until the last of
- * the processes that have it ends, even if this one is killed. Nothing is ever unlocked by a request. A command that does
- * not inherit it (`closes`) gets SIGTERM when this one is killed.
+ * The connection is the owner of what is held, and the command inherits its descriptor: everything is held until the last
+ * process that has the descriptor ends, even if this one is killed. Nothing is ever released by a request. A command that
+ * does not inherit the descriptor (`closes`) gets SIGTERM when this process is killed.
  *
- *     lost by now -> not started
- *     fork, exec -> watch: signals are forwarded, events of the connection are heeded
- *                          any of it LOST, or connection gone -> TERM, grace, KILL: to the command and to all that
- *                              descend from it; over when the last of them has ended
- *                          any of it asked back -> the signal that was chosen for that
- *                          command ended -> its exit status, and what it left in the background goes on
+ *     already lost -> the command is not started
+ *     fork, exec   -> watch: signals are forwarded, events of the connection are handled
+ *                            one lock LOST, or the connection gone -> TERM, grace, KILL, to the command and all its
+ *                                descendants; it is over when the last of them has ended
+ *                            somebody asks for a lock -> the signal that was chosen for that
+ *                            the command ended -> its exit status; processes that it left in the background go on
  */
 #pragma once
 
@@ -26,19 +26,19 @@
 
 struct cli_job {
 	struct lb *lb;
-	char **names; /* of what is held */
+	char **names; /* of the locks held */
 	size_t count;
-	const int64_t *tokens; /* theirs; NULL: there are none */
-	bool leased;           /* it ends by itself */
+	const int64_t *tokens; /* of the locks; NULL: there are none */
+	bool leased;           /* the grant ends by itself */
 	char **command;
-	const char *owner;     /* whom the command belongs to; "": to nobody; NULL: that is not ours to say */
+	const char *owner;     /* the lock group of the command; "": none; NULL: the environment is left as it is */
 	int64_t grace_ms;
 	int on_revoke;         /* the signal; 0: none */
 	bool closes;           /* the command does not inherit the connection */
 	struct sigaction pipe_action; /* of SIGPIPE, for the command; we ignore it */
 	/* Private. */
 	sigset_t inherited; /* signal mask, for the command */
-	bool started;       /* there is a command, or was */
+	bool started;       /* there is, or was, a command */
 	struct cli_proof proof;
 	int signals;        /* signalfd */
 	pid_t child;        /* 0 when the command has ended, with `status` */

@@ -308,7 +308,9 @@ static int64_t connect_end(const struct order *o)
 	return wire_deadline(wait_ms < 0 || wait_ms > CONNECT_MS ? CONNECT_MS : wait_ms);
 }
 
-/* How long a broker may take for its first answer: if it hangs, the caller should not wait much longer than it asked to. */
+/*
+ * How long a broker may take for its first answer: if it hangs, the caller should not wait much longer than it asked to.
+ */
 static int64_t patience(const struct order *o)
 {
 	int64_t wait_ms = o->options.timeout_ms;

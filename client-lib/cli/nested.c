@@ -10,7 +10,7 @@
 
 static const char variable[] = "LOCKBROKER_HELD";
 
-/* The grant stands, and excludes one that is `shared`, or is not. */
+/* Whether the grant stands and excludes a grant that is `shared`, or exclusive. */
 static bool excludes(struct lb *lb, const char *name, int64_t token, bool shared)
 {
 	const char *words[] = { "HOLDERS", name };

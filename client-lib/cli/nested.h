@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * What the commands around this one hold, so that a command that asks for the same lock is told instead of waiting for
- * itself. $LOCKBROKER_HELD has a line for each lock: its token, a space, its name. Environments outlive locks, so the
- * broker is asked whether that grant still stands.
+ * The locks that the commands around this one hold, so that a command that asks for one of them gets an error instead of
+ * waiting for itself. $LOCKBROKER_HELD has a line for each lock: its token, a space, its name. Environments outlive
+ * locks, so the broker is asked whether the grant still stands.
  */
 #pragma once
 

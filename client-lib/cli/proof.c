@@ -51,7 +51,10 @@ enum lb_result cli_proof_hear(struct cli_proof *p)
 	return r == LB_NONE ? LB_OK : r;
 }
 
-/* A daemon that accepts no further requests has sent its reason, which is read. A socket has room for these few words. */
+/*
+ * A daemon that accepts no further requests has sent its reason, which is read later. A socket has room for these few
+ * words.
+ */
 static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *argv)
 {
 	struct slice words[WORDS_MAX];

@@ -20,15 +20,15 @@
 
 #include "client-lib/cli/table.h"
 
-/* A pipe takes that many bytes at once or none of them, so that messages of many processes do not mix. */
+/* A pipe takes that many bytes at once or none of them, so that messages of several processes do not mix. */
 enum { MESSAGE_BYTES_MAX = PIPE_BUF };
-/* How long a write waits that found room, when another process has taken that room meanwhile. */
+/* How long a write waits if another process has meanwhile taken the room that poll() saw. */
 enum { WRITE_NS = 20000000 };
-/* Ends that wait. Nobody sends this one, so that none is taken away that is to be forwarded. */
+/* The signal that ends that wait. It is not one of those that are forwarded, so that none of these gets lost. */
 enum { WRITE_SIGNAL = SIGSYS };
 
 static struct {
-	char text[MESSAGE_BYTES_MAX]; /* what is kept */
+	char text[MESSAGE_BYTES_MAX]; /* the message that is kept */
 	size_t len;
 	size_t dropped;
 } unsaid;
@@ -37,7 +37,7 @@ static void nothing(int number)
 {
 }
 
-/* A write that is interrupted by a timer if it waits. The timer goes on, in case it ends before the write begins. */
+/* A write that a timer interrupts if it waits. The timer repeats, in case it fires before the write begins. */
 static ssize_t write_briefly(const char *text, size_t len)
 {
 	const struct itimerspec often = { { .tv_nsec = WRITE_NS }, { .tv_nsec = WRITE_NS } };
@@ -64,7 +64,7 @@ static ssize_t write_briefly(const char *text, size_t len)
 	return n;
 }
 
-/* True when nothing is kept any longer. What nobody can ever read is not kept. */
+/* True if nothing is kept any longer. A message that nobody can ever read is dropped. */
 static bool write_unsaid(void)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -85,7 +85,10 @@ static bool write_unsaid(void)
 	return true;
 }
 
-/* One line more, that leaves room for `rest` bytes; what would steer the terminal, or break the line, is shown. */
+/*
+ * Adds a line, but leaves room for `rest` bytes; characters that would steer the terminal, or break the line, are
+ * escaped.
+ */
 static void add_line(const char *text, size_t rest)
 {
 	cli_shown(text, unsaid.text + unsaid.len, sizeof(unsaid.text) - unsaid.len - rest);
@@ -106,7 +109,7 @@ void cli_say_unsaid(void)
 	write_unsaid();
 }
 
-/* `hint`: a line that goes with it; NULL: none. */
+/* `hint`: a line that follows the message; NULL: none. */
 static void say(const char *hint, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void say(const char *hint, const char *format, va_list args)
 {

@@ -4,10 +4,13 @@
 
 #include "client-lib/lockbroker.h"
 
-/* As sysexits(3) and flock(1) have them; `lockbroker lock` and its kin exit as the command that they have run. */
+/*
+ * As in sysexits(3) and flock(1); `lockbroker lock`, `sem` and `campaign` exit with the status of the command they have
+ * run.
+ */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_ODD = 1,         /* the audit found something */
+	CLI_ODD = 1,         /* the audit found something wrong */
 	CLI_NOBODY = 1,      /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,
@@ -26,7 +29,7 @@ enum cli_exit {
  * waits: a message for which there is no room is written by a later call, or dropped and counted.
  */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says the sentence and points to --help; returns CLI_USAGE. */
+/* Writes the sentence and points to --help; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tries again to write what could not be written. */
 void cli_say_unsaid(void);

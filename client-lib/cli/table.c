@@ -17,7 +17,7 @@ struct table {
 
 /* ---- characters ---- */
 
-/* A character of UTF-8: its number, or -1 for a byte that is none. Returns how many bytes it has. */
+/* Decodes a character of UTF-8: its number, or -1 for an invalid byte. Returns how many bytes it has. */
 static size_t decode(const char *text, size_t len, int32_t *ret)
 {
 	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
@@ -40,7 +40,7 @@ static size_t decode(const char *text, size_t len, int32_t *ret)
 	return more + 1;
 }
 
-/* Controls, and what breaks the line or turns its direction: a name could pass for another. */
+/* Control characters, and characters that break the line or change its direction: they could disguise a name. */
 static bool is_harmful(int32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -48,8 +48,8 @@ static bool is_harmful(int32_t c)
 }
 
 /*
- * What another process calls itself must not steer the terminal of who looks. Writes the first character as it is
- * to be shown, NUL-terminated, with its width in columns. Returns how many bytes of `text` that is.
+ * What another process calls itself must not steer the reader's terminal. Writes the first character as it is to be
+ * shown, NUL-terminated, with its width in columns. Returns how many bytes of `text` it has.
  */
 static size_t show(const char *text, size_t len, char ret_shown[8], int *ret_width)
 {

@@ -14,9 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Walks until nothing new is found, but not forever while they fork. */
+/* The walk is repeated until it finds nothing new, but not for ever, in case the processes keep forking. */
 enum { ROUNDS_MAX = 16 };
-/* Who waits for a disk, or for what his stopped child was about to do, does not stop: he is not waited for longer. */
+/*
+ * A process that waits for a disk, or for what a stopped child was about to do, does not stop: we wait no longer than
+ * this.
+ */
 enum { STOP_ROUNDS_MAX = 100, STOP_ROUND_NS = 1000000 };
 
 static void add(struct cli_tree *t, pid_t pid)
@@ -31,7 +34,7 @@ static void add(struct cli_tree *t, pid_t pid)
 		t->pids[t->count++] = pid;
 }
 
-/* Numbers, each with a space after it. */
+/* Adds a list of numbers, each with a space after it. */
 static void add_listed(struct cli_tree *t, int fd)
 {
 	char text[4096];
@@ -50,7 +53,7 @@ static void add_listed(struct cli_tree *t, int fd)
 	}
 }
 
-/* The threads of a process, or NULL. */
+/* The threads of a process; NULL: there is no such process. */
 static DIR *threads_of(pid_t pid)
 {
 	char path[32];
@@ -59,7 +62,7 @@ static DIR *threads_of(pid_t pid)
 	return opendir(path);
 }
 
-/* Opens a file of the next thread; -1 when there is none left. Who has ended meanwhile is passed over. */
+/* Opens a file of the next thread; -1 if there is none left. Threads that have ended meanwhile are skipped. */
 static int next_thread(DIR *threads, const char *file)
 {
 	char path[NAME_MAX + 16];
@@ -77,7 +80,7 @@ static int next_thread(DIR *threads, const char *file)
 	return -1;
 }
 
-/* A child is listed with the thread that made it. */
+/* A child is listed with the thread that forked it. */
 static void add_children(struct cli_tree *t, pid_t pid)
 {
 	DIR *threads = threads_of(pid);
@@ -92,7 +95,7 @@ static void add_children(struct cli_tree *t, pid_t pid)
 	closedir(threads);
 }
 
-/* The state follows the name, which is in parentheses and may hold some. */
+/* The state follows the name, which is in parentheses and may contain some. */
 static bool runs(int stat)
 {
 	char text[128];
@@ -106,7 +109,7 @@ static bool runs(int stat)
 	return name_end && name_end[1] == ' ' && !strchr("TtZX", name_end[2]);
 }
 
-/* No thread of it runs: it can fork no more until it goes on. */
+/* Whether no thread of the process runs, so that it cannot fork until it is continued. */
 static bool has_stopped(pid_t pid)
 {
 	DIR *threads = threads_of(pid);
@@ -123,7 +126,7 @@ static bool has_stopped(pid_t pid)
 	return stopped;
 }
 
-/* The /proc of another name space numbers processes otherwise: we would signal strangers. */
+/* The /proc of another PID namespace has other numbers: we would signal unrelated processes. */
 static bool proc_is_ours(void)
 {
 	char text[24];
@@ -158,8 +161,8 @@ void cli_tree_reaped(struct cli_tree *t, pid_t pid)
 }
 
 /*
- * All that are known are asked for their children, the new ones included. Who loses its parent meanwhile has moved to
- * us, where we have looked already: another round finds it.
+ * Asks all known processes for their children, including those just found. A process that has meanwhile lost its parent
+ * has become our child, where we have already looked: another round finds it.
  */
 size_t cli_tree_find(struct cli_tree *t, pid_t command)
 {
@@ -191,7 +194,9 @@ static bool all_have_stopped(const struct cli_tree *t)
 	return true;
 }
 
-/* Who had not stopped yet while we looked may have forked since: only a look at those who stand still is the last. */
+/*
+ * A process that had not stopped yet may have forked while we looked: only a look at stopped processes can be the last.
+ */
 void cli_tree_stop(struct cli_tree *t, pid_t command)
 {
 	const struct timespec pause = { .tv_nsec = STOP_ROUND_NS };

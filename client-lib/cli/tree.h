@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * The processes that descend from this one, to be signalled when the lock they work under is lost.
+ * The processes that descend from this one, which are signalled when the lock is lost under which they work.
  *
- * This process must be a child subreaper: then what loses its parent becomes our child instead of getting lost, and
- * whoever has a parent among our descendants is one. What was our child before cli_tree_begin() (a shell may have
- * started it and then become us by exec) does not count, nor do its children as long as it lives.
+ * This process must be a child subreaper: then a process that loses its parent becomes our child, and every process whose
+ * parent is among our descendants is a descendant. Children that we had before cli_tree_begin() (a shell may have
+ * started them and then become us by exec) do not count, nor do their children as long as they live.
  *
- * The list is a snapshot, made by walking /proc: what is forked at the same moment may be missing, so who wants to
- * reach all of them stops them first, or looks again until none is left. It holds TREE_MAX of them; the others are found
- * when those have ended. Where /proc does not tell, or is that of another PID name space, there are none but the command
- * itself. Nothing here allocates but opendir(), and where that fails the directory counts as empty.
+ * The list is a snapshot, made by walking /proc: processes that are forked at the same moment may be missing. To reach
+ * all of them, stop them first, or look again until none is left. The list holds TREE_MAX processes; others are found
+ * when those have ended. If /proc is not mounted, or is that of another PID namespace, the list has the command only.
+ * Nothing here allocates memory but opendir(), and if that fails the directory counts as empty.
  */
 #pragma once
 
@@ -26,15 +26,15 @@ struct cli_tree {
 
 /* Becomes the subreaper; to be called before the command is started. Returns 0 or -errno. */
 int cli_tree_begin(struct cli_tree *t);
-/* A child was reaped, and its number may be somebody else's from now on. */
+/* A child was reaped; its number may belong to another process from now on. */
 void cli_tree_reaped(struct cli_tree *t, pid_t pid);
-/* Takes the snapshot; `command` is a child that is certainly there, or 0. Returns how many there are. */
+/* Takes the snapshot; `command` is a child that certainly exists, or 0. Returns the number of processes. */
 size_t cli_tree_find(struct cli_tree *t, pid_t command);
 /*
- * Takes the snapshot, and stops (SIGSTOP) who is in it, until nobody is left who could fork. Blocks for a
- * moment, 100 looks at most with a millisecond between them: who cannot be stopped by then, or forks that fast, may have
- * children that are missing.
+ * Takes the snapshot, and stops (SIGSTOP) the processes in it, until none is left that could fork. Blocks for a moment,
+ * at most for 100 looks with a millisecond between them: a process that cannot be stopped by then, or that forks so
+ * fast, may have children that are missing.
  */
 void cli_tree_stop(struct cli_tree *t, pid_t command);
-/* Sends a signal to all of the snapshot. */
+/* Sends a signal to all processes of the snapshot. */
 void cli_tree_signal(const struct cli_tree *t, int number);
