@@ -347,16 +347,20 @@ tests: $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN) ## build the tests
 unit: $(UNIT_BIN) ## unit tests and a short fuzz of the codec
 	@sh tests/unit/run.sh $^
 
-# The same seeds in each run, and as many that no run had before; what fails says how to replay it.
-SIM_FIRST = 1 $(FRESH)
+# The same seeds in each run, and as many that no run had before; what fails says how to replay it. One goal for each mix
+# and first seed, so that they run side by side and none stands in the output of another. "-" is the mix of the seed.
+SIM_RUNS = $(foreach mix,$(OTHER_MIXES) -,$(foreach first,1 $(FRESH),sim@$(mix)@$(first)))
 sim: $(SIM_BIN) ## the simulator: SEEDS= how many old and how many new ones, or SEED= one to replay (TRACE=1: all of it)
 ifneq ($(SEED),)
 	$(SIM_BIN) --seed $(SEED) $(if $(MIX),--mix '$(MIX)') $(if $(TRACE),--trace)
 else
-	$(foreach first,$(SIM_FIRST),$(SIM_BIN) --seeds $(SEEDS) --first $(first) &&) true
-	$(foreach mix,$(OTHER_MIXES),$(foreach first,$(SIM_FIRST), \
-		$(SIM_BIN) --seeds $$(($(SEEDS) / 4 + 1)) --first $(first) --mix '$(subst _, ,$(mix))' &&)) true
+	@$(MAKE) -Otarget FRESH=$(FRESH) $(SIM_RUNS)
 endif
+
+.PHONY: $(SIM_RUNS)
+sim_options = $(if $(filter -,$(1)),--seeds $(SEEDS),--seeds $$(($(SEEDS) / 4 + 1)) --mix '$(subst _, ,$(1))')
+$(SIM_RUNS): $(SIM_BIN)
+	$(SIM_BIN) $(call sim_options,$(word 2,$(subst @, ,$@))) --first $(lastword $(subst @, ,$@))
 
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
@@ -366,9 +370,9 @@ mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice eac
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
-# One worker more than cores: most tests wait most of the time.
+# Two workers for each core: most tests wait most of the time.
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
-	@$(PYTEST) -n $$(($(shell nproc) + 1)) tests/torture tests/system
+	@$(PYTEST) -n $$((2 * $(shell nproc))) tests/torture tests/system
 
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \

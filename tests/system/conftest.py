@@ -32,9 +32,18 @@ class Shared:
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "plain_only(why): not once more with sanitizers: it cannot find what others do not")
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.lockbroker_sweeper = harness.begin_run()
         config.lockbroker_zookeeper = harness.Zookeeper()
+
+
+def pytest_collection_modifyitems(config, items):
+    """With sanitizers what is marked plain_only is left out, whatever the folder."""
+    left_out = [item for item in items if item.get_closest_marker("plain_only")] if harness.sanitizer_options() else []
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -20,6 +20,8 @@ import report  # noqa: E402
 import services  # noqa: E402
 import slow  # noqa: E402
 
+pytestmark = pytest.mark.plain_only("it is about measurements")
+
 
 def load(peer, target, processes, names, *more, enough=lambda figures: figures["pairs"] > 0):
     """For longer when that shows too little: on a busy machine a fifth of a second is soon over."""

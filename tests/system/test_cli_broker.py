@@ -86,6 +86,7 @@ def test_a_broker_that_is_being_started_is_waited_for(standalone, options):
     assert p.communicate(timeout=harness.PATIENCE) == ("run\n", "") and p.returncode == 0
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 @pytest.mark.parametrize("options, least, most", [((), 5, 30), (("--connect", "0.5"), 0.5, 4), (("-n",), 0, 4),
                                                   (("-w", "0.5"), 0.5, 4), (("--connect=0",), 0, 4)], ids=str)
 def test_a_broker_that_does_not_come_is_not_waited_for_longer(options, least, most):

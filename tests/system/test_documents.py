@@ -7,7 +7,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import harness
+
+pytestmark = pytest.mark.plain_only("it is about the documents")
 
 WORDS = {"yes", "no", "partly", "by hand", "TTL", "–"}
 

@@ -21,6 +21,8 @@ import ensemble  # noqa: E402
 import faults  # noqa: E402
 import network  # noqa: E402
 
+pytestmark = pytest.mark.plain_only("with sanitizers tests/torture has an ensemble under the same faults")
+
 TICK_MS = 500
 # Where nothing may be lost: as long as these servers allow. An outage may last 4 s.
 LONG_S = 10

@@ -5,7 +5,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import harness
+
+pytestmark = pytest.mark.plain_only("it is about the harness")
 
 RUN = """
 import os, subprocess, sys, time

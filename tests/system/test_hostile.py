@@ -337,6 +337,7 @@ def test_a_half_closed_slow_reader_costs_nothing(standalone, clients):
     assert_idle(standalone)
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_heavy_requests_do_not_cost_the_session(zk, root, daemons, clients):
     """Pitfall 11. A pattern made to be slow, over many locks, pipelined by many: the heartbeat goes on between them, and
     so does whatever else there is. The session is so long that a busy machine alone costs it nothing."""
@@ -481,6 +482,7 @@ def test_pairs_by_the_hundred_thousand_take_no_memory(standalone, clients):
     assert resident_kb(standalone) < before + 512
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_nobody_else_is_slowed_by_a_flood(standalone, clients):
     """It is held up, and not thrown out: all that it sent is answered once it reads."""
     flood, c = clients(standalone, 2), clients(standalone)

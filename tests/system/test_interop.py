@@ -9,7 +9,8 @@ from peers import Place, Race, curator_peer, place  # noqa: F401 (fixtures)
 
 ROUNDS = 1000  # of each side
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo"),
+              pytest.mark.plain_only("it is about what Curator and kazoo see of us")]
 
 # ---- who shares with whom ----
 

@@ -12,7 +12,8 @@ import harness
 from peers import (CuratorLock, CuratorPeer, CuratorSemaphore, KazooLock, OurLock, Race, Tokens,  # noqa: F401 (fixtures)
                    curator_peer, place)
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo"),
+              pytest.mark.plain_only("it is about what Curator and kazoo see of us")]
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 ROUNDS = 500  # of each side

@@ -6,6 +6,8 @@ import time
 
 import redis
 
+import pytest
+
 import harness
 
 
@@ -26,6 +28,7 @@ def test_a_lease_ends_and_the_next_is_granted(broker, clients):
     assert b.call("UNLOCK", "a") == 0
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_lease_is_renewed_for_as_long_as_its_holder_wants(broker, clients):
     a, b = clients(broker), clients(broker)
     token = a.call("LOCK", "a", "LEASE", 3000)

@@ -12,6 +12,7 @@ import time
 import pytest
 
 import harness
+from harness import FAST, FAST_TICK_MS
 from library import compile_with_library, token_of
 
 
@@ -86,6 +87,7 @@ def test_signals_interrupt_nothing(broker, programs, clients):
     assert p.do("unlock 0 a") == "OK 0"
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_signals_do_not_make_an_open_wait_for_ever(programs, tmp_path):
     path = str(tmp_path / "s")
     waiting = []
@@ -359,7 +361,9 @@ def test_who_closes_before_his_unlock_is_read_has_unlocked(broker, programs, cli
     assert c.call("LOCK", "b") > 0
 
 
-def test_an_unlock_that_the_daemon_did_not_live_to_read(broker, programs, clients):
+@pytest.mark.parametrize("of_zookeeper", [False, True], ids=["standalone", "zookeeper"])
+def test_an_unlock_that_the_daemon_did_not_live_to_read(daemons, own_zk, programs, of_zookeeper):
+    broker = daemons(own_zk(tick_ms=FAST_TICK_MS), **FAST) if of_zookeeper else daemons()
     p = programs(broker.socket)
     p.do("open 0")
     token_of(p.do("lock 0 a"))

@@ -34,6 +34,7 @@ def test_a_server_that_takes_less_lowers_the_limit(own_zk, daemons, monkeypatch,
         assert info[what] == "0"
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, daemons, clients):
     zk = own_zk()
     proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
@@ -77,6 +78,7 @@ def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, aske
     proxy.end()
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_server_that_was_given_more_gives_the_limit_back(own_zk, daemons):
     zk = own_zk(jvm=["-Djute.maxbuffer=50000"])
     d = daemons(zk)
@@ -100,6 +102,7 @@ def fill(client, count, name):
     return count
 
 
+@pytest.mark.plain_only("it is about what a server does")
 def test_a_full_session_ends_and_its_server_starts_again(own_zk, daemons, clients):
     """The same server after a session of 300 znodes of somebody who does not count: it does not come back."""
     zk = own_zk(jvm=["-Djute.maxbuffer=4000"])

@@ -181,6 +181,7 @@ def test_killed_with_its_holders_costs_nobody_a_moment(daemons, zk, root, client
     assert time.monotonic() - began < AT_ONCE
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_while_a_holder_lives_its_grant_is_respected(own_zk, daemons, clients, processes):
     zk = own_zk(tick_ms=SLOW_TICK_MS)
     alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
@@ -264,6 +265,7 @@ class Cutter(fakezk.Gate):
         self.daemon.signal(signal.SIGCONT)
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_session_is_ended_however_often_the_connection_is_cut(daemons, zk, root):
     """A server that has it and goes away is tried again: that is no farewell that was not heard, which is given up
     after ten."""
@@ -331,6 +333,7 @@ def test_another_process_of_the_same_number_is_no_holder(daemons, zk, root, clie
     assert time.monotonic() - began < AT_ONCE
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
     """The second successor waits for the holders of the first daemon, and leaves nothing of either."""
     zk = own_zk(tick_ms=SLOW_TICK_MS)
@@ -352,7 +355,7 @@ def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
 
 def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes):
     alpha, beta = daemons(zk, root, host="alpha", limits={"clients": 60}), daemons(zk, root, host="beta")
-    for _ in range(4):
+    for _ in range(2):
         load = processes(LOAD, alpha.socket, 50)
         held = []
         while not held or not Saved(alpha).known():  # there are moments in which nobody holds any
@@ -380,6 +383,7 @@ def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes
 # ---- what the daemon itself gives up is ended ----
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_after_a_long_outage_nobody_waits_for_sessions_that_were_given_up(own_zk, daemons, clients):
     """Servers that were restarted count anew, and would keep the znodes of sessions for which nobody speaks any more for
     T = 12 s."""
@@ -443,6 +447,7 @@ def test_a_clean_stop_leaves_nothing(daemons, zk, root, clients):
     assert "earlier daemon" not in d.log()
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_stop_that_left_its_session_is_respected_as_well(own_zk, daemons, clients, processes):
     zk = own_zk(tick_ms=SLOW_TICK_MS)
     alpha, beta = daemons(zk, **SLOW, host="alpha", daemon__stop_timeout_ms=0), daemons(zk, **SLOW, host="beta")
@@ -489,25 +494,26 @@ def pipe(path):
     os.mkfifo(path, 0o600)
 
 
-@pytest.mark.parametrize("spoil", [garble, cut, other_version, open_to_others, empty, link, pipe])
-def test_what_cannot_be_gone_by_is_told_and_replaced(own_zk, daemons, clients, spoil):
+def test_what_cannot_be_gone_by_is_told_and_replaced(daemons, zk, root, clients):
     """The session that it spoke of is left to its timeout, which is longer than a start takes, and refuses nobody."""
-    zk = own_zk()
-    d = daemons(zk, **LONG, host="alpha")
-    clients(d).call("LOCK", "a")
-    left = session_id(d)
-    d.kill()
-    spoil(Saved(d).path)
-    d.start()
-    assert "is not used" in d.log()
-    assert left in zk.sessions(), "not ended"
-    assert os.stat(Saved(d).path, follow_symlinks=False).st_mode == 0o100600
-    assert hex(Saved(d).session()) == session_id(d)
-    if spoil is link:
-        assert os.path.getsize(Saved(d).path + ".elsewhere") == len(Saved(d).read())
-    ensemble.end_session(zk.port, int(left, 16))  # as its timeout does
-    assert isinstance(clients(d).call("LOCK", "a"), int)
-    wait_announced(d)
+    for spoil in garble, cut, other_version, open_to_others, empty, link, pipe:
+        name = spoil.__name__
+        d = daemons(zk, root, **LONG, host=name)
+        clients(d).call("LOCK", name)
+        left = session_id(d)
+        d.kill()
+        spoil(Saved(d).path)
+        d.start()
+        assert "is not used" in d.log(), name
+        assert left in zk.sessions(), f"{name}: it was ended"
+        assert os.stat(Saved(d).path, follow_symlinks=False).st_mode == 0o100600, name
+        assert hex(Saved(d).session()) == session_id(d), name
+        if spoil is link:
+            assert os.path.getsize(Saved(d).path + ".elsewhere") == len(Saved(d).read())
+        ensemble.end_session(zk.port, int(left, 16))  # as its timeout does
+        assert isinstance(clients(d).call("LOCK", name), int)
+    for d in daemons.list:
+        wait_announced(d)
 
 
 @pytest.mark.parametrize("at, other", [("HOST", b"gamma\0"), ("BOOT_ID", b"another\0")])
@@ -595,6 +601,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone", 2)
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_a_busy_host_is_seen_to_live_too(own_zk, daemons, processes):
     """Lock traffic stands for heartbeats, but not on the host's own znode."""
     zk = own_zk(tick_ms=FAST_TICK_MS)
@@ -619,6 +626,7 @@ def test_a_leftover_without_its_file_refuses_nobody(own_zk, daemons, clients):
     assert d.info()["rival"] == ""
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons, clients):
     """With a long timeout: a machine that stands still for seconds must not cost the second its session, too."""
     zk, longer = own_zk(tick_ms=SLOW_TICK_MS), SLOW | {"zookeeper__session_timeout_ms": 6000}

@@ -4,7 +4,10 @@
 import signal
 import threading
 
+import pytest
+
 import harness
+from harness import FAST, FAST_TICK_MS
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 
@@ -72,9 +75,11 @@ def test_opposite_orders_between_two_hosts(two_hosts, clients):
     assert not wrong
 
 
-def test_a_lost_session_on_the_way_begins_again(two_hosts, clients):
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
+def test_a_lost_session_on_the_way_begins_again(own_zk, daemons, clients):
     """What it had taken goes to another host meanwhile; it gets it back, under a larger token, and all together."""
-    alpha, beta = two_hosts
+    zk = own_zk(tick_ms=FAST_TICK_MS)
+    alpha, beta = (daemons(zk, **FAST, host=host) for host in ("alpha", "beta"))
     a, b = clients(alpha), clients(beta)
     other = b.call("LOCK", "b")
     a.send("MLOCK", 2, "a", "b", "WAIT", 120000)

@@ -72,6 +72,7 @@ def take_lists(client):
         data = data[-len(END) - 2:] + client.socket.recv(1 << 20)
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
 def test_who_asks_for_little_does_not_wait_for_the_lists_of_a_hundred(daemons, clients):
     """A hundred clients ask for more lists than are made in a turn. They are known for it by then, and have one share of
     each turn together. A list takes three times as long, on a fast machine, as what one is known by."""
