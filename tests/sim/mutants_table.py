@@ -413,7 +413,7 @@ MUTANTS = [
     ("an MLOCK waits for ever for each", [
         ("\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
     ("an MLOCK's request looks for no cycle", [
-        ("request.c", "terms->wait_ns != 0 && deadlock_closes", "terms->wait_ns != 0 && !client->mlock && deadlock_closes")],
+        ("ask.c", "terms->wait_ns != 0 && deadlock_closes", "terms->wait_ns != 0 && !client->mlock && deadlock_closes")],
      1000),
     ("MUNLOCK tells of no loss", [
         ("\t\tif (g)\n\t\t\tclient_lost_told(c, g);\n", "")], 1000),
@@ -569,7 +569,7 @@ MUTANTS = [
         ("\tif (g->lost) {\n\t\tcall_reply_lost(c, g, \"an earlier grant of this lock",
          "\tif (g->lost && asked_for) {\n\t\tcall_reply_lost(c, g, \"an earlier grant of this lock")], 300),
     ("a leader campaigns again", [
-        ("\telse if (g)\n\t\tclient_reply_error(c, ERROR_HELD", "\telse if (false)\n\t\tclient_reply_error(c, ERROR_HELD")], 300),
+        ("\telse if (g)\n\t\treply_error(c, ERROR_HELD", "\telse if (false)\n\t\treply_error(c, ERROR_HELD")], 300),
     ("an MLOCK enters again unasked", [
         ("else if (g && !m->reenter)", "else if (false)")], 300),
     ("an MLOCK tells that one is held before the loss of another", [
