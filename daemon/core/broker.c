@@ -87,7 +87,7 @@ void broker_free(struct broker *b)
 	session_deinit(&b->ensemble);
 	formers_deinit(&b->ensemble);
 	bytes_free(&b->ensemble.duplicate.text);
-	trouble_deinit(&b->ensemble.trouble);
+	health_deinit(&b->ensemble.health);
 	audit_deinit(&b->hosts);
 	operation_deinit(&b->ensemble.operations);
 	heap_unset(&b->env.timers, &b->stop_timer);
@@ -218,7 +218,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		route_watched(b, event);
 		break;
 	case EVENT_ZK_TROUBLE:
-		trouble_met(&b->ensemble, event);
+		health_trouble(&b->ensemble, event);
 		break;
 	case EVENT_ZK_PACKET:
 		recovery_packet(b, event);

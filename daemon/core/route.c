@@ -32,64 +32,62 @@ static struct claim *claim_of(const struct operation *op)
 	return NULL;
 }
 
+/* Whose answer it is. */
+enum owner {
+	OWNER_PRESENCE,
+	OWNER_DIRECTORY,
+	OWNER_CLAIM,
+	OWNER_ELECTION,
+	OWNER_OBSERVER,
+	OWNER_SEMAPHORE,
+	OWNER_QUERY,
+	OWNER_AUDIT,
+	OWNER_INBOX,
+	OWNER_OUTBOX,
+	OWNER_REVOCATION,
+};
+
 static void dispatch(struct broker *b, const struct operation *op, uint64_t number, const struct event *event)
 {
-	switch (op->kind) {
-	case OPERATION_PATH:
-	case OPERATION_BEAT:
-	case OPERATION_DUPLICATE:
+	static const enum owner owners[] = {
+#define X(name, owner, words) [OPERATION_##name] = OWNER_##owner,
+		OPERATION_KINDS(X)
+#undef X
+	};
+
+	switch (owners[op->kind]) {
+	case OWNER_PRESENCE:
 		if (presence_answered(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
 			drain_refuse(b);
 		break;
-	case OPERATION_DIR_MAKE:
-	case OPERATION_DIR_GET:
-	case OPERATION_DIR_END:
-	case OPERATION_LIST:
+	case OWNER_DIRECTORY:
 		directory_answered(op, number, event);
 		break;
-	case OPERATION_JOIN:
-	case OPERATION_LOOK_OWN:
-	case OPERATION_LOOK_PRED:
-	case OPERATION_WATCH_PRED:
-	case OPERATION_WATCH_OWN:
-	case OPERATION_ADOPT:
-	case OPERATION_LEAVE:
-	case OPERATION_HOLDER:
+	case OWNER_CLAIM:
 		claim_answered(claim_of(op), op, event);
 		break;
-	case OPERATION_PROCLAIM:
+	case OWNER_ELECTION:
 		election_answered(op->lock, number, event);
 		break;
-	case OPERATION_OBSERVE_LIST:
-	case OPERATION_OBSERVE_GET:
+	case OWNER_OBSERVER:
 		observe_answered(op, number, event);
 		break;
-	case OPERATION_SEMAPHORE_GET:
-	case OPERATION_SEMAPHORE_WRITE:
+	case OWNER_SEMAPHORE:
 		semaphore_answered(op, event);
 		break;
-	case OPERATION_LIMIT_GET:
-	case OPERATION_LIMIT_SET:
-	case OPERATION_QUERY_LIST:
-	case OPERATION_QUERY_GET:
+	case OWNER_QUERY:
 		query_answered(&b->hosts, op, event);
 		break;
-	case OPERATION_AUDIT_ROOT:
-	case OPERATION_AUDIT_DATA:
-	case OPERATION_AUDIT_LIST:
-	case OPERATION_AUDIT_DELETE:
+	case OWNER_AUDIT:
 		audit_answered(&b->hosts, op, event);
 		break;
-	case OPERATION_INBOX_LIST:
-	case OPERATION_INBOX_GET:
-	case OPERATION_INBOX_DELETE:
+	case OWNER_INBOX:
 		inbox_answered(&b->hosts, op, event);
 		break;
-	case OPERATION_LETTER_POST:
-	case OPERATION_LETTER_WITHDRAW:
+	case OWNER_OUTBOX:
 		outbox_operated(&b->hosts, op, event);
 		break;
-	case OPERATION_REVOCATION_DELETE:
+	case OWNER_REVOCATION:
 		revocation_operated(&b->hosts, op, event);
 		break;
 	}
@@ -102,7 +100,7 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->env.stats.unknown_total++;
-	trouble_answered(&b->ensemble, &op, event);
+	health_answered(&b->ensemble, op.kind, op.lock ? bytes_view(&op.lock->directory.path) : SLICE(""), event);
 	dispatch(b, &op, number, event);
 	if (op.lock) {
 		op.lock->operations--;

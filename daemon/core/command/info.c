@@ -7,7 +7,6 @@
 #include "core/session/budget.h"
 #include "core/kind/semaphore.h"
 #include "core/hosts/hosts.h"
-#include "core/session/status.h"
 #include "protocol/name.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -71,7 +70,7 @@ static void info_session(const struct hosts *h, struct bytes *out)
 	struct bytes text = { 0 };
 
 	line_text(out, "session_state", slice_of(h->env->conf->standalone ? "standalone" : session_state_word(s->state)));
-	status_why(h->ensemble, &text);
+	health_why(h->ensemble, &text);
 	line_text(out, "session_why", bytes_view(&text));
 	bytes_clear(&text);
 	bytes_text(&text, "0x");
@@ -110,14 +109,14 @@ static void info_zookeeper(const struct hosts *h, struct bytes *out)
 
 	if (h->env->conf->standalone)
 		return;
-	line_text(out, "zookeeper_state", slice_of(status_zookeeper_word(h->ensemble)));
+	line_text(out, "zookeeper_state", slice_of(health_word(h->ensemble)));
 	line_int(out, "connected", s->connected);
 	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
 	line_int(out, "disconnected_ms", s->connected ? 0 : (h->env->now_ns - s->silent_ns) / NS_PER_MS);
-	line_text(out, "trouble", bytes_view(&h->ensemble->trouble.sentence));
+	line_text(out, "trouble", bytes_view(&h->ensemble->health.sentence));
 	line_int(out, "trouble_age_ms",
-		 h->ensemble->trouble.kind == TROUBLE_NONE ? 0
-							  : (h->env->now_ns - h->ensemble->trouble.at_ns) / NS_PER_MS);
+		 h->ensemble->health.trouble == TROUBLE_NONE ? 0
+							  : (h->env->now_ns - h->ensemble->health.at_ns) / NS_PER_MS);
 	line_text(out, "root", slice_of(h->env->conf->root));
 	line_int(out, "operations", (int64_t)(h->ensemble->operations.end - h->ensemble->operations.first));
 	info_window(h, out);

@@ -4,10 +4,10 @@
 
 #include "core/port/env.h"
 #include "core/session/former.h"
+#include "core/session/health.h"
 #include "core/session/operation.h"
 #include "core/session/presence.h"
 #include "core/session/session.h"
-#include "core/session/trouble.h"
 
 struct ensemble {
 	struct env *env;
@@ -15,7 +15,7 @@ struct ensemble {
 	struct operations operations;
 	struct duplicate duplicate;
 	struct formers formers;
-	struct trouble trouble;
+	struct health health;
 	size_t path_bytes;    /* of all claims and letters */
 	size_t watch_bytes;   /* of all watches that stand or are asked for: path and length */
 	int64_t packet_bytes; /* the largest packet a server takes; 0: large enough, or not known */

@@ -1,42 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of ZooKeeper, by what the answer is for: that says who gets it (operation.c). */
+/* What ZooKeeper is asked: the kind, who acts on the answer (route.c), and what a refusal is called (health.h). */
 #pragma once
 
+/* clang-format off */
+#define OPERATION_KINDS(X) \
+	X(PATH, PRESENCE, "make the directories of all locks") /* create a parent of everything */ \
+	X(BEAT, PRESENCE, "announce this host") /* create or set this host's own znode: the heartbeat */ \
+	X(DUPLICATE, PRESENCE, "read who announced this host's name") /* get it, somebody else made it */ \
+	X(DIR_MAKE, DIRECTORY, "make") /* create a lock's directory */ \
+	X(DIR_GET, DIRECTORY, "read") /* get its data: kind and flavour */ \
+	X(DIR_END, DIRECTORY, "delete") /* delete it: its numbers run out and it is empty */ \
+	X(LIST, DIRECTORY, "list") /* list it */ \
+	X(JOIN, CLAIM, "create a znode in") /* create a claim's znode */ \
+	X(LOOK_OWN, CLAIM, "read a znode of") /* get a waiting claim's own znode (look.h), */ \
+	X(LOOK_PRED, CLAIM, "read a znode of") /* and its predecessor */ \
+	X(WATCH_PRED, CLAIM, "read a znode of") /* get and watch the predecessor that a claim waits for */ \
+	X(WATCH_OWN, CLAIM, "read a znode of") /* get and watch a held claim's own znode */ \
+	X(ADOPT, CLAIM, "read a znode of") /* get a znode that a create of unknown outcome left */ \
+	X(LEAVE, CLAIM, "delete a znode of") /* delete a claim's znode */ \
+	X(HOLDER, CLAIM, "describe a holder in") /* set the data of a held claim's znode */ \
+	X(PROCLAIM, ELECTION, "write who leads in") /* the same, of an election: who is to lead (election.h) */ \
+	X(OBSERVE_LIST, OBSERVER, "show who leads in") /* list an election's directory (observe.h) */ \
+	X(OBSERVE_GET, OBSERVER, "show who leads in") /* get and watch its first contender */ \
+	X(SEMAPHORE_GET, SEMAPHORE, "read the limit of") /* get and watch the data of a semaphore: its limit */ \
+	X(SEMAPHORE_WRITE, SEMAPHORE, "make a semaphore") /* make it or one of its directories, or set its limit */ \
+	X(LIMIT_GET, QUERY, "read or set a limit") /* get a semaphore's data for LIMIT */ \
+	X(LIMIT_SET, QUERY, "read or set a limit") /* set them for LIMIT */ \
+	X(QUERY_LIST, QUERY, "say what was asked about other hosts") /* list a directory for a query (query.h) */ \
+	X(QUERY_GET, QUERY, "say what was asked about other hosts") /* get what such a list showed */ \
+	X(AUDIT_ROOT, AUDIT, "show a directory to an audit") /* list what is below a root */ \
+	X(AUDIT_DATA, AUDIT, "show a directory to an audit") /* get the data of a directory there: its kind and flavour */ \
+	X(AUDIT_LIST, AUDIT, "show a directory to an audit") /* list it */ \
+	X(AUDIT_DELETE, AUDIT, "delete an orphaned znode") /* delete an orphan in it, whose lock is not known */ \
+	X(INBOX_LIST, INBOX, "let this host read its mail") /* list this host's mailbox, with a children watch */ \
+	X(INBOX_GET, INBOX, "let this host read its mail") /* get a letter, */ \
+	X(INBOX_DELETE, INBOX, "let this host read its mail") /* and delete it: both are sent together */ \
+	X(LETTER_POST, OUTBOX, "pass a letter to another host") /* create a letter in another host's mailbox */ \
+	X(LETTER_WITHDRAW, OUTBOX, "pass a letter to another host") /* delete it, if nobody has read it */ \
+	X(REVOCATION_DELETE, REVOCATION, "delete the znode of a holder that does not answer")
+/* clang-format on */
+
 enum operation_kind {
-	OPERATION_PATH,     /* create a parent of everything */
-	OPERATION_BEAT,     /* create or set this host's own znode: the heartbeat */
-	OPERATION_DUPLICATE,    /* get it, somebody else made it */
-	OPERATION_DIR_MAKE, /* create a lock's directory */
-	OPERATION_DIR_GET,  /* get its data: kind and flavour */
-	OPERATION_JOIN,     /* create a claim's znode */
-	OPERATION_DIR_END,  /* delete a lock's directory: its numbers ran out and it is empty */
-	OPERATION_LIST,     /* list a lock's directory */
-	OPERATION_LOOK_OWN,   /* get a waiting claim's own znode (look.h), */
-	OPERATION_LOOK_PRED,  /* and its predecessor */
-	OPERATION_WATCH_PRED, /* get-and-watch the predecessor a claim waits for */
-	OPERATION_WATCH_OWN,  /* get-and-watch a held claim's own znode */
-	OPERATION_ADOPT,    /* get a znode that a create of unknown outcome left */
-	OPERATION_LEAVE,    /* delete a claim's znode */
-	OPERATION_HOLDER,   /* set the data of a held claim's znode */
-	OPERATION_PROCLAIM, /* the same, of an election: who is to lead (election.h) */
-	OPERATION_SEMAPHORE_GET, /* get-and-watch the data of a semaphore: its limit */
-	OPERATION_SEMAPHORE_WRITE, /* make it or one of its directories, or set its limit */
-	OPERATION_LIMIT_GET, /* get a semaphore's data for LIMIT */
-	OPERATION_LIMIT_SET, /* set them for LIMIT */
-	OPERATION_OBSERVE_LIST, /* list an election's directory (observe.h) */
-	OPERATION_OBSERVE_GET,  /* get-and-watch its first contender */
-	OPERATION_QUERY_LIST, /* list a directory for a query (query.h) */
-	OPERATION_QUERY_GET,  /* get what such a list showed */
-	OPERATION_AUDIT_ROOT, /* list what is below a root */
-	OPERATION_AUDIT_DATA, /* get the data of a directory there: its kind and flavour */
-	OPERATION_AUDIT_LIST, /* list it */
-	OPERATION_AUDIT_DELETE, /* delete a stray in it, whose lock is not known */
-	OPERATION_INBOX_LIST,  /* list this host's mailbox, with a children watch */
-	OPERATION_INBOX_GET,   /* get a letter, */
-	OPERATION_INBOX_DELETE, /* and delete it: sent in one breath */
-	OPERATION_LETTER_POST, /* create a letter in another host's mailbox */
-	OPERATION_LETTER_WITHDRAW, /* delete it, if nobody has read it */
-	OPERATION_REVOCATION_DELETE, /* delete the znode of a holder whose host does not answer */
+#define X(name, owner, words) OPERATION_##name,
+	OPERATION_KINDS(X)
+#undef X
 };
 
-enum { OPERATION_KINDS = OPERATION_REVOCATION_DELETE + 1 };
+#define X(name, owner, words) +1
+enum { OPERATION_KIND_COUNT = 0 OPERATION_KINDS(X) };
+#undef X

@@ -396,7 +396,7 @@ unsigned int session_proved(struct ensemble *zk, const struct operation *op)
 	unsigned int changes = 0;
 
 	s->proving = true;
-	trouble_proved(zk);
+	health_proved(zk);
 	if (s->fruitless) {
 		s->fruitless = false;
 		log_state(zk, EFFECT_LEVEL_INFO, "ZooKeeper answers again");
@@ -455,9 +455,9 @@ static void complain(struct ensemble *zk)
 	bytes_text(&zk->env->out->arena, "no ZooKeeper server can be reached for ");
 	bytes_int(&zk->env->out->arena, silent_ns / 1000000000);
 	bytes_text(&zk->env->out->arena, " s: trying on");
-	if (zk->trouble.sentence.len) {
+	if (zk->health.sentence.len) {
 		bytes_text(&zk->env->out->arena, "; ");
-		bytes_slice(&zk->env->out->arena, bytes_view(&zk->trouble.sentence));
+		bytes_slice(&zk->env->out->arena, bytes_view(&zk->health.sentence));
 	}
 	effects_log(zk->env->out, EFFECT_LEVEL_WARNING, begin);
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the session and ZooKeeper are, in words, for INFO; and the latest thing that keeps ZooKeeper from serving this host.
+ *
+ *   trouble     | means                                           | cleared by
+ *   NONE        | nothing is known to be wrong                    |
+ *   UNREACHABLE | a server did not answer, or has no address      | an answered write
+ *   REFUSED     | what answered gives no usable session           | an answered write
+ *   DENIED      | an operation was refused (by an ACL, say)       | one of its kind that succeeds
+ *
+ * The adapter logs the first three, the core the last: once a minute for each kind of operation.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/port/event.h"
+#include "core/session/operation_kind.h"
+#include "protocol/bytes.h"
+
+struct ensemble;
+
+enum health_trouble { TROUBLE_NONE, TROUBLE_UNREACHABLE, TROUBLE_REFUSED, TROUBLE_DENIED };
+
+struct health {
+	enum health_trouble trouble;
+	struct bytes sentence;      /* empty when there is none */
+	int64_t at_ns;              /* when it was last met with */
+	enum operation_kind denied; /* DENIED */
+	int64_t said_ns[OPERATION_KIND_COUNT]; /* when the log was told; 0: never */
+};
+
+void health_deinit(struct health *h);
+/* EVENT_ZK_TROUBLE. */
+void health_trouble(struct ensemble *zk, const struct event *event);
+/* An operation was answered: with ZK_REFUSED it is a trouble, with ZK_OK it may have been one. `path`: its directory's. */
+void health_answered(struct ensemble *zk, enum operation_kind kind, struct slice path, const struct event *event);
+/* A write was answered. */
+void health_proved(struct ensemble *zk);
+/*
+ * One readable sentence for the state that the session is in.
+ *
+ *   NONE     | never connected; or connected, and nothing answered yet; or a new session not reached yet
+ *   SAFE     | the age of the last proof
+ *   JEOPARDY | the same, and when it is lost
+ *   LOST     | since when nothing was answered, or that a new session is asked for
+ */
+void health_why(const struct ensemble *zk, struct bytes *out);
+/* connecting: no write was answered on this connection, or there is none; refused: for a reason that is known;
+ * connected: it serves. */
+const char *health_word(const struct ensemble *zk);
