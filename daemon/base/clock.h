@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock of the whole daemon: nanoseconds that go on during suspend, so that a host that slept learns at once
- * that its session may be over.
+ * The clock of the whole daemon: nanoseconds that go on during suspend, so that a host that slept learns at once that its
+ * session may be over.
  */
 #pragma once
 

@@ -108,7 +108,7 @@ const struct conf_key *conf_prefix_keys(void)
 	return prefix_keys;
 }
 
-/* Keeps the first error: what follows it is often its consequence. */
+/* Keeps the first error: later ones are often its consequences. */
 static int fail(char *error, const char *where, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static int fail(char *error, const char *where, const char *format, ...)
 {
@@ -124,16 +124,16 @@ static int fail(char *error, const char *where, const char *format, ...)
 	return -EINVAL;
 }
 
-/* A section that is there: where its values live. */
+/* A section that exists, and where its values are. */
 struct section {
 	const char *name;             /* as it was written */
-	const char *group;            /* as its keys say it */
-	const struct conf_key *table; /* has its keys, maybe others */
+	const char *group;            /* as its keys name it */
+	const struct conf_key *table; /* has its keys, and perhaps others */
 	void *base;
 	int *lines;
 };
 
-/* What follows "prefix:"; NULL when it is another section. */
+/* The text after "prefix:"; NULL if it is another section. */
 static const char *prefix_of(const char *section)
 {
 	return strncmp(section, "prefix:", 7) == 0 ? section + 7 : NULL;
@@ -232,7 +232,7 @@ void conf_free(struct conf *conf)
 	*conf = (struct conf){ 0 };
 }
 
-/* Makes the section of a prefix if it is one and new; any other must be in the table. */
+/* Makes the section of a new prefix; any other section must be in the table. */
 static int open_section(struct conf *conf, const char *name, struct section *ret, const char *where, char *error)
 {
 	const char *prefix = prefix_of(name);
@@ -261,7 +261,7 @@ static int open_section(struct conf *conf, const char *name, struct section *ret
 	return 0;
 }
 
-/* inih tells no line numbers through its stable interface, so the lines are counted where they are read. */
+/* inih does not pass line numbers through its stable interface, so the lines are counted where they are read. */
 struct reader {
 	struct conf *conf;
 	const char *file;
@@ -296,8 +296,9 @@ static bool reader_failed(struct reader *r, const char *format, ...)
 }
 
 /*
- * inih says nothing about a section without keys, cuts the name of a long one, and takes no notice of what follows
- * the first closing bracket. So each is looked at before inih sees it; what is no section for inih is none here.
+ * inih does not report a section without keys, truncates a long section name, and ignores what follows the first closing
+ * bracket. So each section line is examined before inih sees it; a line that inih does not take for a section is none
+ * here.
  */
 static void read_section(struct reader *r, const char *line)
 {
@@ -328,7 +329,7 @@ static void read_section(struct reader *r, const char *line)
 	free(name);
 }
 
-/* Stands in for fgets(). */
+/* Takes the place of fgets(). */
 static char *read_line(char *line, int size, void *stream)
 {
 	struct reader *r = stream;
@@ -362,7 +363,7 @@ static int append_server(struct reader *r, const struct section *section, const 
 	return rc;
 }
 
-/* inih's handler: nonzero is success. */
+/* inih's handler: nonzero means success. */
 static int handle(void *user, const char *name_of_section, const char *name, const char *value)
 {
 	struct reader *r = user;
@@ -476,7 +477,7 @@ static int fill_host(struct conf *conf, char *error)
 	return set(&section, find(&section, "host"), name, "host name of this machine (set the key instead)", error);
 }
 
-/* Equal, or one inside the other. */
+/* Whether the paths are equal, or one is inside the other. */
 static bool overlap(const char *a, const char *b)
 {
 	size_t a_len = strlen(a), b_len = strlen(b), len = a_len < b_len ? a_len : b_len;

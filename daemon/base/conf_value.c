@@ -32,7 +32,7 @@ char **conf_value_text(const struct conf_key *key, const void *base)
 	return (char **)(void *)((char *)base + key->offset);
 }
 
-/* What the file format cannot carry is no value anywhere: what is printed can be read back. */
+/* A value that the file format cannot carry is not accepted anywhere, so that printed values can be read back. */
 static bool is_plain(const char *value)
 {
 	size_t i, len = strlen(value);
@@ -133,7 +133,7 @@ static bool is_server(const char *text, size_t len)
 	return host > 0 && host + 1 < len && text[host] == ':' && is_port(text + host + 1, len - host - 1);
 }
 
-/* Empty is for standalone. Blanks around the commas are allowed. */
+/* Empty means standalone. Blanks around the commas are allowed. */
 static bool is_servers(const char *value)
 {
 	const char *p = value, *last = value, *end;
@@ -147,7 +147,7 @@ static bool is_servers(const char *value)
 		len = (size_t)(end - p);
 		while (len > 0 && isspace((unsigned char)p[len - 1]))
 			len--;
-		/* A comma at the end of a line announces that the list goes on in the next one. */
+		/* A comma at the end of a line means that the list continues in the next line. */
 		if (len == 0 && !*end && last > value)
 			return true;
 		if (!is_server(p, len))
@@ -199,7 +199,10 @@ static bool is_word(const char *value, bool dot_first)
 	return len <= WORD_BYTES_MAX && (dot_first || value[0] != '.');
 }
 
-/* The code point at *p, *p moved past it; -1 when the bytes there are no UTF-8. The zero at the end is no part of one. */
+/*
+ * Returns the code point at *p and advances *p; -1 if the bytes there are not UTF-8. A terminating zero is never part
+ * of one.
+ */
 static int32_t utf8_next(const char **p)
 {
 	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
@@ -310,7 +313,7 @@ void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MA
 	}
 }
 
-/* A long list goes on in indented lines, because the lines of the format are short. */
+/* A long list continues in indented lines, because the lines of the format are short. */
 static void print_servers(const char *servers, FILE *out)
 {
 	const char *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration value by the type of its key: what it may be, where it is, how it is written. And prefixes. */
+/* A configuration value by the type of its key: what is allowed, where it is stored, how it is printed. Also prefixes. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 
 #define CONF_ALLOWED_MAX 256
 
-/* False when the value is not allowed. `ret_number` is set for the types that are numbers. */
+/* False if the value is not allowed. `ret_number` is set for the types that are numbers. */
 bool conf_value_parse(const struct conf_key *key, const char *value, int64_t *ret_number);
-/* What is allowed, to follow "must be". */
+/* What is allowed, as a phrase that follows "must be". */
 void conf_value_allowed(const struct conf_key *key, char allowed[CONF_ALLOWED_MAX]);
-/* As it stands in a file. `base` is what the offsets of the key's table are in, here and below. */
+/* Prints the value as it stands in a file. `base` is what the offsets of the key's table refer to, here and below. */
 void conf_value_print(const struct conf_key *key, const void *base, FILE *out);
-/* Is the field an int64_t? Else it is a string. */
+/* Whether the field is an int64_t; otherwise it is a string. */
 bool conf_value_is_number(const struct conf_key *key);
 int64_t *conf_value_number(const struct conf_key *key, const void *base);
 char **conf_value_text(const struct conf_key *key, const void *base);
 const char *conf_value_flavour_word(enum conf_flavour flavour);
-/* Of a lock's name, what a section of the file can carry. */
+/* The part of a lock's name that a section of the file can carry. */
 bool conf_value_is_prefix(const char *prefix);
 void conf_value_prefix_allowed(char allowed[CONF_ALLOWED_MAX]);

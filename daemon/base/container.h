@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a member that is embedded in a struct to the struct. */
+/* From a member that is embedded in a struct to that struct. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A binary heap of timers, the earliest first. A timer is embedded in what it belongs to and knows its place. */
+/* A binary heap of timers, the earliest first. A timer is embedded in its owner and knows its place. */
 #pragma once
 
 #include <stddef.h>
@@ -19,9 +19,9 @@ struct heap {
 void heap_deinit(struct heap *h);
 /* Sets or moves the timer. */
 void heap_set(struct heap *h, struct timer *t, int64_t due_ns);
-/* Sets it unless it is already due earlier: for owners that look again when it fires. */
+/* Sets it unless it is already due earlier: for owners that check again when it fires. */
 void heap_set_by(struct heap *h, struct timer *t, int64_t due_ns);
-/* Does nothing when it is not set. */
+/* Does nothing if it is not set. */
 void heap_unset(struct heap *h, struct timer *t);
 
 static inline struct timer *heap_first(const struct heap *h)

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 
 enum {
-	LOG_LINE_MAX = 4096, /* room for a longest lock name, quoted; and a pipe takes it whole */
+	LOG_LINE_MAX = 4096, /* room for the longest lock name, quoted; and a pipe takes it whole */
 	LOG_RATE_LINES = 5,  /* of one kind ... */
 };
 #define LOG_RATE_NS (10 * CLOCK_NS_PER_S) /* ... in this long */
@@ -21,7 +21,7 @@ enum {
 static struct {
 	enum log_level level;
 	enum log_form form;
-	unsigned int left_out; /* lines that the log did not take */
+	unsigned int left_out; /* lines that could not be written to the log */
 } settings = { LOG_LEVEL_INFO, LOG_FORM_PLAIN, 0 };
 
 void log_setup(enum log_level level, enum log_form form)
@@ -76,13 +76,13 @@ static size_t prefix(char *line, size_t size, enum log_level level)
 
 static void write_line(const char *line, size_t len)
 {
-	/* A log that cannot be written is nothing the service could mend. */
+	/* The service cannot mend a log that cannot be written. */
 	ssize_t written = write(STDERR_FILENO, line, len);
 
 	(void)written;
 }
 
-/* A log that nobody takes must not stop the locks: its lines are left out, and counted. */
+/* A log that nobody reads must not stop the locks: lines are left out, and counted. */
 static void put_line(const char *line, size_t len)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };

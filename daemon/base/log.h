@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: one line per message on stderr, written by one write(2) so that threads do not mix. Control characters
- * become '?': whatever a peer put into a message, it stays one line. The level and the form are the only state and
- * are set once, before threads exist.
+ * become '?', so that a message stays one line whatever a peer put into it. The level and the form are the only state
+ * and are set once, before there are threads.
  */
 #pragma once
 
@@ -12,11 +12,11 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 
 enum log_form {
 	LOG_FORM_PLAIN,   /* "warning: text" */
-	LOG_FORM_JOURNAL, /* "<4>text", as sd-daemon(3) has it */
+	LOG_FORM_JOURNAL, /* "<4>text", as in sd-daemon(3) */
 	LOG_FORM_HUMAN,   /* "2030-01-31 12:00:00.000 warning: text" */
 };
 
-/* Lets through a few lines of a kind in a while and counts the rest. Zero-initialised is valid. */
+/* Passes a few lines of a kind in a while and counts the rest. Zero-initialised is valid. */
 struct log_rate {
 	int64_t window_ns; /* 0: ten seconds */
 	int64_t since_ns;
@@ -24,13 +24,13 @@ struct log_rate {
 };
 
 void log_setup(enum log_level level, enum log_form form);
-/* JOURNAL when stderr is the journal (JOURNAL_STREAM is set), else PLAIN. */
+/* JOURNAL if stderr is the journal (JOURNAL_STREAM is set), otherwise PLAIN. */
 enum log_form log_form_detect(void);
 enum log_level log_level(void);
 const char *log_level_word(enum log_level level);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As log_line; says how many lines were left out when the next one passes. */
+/* Like log_line(); when the next line passes, another one says how many were left out. */
 void log_rated(struct log_rate *rate, enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

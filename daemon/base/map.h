@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash table of intrusive nodes that grows a few buckets at a time: no insertion pays for all the others.
+ * A hash table of intrusive nodes that grows a few buckets at a time, so that no single insertion pays for all others.
  * The hash is keyed (SipHash-1-3), so that nobody can choose names that collide.
  */
 #pragma once
@@ -26,11 +26,11 @@ struct map {
 };
 
 void map_init(struct map *m, uint64_t key0, uint64_t key1);
-/* The nodes are the caller's; the map must be empty. */
+/* The nodes belong to the caller; the map must be empty. */
 void map_deinit(struct map *m);
 uint64_t map_hash(const struct map *m, const void *data, size_t len);
 /*
- * The first node of that hash, then the next one after `node`, NULL at the end: the caller compares keys.
+ * The first node with that hash, then the next one after `node`, NULL at the end: the caller compares keys.
  * Nothing may be added or removed between the two calls.
  */
 struct map_node *map_first(const struct map *m, uint64_t hash);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is there: running out of it ends the process. Everything that can grow has a limit far below what
- * a host has, so an allocation that fails means that the host is beyond saving, and a lock service that ends is
- * one whose holders learn of it.
+ * Memory that is always there: running out of it ends the process. Everything that can grow has a limit far below what
+ * a host has, so a failing allocation means that the host is beyond repair; and when a lock service ends, its holders
+ * learn of it.
  */
 #pragma once
 
@@ -11,8 +11,9 @@
 #include <string.h>
 
 /*
- * Of zeros. What a request needs is small and comes and goes: glibc keeps such pieces at hand for malloc(), but before
- * 2.41 not for calloc(), which takes ten times as long. The compiler would make one of the two, so it may not see both.
+ * Zeroed memory. Requests need small pieces that come and go: glibc keeps such pieces at hand for malloc(), but before
+ * 2.41 not for calloc(), which takes ten times as long. The compiler would turn malloc() and memset() into calloc(), so
+ * it must not see both.
  */
 static inline void *mem_new(size_t size)
 {
@@ -24,7 +25,7 @@ static inline void *mem_new(size_t size)
 	return memset(p, 0, size);
 }
 
-/* Of zeros, and many of them: they are not written before they are used. */
+/* Zeroed memory for large arrays, which is not written before it is used. */
 static inline void *mem_new_array(size_t count, size_t size)
 {
 	void *p = calloc(count, size);
@@ -49,8 +50,8 @@ static inline void mem_free(void *p)
 }
 
 /*
- * For what comes and goes with each request: the last one that was freed is kept at *spare, all of one size, for the next.
- * Not where freed memory is watched.
+ * For objects of one size that come and go with each request: the last one that was freed is kept at *spare for the next.
+ * Not if a sanitizer watches freed memory.
  */
 static inline void *mem_new_spared(void **spare, size_t size)
 {

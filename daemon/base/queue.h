@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sys/queue.h, and the one macro of the BSDs' that glibc's lacks. */
+/* sys/queue.h, and one macro of the BSDs that glibc lacks. */
 #pragma once
 
 #include <sys/queue.h>

@@ -111,7 +111,7 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 	size_t i;
 
 	loop_show(l);
-	/* The adapter has logged it. */
+	/* The adapter has already logged it. */
 	if (event->type == EVENT_ZK_TROUBLE)
 		notify_status(l->to.notify, event->zk_trouble.sentence.data, (int)event->zk_trouble.sentence.len);
 	for (i = 0; i < effects->count; i++)
@@ -149,7 +149,7 @@ void loop_free(struct loop *l)
 	mem_free(l);
 }
 
-/* An earlier instant than needed is left alone: most deadlines only move away. */
+/* A timer that is set to an earlier instant than needed is left alone: most deadlines only move away. */
 static void loop_arm(struct loop *l)
 {
 	int64_t deadline_ns = broker_deadline(feed_broker(l->feed));
@@ -160,7 +160,7 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
-/* Goes on until nothing that was settled led to another event. */
+/* Repeats until nothing that was settled leads to another event. */
 static void loop_settle(struct loop *l)
 {
 	uint64_t before;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop carries out what the broker wants, and turns. One turn:
+ * The loop carries out what the broker wants, in turns. One turn:
  *
- *     libevent says what is ready; an adapter that got something feeds it to the broker (base/feed.h); what is for a
- *     client is written when all that this client has sent is consumed
- *     -> settle: written, closed and freed in one place; ZooKeeper's socket armed again
+ *     libevent says what is ready; an adapter that has received something feeds it to the broker (base/feed.h); the replies
+ *     for a client are written when everything that this client has sent is consumed
+ *     -> settle: connections are written, closed and freed in one place; ZooKeeper's socket is armed again
  *     -> the timer is set for broker_deadline()
  */
 #pragma once
@@ -39,8 +39,8 @@ struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters);
 void loop_free(struct loop *l);
 
 struct loop_end {
-	bool close_session; /* nothing is held, the session may end at once */
-	bool refused;       /* starting again would not help */
+	bool close_session; /* nothing is held, so the session may end at once */
+	bool refused;       /* starting the daemon again would not help */
 };
 
 /* Turns until the broker has stopped. */

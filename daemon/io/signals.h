@@ -4,19 +4,19 @@
  *
  *     TERM INT QUIT                     -> `stop` is called, each time
  *     HUP USR1 USR2 ALRM VTALRM PROF
- *     IO PWR STKFLT XCPU XFSZ, real time -> said in the log, and ignored
+ *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
- *     SEGV BUS FPE ILL TRAP SYS ABRT    -> as without this: a fault ends the process, where the system makes a core
- *     others                            -> as without this: TSTP stops it, CONT goes on, CHLD is nothing
+ *     SEGV BUS FPE ILL TRAP SYS ABRT    -> default action: a fault ends the process, and the system may write a core
+ *     others                            -> default action: TSTP stops it, CONT continues it, CHLD does nothing
  *
- * What was blocked stays blocked when it is freed: from then on the process only ends.
+ * signals_free() leaves blocked signals blocked: from then on the process only ends.
  */
 #pragma once
 
 struct signals;
 struct watch_base;
 
-/* To be made before there are threads. 0 or -errno. */
+/* To be called before there are threads. 0 or -errno. */
 int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void *arg, int number), void *arg);
 /* Takes NULL. */
 void signals_free(struct signals *s);

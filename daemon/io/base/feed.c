@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "io/base/watch.h"
 
-/* For the requests of what is readable in one turn, and of each queue of connections that wait. */
+/* For the requests that are readable in one turn, and for each queue of connections that wait. */
 #define SHARE_NS (2 * CLOCK_NS_PER_MS)
 
 struct feed {
@@ -18,7 +18,7 @@ struct feed {
 	feed_carry_out *carry_out;
 	void *arg;
 	int64_t now_ns;   /* of the latest event */
-	int64_t share_ns; /* of the first event of this share of the turn; 0: none yet */
+	int64_t share_ns; /* of the first event of this share of the turn; 0: there was none yet */
 	uint64_t count;
 	bool handling, hurry;
 };

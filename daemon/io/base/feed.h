@@ -18,7 +18,7 @@
 struct feed;
 struct watch_base;
 
-/* The broker has consumed the event: carries out its effects. */
+/* The broker has consumed the event: the callback carries out its effects. */
 typedef void feed_carry_out(void *arg, const struct event *event, const struct effects *effects);
 
 /* 0 or -errno. `conf` and what it points to must outlive the feed. */
@@ -31,18 +31,18 @@ struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
-/* How many events there were so far. */
+/* The number of events so far. */
 uint64_t feed_count(const struct feed *f);
-/* The instant for the next event; never goes back. */
+/* The instant for the next event; it never goes back. */
 int64_t feed_now(struct feed *f);
-/* The instant of the latest event, for what need not be exact. */
+/* The instant of the latest event, for uses that need not be exact. */
 int64_t feed_seen(const struct feed *f);
 
-/* From here on others have their time in this turn. */
+/* From here on other connections have their time in this turn. */
 void feed_begin_share(struct feed *f);
-/* That time is over: what is left waits for the next turn, so that nobody keeps ZooKeeper waiting. */
+/* That time is over: the rest waits for the next turn, so that nobody keeps ZooKeeper waiting. */
 bool feed_share_spent(const struct feed *f);
-/* Something is left to do: the next turn does not wait. */
+/* Something is left to do, so the next turn must not wait. */
 void feed_hurry(struct feed *f);
-/* Whether somebody has called feed_hurry() since this was asked last. */
+/* Whether feed_hurry() was called since the last call of this function. */
 bool feed_take_hurry(struct feed *f);

@@ -23,7 +23,7 @@ union answer {
 	char bytes[1024];
 };
 
-/* The message about that socket; its length, or -errno. */
+/* Asks for the message about that socket; its length, or -errno. */
 static int ask(int diag, uint32_t inode, union answer *ret)
 {
 	struct {
@@ -61,7 +61,7 @@ int peer_open(void)
 	int diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
 	union answer answer;
 
-	/* The first question may make it load a module: not while somebody waits. */
+	/* The first question may make the kernel load a module, which must not happen while somebody waits. */
 	(void)ask(diag, 1, &answer);
 	return diag;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other end of a connected Unix socket, as the kernel tells of it (sock_diag(7)): which one that is, and whether
- * anybody still has it open. It stays open for as long as any process has it, the one that connected or a child that it
- * was left to, also when our end is gone. Sockets are told apart by inode: one may be another's later, which then looks
- * open. Each question takes the kernel a look at all sockets of the network namespace: 0.2 ms with 5000 of them, and 3 ms
- * with 18000 where others want the processor.
+ * The other end of a connected Unix socket, as the kernel reports it (sock_diag(7)): which socket it is, and whether any
+ * process still has it open. It stays open as long as any process has it, the one that connected or a child that
+ * inherited it, even after our end is closed. Sockets are identified by inode; an inode may later be another socket's,
+ * which then looks open. For each question the kernel looks at all sockets of the network namespace: 0.2 ms with 5000
+ * of them, and 3 ms with 18000 while other processes want the processor.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For the questions; -1: the kernel answers none. Not inherited, to be closed. */
+/* A descriptor for the questions, to be closed; it is not inherited. -1: the kernel answers none. */
 int peer_open(void);
-/* The inode of a socket of ours; 0: unknown. */
+/* The inode of one of our sockets; 0: unknown. */
 uint32_t peer_self(int fd);
 /* The inode of the other end of `self`; 0: unknown, as in another network namespace. */
 uint32_t peer_of(int diag, uint32_t self);
-/* False only when it is sure that nobody has it open. */
+/* False only if it is certain that no process has it open. */
 bool peer_is_open(int diag, uint32_t peer);
-/* The network namespace that can be seen; 0: unknown. */
+/* The network namespace that this process sees; 0: unknown. */
 uint64_t peer_namespace(void);

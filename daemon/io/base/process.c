@@ -11,7 +11,7 @@
 
 #include "protocol/number.h"
 
-/* Of the fields as proc(5) counts them. The second is the name, in parentheses, whatever is in it. */
+/* Fields are numbered as in proc(5). The second is the name, in parentheses, which may contain any character. */
 enum { FIELD_STATE = 3, FIELD_THREADS = 20, FIELD_START = 22 };
 
 static struct slice next_field(struct slice *rest)
@@ -49,7 +49,7 @@ bool process_parse(struct slice stat, struct process *ret)
 		return false;
 	ret->comm = (struct slice){ open + 1, (size_t)(close - open - 1) };
 	ret->start = (uint64_t)start;
-	/* Its first thread may have ended before the others. */
+	/* The first thread may have ended before the others. */
 	ret->ended = (state.data[0] == 'Z' || state.data[0] == 'X') && threads <= 1;
 	return true;
 }
@@ -81,7 +81,7 @@ bool process_lives(pid_t pid, uint64_t start)
 		return true;
 	if (process_read(pid, text, &process) == 0 && start)
 		return process.start == start && !process.ended;
-	/* It cannot be seen, or the one that is meant was not: as long as there is any of that number it may be that one. */
+	/* The process cannot be read, or its start is unknown: as long as any process has that number, it may be that one. */
 	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 

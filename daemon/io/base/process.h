@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which process that is, for as long as the host runs: its number and the time it started. From /proc/<pid>/stat.
- */
+/* What identifies a process for as long as the host runs: its number and the time it started, from /proc/<pid>/stat. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,18 +11,18 @@
 enum { PROCESS_STAT_MAX = 1024 };
 
 struct process {
-	struct slice comm; /* lies in the text it was read from */
+	struct slice comm; /* points into the text from which it was read */
 	uint64_t start;    /* ticks since the host started; 0: unknown */
-	bool ended;        /* a zombie: it does nothing any more, none of its threads lives */
+	bool ended;        /* a zombie: none of its threads runs any longer */
 };
 
-/* False: that is no such line. */
+/* False: the text is no such line. */
 bool process_parse(struct slice stat, struct process *ret);
-/* 0 or -errno: it is gone, or may not be looked at. */
+/* 0 or -errno: the process is gone, or may not be read. */
 int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret);
-/* False only when it is sure that the process which had that number and start has ended. `pid` 0: cannot be told. */
+/* False only if it is certain that the process which had that number and start has ended. `pid` 0: unknown, so true. */
 bool process_lives(pid_t pid, uint64_t start);
-/* The namespace that the numbers are of; 0: unknown. */
+/* The namespace of process numbers; 0: unknown. */
 uint64_t process_namespace(void);
-/* The namespace that instants are of; 0: unknown, or there is only one. */
+/* The namespace of instants; 0: unknown, or there is only one. */
 uint64_t process_clock(void);

@@ -17,7 +17,7 @@ static_assert(WATCH_TIMEOUT == EV_TIMEOUT && WATCH_READ == EV_READ && WATCH_WRIT
 		      WATCH_KEEP == EV_PERSIST && WATCH_EDGE == EV_ET && WATCH_HANGUP == EV_CLOSED,
 	      "the numbers are libevent's");
 
-/* What is told of a descriptor, and what may be asked. */
+/* What may be watched on a descriptor, and reported. */
 enum { WATCH_TOLD = WATCH_READ | WATCH_WRITE | WATCH_HANGUP };
 
 struct watch_base {
@@ -26,7 +26,7 @@ struct watch_base {
 	int timer_fd;
 	struct event timer;
 	int64_t armed_ns; /* what timer_fd is set to; INT64_MAX: nothing */
-	int64_t now_ns;   /* those due by then are being called; 0: none are */
+	int64_t now_ns;   /* the watches due by then are being called; 0: none are */
 };
 
 struct watch {
@@ -41,7 +41,7 @@ struct watch {
 
 /* ---- time ---- */
 
-/* One that is set in a callback, for an instant that has passed, has the next turn: descriptors come before it. */
+/* A watch that is set in a callback, for an instant that has passed, fires in the next turn: descriptors come first. */
 static void watch_due(struct watch *w, int64_t due_ns)
 {
 	heap_set(&w->base->timers, &w->timer, due_ns > w->base->now_ns ? due_ns : w->base->now_ns + 1);
@@ -67,7 +67,7 @@ static void watch_timer(evutil_socket_t fd, short what, void *arg)
 	base->now_ns = 0;
 }
 
-/* Seldom: apart from watch_base_turn(), which has no frame for it. */
+/* Seldom called: kept apart from watch_base_turn(), which then needs no frame for it. */
 static __attribute__((noinline)) void watch_arm(struct watch_base *base, int64_t due_ns)
 {
 	struct itimerspec at = { 0 };
@@ -91,8 +91,10 @@ static struct event_base *events_new(void)
 	if (!config)
 		abort();
 	event_config_require_features(config, EV_FEATURE_EARLY_CLOSE | EV_FEATURE_ET | EV_FEATURE_O1);
-	/* epoll's change list, which the environment could ask for, would miss that the C client closed a descriptor
-	 * and got the same number again. The time is not libevent's to look up. */
+	/*
+	 * epoll's change list, which the environment could enable, would not notice that the C client closed a descriptor
+	 * and got the same number again. libevent need not read the clock.
+	 */
 	event_config_set_flag(config,
 			      EVENT_BASE_FLAG_IGNORE_ENV | EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
 	events = event_base_new_with_config(config);
@@ -135,7 +137,10 @@ void watch_base_turn(struct watch_base *base, bool wait)
 	const struct timer *first = heap_first(&base->timers);
 	int rc;
 
-	/* An earlier instant than needed is left alone: it wakes the loop once more, which is cheaper than setting it. */
+	/*
+	 * A timer that is set to an earlier instant than needed is left alone: waking up once more is cheaper than setting
+	 * it.
+	 */
 	if (first && first->due_ns < base->armed_ns)
 		watch_arm(base, first->due_ns);
 	rc = event_base_loop(base->events, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK));

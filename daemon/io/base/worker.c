@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "io/base/watch.h"
 
-/* Without a thread for it. */
+/* When no thread could be started. */
 #define RETRY_NS CLOCK_NS_PER_S
 
 STAILQ_HEAD(work_list, work);
@@ -24,7 +24,7 @@ struct worker {
 	pthread_mutex_t mutex; /* guards the lists and the flags */
 	pthread_cond_t idle;
 	struct work_list todo, finished;
-	bool running; /* the thread is there, and will look for more */
+	bool running; /* there is a thread, and it will look for more jobs */
 	bool joinable, stopping;
 	int fd; /* eventfd: something is finished */
 	struct watch *watch, *retry;
@@ -45,7 +45,7 @@ static void *worker_thread(void *arg)
 		pthread_mutex_lock(&w->mutex);
 		STAILQ_INSERT_TAIL(&w->finished, work, entry);
 		written = write(w->fd, &one, sizeof(one));
-		(void)written; /* it fails only when the count is full, and then the loop is awake */
+		(void)written; /* this fails only if the counter is full, and then the loop is awake */
 	}
 	w->running = false;
 	pthread_cond_signal(&w->idle);
@@ -53,7 +53,7 @@ static void *worker_thread(void *arg)
 	return NULL;
 }
 
-/* Of a thread that is not running any more. */
+/* For a thread that is no longer running. */
 static void worker_join(struct worker *w)
 {
 	if (w->joinable)
@@ -82,13 +82,13 @@ static void worker_finished(void *arg, int fd, unsigned int what)
 	}
 }
 
-/* If there can be no thread now, then later. */
+/* Starts the thread; if that fails, it is tried again later. */
 static void worker_start(struct worker *w)
 {
 	sigset_t all, old;
 
 	worker_join(w);
-	/* Signals are the loop's. */
+	/* Signals belong to the loop's thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	w->joinable = w->running = pthread_create(&w->thread, NULL, worker_thread, w) == 0;
@@ -140,7 +140,10 @@ int worker_new(struct worker **ret_worker, struct watch_base *base)
 	w->watch = watch_new(base, worker_finished, w);
 	watch_set(w->watch, w->fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	w->retry = watch_new(base, worker_retry, w);
-	/* Nobody is ever cancelled. Once there was a thread, glibc before 2.41 prepares for it at each system call. */
+	/*
+	 * No thread is ever cancelled. Once there was a second thread, glibc before 2.41 prepares for cancellation at each
+	 * system call; these settings avoid that.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	*ret_worker = w;

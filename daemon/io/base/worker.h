@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread for what blocks: name resolution, fsync, the farewell to ZooKeeper. Jobs run one after the other;
- * `run` is called in the thread and touches nothing but its job, `done` afterwards on the loop. The job belongs
+ * One thread for work that blocks: name resolution, fsync, the farewell to ZooKeeper. Jobs run one after the other.
+ * `run` is called in the thread and uses nothing but its job; `done` is called afterwards on the loop. The job belongs
  * to the worker between worker_add() and `done`.
  *
- * The thread lives for as long as there are jobs: each system call of a process with a second one costs more, 3 to 6 %
- * of what a null broker can do.
+ * The thread lives only as long as there are jobs: in a process with a second thread each system call costs more, 3 to
+ * 6 % of what a null broker can do.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct worker;
 int worker_new(struct worker **ret_worker, struct watch_base *base);
 void worker_add(struct worker *w, struct work *work);
 /*
- * Waits for the jobs, at most so long, and frees the worker; `done` is not called any more. -ETIMEDOUT when a job
- * did not end: the thread and its job are left to the end of the process.
+ * Waits for the jobs, at most that long, and frees the worker; `done` is no longer called. -ETIMEDOUT if a job did not
+ * end: the thread and its job are left to the end of the process.
  */
 int worker_stop(struct worker *w, int64_t timeout_ns);

@@ -41,7 +41,7 @@ static void end_earlier(int dir_fd)
 }
 
 /*
- * It appears under its name only when it is whole. Its memory is there before it is written to: a full file system is an
+ * The file gets its name only when it is complete. Its memory is allocated before it is written: a full file system is an
  * error now, not a signal later.
  */
 static int make(int dir_fd, const uint8_t *id, struct session_page **ret_page)

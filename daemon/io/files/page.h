@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* <rundir>/session: the session page (protocol/session_page.h), made anew at each start, NONE when the daemon ends. */
+/* <rundir>/session: the session page (protocol/session_page.h), made again at each start, NONE when the daemon ends. */
 #pragma once
 
 #include "protocol/session_page.h"
 
 struct page;
 
-/* What an earlier daemon left becomes NONE for whoever still maps it. 0 or -errno. */
+/* The page of an earlier daemon becomes NONE for processes that still map it. 0 or -errno. */
 int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES]);
-/* Writes it if it differs from what stands there. Takes a NULL page. */
+/* Writes the view if it differs from the present one. Takes a NULL page. */
 void page_update(struct page *p, const struct session_view *view);
 /* Takes NULL. */
 void page_close(struct page *p);

@@ -21,8 +21,8 @@
 
 enum { SAVED_MAGIC = 0x4c425356, SAVED_VERSION = 3, BOOT_ID_MAX = 64, HOST_MAX = 256 };
 
-#define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call while others wait */
-#define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* nobody is served yet */
+#define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call, while clients wait */
+#define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* when nobody is served yet */
 
 struct file_session {
 	int64_t id; /* 0: none */
@@ -39,15 +39,15 @@ struct file_former {
 struct file_holder {
 	uint32_t holds, pid;
 	uint64_t start;
-	uint64_t peer; /* its end of the connection; 0: not known (yet) */
+	uint64_t peer; /* its end of the connection; 0: not known yet */
 };
 
 struct file {
 	uint32_t magic, version;
 	uint64_t namespace;     /* of the process numbers */
 	uint64_t network;       /* of the connections */
-	uint64_t device, inode; /* its own: in a copy they are another file's */
-	uint64_t clock;         /* what the instants are of */
+	uint64_t device, inode; /* of this file: a copy has others */
+	uint64_t clock;         /* the namespace of the instants */
 	uint64_t writer_start;
 	uint32_t writer, unused;        /* the daemon */
 	uint32_t holder_count, present; /* which of the two sessions */
@@ -65,10 +65,10 @@ struct saved {
 	int64_t held_session;
 	struct file_holder *held;
 	size_t held_count;
-	bool held_foreign; /* the numbers mean nothing here */
+	bool held_foreign; /* the process numbers are from another namespace */
 	int diag;          /* see peer.h */
-	uint32_t *self;    /* our ends of the connections whose other ends are not known yet, else 0 */
-	size_t look;       /* the holder to be looked at next */
+	uint32_t *self;    /* our ends of the connections whose other ends are not known yet; 0: none */
+	size_t look;       /* the holder to be asked about next */
 };
 
 static size_t size_of(size_t holders)
@@ -101,7 +101,7 @@ static const char *why_corrupt(const struct file *f, size_t size)
 	return NULL;
 }
 
-/* The lock says nothing about the daemon that wrote another copy of it. */
+/* The lock says nothing about a daemon that wrote another copy of the file. */
 static const char *why_living(const struct file *f, const struct stat *st)
 {
 	if (f->device != st->st_dev || f->inode != st->st_ino)
@@ -112,7 +112,7 @@ static const char *why_living(const struct file *f, const struct stat *st)
 	return NULL;
 }
 
-/* Reads it whole: nobody writes it any more. NULL when there is nothing to go by; *ret_why then says why, if at all. */
+/* Reads the whole file, which nobody writes any longer. NULL if it cannot be used; *ret_why then has the reason. */
 static struct file *read_whole(int fd, const char **ret_why)
 {
 	struct file *f = NULL;
@@ -140,7 +140,7 @@ static struct file *read_whole(int fd, const char **ret_why)
 	return NULL;
 }
 
-/* The earlier daemon's file, locked; *ret_old is NULL when there is nothing to go by. -EBUSY or the descriptor, -1: none. */
+/* The earlier daemon's file, locked; *ret_old is NULL if it cannot be used. Returns the descriptor; -1: none; -EBUSY. */
 static int open_old(int dir_fd, struct file **ret_old)
 {
 	int fd = openat(dir_fd, "saved", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -175,7 +175,7 @@ static struct file_former *find(struct file *f, int64_t session)
 	return NULL;
 }
 
-/* A session that was given up stands there already if a kill came before it was the present one no more. */
+/* A session that was given up may already be listed, if the daemon was killed while it was still the present one. */
 static void take_former(struct file *f, const struct file_former *left)
 {
 	struct file_former *to = find(f, 0);
@@ -192,8 +192,9 @@ static void take_former(struct file *f, const struct file_former *left)
 }
 
 /*
- * Who connected may have ended and left the connection to a child, which nobody can name: so both must be gone. Who has
- * ended is not looked at again: there may be thousands. Those for whom no time is left live as far as is known.
+ * A process that connected may have ended and left the connection to a child, which nobody can name: so both must be
+ * gone. A holder that has ended is not examined again, because there may be thousands. Holders for which no time is
+ * left count as alive.
  */
 static bool held_live(struct saved *s, int64_t time_ns)
 {
@@ -222,7 +223,7 @@ static void keep_holders(struct saved *s, const struct file *old)
 			s->held[s->held_count++] = old->holder[i];
 }
 
-/* A proof never reaches further than the timeout. An instant of another clock says nothing, or one beyond that. */
+/* A proof never reaches further than the timeout: an instant beyond that, or of another clock, is not used. */
 static int64_t not_before(const struct file *f, const struct file_session *session, int64_t now_ns)
 {
 	bool strange = f->clock != process_clock() || session->safe_until_ns - session->timeout_ns > now_ns;
@@ -231,8 +232,8 @@ static int64_t not_before(const struct file *f, const struct file_session *sessi
 }
 
 /*
- * Another name's session may be a living daemon's: the directory may have come here with a copy of its host. So may that
- * of another boot, with a copy of its disk; and a boot takes longer than a session.
+ * The session of another name may be a living daemon's: the directory may have been copied with the image of its host.
+ * So may the session of another boot, with a copy of its disk; and a boot takes longer than a session.
  */
 static const char *why_not_taken_over(const struct file *old, const struct saved_conf *conf)
 {
@@ -270,7 +271,7 @@ static void take_over(struct saved *s, const struct file *old, const struct save
 /* ---- the file ---- */
 
 /*
- * NULL: see errno. The memory is there before it is written to: a full file system is an error now, not a signal later.
+ * NULL: see errno. The memory is allocated before it is written: a full file system is an error now, not a signal later.
  */
 static struct file *map_new(struct saved *s, int dir_fd, size_t clients)
 {
@@ -307,7 +308,7 @@ static void sign(struct saved *s)
 		s->file->writer_start = self.start;
 }
 
-/* It appears under its name only when it is whole, with all that the old one said. */
+/* The file gets its name only when it is complete, with everything that the old one contained. */
 static int begin(struct saved *s, int dir_fd, const struct file *old, const struct saved_conf *conf)
 {
 	s->file = map_new(s, dir_fd, conf->clients);
@@ -441,7 +442,9 @@ void saved_session(struct saved *s, const struct zk_identity *identity, int64_t 
 	__atomic_store_n(&s->file->present, !s->file->present, __ATOMIC_RELEASE);
 }
 
-/* Whole before it has its number; and a kill may come before it is the present one no more. */
+/*
+ * The entry is complete before it gets its number; the daemon may be killed while the session is still the present one.
+ */
 void saved_add_former(struct saved *s, int64_t session)
 {
 	const struct file_session *last = present(s);
@@ -487,7 +490,7 @@ void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, 
 	s->self[conn] = peer_self(fd);
 }
 
-/* What is not known when the daemon is killed a successor must take for open. */
+/* The next daemon must take a connection for open if this one did not learn its other end before it was killed. */
 void saved_look(struct saved *s)
 {
 	int64_t until_ns = clock_now_ns() + LOOK_NS;

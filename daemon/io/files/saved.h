@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * <rundir>/saved: what a successor must know if this daemon dies: its ZooKeeper session, until when holders can have
- * been told that it is safe, and who the holders are; and the same of earlier daemons, as far as their sessions are not
- * ended yet. Nobody else may read it: who knows a session can end it.
+ * <rundir>/saved has what the next daemon must know if this one dies: its ZooKeeper session, the latest instant until
+ * which holders may have been told that it is safe, and who the holders are; and the same of earlier daemons, as long
+ * as their sessions have not ended. Other users may not read it: a session can be ended by everybody who knows it.
  *
- * It is memory that outlives the process: every call below that changes it is a store or two, and whatever instruction
- * a kill comes after, what stands there is safe to go by:
+ * The file is memory that outlives the process: every call below that changes it is a store or two, and after whatever
+ * instruction the daemon is killed, the contents can be relied on:
  *
- *   session  | written whole beside the present one, then made the present one by one store
- *   instant  | only grows under one session; stored before anything that rests on it is told
- *   holder   | who it is stands there since it connected; one store says that it holds something, before it is told
- *   its end  | of the connection: learnt after that; until then anybody may have it
+ *   session  | written completely beside the present one, then made the present one by one store
+ *   instant  | only grows during a session; stored before anybody is told what rests on it
+ *   holder   | its identity is stored when it connects; one store says that it holds something, before it is told
+ *   its end  | of the connection: learnt after that; until then any process may have it
  *
- * It is locked for as long as the daemon runs. What is garbled, of another version, not ours or a copy is not gone by:
- * the session of a daemon that may live is left alone.
+ * It is locked for as long as the daemon runs. A corrupt, foreign, copied or other-version file is ignored: the session
+ * of a daemon that may be running is left alone.
  */
 #pragma once
 
@@ -29,43 +29,43 @@ struct saved;
 
 struct saved_conf {
 	const char *rundir, *boot_id, *host;
-	size_t clients; /* connection numbers are below it */
+	size_t clients; /* connection numbers are smaller */
 	int64_t now_ns;
 };
 
 /*
- * Reads what the earlier daemon left, then begins anew, with its sessions among what is left. 0 or -errno; -EBUSY:
- * another daemon has it locked. What cannot be gone by is told to the log.
+ * Reads what the earlier daemon left, then makes a new file that lists its sessions. 0 or -errno; -EBUSY: another
+ * daemon has the file locked. Why a file is ignored is logged.
  */
 int saved_open(struct saved **ret_saved, const struct saved_conf *conf);
-/* Takes NULL. What stands in the file stays. */
+/* Takes NULL. The contents of the file stay. */
 void saved_close(struct saved *s);
 
-/* The sessions that were left when it was opened, at most FORMERS_MAX. */
+/* The sessions that the file listed when it was opened, at most FORMERS_MAX. */
 size_t saved_formers(const struct saved *s, struct broker_former *ret_list);
-/* False: it is none of them (any more). */
+/* False: it is none of them, or no longer. */
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret);
 /*
- * Of the last session: true while a process lives that held something under it, or anybody may have its connection. Looks
- * for a few ms at most, and goes on with the next call: until all were looked at it is true.
+ * Concerns the latest session: true while a process that held something under it is alive, or any process may have its
+ * connection. Examines holders for a few ms at most, and continues with the next call; true until all were examined.
  */
 bool saved_holders_live(struct saved *s);
-/* ... and which session that is; 0: none that had holders. */
+/* The number of that session; 0: there is none that had holders. */
 int64_t saved_held_session(const struct saved *s);
-/* It may be ended at once, also by the next successor. */
+/* The session may be ended at once, also by the next daemon. */
 void saved_free_former(struct saved *s, int64_t session);
-/* It is over. */
+/* The session is over. */
 void saved_end_former(struct saved *s, int64_t session);
 
 /* All of these take NULL. */
 void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns);
-/* The present session is given up: it is among what is left from now on, until it is over. */
+/* The present session is given up: from now on it is listed among the former ones, until it is over. */
 void saved_add_former(struct saved *s, int64_t session);
-/* The present session is over: nothing is left to a successor. */
+/* The present session is over: nothing is left to the next daemon. */
 void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);
 /* `fd` is our end of the connection. */
 void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd);
 void saved_holder(struct saved *s, uint32_t conn, bool holds);
-/* Learns which connections some new holders have: to be called every second or so. */
+/* Learns the other ends of some new holders' connections; to be called about every second. */
 void saved_look(struct saved *s);

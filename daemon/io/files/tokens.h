@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Standalone: the file <statedir>/tokens holds the number below which claim numbers may have been used, so that no
- * fencing token ever repeats. A reservation is on the disk before the broker is told. The file is one line of
+ * Standalone: the file <statedir>/tokens has the number below which claim numbers may have been used, so that no
+ * fencing token is ever repeated. A reservation is on the disk before the broker is told. The file is one line of
  * digits; anything else is an error, because a guess could repeat a token.
  */
 #pragma once
@@ -13,14 +13,14 @@
 struct tokens;
 
 /*
- * Makes `statedir` if it is missing, takes <statedir>/tokens.lock (-EBUSY: another daemon has it) and reads the file
- * (missing: 0; -EBADMSG: garbled). -errno otherwise.
+ * Makes `statedir` if it is missing, locks <statedir>/tokens.lock (-EBUSY: another daemon has it) and reads the file
+ * (missing: 0; -EBADMSG: corrupt). -errno otherwise.
  */
 int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_limit);
 /* From here on tokens_reserve() may be called; `reserved` is called on the loop. */
 void tokens_start(struct tokens *t, struct watch_base *base, struct worker *worker,
 		  void (*reserved)(void *arg, int64_t limit), void *arg);
-/* Writes the file in the worker; tries again every second until it succeeds. */
+/* The worker writes the file; a failed write is repeated every second until it succeeds. */
 void tokens_reserve(struct tokens *t, int64_t limit);
-/* After the worker has stopped. Takes NULL. */
+/* To be called after the worker has stopped. Takes NULL. */
 void tokens_free(struct tokens *t);

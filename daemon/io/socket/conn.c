@@ -14,14 +14,16 @@
 #include "io/base/feed.h"
 #include "io/base/watch.h"
 
-/* A peer that takes nothing for so long is not waited for while its connection closes. */
+/* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
 #define CONN_PATIENCE_NS (5 * CLOCK_NS_PER_S)
-/* Whose requests take longer, in the mean of the latest few, asks for much: a list, not a lock on a slow machine. */
+/*
+ * A connection whose recent requests average above this is "slow": it asks for lists, and is not only on a slow machine.
+ */
 #define CONN_SLOW_NS (200 * INT64_C(1000))
 
 enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
 
-/* Why a turn left something of what may be parsed. */
+/* Why something that may be parsed is left for another turn. */
 enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
 
 static bool conn_is_slow(const struct conn *c)
@@ -59,7 +61,7 @@ static bool conn_may_parse(const struct conn *c)
 	return unwritten == 0 || (unwritten < c->env->output_bytes / 2 && c->env->unwritten < CONN_UNWRITTEN_MAX);
 }
 
-/* How much of its input may be kept that cannot be parsed yet. */
+/* How much input that cannot be parsed yet the connection may keep. */
 static size_t conn_input_max(const struct conn *c)
 {
 	size_t max = c->env->request_bytes;
@@ -98,8 +100,8 @@ static void conn_drop_output(struct conn *c)
 }
 
 /*
- * What the input event should wait for. A half-closed peer is reported again and again by a level-triggered
- * event; when there is nothing to read from it, only the edge of its final hang-up is of interest.
+ * What the input event should wait for. A level-triggered event reports a half-closed peer again and again; if there is
+ * nothing to read from it, only the edge of its final hang-up is of interest.
  */
 static enum conn_watch conn_wants(const struct conn *c)
 {
@@ -146,7 +148,7 @@ static void conn_rewatch(struct conn *c)
 	conn_watch(c, wants);
 }
 
-/* An answer that may wait for the next one must not keep that from being asked for. */
+/* A reply that may wait for the next one must not keep that next one from being requested. */
 static void conn_hurry_lazy(struct conn *c)
 {
 	if (c->is_dirty || c->waiting || conn_unwritten(c) == 0)
@@ -240,7 +242,7 @@ static void conn_broken(struct conn *c)
 	bytes_free(&sentence);
 }
 
-/* What is left of its input is a request that is not whole, and more of that than may be kept now. */
+/* The rest of the input is an incomplete request, and longer than what may be kept now. */
 static void conn_refuse_long(struct conn *c)
 {
 	if (c->in.len == 0 || c->in.len <= conn_input_max(c) || !conn_may_parse(c) || c->queue || c->eof)
@@ -257,7 +259,7 @@ static void conn_refuse_long(struct conn *c)
 /* The latest request, of `env->asker`, took until `now_ns`. */
 static void conn_charge(struct conn_env *env, int64_t now_ns)
 {
-	/* One alone is half of what makes greedy: the daemon may have had to wait for its core. */
+	/* One request can add only half of what makes a connection slow: the daemon may have had to wait for its core. */
 	const int64_t most_ns = CONN_SLOW_NS * CONN_MEAN_PART / 2;
 	struct conn *c = env->asker;
 	int64_t took_ns = now_ns - env->asked_ns;
@@ -267,7 +269,7 @@ static void conn_charge(struct conn_env *env, int64_t now_ns)
 	c->mean_ns += (took_ns - c->mean_ns) / CONN_MEAN_PART;
 }
 
-/* Of one request alone nobody waits to know what it took. */
+/* If there was only one request, its duration is not measured: that would take a look at the clock. */
 void conn_end_turn(struct conn_env *env)
 {
 	if (env->several)
@@ -282,7 +284,7 @@ static void conn_ask(struct conn *c)
 	struct event event;
 	int64_t now_ns;
 
-	/* What is longer in other events is left alone. */
+	/* The other members of the event are not set: only these are read. */
 	event.type = EVENT_CLIENT_ASKED;
 	event.conn = c->number;
 	event.asked.argc = c->reader.argc;
@@ -290,7 +292,7 @@ static void conn_ask(struct conn *c)
 	c->waiting = c->asking = true;
 	feed_event(env->feed, &event);
 	c->asking = false;
-	/* The clock was read for the event: to know what each takes costs nothing. */
+	/* The clock was read for the event, so that the duration of each request costs nothing. */
 	now_ns = feed_seen(env->feed);
 	if (env->asker) {
 		conn_charge(env, now_ns);
@@ -300,7 +302,7 @@ static void conn_ask(struct conn *c)
 	env->asked_ns = now_ns;
 }
 
-/* Returns how many bytes were used, by `share` requests at most. */
+/* Parses at most `share` requests. Returns how many bytes were used. */
 static size_t conn_parse(struct conn *c, struct slice input, int share, enum left *ret_left)
 {
 	size_t total = 0, used;
@@ -335,7 +337,7 @@ static void conn_tell_half(struct conn *c)
 	feed_event(c->env->feed, &event);
 }
 
-/* Keeps what is left of `input`, which is c->in or was just read. */
+/* Keeps the unused part of `input`, which is c->in or was just read. */
 static void conn_keep_rest(struct conn *c, struct slice input, size_t used)
 {
 	size_t left = input.len - used;
@@ -361,7 +363,10 @@ static void conn_keep_nothing(struct conn *c)
 	}
 }
 
-/* A client that reads, but is told more all the time, never finds `out` empty: what was written is dropped by halves. */
+/*
+ * A client that reads, but gets more all the time, never leaves `out` empty: written bytes are dropped when they are
+ * half of it.
+ */
 static void conn_sent_part(struct conn *c)
 {
 	size_t left = conn_unwritten(c);
@@ -375,7 +380,7 @@ static void conn_sent_part(struct conn *c)
 	c->written = 0;
 }
 
-/* Sends what it can of what is unwritten. */
+/* Sends as many of the unwritten bytes as the socket accepts. */
 static void conn_send(struct conn *c)
 {
 	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
@@ -418,13 +423,13 @@ void conn_flush(struct conn *c)
 		else if (held || c->watch != CONN_WATCH_READ)
 			conn_rewatch(c);
 	}
-	/* What was held back by unread output goes on. */
+	/* Continues with input that was held back by unread output. */
 	if (held && conn_may_parse(c))
 		conn_set_ready(c, false);
 	conn_report(c);
 }
 
-/* Who was answered goes on while the others of this turn are served. The dead wait for its end. */
+/* A client that was answered continues in the turn of the others. Dead connections wait for the end of the turn. */
 static void conn_flush_all(struct conn_env *env)
 {
 	struct conn *c, *after;
@@ -448,10 +453,10 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 	else
 		conn_keep_rest(c, input, used);
 	if (c->half && c->waiting)
-		conn_tell_half(c); /* its answer makes the connection ready again */
+		conn_tell_half(c); /* the broker's answer makes the connection ready again */
 	if (left)
 		conn_set_ready(c, left == LEFT_BY_SHARE);
-	/* Not waiting and not held back by its output: all whole requests are answered. */
+	/* If it neither waits nor is held back by its output, all complete requests are answered. */
 	else if (c->eof && conn_may_parse(c) && !c->queue)
 		conn_close(c);
 	conn_refuse_long(c);
@@ -467,7 +472,7 @@ void conn_continue(struct conn *c)
 	conn_consume(c, bytes_view(&c->in), conn_is_slow(c) ? 1 : CONN_REQUESTS_PER_TURN);
 }
 
-/* Who is in a queue, or belongs into the later one, is served when it comes to him. */
+/* A connection that is in a queue, or belongs into the later one, is served when its turn comes. */
 static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
@@ -489,7 +494,7 @@ static void conn_read(struct conn *c)
 	}
 }
 
-/* A peer that closed altogether, as opposed to one that will only send no more. */
+/* Whether the peer has closed both directions, and not only the one in which it sends. */
 static bool conn_hung_up(const struct conn *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
@@ -497,7 +502,7 @@ static bool conn_hung_up(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* More than input that may be read. Returns whether that is there as well. */
+/* Handles events other than input that may be read. Returns whether there is such input as well. */
 static bool conn_changed(struct conn *c, unsigned int what)
 {
 	if (conn_hung_up(c)) {

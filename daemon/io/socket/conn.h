@@ -3,25 +3,25 @@
  * One connection.
  *
  *     state     meaning                                  reads  leaves by
- *     open      asks; its next request may be parsed      yes   a request without its reply -> waiting
+ *     open      its next request may be parsed            yes   a request without its reply -> waiting
  *     waiting   one request waits for its one reply       no    the reply -> open
- *     half      the peer will send no more: what it sent  yes   everything answered -> closing
- *               is answered, what waits is cancelled
- *     closing   only what is queued is written            no    written, or 5 s without progress -> dead
+ *     half      the peer will send no more: the requests  yes   everything answered -> closing
+ *               it sent are answered, waits cancelled
+ *     closing   only the queued output is written         no    written, or 5 s without progress -> dead
  *     dead      to be freed when the turn settles         no    EVENT_CLIENT_GONE
  *
- * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once,
- * whatever of its input is unread. While too much output is unread nothing more is parsed: of one connection half its
- * limit, and of all that leave something unread together CONN_UNWRITTEN_MAX. While all together have more that cannot
- * be parsed yet than CONN_UNPARSED_MAX, one by one has no more than CONN_UNPARSED_SMALL: what is behind a request that
- * waits stays in the socket, and a longer request that is not whole yet is refused.
+ * `waiting` and `half` are flags, because they combine. A peer that closed both directions is dead at once, even if
+ * some of its input is unread. Nothing is parsed while too much output is unread: half of its limit for one connection,
+ * and CONN_UNWRITTEN_MAX for all together. While all connections together have more than CONN_UNPARSED_MAX bytes that
+ * cannot be parsed yet, each of them may have at most CONN_UNPARSED_SMALL: input behind a waiting request stays in the
+ * socket, and a longer request that is not complete yet is refused.
  *
- * Turns: in each, a connection that is readable is served at once, with up to CONN_REQUESTS_PER_TURN requests, and what
- * is over goes to a queue: `ready` when the turn's time was used up by others, `later` when it was this connection's
- * share. Those whose requests take long (lists, patterns) are served from `later` only, one request each. A queue has
- * as much time as what is readable: so who asks for little waits for one share of the others, however many they are.
+ * Turns: in each turn, a readable connection is served at once, with up to CONN_REQUESTS_PER_TURN requests. With more, it
+ * goes to a queue: `ready` if others used up the turn's time, `later` if it used up its own share. Slow connections, whose
+ * requests take long (lists, patterns), are served from `later` only, with one request each. A queue has as much time as
+ * the readable connections: a client with few requests waits for one share of the others, however many they are.
  *
- * Buffers are this connection's only while there is something in them: an idle one costs its struct.
+ * A connection has buffers only while there is something in them: an idle one costs its struct.
  */
 #pragma once
 
@@ -52,13 +52,13 @@ struct conn_env {
 	size_t request_bytes, request_args, output_bytes;
 	size_t unwritten, unparsed; /* bytes of all connections */
 	struct log_rate rate_overflow, rate_unparsed;
-	char *scratch;                      /* CONN_READ_BYTES; nothing in it lasts past the read */
-	struct bytes spare;                 /* empty: the output of who was answered last, for who is next */
-	TAILQ_HEAD(conn_ready, conn) ready; /* more to parse */
-	struct conn_ready later;            /* the same, after those */
-	struct conn *asker;                 /* of the latest request in this turn, and when it began */
+	char *scratch;                      /* CONN_READ_BYTES; its contents do not outlast the read */
+	struct bytes spare;                 /* empty: the output buffer of the latest client that was answered */
+	TAILQ_HEAD(conn_ready, conn) ready; /* connections with more to parse */
+	struct conn_ready later;            /* the same, to be served after those */
+	struct conn *asker;                 /* of the latest request in this turn, and when that request began */
 	int64_t asked_ns;
-	bool several;                       /* it was not the first */
+	bool several;                       /* that request was not the first one */
 	TAILQ_HEAD(conn_dirty, conn) dirty; /* something to write, or dead: to be settled */
 };
 
@@ -72,30 +72,30 @@ struct conn {
 	enum conn_watch watch; /* what `input` waits for */
 	struct resp_reader reader;
 	struct bytes in, out;
-	size_t unparsed; /* bytes of `in` */
-	size_t written; /* bytes of `out` */
-	size_t pushed;  /* at most so many of the unwritten bytes are pushes */
-	size_t unreported; /* bytes until the end of the push whose writing is to be reported; 0: none, or it is */
+	size_t unparsed; /* bytes of `in` that are counted in `env` */
+	size_t written; /* bytes of `out` that are written */
+	size_t pushed;  /* at most this many of the unwritten bytes are pushes */
+	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
-	bool asking : 1; /* the broker is being asked: its reply makes nobody ready */
-	bool is_dirty : 1, report : 1; /* it is written, and that is not reported yet */
-	struct conn_ready *queue; /* that it is in, of `ready` and `later`; NULL: none */
+	bool asking : 1; /* the broker is handling its request: the reply makes nobody ready */
+	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
+	struct conn_ready *queue; /* the queue it is in, `ready` or `later`; NULL: none */
 	TAILQ_ENTRY(conn) ready, dirty;
-	int64_t mean_ns;          /* that a request of it takes */
+	int64_t mean_ns;          /* the mean duration of its recent requests */
 };
 
 /* Takes over `fd`. */
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
 void conn_free(struct conn *c);
 
-/* `lazy`: it may wait for what is written next, but no more than CONN_LAZY_MAX bytes do. */
+/* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */
 void conn_reply(struct conn *c, struct slice text, bool lazy);
 /* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
 void conn_push(struct conn *c, struct slice text, bool report);
 void conn_close(struct conn *c);
-/* Parses what is buffered, up to a turn's share. */
+/* Parses buffered input, up to a turn's share. */
 void conn_continue(struct conn *c);
-/* Before anything of the turn is freed: its latest request is over. */
+/* To be called before anything of the turn is freed: its latest request is over. */
 void conn_end_turn(struct conn_env *env);
-/* Writes what is queued. */
+/* Writes the queued output. */
 void conn_flush(struct conn *c);

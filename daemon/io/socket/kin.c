@@ -13,10 +13,10 @@
 #include "io/base/process.h"
 #include "io/base/watch.h"
 
-/* A look costs some 20 us: so many at a time take less than a millisecond. */
+/* A look costs about 20 us, so that this many take less than a millisecond. */
 enum { LOOKS_MAX = 16 };
 #define LOOK_NS (500 * CLOCK_NS_PER_MS)
-/* Who has only just told of a process is looked at soon, but however often that is told no more often than this. */
+/* A process that a client has just named is looked at soon, but never more often than this. */
 #define SOON_NS (20 * CLOCK_NS_PER_MS)
 
 struct one {
@@ -24,7 +24,7 @@ struct one {
 	uint32_t conn;
 	uid_t uid;
 	pid_t peer, child;
-	uint64_t peer_start, child_start; /* 0: not known */
+	uint64_t peer_start, child_start; /* 0: unknown */
 	bool peer_ended, child_ended;
 };
 
@@ -34,7 +34,7 @@ struct kin {
 	struct feed *feed;
 	struct watch *timer;
 	int64_t looked_ns;
-	struct one_list list; /* who was never looked at first, then who was not for the longest time */
+	struct one_list list; /* processes that were never looked at first, then those whose look is longest ago */
 	struct one **by_conn;
 	size_t cap;
 };
@@ -48,7 +48,7 @@ static bool is_of(pid_t pid, uid_t uid)
 	return stat(path, &st) == 0 && st.st_uid == uid;
 }
 
-/* May free it, as all that is told to the broker. */
+/* The broker's effects may free `o`. */
 static void tell(struct kin *k, const struct one *o, struct slice comm)
 {
 	feed_event(k->feed, &(struct event){ .type = EVENT_CLIENT_PROCESS,
@@ -59,7 +59,7 @@ static void tell(struct kin *k, const struct one *o, struct slice comm)
 							  .child_ended = o->child_ended } });
 }
 
-/* The first look; both numbers are known to be theirs by then. */
+/* The first look, at which both numbers are identified with processes. */
 static void identify(struct kin *k, struct one *o)
 {
 	char text[PROCESS_STAT_MAX];
@@ -169,7 +169,7 @@ void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
 	struct one *o;
 
 	kin_gone(k, conn);
-	/* Of another name space it has no number here, and what it tells would be another process. */
+	/* A process of another PID namespace has no number here, and the number that it named would be another process. */
 	if (child <= 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid <= 0)
 		return;
 	reserve(k, conn);
@@ -179,7 +179,7 @@ void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
 	o->peer = cred.pid;
 	o->child = child;
 	TAILQ_INSERT_HEAD(&k->list, o, link);
-	/* Not from within what the broker does just now. */
+	/* Not now: the broker is handling an event. */
 	look_soon(k);
 }
 

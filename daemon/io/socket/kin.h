@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of clients that told of one: CLIENT SETINFO CHILD. Whether the one that connected and the one that it told
- * of still live is looked at now and then, a few at a time, for nothing but showing it: EVENT_CLIENT_PROCESS tells each
- * change. What is told of a process of another user, or of one that cannot be looked at, is not believed, and nothing is
- * said of it.
+ * The processes that clients have named as their commands: CLIENT SETINFO CHILD. Now and then, a few at a time, the
+ * daemon looks whether the process that connected and the process that it named are alive, only in order to show it:
+ * EVENT_CLIENT_PROCESS reports each change. If the named process belongs to another user or cannot be looked at, it is
+ * not believed, and nothing is reported.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct feed;
 struct kin *kin_new(struct feed *feed);
 /* Takes NULL. */
 void kin_free(struct kin *k);
-/* The client of that number, connected by `fd`, told of a process. It is looked at later. */
+/* The client of that number, connected by `fd`, named a process. It is looked at later. */
 void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child);
-/* The connection is closed: nothing is said of it any longer. */
+/* The connection is closed: nothing is reported about it any longer. */
 void kin_gone(struct kin *k, uint32_t conn);

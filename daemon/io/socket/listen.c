@@ -52,7 +52,7 @@ int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]
 	return 0;
 }
 
-/* Before anything is made beside it: the path may have been mistyped. */
+/* This comes before anything is made beside the path, which may be mistyped. */
 static int check_kind(const char *path, char *error)
 {
 	struct stat st;
@@ -79,7 +79,7 @@ static int take_lock(struct listener *l, char *error)
 	return fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
-/* Whoever answers there without holding the lock file (a socket that was passed to it, say) is live, too. */
+/* A daemon that answers there without holding the lock file (its socket was passed to it, for example) is live, too. */
 static int probe(const char *path, char *error)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -105,7 +105,7 @@ static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char 
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct stat st;
 
-	/* Through the descriptor, because the name of the directory may be too long for an address. */
+	/* Through the descriptor, because the name of the directory may be too long for a socket address. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/socket", dir_fd);
 	if (bind(l->fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return fail(error, -errno, "%s: bind: %s", l->path, strerror(errno));

@@ -27,7 +27,7 @@ struct server {
 	size_t clients_max;
 	struct saved *saved;
 	struct kin *kin;
-	int64_t look_ns; /* not before that: whether holders live */
+	int64_t look_ns; /* not before this instant: learning the other ends of holders' connections */
 	struct conn_env env;
 	int listening;
 	struct watch *accepting, *pause;
@@ -43,7 +43,7 @@ static struct conn *server_conn(const struct server *s, uint32_t number)
 	return s->conns[number];
 }
 
-/* The numbers are handed out again last in, first out. */
+/* Numbers are given out again last in, first out. */
 static void server_grow(struct server *s)
 {
 	size_t cap = s->conns_cap ? 2 * s->conns_cap : 64, i;
@@ -81,7 +81,7 @@ static void server_welcome(struct server *s, int fd)
 	event.connected.pid = (uint32_t)cred.pid;
 	event.connected.uid = cred.uid;
 	event.connected.gid = cred.gid;
-	/* Who may not be looked at has no name, and is known by its number alone. */
+	/* A process that may not be read has no name, and is known by its number alone. */
 	if (process_read(cred.pid, text, &process) == 0)
 		event.connected.comm = process.comm;
 	saved_connected(s->saved, number, cred.pid, process.start, fd);
@@ -198,7 +198,7 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 		kin_said(s->kin, number, c->fd, (pid_t)pid);
 }
 
-/* Only those that are there now: who gets there meanwhile has the next turn. */
+/* Serves only connections that are in the queue now: those that are added meanwhile have the next turn. */
 static void server_serve(struct server *s, struct conn_ready *queue)
 {
 	const struct conn *last = TAILQ_LAST(queue, conn_ready);
@@ -210,7 +210,7 @@ static void server_serve(struct server *s, struct conn_ready *queue)
 		TAILQ_REMOVE(queue, c, ready);
 		c->queue = NULL;
 		conn_continue(c);
-		feed_now(s->feed); /* what this one took counts */
+		feed_now(s->feed); /* the time that this one took counts */
 	} while (c != last && !feed_share_spent(s->feed));
 }
 
@@ -235,7 +235,7 @@ static void server_reap(struct server *s, struct conn *c)
 	conn_free(c);
 }
 
-/* A session's heartbeats wake the loop often enough. */
+/* The heartbeats of a session wake the loop often enough. */
 static void server_look(struct server *s)
 {
 	int64_t now_ns = feed_seen(s->feed);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes what it
- * answers. Numbers are small and dense; one is free again when EVENT_CLIENT_GONE has been told.
+ * The clients' side: accepts connections, numbers them, feeds their requests to the broker and writes its replies.
+ * Numbers are small and dense; a number is free again when EVENT_CLIENT_GONE has been told.
  *
- * One past limits.clients gets -LIMIT and is closed; the broker never hears of it. When
- * descriptors run out, accepting pauses for a moment.
+ * A connection beyond limits.clients gets -LIMIT and is closed; the broker never learns of it. When descriptors run out,
+ * accepting pauses for a moment.
  */
 #pragma once
 
@@ -17,26 +17,29 @@ struct feed;
 
 struct server_conf {
 	size_t clients, request_bytes, request_args;
-	/* From half of it on no more requests of that client are read; pushes past it close the connection. */
+	/*
+	 * If half of it is unread, no further requests of that client are read; if pushes exceed it, the connection is
+	 * closed.
+	 */
 	size_t output_bytes;
 	struct saved *saved; /* the table of holders; NULL: none is kept. Must outlive the server */
 };
 
 struct server;
 
-/* Accepts from `fd`, which stays the caller's. */
+/* Accepts connections from `fd`, which stays the caller's. */
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf);
-/* Closes every connection; the broker is told nothing. Takes NULL. */
+/* Closes every connection; the broker is not told. Takes NULL. */
 void server_free(struct server *s);
 
 /* Effects. A connection that is closing ignores them. */
-/* `lazy`: it may wait for what is written next. */
+/* `lazy`: it may wait for the next output. */
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);
 void server_push(struct server *s, uint32_t number, struct slice text, bool report);
 void server_close(struct server *s, uint32_t number);
 void server_process(struct server *s, uint32_t number, uint32_t pid);
 
-/* Once a turn: goes on with the clients that had more requests than one turn serves, or were just answered. */
+/* Once a turn: continues with clients that had more requests than one turn serves, or were just answered. */
 void server_continue(struct server *s);
-/* Writes what was answered, tells who is gone and frees them. */
+/* Writes the output, tells the broker which clients are gone, and frees these. */
 void server_settle(struct server *s);

@@ -29,7 +29,7 @@ void zk_attempts_servers(struct zk_attempts *a, const char *servers)
 		a->server_count += *p == ',';
 }
 
-/* What the library does at the next interest() is to take the server after the current one. */
+/* At the next interest(), the library takes the server after the current one. */
 void zk_attempts_turn(const struct zk_attempts *a, zhandle_t *zh)
 {
 	size_t i;
@@ -46,7 +46,7 @@ void zk_attempts_begin(struct zk_attempts *a, zhandle_t *zh)
 	snprintf(a->server, sizeof(a->server), "%s", zoo_get_current_server(zh));
 }
 
-/* A pause after each round of all servers. */
+/* There is a pause after each round of all servers. */
 void zk_attempts_failed(struct zk_attempts *a, int timeout_ms)
 {
 	int64_t max_ns = a->proven ? timeout_ms * CLOCK_NS_PER_MS / BACKOFF_PART : BACKOFF_MAX_NS;

@@ -2,9 +2,9 @@
 /*
  * A handle's attempts to connect: the servers in turn, and the pauses after rounds of failures.
  *
- * - After a failure the library passes over every second server; it is turned back to the one after the last.
- * - The library tries all servers again every T/60, all hosts in step, for ever. Here every round of failures waits
- *   longer, by chance: up to T/24 while there is a session to lose, else up to five seconds.
+ * - After a failure the library skips every second server; here it is turned back to the one after the last.
+ * - The library tries all servers again every T/60, for ever, and all hosts do so in step. Here the pause after each
+ *   round of failures is longer, and random: up to T/24 while there is a session to lose, otherwise up to five seconds.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 
 #include "base/backoff.h"
 
-enum { ZK_SERVER_NAME_MAX = 136 }; /* "address:port" and its end */
+enum { ZK_SERVER_NAME_MAX = 136 }; /* "address:port" and a NUL */
 
 /* Zero-initialised: no server was tried. */
 struct zk_attempts {
-	char *servers; /* as the library takes them: "address:port,..." */
+	char *servers; /* in the library's form: "address:port,..." */
 	size_t server_count;
-	char server[ZK_SERVER_NAME_MAX]; /* tried last; survives the library's handle */
-	bool proven;                     /* this session served at some time */
+	char server[ZK_SERVER_NAME_MAX]; /* the latest one that was tried; survives the library's handle */
+	bool proven;                     /* a server has served this session */
 	size_t failures;                 /* in a row */
 	struct backoff backoff;
 	int64_t next_ns; /* not before */
@@ -30,12 +30,12 @@ struct zk_attempts {
 
 void zk_attempts_deinit(struct zk_attempts *a);
 void zk_attempts_servers(struct zk_attempts *a, const char *servers);
-/* Before the library is asked for a connection: so that it takes the server after the last. */
+/* To be called before the library is asked for a connection, so that it takes the server after the last one. */
 void zk_attempts_turn(const struct zk_attempts *a, zhandle_t *zh);
-/* It tries the server that it is at now. */
+/* The library now tries its current server. */
 void zk_attempts_begin(struct zk_attempts *a, zhandle_t *zh);
 /* `timeout_ms` is that of the session. */
 void zk_attempts_failed(struct zk_attempts *a, int timeout_ms);
 void zk_attempts_served(struct zk_attempts *a);
-/* How long until the next may begin; not positive: now. */
+/* How long until the next attempt may begin; not positive: now. */
 int64_t zk_attempts_pause_ns(const struct zk_attempts *a);

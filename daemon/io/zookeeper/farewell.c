@@ -7,7 +7,7 @@
 
 enum { FAREWELL_MS = 1500 };
 
-/* Until the server has closed its side, or for as long as a farewell may take. */
+/* Waits until the server has closed its side, but not longer than a farewell may take. */
 static bool await_end(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -20,8 +20,8 @@ static bool await_end(int fd)
 }
 
 /*
- * The library closes the socket as soon as it has read anything. What it left unread would make the kernel reset the
- * connection, and the server forget the farewell: so the socket stays open until the server is done with it.
+ * The library closes the socket as soon as it has read anything. Data that it left unread would make the kernel reset the
+ * connection, and the server would lose the farewell; so a copy of the socket stays open until the server has closed it.
  */
 bool zk_farewell(zhandle_t *zh, int fd)
 {

@@ -25,7 +25,7 @@ enum { TRIES_MAX = 10 };
 #define RETRY_NS (500 * CLOCK_NS_PER_MS)
 
 enum step { STEP_IDLE, STEP_ATTACHING, STEP_CLOSING };
-/* What the handle said; it is acted upon when the turn settles. */
+/* The handle's latest message, which is handled when the turn settles. */
 enum said { SAID_NOTHING, SAID_CONNECTED, SAID_EXPIRED, SAID_REFUSED };
 
 struct zk_former {
@@ -34,7 +34,7 @@ struct zk_former {
 	const struct zookeeper *zookeeper;
 	struct zookeeper_conf conf;
 	struct watch *look, *retry;
-	int64_t asked[FORMERS_MAX]; /* to be ended, the first is under way */
+	int64_t asked[FORMERS_MAX]; /* to be ended; the first one is under way */
 	size_t asked_count;
 	enum step step;
 	enum said said;
@@ -58,7 +58,10 @@ static void said(void *arg, const struct event *event)
 		f->said = SAID_NOTHING;
 }
 
-/* The daemon's own handle tells of the same troubles. A handle whose secret was refused is dead, the session is not. */
+/*
+ * The daemon's own handle reports the same troubles. If the secret was refused, the handle is dead, but the session is
+ * not.
+ */
 static void trouble(void *arg, enum zk_handle_trouble kind, const char *sentence)
 {
 	struct zk_former *f = arg;
@@ -128,12 +131,12 @@ void zk_former_end(struct zk_former *f, int64_t session)
 {
 	assert(f->asked_count < FORMERS_MAX);
 	f->asked[f->asked_count++] = session;
-	/* Whether anybody lives is of no interest any more. */
+	/* Whether holders are alive no longer matters. */
 	if (session == saved_held_session(f->conf.saved))
 		watch_clear(f->look);
 }
 
-/* The one under way is over, or given up: then a successor may try again. */
+/* The session under way is over, or given up: the next daemon may try again. */
 static void over(struct zk_former *f, bool ended)
 {
 	struct event event = { .type = EVENT_FORMER_OVER };
@@ -166,7 +169,7 @@ static void attach(struct zk_former *f)
 		over(f, false);
 		return;
 	}
-	/* Whatever the servers grant: the session is only attached to be ended. */
+	/* The session is only attached to be ended, whatever timeout the servers grant. */
 	conf.timeout_min_ms = 1;
 	f->said = SAID_NOTHING;
 	f->closed = false;

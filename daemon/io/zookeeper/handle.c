@@ -23,7 +23,7 @@
 
 enum {
 	PACKETS_PER_TURN = 64,
-	RETRY_MS = 10,         /* after a call that failed; the library delays its own attempts */
+	RETRY_MS = 10,         /* after a call that failed; the library itself delays its attempts */
 	PATIENCE_MIN_MS = 250, /* for a handshake, however short the session is */
 };
 
@@ -34,22 +34,22 @@ struct zk_handle {
 	zhandle_t *zh; /* NULL: idle */
 	struct zk_attempts attempts;
 	int fd;                            /* the library's socket; -1: it has none */
-	int64_t attempt_ns;                /* when it began to connect to that server */
+	int64_t attempt_ns;                /* when the connection to that server was begun */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
-	bool unpurged; /* the library still has what it could not send on a connection that is over */
-	bool corked;                       /* what is sent waits for what follows it */
-	bool failed;             /* this attempt has; told */
-	bool answered, served;   /* on this connection: anything at all; what was not refused */
+	bool unpurged; /* the library still has requests that it could not send on a connection that is over */
+	bool corked;                       /* output waits for what follows it */
+	bool failed;             /* this attempt has failed, and the owner was told */
+	bool answered, served;   /* on this connection: anything was answered; a request was not refused */
 	bool waited; /* for the rest of a reply to the handshake */
-	char refused[320]; /* a sentence: to be forgotten when the turn settles */
+	char refused[320]; /* a sentence: the session is to be forgotten when the turn settles */
 	struct zk_ops ops;
 	struct zk_paths paths;
 };
 
 /*
- * The library's log has no context, it says "broken pipe" of a port that refuses, and it repeats itself at every attempt:
- * what is to be known is told as a trouble. It logs from the thread that ends a session, too.
+ * The library's log has no context, calls a port that refuses a "broken pipe", and repeats itself at every attempt; what
+ * matters is reported as a trouble instead. It also logs from the thread that ends a session.
  */
 static void handle_log(const char *message)
 {
@@ -70,7 +70,7 @@ static void handle_tell(struct zk_handle *h, struct event *event)
 	h->owner.event(h->owner.arg, event);
 }
 
-/* Not a socket that the library has closed without a word: its number may be a client's by now. */
+/* Not for a socket that the library has closed silently: its number may now be a client's. */
 static void handle_shutdown(struct zk_handle *h)
 {
 	if (h->zh && h->fd >= 0 && zoo_state(h->zh) != ZOO_NOTCONNECTED_STATE)
@@ -84,7 +84,7 @@ static void handle_unwatch(void *arg, const char *path)
 	zoo_aremove_all_watches(h->zh, path, ZWATCHTYPE_ANY, 1, NULL, NULL);
 }
 
-/* The present attempt leads nowhere. */
+/* The present attempt has failed. */
 static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const char *text)
 {
 	char sentence[320];
@@ -97,7 +97,7 @@ static void handle_fail(struct zk_handle *h, enum zk_handle_trouble kind, const 
 	h->owner.trouble(h->owner.arg, kind, sentence);
 }
 
-/* The connection ended. One that served is no failure; why one was refused has been answered. */
+/* The connection ended. If it served, that is no failure; if requests were refused, their answers have the reason. */
 static void handle_judge(struct zk_handle *h)
 {
 	if (h->served || h->failed)
@@ -121,7 +121,7 @@ static void handle_suspended(struct zk_handle *h)
 	handle_tell(h, &event);
 }
 
-/* The library would live by any number it is given. */
+/* The library would accept any number. */
 static bool handle_believes(struct zk_handle *h, int state)
 {
 	int timeout_ms = zoo_recv_timeout(h->zh);
@@ -173,7 +173,7 @@ static void handle_session(struct zk_handle *h, int state)
 	}
 }
 
-/* The one watcher, with the one context: session events go to every different one, in quadratic time. */
+/* The only watcher, with the only context: session events go to every different one, in quadratic time. */
 static void handle_watcher(zhandle_t *zh, int type, int state, const char *path, void *context)
 {
 	struct zk_handle *h = context;
@@ -205,7 +205,7 @@ static void handle_watcher(zhandle_t *zh, int type, int state, const char *path,
 	handle_tell(h, &event);
 }
 
-/* Sent before anything else on every connection; it must be said before the first. */
+/* The library sends it first on every connection; it must have it before the first connection. */
 static void handle_authenticate(struct zk_handle *h)
 {
 	int rc = zoo_add_auth(h->zh, "digest", h->conf.secret, (int)strlen(h->conf.secret), NULL, NULL);
@@ -224,7 +224,7 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 		return errno ? -errno : -EINVAL;
 	if (h->conf.secret)
 		handle_authenticate(h);
-	/* The addresses are numbers and come from elsewhere: never look them up again. */
+	/* The addresses are numeric, and are looked up elsewhere. */
 	zoo_set_servers_resolution_delay(h->zh, -1);
 	h->fd = -1;
 	h->connected = h->dead = h->unpurged = false;
@@ -235,8 +235,8 @@ static int handle_init(struct zk_handle *h, const clientid_t *id)
 }
 
 /*
- * Frees the library's handle without ending the session: with the socket shut down the library cannot say farewell,
- * and so does not wait for the answer to it. Its pending completions are called and find nobody.
+ * Frees the library's handle without ending the session. Because the socket is shut down, the library cannot send a
+ * farewell, and so does not wait for its answer. Its pending completions are called and find nobody.
  */
 static void handle_discard(struct zk_handle *h)
 {
@@ -253,7 +253,7 @@ static void handle_discard(struct zk_handle *h)
 	zookeeper_close(zh);
 }
 
-/* Answers what is open, in order. */
+/* Answers the open operations, in order. */
 static void handle_answer_unknown(struct zk_handle *h)
 {
 	struct event event = { .type = EVENT_ZK_ANSWERED, .zk_answered = { .code = ZK_UNKNOWN } };
@@ -266,9 +266,9 @@ static void handle_answer_unknown(struct zk_handle *h)
 }
 
 /*
- * A call that sent has closed the socket, and the library does not know that its connection is over: what it kept
- * unsent would reach the next server. It learns of that from the end of another connection, which is cut as soon as
- * it is begun. False: none could be.
+ * A call that sent something has closed the socket, and the library does not know that its connection is over: requests
+ * that it kept unsent would reach the next server. It learns of that from the end of another connection, which is cut
+ * as soon as it is begun. False: no connection could be begun.
  */
 static bool handle_purge(struct zk_handle *h)
 {
@@ -283,8 +283,8 @@ static bool handle_purge(struct zk_handle *h)
 }
 
 /*
- * The session is not continued by a fresh handle: that would not know the last zxid it has seen, and a server that is
- * behind could say "expired" of a session that it has not heard of yet.
+ * The session is not continued by a new handle: that would not know the last zxid it has seen, and a server that is
+ * behind could answer "expired" about a session of which it has not heard yet.
  */
 static void handle_broken(struct zk_handle *h)
 {
@@ -304,7 +304,7 @@ static int64_t handle_patience_ns(const struct zk_handle *h)
 	return h->attempt_ns + patience_ms * CLOCK_NS_PER_MS - clock_now_ns();
 }
 
-/* A call of the library failed while there was no session on the connection: so did the attempt. */
+/* A call of the library failed while there was no session on the connection: the attempt has failed. */
 static void handle_missed(struct zk_handle *h)
 {
 	if (h->connected || h->dead || h->refused[0])
@@ -331,13 +331,13 @@ static void handle_arm(struct zk_handle *h)
 		return;
 	}
 	h->failed = h->failed && h->fd >= 0;
-	began_ns = clock_now_ns(); /* it may send the handshake at once */
+	began_ns = clock_now_ns(); /* the call may send the handshake at once */
 	rc = zookeeper_interest(h->zh, &fd, &interest, &tv);
 	if (is_unrecoverable(h->zh) && !h->dead)
 		handle_session(h, ZOO_EXPIRED_SESSION_STATE);
 	if (h->dead)
 		return;
-	/* The descriptor of a failed call is closed already. */
+	/* The descriptor of a failed call is already closed. */
 	if (rc != ZOK) {
 		if (h->fd < 0)
 			zk_attempts_begin(&h->attempts, h->zh);
@@ -363,7 +363,7 @@ static void handle_arm(struct zk_handle *h)
 		  timeout_ns);
 }
 
-/* Negative: the socket is gone. */
+/* Negative: the socket is closed. */
 static int handle_process(struct zk_handle *h, unsigned int what)
 {
 	int events = (what & WATCH_READ ? ZOOKEEPER_READ : 0) | (what & WATCH_WRITE ? ZOOKEEPER_WRITE : 0);
@@ -379,7 +379,7 @@ static int handle_process(struct zk_handle *h, unsigned int what)
 	return -1;
 }
 
-/* False: there is nothing the library should read. */
+/* False: there is nothing that the library should read. */
 static bool handle_looks(struct zk_handle *h, unsigned int *what)
 {
 	switch (zk_handshake_look(h->fd, &h->waited)) {
@@ -423,7 +423,10 @@ static void handle_answered(void *arg, struct event *event)
 {
 	struct zk_handle *h = arg;
 
-	/* Unknown although connected (session moved, a server that gave up): only a new connection makes it known. */
+	/*
+	 * The outcome is unknown although the handle is connected (the session moved, or the server gave up): only a new
+	 * connection can tell it.
+	 */
 	if (event->zk_answered.code == ZK_UNKNOWN && h->connected)
 		zk_handle_drop(h);
 	h->answered = h->answered || event->zk_answered.code != ZK_UNKNOWN;
@@ -467,7 +470,7 @@ int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_
 	static_assert(sizeof(id.passwd) == ZK_PASSWORD_BYTES, "an identity is the library's");
 	assert(!h->zh);
 	zk_attempts_servers(&h->attempts, servers);
-	h->attempts.proven = identity != NULL; /* in a hurry: it keeps others waiting */
+	h->attempts.proven = identity != NULL; /* in a hurry, because others wait for it */
 	if (!identity)
 		return handle_init(h, NULL);
 	id.client_id = identity->session;
@@ -498,9 +501,9 @@ bool zk_handle_connected(const struct zk_handle *h)
 }
 
 /*
- * The library sends the length of a request, then the request, and each would go out, and wake the server up, by
- * itself; so would each of several. It costs no time: the kernel sends what is there when the cork is drawn. Not where
- * the library has closed the socket without a word, as above.
+ * The library sends the length of a request, and then the request; each would go out as a packet of its own and wake up
+ * the server, and so would each of several requests. A cork costs no delay: the kernel sends everything when it is
+ * removed. Not if the library has closed the socket silently, as above.
  */
 static void handle_cork(struct zk_handle *h, bool cork)
 {
@@ -529,7 +532,7 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 			   });
 	if (!effect->more)
 		handle_cork(h, false);
-	/* Nothing on this connection would make it known. */
+	/* Nothing on this connection can tell the outcome. */
 	if (code == ZK_UNKNOWN)
 		zk_handle_drop(h);
 	return code;
@@ -551,7 +554,7 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 	rc = zoo_set_servers(h->zh, servers);
 	if (rc != ZOK)
 		log_warning("ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
-	/* It closes a socket that leads to a server which is no more. */
+	/* The library closes a socket that leads to a server which is no longer listed. */
 	if (zoo_state(h->zh) == ZOO_NOTCONNECTED_STATE)
 		h->fd = -1;
 }

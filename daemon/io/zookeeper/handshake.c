@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* As the server sends it, up to the password; in network byte order. */
+/* The server's reply, up to the password; in network byte order. */
 struct handshake {
 	uint32_t len, protocol, timeout, session[2], password_len;
 };
@@ -19,7 +19,7 @@ enum {
 
 static void set_readable_at(int fd, int bytes)
 {
-	/* Where it does not work, a reply that comes in pieces is taken for a bogus one. */
+	/* If this fails, a reply that comes in pieces is taken for a bogus one. */
 	int rc = setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
 
 	(void)rc;
@@ -35,7 +35,7 @@ enum zk_handshake zk_handshake_look(int fd, bool *waited)
 	if (len < 0)
 		return errno == ECONNRESET ? ZK_HANDSHAKE_END : ZK_HANDSHAKE_READ;
 	if ((size_t)len < sizeof(h)) {
-		/* Readable again with so little: that was all. */
+		/* The socket is readable again with so few bytes: no more will come. */
 		if (*waited)
 			return ZK_HANDSHAKE_BOGUS;
 		*waited = true;

@@ -11,7 +11,7 @@ struct zk_op {
 	TAILQ_ENTRY(zk_op) entry;
 	struct zk_ops *ops; /* NULL: abandoned */
 	uint64_t id;
-	char *watched; /* the path of a watch that stands once the operation succeeded, else NULL */
+	char *watched; /* the path of a watch that is set when the operation has succeeded; otherwise NULL */
 };
 
 void zk_ops_init(struct zk_ops *ops, struct zk_paths *paths, void (*answered)(void *arg, struct event *event),

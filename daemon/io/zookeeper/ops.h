@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations sent to ZooKeeper and not answered yet, in the order of sending. Each is answered once: by
- * `answered`, or by whoever abandons it (the library then still calls its completion, which finds nobody).
+ * The operations that were sent to ZooKeeper and are not answered yet, in the order of sending. Each is answered once: by
+ * `answered`, or by the caller that abandons it (the library then still calls its completion, which finds nobody).
  */
 #pragma once
 
@@ -20,18 +20,18 @@ struct zk_op;
 
 struct zk_ops {
 	TAILQ_HEAD(zk_op_list, zk_op) list;
-	struct zk_paths *paths; /* where watches come to stand */
+	struct zk_paths *paths; /* where watches are noted */
 	void (*answered)(void *arg, struct event *event);
 	void *arg;
 	struct zk_reply reply;
 	struct bytes path;
 };
 
-/* The library's handle, and its one watcher with the one context. */
+/* The library's handle, and the only watcher with the only context. */
 struct zk_ops_client {
 	zhandle_t *zh;
 	watcher_fn watcher;
-	const struct ACL_vector *acl; /* of what is created */
+	const struct ACL_vector *acl; /* of created znodes */
 	void *context;
 };
 
@@ -39,8 +39,8 @@ void zk_ops_init(struct zk_ops *ops, struct zk_paths *paths, void (*answered)(vo
 		 void *arg);
 /* Must be empty. */
 void zk_ops_deinit(struct zk_ops *ops);
-/* ZK_OK: it will be answered. Anything else is the answer. */
+/* ZK_OK: it will be answered. Any other code is the answer. */
 enum zk_code zk_ops_send(struct zk_ops *ops, const struct effect *effect, struct slice path, struct slice data,
 			 const struct zk_ops_client *client);
-/* Takes the first off the list; false when there is none. */
+/* Removes the first one from the list; false if there is none. */
 bool zk_ops_abandon(struct zk_ops *ops, uint64_t *ret_id);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths on which watches stand in ZooKeeper. The C client would set all of them again in one packet when it
- * reconnects, and a packet of 1 MB is the end of the session; so they are taken off it at every disconnection, and
- * the broker sets anew what it needs. Its own count (core/session/budget.h) is a limit on how much that is, not the remedy.
+ * The paths that have watches in ZooKeeper. When the C client reconnects, it would set all of them again in one packet,
+ * and a packet of 1 MB is the end of the session. So they are removed from the client at every disconnection, and the
+ * broker sets again those that it needs. The broker's own count (core/session/budget.h) limits how many these are; it
+ * is not the remedy.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ struct zk_paths {
 void zk_paths_init(struct zk_paths *p);
 void zk_paths_deinit(struct zk_paths *p);
 void zk_paths_add(struct zk_paths *p, const char *path, unsigned int kind);
-/* Takes the kinds off the path, which may be unknown. */
+/* Removes these kinds from the path, which may be unknown. */
 void zk_paths_remove(struct zk_paths *p, const char *path, unsigned int kinds);
-/* Calls for every path, and forgets them all. */
+/* Calls the function for every path, and forgets all paths. */
 void zk_paths_clear(struct zk_paths *p, void (*each)(void *arg, const char *path), void *arg);

@@ -19,12 +19,12 @@
 #include "io/zookeeper/attempts.h"
 
 enum {
-	SERVERS_MAX = 32, /* more are not asked */
-	SMALL_BYTES = 64, /* what every server takes */
+	SERVERS_MAX = 32, /* further servers are not asked */
+	SMALL_BYTES = 64, /* every server accepts this */
 	STEPS_MAX = 40,
-	SPREAD_MS = 3000, /* within which the first is asked */
+	SPREAD_MS = 3000, /* within which the first question is sent */
 	CONNECT_MS = 1000,
-	OPEN_MS = 300, /* kept open for so long: accepted */
+	OPEN_MS = 300, /* a connection that stays open for so long: the length is accepted */
 };
 #define AGAIN_NS (10 * CLOCK_NS_PER_S)
 
@@ -34,10 +34,10 @@ struct probed {
 	char name[ZK_SERVER_NAME_MAX];
 	enum server_state state;
 	int64_t bytes;    /* SMALL */
-	int64_t again_ns; /* not asked before */
+	int64_t again_ns; /* not asked again before */
 };
 
-/* What the length just sent is for. */
+/* The purpose of the length that was just sent. */
 enum phase { PHASE_IDLE, PHASE_SPREAD, PHASE_NEED, PHASE_SMALL, PHASE_SEARCH, PHASE_AGAIN, PHASE_SMALL_AGAIN };
 
 enum answer { ANSWER_OPEN, ANSWER_CLOSED, ANSWER_NONE };
@@ -50,11 +50,11 @@ struct zk_probe {
 	struct probed servers[SERVERS_MAX];
 	size_t count;
 	enum phase phase;
-	char server[ZK_SERVER_NAME_MAX]; /* being asked */
+	char server[ZK_SERVER_NAME_MAX]; /* the server that is being asked */
 	int fd;
 	bool sent;
-	int64_t bytes;            /* the length sent */
-	int64_t open, closed; /* the largest that was kept open, the least that was closed */
+	int64_t bytes;            /* the length that was sent */
+	int64_t open, closed; /* the largest that was kept open, the smallest that was closed */
 	int steps;
 	int64_t told;
 };
@@ -100,7 +100,7 @@ static void probe_end(struct zk_probe *p, enum server_state state)
 	p->phase = PHASE_IDLE;
 	if (!s)
 		return;
-	/* What was known before is not doubted because this time nothing could be concluded. */
+	/* An earlier answer is kept if this time nothing could be concluded. */
 	if (state != SERVER_UNKNOWN) {
 		s->state = state;
 		s->bytes = p->open;
@@ -110,7 +110,7 @@ static void probe_end(struct zk_probe *p, enum server_state state)
 	probe_tell(p);
 }
 
-/* Downwards by halves, for a close is answered at once; then between the two. */
+/* Goes down by halves, because a close is answered at once; then searches between the two. */
 static void probe_search(struct zk_probe *p)
 {
 	if (p->closed - p->open <= p->open / 30 + 1) {
@@ -201,7 +201,7 @@ static bool probe_address(const char *server, struct sockaddr_storage *ret, sock
 	return true;
 }
 
-/* Sends a length on a connection of its own; the answer is seen by probe_fired(). */
+/* Sends a length on a separate connection; probe_fired() sees the answer. */
 static void probe_send(struct zk_probe *p, int64_t bytes)
 {
 	struct sockaddr_storage address;
@@ -250,7 +250,7 @@ static void probe_fired(void *arg, int fd, unsigned int what)
 		probe_answered(p, ANSWER_OPEN);
 	} else {
 		got = recv(fd, &byte, 1, MSG_DONTWAIT);
-		/* A server that says something to a length is none of ZooKeeper's. */
+		/* A server that answers a length with bytes is not a ZooKeeper server. */
 		probe_answered(p, got == 0 || (got < 0 && errno == ECONNRESET) ? ANSWER_CLOSED : ANSWER_NONE);
 	}
 }
@@ -286,7 +286,7 @@ void zk_probe_connected(struct zk_probe *p, const char *server)
 		*s = (struct probed){ .state = SERVER_UNKNOWN };
 		snprintf(s->name, sizeof(s->name), "%s", server);
 	}
-	/* Another one is being asked: this has its turn at the next connection. */
+	/* If another server is being asked, this one has its turn at the next connection. */
 	if (!s || s->state == SERVER_FITS || now_ns < s->again_ns || p->phase != PHASE_IDLE)
 		return;
 	s->again_ns = now_ns + AGAIN_NS;

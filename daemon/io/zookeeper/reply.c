@@ -9,7 +9,7 @@ void zk_reply_deinit(struct zk_reply *r)
 	*r = (struct zk_reply){ 0 };
 }
 
-/* The codes are an open set (servers know newer ones), so there is a default. */
+/* The codes are an open set (newer servers have more), so there is a default. */
 enum zk_code zk_reply_code(int rc)
 {
 	switch (rc) {
@@ -33,7 +33,7 @@ enum zk_code zk_reply_code(int rc)
 	case ZSESSIONMOVED:
 		return ZK_UNKNOWN;
 	default:
-		/* Below this one are the server's own refusals, quotas and throttling among them. */
+		/* Codes below this one are the server's own refusals, such as quotas and throttling. */
 		return rc <= ZAPIERROR ? ZK_REFUSED : ZK_UNKNOWN;
 	}
 }

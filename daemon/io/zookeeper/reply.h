@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ZooKeeper C client answers, in the words of the broker. */
+/* Translates the answers of the ZooKeeper C client for the broker. */
 #pragma once
 
 #include <zookeeper/zookeeper.h>
@@ -13,13 +13,13 @@ struct zk_reply {
 
 void zk_reply_deinit(struct zk_reply *r);
 /*
- * What a return code says about the operation. Only a code that the server gives before it does anything is a
- * refusal; whatever else is not known to be definite is of unknown outcome.
+ * What a return code says about the operation. A code is a refusal only if the server returns it before it does
+ * anything; any other code that is not definite means that the outcome is unknown.
  */
 enum zk_code zk_reply_code(int rc);
-/* A refusal, for people. */
+/* A sentence about a refusal. */
 const char *zk_reply_sentence(int rc);
 /* All zero for NULL. */
 struct zk_stat zk_reply_stat(const struct Stat *stat);
-/* Sets count and children; never NULL. They live until the next call. `names` may be NULL. */
+/* Sets count and children (never NULL), which are valid until the next call. `names` may be NULL. */
 void zk_reply_children(struct zk_reply *r, const struct String_vector *names, struct event *event);

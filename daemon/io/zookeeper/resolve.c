@@ -11,7 +11,7 @@
 
 enum { RESOLVE_ADDRESS_MAX = 80, /* IPv6 with a zone */ };
 
-/* Cuts the next host:port out of the list; NULL at its end. Brackets are taken off. */
+/* Cuts the next host:port off the list; NULL at its end. Brackets are removed. */
 static char *next_server(char **list, char **ret_port)
 {
 	char *host, *port;
@@ -51,7 +51,7 @@ static bool listed(const char *list, const char *server, size_t len)
 	return false;
 }
 
-/* No list names an address twice, so equally long ones with the same members are equal. */
+/* No list has an address twice, so lists of equal length with the same members are equal. */
 bool resolve_same(const char *a, const char *b)
 {
 	const char *p;

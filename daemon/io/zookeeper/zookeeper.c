@@ -47,7 +47,7 @@ struct zookeeper {
 	struct zk_handle *handle;
 	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
-	bool numeric; /* nothing has to be looked up */
+	bool numeric; /* all names are numeric: nothing has to be looked up */
 	struct look_up look_up;
 	char *addresses; /* NULL: not known yet */
 	bool opening;    /* a session is to be opened ... */
@@ -108,7 +108,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 {
 	struct zookeeper *z = arg;
 
-	/* What the old handle still says is of a session that the broker has given up. */
+	/* Events of the old handle concern a session that the broker has given up. */
 	if (z->opening)
 		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
@@ -139,7 +139,7 @@ static void zookeeper_refused(void *arg, const char *sentence)
 
 	log_rated(&z->rate_refused, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, true, sentence);
-	/* A session that can only be continued there is given up. */
+	/* A session that could only be continued there is given up. */
 	if (z->known)
 		zookeeper_event(z, &expired);
 	else
@@ -199,7 +199,7 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const 
 	z->numeric = resolve_is_numeric(conf->servers);
 	z->look_up.servers = conf->servers;
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
-	/* The first lines of an outage: that it lasts is said by the broker. */
+	/* Logs the first lines of an outage; the broker reports that it lasts. */
 	z->rate_trouble[ZK_HANDLE_UNREACHABLE].window_ns = 600 * CLOCK_NS_PER_S;
 	STAILQ_INIT(&z->failures);
 	return z;
@@ -254,7 +254,7 @@ static void zookeeper_tell_failures(struct zookeeper *z)
 	struct failure_list told = STAILQ_HEAD_INITIALIZER(told);
 	struct failure *f;
 
-	/* What the answers lead to has its turn after this one. */
+	/* Effects of these answers that fail again have their turn after this one. */
 	STAILQ_CONCAT(&told, &z->failures);
 	while ((f = STAILQ_FIRST(&told))) {
 		STAILQ_REMOVE_HEAD(&told, entry);
@@ -296,7 +296,7 @@ static void zookeeper_connect(struct zookeeper *z)
 	zookeeper_retry(z);
 }
 
-/* Waits for the earlier of what is left to do by time. */
+/* Sets the timer for the earliest task. */
 static void zookeeper_arm(struct zookeeper *z, bool looking)
 {
 	int64_t due_ns = INT64_MAX;

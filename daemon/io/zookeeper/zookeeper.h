@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker what came of them. Decides
- * when to open a session (with a back-off, in no hurry against a server that lies), looks up names in the worker,
- * again while no server can be reached, asks how large a packet the servers take, and answers what cannot be sent.
- * Whatever keeps it from a session it logs, now and then, and tells the broker each time.
+ * ZooKeeper's side: carries out the EFFECT_ZK_* with one zk_handle and tells the broker their outcome. It decides when
+ * to open a session (with a back-off, and slowly after a reply that is not usable), looks up names in the worker, again
+ * while no server is reachable, asks how large a packet the servers accept, and answers operations that cannot be sent.
+ * Whatever prevents a session is logged, now and then, and told to the broker each time.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct zookeeper_conf {
 
 /* What `conf` points to must outlive the adapter. */
 struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf);
-/* After the worker has stopped. Takes NULL. */
+/* To be called after the worker has stopped. Takes NULL. */
 void zookeeper_free(struct zookeeper *z);
 
 /* Effects. */
@@ -35,9 +35,12 @@ void zookeeper_drop(struct zookeeper *z);
 void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct slice path, struct slice data);
 
 void zookeeper_settle(struct zookeeper *z);
-/* The addresses of the servers, numbers only; NULL: not known yet. Until the next settling. */
+/* The numeric addresses of the servers, valid until the next settling; NULL: not known yet. */
 const char *zookeeper_addresses(const struct zookeeper *z);
-/* At the end: no more events. `close_session`: the worker ends the session; else it is left to its timeout. */
+/*
+ * At the end: no more events. `close_session`: the worker ends the session; otherwise the session stays until its
+ * timeout.
+ */
 void zookeeper_stop(struct zookeeper *z, bool close_session);
-/* After the worker has stopped: ZooKeeper has heard that the session is over. */
+/* After the worker has stopped: whether ZooKeeper has received the end of the session. */
 bool zookeeper_session_ended(const struct zookeeper *z);
