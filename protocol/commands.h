@@ -10,28 +10,28 @@
 
 #define PROTOCOL_COMMANDS(X) \
 	X(LOCK, 2, 10, "write blocking", "Take a lock: LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
-	X(UNLOCK, 2, 5, "write fast", "Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
+	X(UNLOCK, 2, 5, "write fast", "Release one level of a lock: UNLOCK name [TOKEN t] [LAZY]") \
 	X(MLOCK, 3, 72, "write blocking", \
 	  "Take several locks, all or none: MLOCK n name ... [SHARED] [WAIT ms] [LEASE ms] [REENTER]") \
-	X(MUNLOCK, 3, 66, "write fast", "Let go of several, all or none: MUNLOCK n name ...") \
-	X(DOWNGRADE, 2, 2, "write fast", "Hold it shared from now on: DOWNGRADE name") \
-	X(RENEW, 3, 5, "write fast", "From now on the lease of a grant: RENEW name ms [TOKEN t]") \
+	X(MUNLOCK, 3, 66, "write fast", "Release several locks, all or none: MUNLOCK n name ...") \
+	X(DOWNGRADE, 2, 2, "write fast", "Turn an exclusive grant into a shared one: DOWNGRADE name") \
+	X(RENEW, 3, 5, "write fast", "Restart a grant's lease, it ends ms from now: RENEW name ms [TOKEN t]") \
 	X(ENQUEUE, 2, 10, "write fast", \
-	  "Ask for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
-	X(CANCEL, 2, 2, "write fast", "Take an ENQUEUE back: CANCEL name") \
+	  "Queue for a lock without waiting: ENQUEUE name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]") \
+	X(CANCEL, 2, 2, "write fast", "Withdraw an ENQUEUE: CANCEL name") \
 	X(ACQUIRE, 4, 10, "write blocking", "Take permits of a semaphore: ACQUIRE name LIMIT n [COUNT k] [WAIT ms] [LEASE ms]") \
 	X(RELEASE, 2, 4, "write fast", "Give permits back: RELEASE name [COUNT k]") \
-	X(LIMIT, 2, 3, "readonly", "The limit of a semaphore, or (operators) another one: LIMIT name [n]") \
+	X(LIMIT, 2, 3, "readonly", "Tell the limit of a semaphore, or (operators) change it: LIMIT name [n]") \
 	X(VALID, 2, 4, "readonly fast", "Milliseconds the grant is still proven safe: VALID name [TOKEN t]") \
 	X(CAMPAIGN, 4, 7, "write blocking", "Become the leader: CAMPAIGN name DATA text [WAIT ms] [ENQUEUE]") \
-	X(RESIGN, 2, 2, "write fast", "Lead no more, or take a CAMPAIGN back: RESIGN name") \
-	X(LEADER, 2, 2, "readonly", "Who leads, on whichever host, and its data: LEADER name") \
+	X(RESIGN, 2, 2, "write fast", "Give up the leadership, or withdraw a CAMPAIGN: RESIGN name") \
+	X(LEADER, 2, 2, "readonly", "Who leads, on any host, and its data: LEADER name") \
 	X(OBSERVE, 2, 2, "readonly fast", "Be told who leads, now and with each change: OBSERVE name") \
-	X(UNOBSERVE, 2, 2, "readonly fast", "No more of that: UNOBSERVE name") \
-	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on whichever host: HOLDERS name [KNOWN]") \
+	X(UNOBSERVE, 2, 2, "readonly fast", "Stop observing an election: UNOBSERVE name") \
+	X(HOLDERS, 2, 3, "readonly", "Who holds a lock, on any host: HOLDERS name [KNOWN]") \
 	X(QUEUE, 2, 2, "readonly", "Who waits for a lock, in order: QUEUE name") \
 	X(WHY, 2, 2, "readonly", "Why a lock is not granted yet, in a sentence and in numbers: WHY name") \
-	X(REVOKE, 2, 3, "write", "Ask the holders of a lock to let go, on whichever host: REVOKE name [reason]") \
+	X(REVOKE, 2, 3, "write", "Ask the holders of a lock, on any host, to release it: REVOKE name [reason]") \
 	X(FORCEUNLOCK, 2, 2, "write admin", "Take a lock from its holders, for operators: FORCEUNLOCK name") \
 	X(HOSTS, 1, 1, "readonly", "The hosts that share locks through this ensemble: HOSTS") \
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
@@ -44,7 +44,7 @@
 	X(INFO, 1, -1, "readonly", "State and counters: INFO [section ...]") \
 	X(CLIENT, 2, -1, "readonly", "CLIENT ID|SETNAME|GETNAME|SETINFO|LIST|UNBLOCK|NO-EVICT") \
 	X(COMMAND, 1, -1, "readonly", "COMMAND [COUNT|DOCS|INFO]") \
-	X(RESET, 1, 1, "fast", "Release everything and start anew") \
+	X(RESET, 1, 1, "fast", "Release everything and start again") \
 	X(QUIT, 1, 1, "fast", "Close the connection")
 
 enum command {

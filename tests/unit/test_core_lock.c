@@ -106,7 +106,7 @@ static void a_lazy_answer_may_wait_and_no_other(void **state)
 	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold it: a");
 	assert_true(f->lazy[0]);
 	fixture_say(f, 0, "UNLOCK a LAZY LAZY",
-		    "-ERR syntax error in 'unlock' command; Let go of one level of a lock: UNLOCK name [TOKEN t] [LAZY]");
+		    "-ERR syntax error in 'unlock' command; Release one level of a lock: UNLOCK name [TOKEN t] [LAZY]");
 	assert_false(f->lazy[0]);
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	assert_false(f->lazy[1]);

@@ -153,7 +153,7 @@ static void words_of_lock_come_in_any_order(void **state)
 	fixture_say(f, 1, "LOCK a NOPE", syntax);
 	fixture_say(f, 1, "LOCK a SHARED WAIT x", "-ERR WAIT takes milliseconds, 0..31536000000");
 	fixture_say(f, 1, "DOWNGRADE",
-		    "-ERR wrong number of arguments for 'downgrade' command; Hold it shared from now on: "
+		    "-ERR wrong number of arguments for 'downgrade' command; Turn an exclusive grant into a shared one: "
 		    "DOWNGRADE name");
 }
 
