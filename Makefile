@@ -54,7 +54,7 @@ CORE_client = client/notification.c client/args.c client/ask.c client/reply.c cl
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
 CORE_lock = lock/user.c lock/group.c lock/client.c lock/claims.c lock/lock.c lock/table.c lock/request.c lock/grant.c \
 	lock/grant_log.c lock/holder_data.c lock/readers.c lock/try.c
-CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c
+CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c

@@ -40,8 +40,8 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->locks.clients);
 	TAILQ_INIT(&b->locks.used);
 	TAILQ_INIT(&b->locks.idle);
-	TAILQ_INIT(&b->locks.dirty);
-	turn_init(&b->locks);
+	TAILQ_INIT(&b->directories.touched);
+	turn_init(&b->directories);
 	TAILQ_INIT(&b->locks.closing);
 	TAILQ_INIT(&b->hosts.queries);
 	TAILQ_INIT(&b->locks.mlocks);
@@ -64,8 +64,8 @@ static void free_locks(struct broker *b)
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->locks.used))) {
-		claim_free_all(lock);
-		lock->operations = 0;
+		claim_free_all(&lock->directory);
+		lock->directory.operations = 0;
 		if (lock->semaphore)
 			semaphore_detach(lock);
 		lock_free(lock);
@@ -104,18 +104,20 @@ void broker_free(struct broker *b)
 
 static void settle_locks(struct broker *b)
 {
-	struct lock *lock;
+	struct directory *d;
 
-	while ((lock = TAILQ_FIRST(&b->locks.dirty))) {
+	while ((d = TAILQ_FIRST(&b->directories.touched))) {
+		struct lock *lock = lock_of(d);
+
 		lock_settle(lock);
-		budget_recount(lock);
+		budget_recount(d);
 		lock_rest(lock);
 	}
 }
 
 void broker_settle(struct broker *b)
 {
-	while (!TAILQ_EMPTY(&b->locks.dirty) || !TAILQ_EMPTY(&b->locks.mlocks)) {
+	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
 		settle_locks(b);
 		mlock_continue(&b->locks);
 	}
@@ -156,7 +158,7 @@ static void tokens_reserved(struct broker *b, int64_t limit)
 	b->directories.token_asked = false;
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		if (lock->request_count)
-			lock_touch(lock);
+			directory_touch(&lock->directory);
 }
 
 /* ---- events ---- */
@@ -260,7 +262,7 @@ static void fire(struct broker *b, struct timer *t)
 		recovery_follow(b, session_tick(&b->ensemble));
 		break;
 	case TIMER_LOCK:
-		lock_touch(container_of(t, struct lock, timer));
+		directory_touch(&container_of(t, struct lock, timer)->directory);
 		break;
 	case TIMER_REQUEST:
 		request_expire(container_of(t, struct request, timer));
@@ -309,6 +311,23 @@ static void start(struct broker *b)
 	recovery_open(b);
 }
 
+static void serve_turns(struct broker *b)
+{
+	struct directory *d;
+	enum turn turn;
+
+	while ((turn = turn_next(&b->directories, &d)) != TURN_NONE) {
+		if (turn == TURN_QUESTIONS) {
+			inbox_continue(&b->hosts);
+			query_continue(&b->hosts);
+			audit_continue(&b->hosts);
+		} else {
+			lock_take_turn(lock_of(d), turn);
+			broker_settle(b);
+		}
+	}
+}
+
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
 {
 	int64_t before = b->env.now_ns;
@@ -330,7 +349,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	close_clients(b);
 	broker_settle(b);
 	answer(b, event);
-	turn_serve(&b->locks);
+	serve_turns(b);
 	inbox_continue(&b->hosts);
 	if (!TAILQ_EMPTY(&b->hosts.queries))
 		query_continue(&b->hosts);
@@ -370,31 +389,33 @@ int64_t broker_safe_until(const struct broker *b)
 /* A request wants it, or the held one comes to the end of its tokens. */
 static bool is_wanted(const struct claim *next)
 {
-	const struct lock *lock = next->lock;
+	const struct lock *lock = lock_of(next->directory);
 	const struct request *head = TAILQ_FIRST(&lock->requests);
 
-	if (lock->claim->state != CLAIM_HELD)
+	if (lock->directory.claim->state != CLAIM_HELD)
 		return false;
-	return head ? mode_covers(next->mode, head->mode) : lock->claim->handoffs >= CLAIM_NEXT_FROM;
+	return head ? mode_covers(next->mode, head->mode) : lock->directory.claim->handoffs >= CLAIM_NEXT_FROM;
 }
 
 /* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
 static void check_sending(const struct lock *lock)
 {
-	bool sends = lock->locks->ensemble->session.proving && lock->pause_until_ns <= lock->locks->env->now_ns;
-	bool listed = lock->claim && lock->claim->state == CLAIM_WAITING && lock->claim->listed;
+	const struct directory *d = &lock->directory;
+	bool sends = lock->locks->ensemble->session.proving && d->pause_until_ns <= lock->locks->env->now_ns;
+	bool listed = d->claim && d->claim->state == CLAIM_WAITING && d->claim->listed;
 	const struct claim *c;
 
-	assert(!sends || !lock->directory.wanted || lock->waits[TURN_JOIN] || lock->waits[TURN_DELETE]);
-	assert(!listed || (!lock->next && !lock->remembered && lock->claim->named));
-	TAILQ_FOREACH(c, &lock->leaving, link) {
-		assert(!sends || !c->named || c->withheld || c->leave_op || lock->waits[TURN_DELETE]);
+	assert(!sends || !d->wanted || d->waits[TURN_JOIN] || d->waits[TURN_DELETE]);
+	assert(!listed || (!d->next && !d->remembered && d->claim->named));
+	TAILQ_FOREACH(c, &d->leaving, link) {
+		assert(!sends || !c->named || c->withheld || c->leave_op || d->waits[TURN_DELETE]);
 		assert(!listed || c->named);
 	}
 }
 
 static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, size_t *claims)
 {
+	const struct directory *d = &lock->directory;
 	const struct request *r;
 	const struct grant *g;
 	const struct claim *c;
@@ -414,26 +435,26 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(g->lost && !g->lease.place);
 		n_lost++;
 	}
-	TAILQ_FOREACH(c, &lock->leaving, link) {
+	TAILQ_FOREACH(c, &d->leaving, link) {
 		assert(c->state == CLAIM_LEAVING);
 		n_claims++;
 	}
-	TAILQ_FOREACH(c, &lock->permits, link) {
-		assert(c->state != CLAIM_LEAVING && lock->flavour == FLAVOUR_SLOTS);
+	TAILQ_FOREACH(c, &d->slots, link) {
+		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
 		n_claims++;
 	}
-	assert(!lock->next || (lock->claim && lock->next != lock->claim));
-	assert(!lock->claim || lock->claim->state != CLAIM_LEAVING);
-	assert(!lock->next || (lock->next->state != CLAIM_LEAVING && is_wanted(lock->next)));
+	assert(!d->next || (d->claim && d->next != d->claim));
+	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
+	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
 	if (lock->semaphore)
 		semaphore_check(lock->semaphore);
 	check_sending(lock);
-	assert(!n_grants || lock->flavour == FLAVOUR_SLOTS ||
-	       (lock->claim && lock->claim->state == CLAIM_HELD && lock->claim->granted));
-	assert(lock->watch_bytes == budget_watches(lock));
-	n_claims += (size_t)(lock->claim != NULL) + (size_t)(lock->next != NULL);
+	assert(!n_grants || d->flavour == FLAVOUR_SLOTS ||
+	       (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
+	assert(d->watch_bytes == budget_watches(d));
+	n_claims += (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
-	assert(n_grants == lock->grant_count && n_claims == lock->claim_count);
+	assert(n_grants == lock->grant_count && n_claims == d->claim_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;
@@ -450,19 +471,19 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->locks.dirty) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
+	assert(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* Whose turn it is next is looked at with the next answer: there has to be one. */
 	assert(!b->ensemble.session.proving || !b->directories.turns.waiting ||
 	       b->ensemble.operations.first != b->ensemble.operations.end);
 	assert(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
-		watches += budget_watches(lock);
-		remembered += lock->remembered;
+		watches += budget_watches(&lock->directory);
+		remembered += lock->directory.remembered;
 	}
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->claim_count &&
-		       !lock->watch_bytes && !lock->remembered);
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
+		       !lock->directory.watch_bytes && !lock->directory.remembered);
 	TAILQ_FOREACH(c, &b->locks.clients, link) {
 		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
 

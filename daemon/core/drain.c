@@ -24,9 +24,10 @@ void drain(struct broker *b)
 	b->env.stopping = true;
 	end_all_requests(b);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		lock_touch(lock);
+		directory_touch(&lock->directory);
 		TAILQ_FOREACH(g, &lock->grants, link)
-			if (!client_events_full(g->client)) /* closed for what it has not read it would hold nothing any more */
+			if (!client_events_full(
+				    g->client)) /* closed for what it has not read it would hold nothing any more */
 				client_tell_revoke(g->client, g, SLICE("stopping"));
 	}
 	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);

@@ -26,7 +26,7 @@ static void lose_all(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		lock_lose(lock);
-		lock_touch(lock);
+		directory_touch(&lock->directory);
 	}
 }
 
@@ -36,7 +36,7 @@ static void touch_waiting(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		if (lock->request_count)
-			lock_touch(lock);
+			directory_touch(&lock->directory);
 }
 
 /* ---- the end of a connection ---- */
@@ -45,23 +45,23 @@ static void suspend_lock(struct lock *lock)
 {
 	struct claim *c;
 
-	if (lock->claim)
-		claim_suspended(lock->claim);
-	if (lock->next)
-		claim_suspended(lock->next);
-	TAILQ_FOREACH(c, &lock->permits, link)
+	if (lock->directory.claim)
+		claim_suspended(lock->directory.claim);
+	if (lock->directory.next)
+		claim_suspended(lock->directory.next);
+	TAILQ_FOREACH(c, &lock->directory.slots, link)
 		claim_suspended(c);
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	TAILQ_FOREACH(c, &lock->directory.leaving, link)
 		claim_suspended(c);
-	if (lock->claim_count)
-		lock_remember(lock, true);
-	directory_suspended(lock);
-	try_forget(lock, (struct slice){ 0 });
+	if (lock->directory.claim_count)
+		directory_remember(&lock->directory, true);
+	directory_suspended(&lock->directory);
+	seen_forget(&lock->directory, (struct slice){ 0 });
 	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);
-	turn_forget(lock);
-	lock_touch(lock);
+	turn_forget(&lock->directory);
+	directory_touch(&lock->directory);
 }
 
 static void disconnect(struct broker *b)
@@ -74,7 +74,7 @@ static void disconnect(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		suspend_lock(lock);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
-		try_forget(lock, (struct slice){ 0 });
+		seen_forget(&lock->directory, (struct slice){ 0 });
 	audit_suspended(&b->hosts);
 }
 
@@ -100,8 +100,8 @@ static void forget(struct broker *b)
 		disconnect(b);
 	recovery_follow(b, session_lose(&b->ensemble));
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		claim_free_all(lock);
-		lock_touch(lock);
+		claim_free_all(&lock->directory);
+		directory_touch(&lock->directory);
 	}
 	inbox_forget(&b->hosts);
 }
@@ -126,14 +126,15 @@ static void jitter_joins(struct broker *b)
 	struct lock *lock;
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		lock_pause(lock, random_below(&b->env.random, JOIN_JITTER_NS));
+		directory_pause(&lock->directory, random_below(&b->env.random, JOIN_JITTER_NS));
 }
 
 static int by_age(const void *a, const void *b)
 {
 	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
 
-	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
+	return (x->directory.verified_ns > y->directory.verified_ns) -
+	       (x->directory.verified_ns < y->directory.verified_ns);
 }
 
 /* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
@@ -143,19 +144,19 @@ static void queue_recovery(struct broker *b)
 	size_t count = 0;
 
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		lock_touch(lock);
-		if (!TAILQ_EMPTY(&lock->leaving))
-			turn_wait(lock, TURN_DELETE);
-		count += lock->claim_count || lock->observer_count;
+		directory_touch(&lock->directory);
+		if (!TAILQ_EMPTY(&lock->directory.leaving))
+			turn_wait(&lock->directory, TURN_DELETE);
+		count += lock->directory.claim_count || lock->observer_count;
 	}
 	locks = mem_new((count + 1) * sizeof(struct lock *));
 	count = 0;
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (lock->claim_count || lock->observer_count)
+		if (lock->directory.claim_count || lock->observer_count)
 			locks[count++] = lock;
 	qsort(locks, count, sizeof(struct lock *), by_age);
 	for (size_t i = 0; i < count; i++)
-		turn_wait(locks[i], TURN_RECOVER);
+		turn_wait(&locks[i]->directory, TURN_RECOVER);
 	mem_free(locks);
 }
 
@@ -201,7 +202,7 @@ static void give_up(struct lock *lock)
 	request_fail_all(lock, ERROR_LIMIT, budget_too_long);
 	observe_fail_all(lock, ERROR_LIMIT, budget_too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
-	claim_free_all(lock);
+	claim_free_all(&lock->directory);
 }
 
 void recovery_packet(struct broker *b, const struct event *event)
@@ -210,6 +211,6 @@ void recovery_packet(struct broker *b, const struct event *event)
 
 	budget_packet(&b->ensemble, event);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (budget_is_oversize(lock))
+		if (budget_is_oversize(&lock->directory))
 			give_up(lock);
 }

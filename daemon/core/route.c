@@ -15,18 +15,19 @@ static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 
 static struct claim *claim_of(const struct operation *op)
 {
+	const struct directory *d = op->directory;
 	struct claim *c;
 
-	if (!op->lock || !op->claim)
+	if (!d || !op->claim)
 		return NULL;
-	if (op->lock->claim && op->lock->claim->number == op->claim)
-		return op->lock->claim;
-	if (op->lock->next && op->lock->next->number == op->claim)
-		return op->lock->next;
-	TAILQ_FOREACH(c, &op->lock->permits, link)
+	if (d->claim && d->claim->number == op->claim)
+		return d->claim;
+	if (d->next && d->next->number == op->claim)
+		return d->next;
+	TAILQ_FOREACH(c, &d->slots, link)
 		if (c->number == op->claim)
 			return c;
-	TAILQ_FOREACH(c, &op->lock->leaving, link)
+	TAILQ_FOREACH(c, &d->leaving, link)
 		if (c->number == op->claim)
 			return c;
 	return NULL;
@@ -67,7 +68,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		claim_answered(claim_of(op), op, event);
 		break;
 	case OWNER_ELECTION:
-		election_answered(op->lock, number, event);
+		election_answered(lock_of(op->directory), number, event);
 		break;
 	case OWNER_OBSERVER:
 		observe_answered(op, number, event);
@@ -100,11 +101,11 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->env.stats.unknown_total++;
-	health_answered(&b->ensemble, op.kind, op.lock ? bytes_view(&op.lock->directory.path) : SLICE(""), event);
+	health_answered(&b->ensemble, op.kind, op.directory ? bytes_view(&op.directory->path) : SLICE(""), event);
 	dispatch(b, &op, number, event);
-	if (op.lock) {
-		op.lock->operations--;
-		lock_touch(op.lock);
+	if (op.directory) {
+		op.directory->operations--;
+		directory_touch(op.directory);
 	}
 }
 
@@ -127,8 +128,8 @@ void route_answered(struct broker *b, const struct event *event)
 		session_refused(zk, op);
 	if (event->zk_answered.code == ZK_UNKNOWN) {
 		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
-		if (op->lock)
-			lock_pause(op->lock, UNKNOWN_PAUSE_NS);
+		if (op->directory)
+			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
 		effects_add(b->env.out, EFFECT_ZK_DROP);
 		recovery_suspended(b);
 		return;
@@ -152,41 +153,41 @@ void route_fail_all(struct broker *b)
 	assert(o->first == o->end);
 }
 
-static void child_watched(struct lock *lock, enum zk_watch type, struct slice child)
+static void child_watched(struct directory *d, enum zk_watch type, struct slice child)
 {
 	struct claim *c;
 
-	try_forget(lock, child);
-	if (lock->next)
-		directory_child_watched(lock->next, type, child);
-	TAILQ_FOREACH(c, &lock->permits, link)
+	seen_forget(d, child);
+	if (d->next)
+		directory_child_watched(d->next, type, child);
+	TAILQ_FOREACH(c, &d->slots, link)
 		directory_child_watched(c, type, child);
-	if (lock->claim)
-		directory_child_watched(lock->claim, type, child);
-	observe_watched(lock, &child);
-	lock_touch(lock);
+	if (d->claim)
+		directory_child_watched(d->claim, type, child);
+	observe_watched(lock_of(d), &child);
+	directory_touch(d);
 }
 
 void route_watched(struct broker *b, const struct event *event)
 {
 	struct slice path = event->zk_watch.path;
 	enum zk_watch type = event->zk_watch.type;
-	struct lock *lock = lock_find_path(&b->locks, path);
+	struct directory *d = directory_find(&b->directories, path);
 	const char *slash;
 
 	if (inbox_watched(&b->hosts, path) || !b->ensemble.session.connected)
 		return;
 	semaphore_watched(&b->locks, path);
-	if (lock) {
-		directory_changed(&lock->directory);
-		observe_watched(lock, NULL);
-		lock_touch(lock);
+	if (d) {
+		directory_changed(d);
+		observe_watched(lock_of(d), NULL);
+		directory_touch(d);
 		return;
 	}
 	slash = memrchr(path.data, '/', path.len);
 	if (!slash || type == ZK_WATCH_CHILDREN || type == ZK_WATCH_CREATED)
 		return;
-	lock = lock_find_path(&b->locks, (struct slice){ path.data, (size_t)(slash - path.data) });
-	if (lock)
-		child_watched(lock, type, (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) });
+	d = directory_find(&b->directories, (struct slice){ path.data, (size_t)(slash - path.data) });
+	if (d)
+		child_watched(d, type, (struct slice){ slash + 1, (size_t)(path.data + path.len - slash - 1) });
 }

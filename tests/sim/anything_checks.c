@@ -36,7 +36,7 @@ static bool is_proven(const struct host *h)
 	return h->broker && (h->conf.standalone || host_now(h) < broker_safe_until(h->broker));
 }
 
-static const struct lock *lock_of(const struct host *h, int name)
+static const struct lock *lock_at(const struct host *h, int name)
 {
 	return h->broker ? lock_find(&h->broker->locks, slice_of(any_names[name])) : NULL;
 }
@@ -87,8 +87,8 @@ static int error_of(struct slice reply)
 static void check_source(const struct any_peer *p, int source, int code)
 {
 	if (source < SOURCE_COUNT && code >= 0 && !answers_error(source, (enum error_code)code))
-		world_fail(p->host->w, -1, "host %d client %u: -%s from source %d, which the table does not know", p->host->index,
-			 p->conn, error_word((enum error_code)code), source);
+		world_fail(p->host->w, -1, "host %d client %u: -%s from source %d, which the table does not know",
+			   p->host->index, p->conn, error_word((enum error_code)code), source);
 }
 
 static void forget_told(struct any_peer *p)
@@ -104,9 +104,10 @@ void any_check_reply(struct any_peer *p, struct slice reply)
 
 	if (!p->asking)
 		world_fail(w, -1, "host %d client %u: a reply without a request: %.*s", p->host->index, p->conn,
-			 (int)reply.len, reply.data);
+			   (int)reply.len, reply.data);
 	if (!reply.len || !strchr(":+-$*%_", reply.data[0]) || (reply.data[0] == '-' && error_of(reply) < 0))
-		world_fail(w, -1, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len, reply.data);
+		world_fail(w, -1, "host %d client %u: no reply: %.*s", p->host->index, p->conn, (int)reply.len,
+			   reply.data);
 	if (reply.data[0] == '-' && p->command != COMMAND_COUNT)
 		check_source(p, (int)p->command, error_of(reply));
 	p->asking = false;
@@ -131,8 +132,8 @@ static void check_replied(struct any_peer *p)
 	p->replied = false;
 	if (p->on && p->host->broker->locks.conns[p->conn] && p->command == COMMAND_MLOCK && !granted &&
 	    holds(p, false) & ~p->held)
-		world_fail(p->host->w, -1, "host %d client %u: an MLOCK left something behind: %s", p->host->index, p->conn,
-			 p->reply);
+		world_fail(p->host->w, -1, "host %d client %u: an MLOCK left something behind: %s", p->host->index,
+			   p->conn, p->reply);
 }
 
 static bool may_take_long(enum command command)
@@ -148,7 +149,7 @@ static void check_answered(const struct any_peer *p)
 
 	if (p->on && p->asking && !p->closing && !may_take_long(p->command) && p->asked_at < since && is_calm(w, since))
 		world_fail(w, -1, "host %d client %u: %s has had no answer for long", p->host->index, p->conn,
-			 p->command < COMMAND_COUNT ? command_table[p->command].word : "what it asked");
+			   p->command < COMMAND_COUNT ? command_table[p->command].word : "what it asked");
 }
 
 /* ---- what is pushed, or told by EVENTS ---- */
@@ -198,8 +199,8 @@ static void told(struct any_peer *p, struct slice text)
 	token = strtoll(items[2].data + 1, NULL, 10);
 	if (p->version == 3 && ((t->told && token == t->token) || (token && token <= t->highest)))
 		world_fail(p->host->w, -1,
-			 "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64 " and %" PRId64,
-			 p->host->index, p->conn, token, any_names[name], t->token, t->highest);
+			   "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64 " and %" PRId64,
+			   p->host->index, p->conn, token, any_names[name], t->token, t->highest);
 	t->told = true;
 	t->token = token;
 	t->highest = token ? token : t->highest;
@@ -211,7 +212,7 @@ void any_check_push(struct any_peer *p, struct slice push)
 		return; /* refused before it asked */
 	if (!push.len || push.data[0] != '>' || p->version != 3)
 		world_fail(p->host->w, -1, "host %d client %u: not a push it may get: %.*s", p->host->index, p->conn,
-			 (int)push.len, push.data);
+			   (int)push.len, push.data);
 	told(p, push);
 }
 
@@ -229,9 +230,9 @@ static void check_token(struct host *h, int name, const struct grant *g, int64_t
 		return;
 	if (g->token <= (g->mode == MODE_EXCLUSIVE ? n->highest : n->highest_writer))
 		world_fail(h->w, -1,
-			 "host %d client %u: %s granted with token %" PRId64 ", after %" PRId64
-			 " and, to write, %" PRId64,
-			 h->index, g->client->conn, any_names[name], g->token, n->highest, n->highest_writer);
+			   "host %d client %u: %s granted with token %" PRId64 ", after %" PRId64
+			   " and, to write, %" PRId64,
+			   h->index, g->client->conn, any_names[name], g->token, n->highest, n->highest_writer);
 	if (g->token > n->highest)
 		n->highest = g->token;
 	if (g->mode == MODE_EXCLUSIVE)
@@ -243,7 +244,7 @@ static void check_tokens(struct host *h)
 	static const int64_t none;
 
 	for (int name = 0; name < ANY_NAMES; name++) {
-		const struct lock *lock = lock_of(h, name);
+		const struct lock *lock = lock_at(h, name);
 		const struct grant *g;
 
 		for (int i = 0; i < any_of(h)->peer_count; i++) {
@@ -267,7 +268,7 @@ static void check_kind(struct world *w, const struct lock *lock)
 	if (!n || !n->view[FAKEZK_TRUTH].exists || !n->view[FAKEZK_TRUTH].data)
 		return;
 	data = (struct slice){ n->view[FAKEZK_TRUTH].data->bytes, n->view[FAKEZK_TRUTH].data->len };
-	if (!directory_data_fits(lock->kind, lock->flavour, data))
+	if (!directory_data_fits(lock->directory.kind, lock->directory.flavour, data))
 		world_fail(w, -1, "%s is held as another kind than its directory is of", n->path);
 }
 
@@ -276,7 +277,7 @@ static void check_alone(struct world *w, int name)
 	const struct grant *g, *writer = NULL, *any = NULL;
 
 	for (int i = 0; i < w->host_count; i++) {
-		const struct lock *lock = is_proven(&w->hosts[i]) ? lock_of(&w->hosts[i], name) : NULL;
+		const struct lock *lock = is_proven(&w->hosts[i]) ? lock_at(&w->hosts[i], name) : NULL;
 
 		if (!lock)
 			continue;
@@ -287,7 +288,7 @@ static void check_alone(struct world *w, int name)
 				continue;
 			if (writer || (any && g->mode == MODE_EXCLUSIVE))
 				world_fail(w, -1, "%s is held with %" PRId64 " and with %" PRId64, any_names[name],
-					 writer ? writer->token : any->token, g->token);
+					   writer ? writer->token : any->token, g->token);
 			any = g;
 			writer = g->mode == MODE_EXCLUSIVE ? g : writer;
 		}
@@ -303,7 +304,7 @@ static void check_progress(struct world *w, struct any_name *n, int name)
 	bool waits = false, held = false;
 
 	for (int i = 0; i < w->host_count; i++) {
-		const struct lock *lock = lock_of(&w->hosts[i], name);
+		const struct lock *lock = lock_at(&w->hosts[i], name);
 
 		waits = waits || (lock && lock->request_count && !w->hosts[i].broker->env.stopping);
 		held = held || (lock && lock->grant_count) || w->hosts[i].stopped_until > now;
@@ -357,20 +358,20 @@ static void check_observers(struct world *w, struct any_name *n, int name)
 	const struct lock *lock;
 
 	for (int i = 0; i < w->host_count; i++) {
-		lock = lock_of(&w->hosts[i], name);
-		if (lock && lock->kind == KIND_ELECTION && lock->grant_count)
+		lock = lock_at(&w->hosts[i], name);
+		if (lock && lock->directory.kind == KIND_ELECTION && lock->grant_count)
 			leader = TAILQ_FIRST(&lock->grants)->token;
 	}
 	for (int i = 0; i < w->host_count; i++) {
 		struct host *h = &w->hosts[i];
 
-		lock = lock_of(h, name);
+		lock = lock_at(h, name);
 		if (leader != n->leader || !lock || !lock->observer_count || h->stopped_until > now ||
 		    !is_calm(w, now - WITHIN) || (lock->observation->known && lock->observation->token == leader))
 			any_of(h)->right_at[name] = now;
 		if (any_of(h)->right_at[name] < now - WITHIN)
-			world_fail(w, -1, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name], leader, i,
-				 lock->observation->known ? lock->observation->token : -1);
+			world_fail(w, -1, "%s is led by %" PRId64 ", and host %d knows %" PRId64, any_names[name],
+				   leader, i, lock->observation->known ? lock->observation->token : -1);
 	}
 	n->leader = leader;
 }

@@ -13,44 +13,44 @@ MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
         ("\treturn sent_ns > answered_ns ? sent_ns : answered_ns;", "\treturn sent_ns;")], 1000),
     ("all is sent at once, whatever is open", [
-        ("\tif (!window_has_room(&locks->ensemble->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
+        ("\tif (!window_has_room(&all->ensemble->operations.window))\n\t\treturn false;\n", "")], 200, "load"),
     ("the window grows to more than twice what was open", [
         ("\tif (took_ns <= span_ns / 2)\n\t\treturn 2 * answered;\n", "\ttook_ns++;\n")], 1000, "load"),
     ("reads are sent behind an old operation", [
         ("return turn == TURN_DELETE || oldest_ns == INT64_MAX ||", "return true;")], 1000),
     ("a delete that waits is overtaken by a join", [
-        ("turn.c", "\tif (turn != TURN_DELETE && lock->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
-        ("void lock_settle(struct lock *lock)\n{\n\tlock_send_deletes(lock);\n", "void lock_settle(struct lock *lock)\n{\n"),
-        ("turn.c", "\tlock_send_deletes(lock);\n", "")], 1000, "load"),
+        ("turn.c", "\tif (turn != TURN_DELETE && d->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
+        ("void lock_settle(struct lock *lock)\n{\n\tclaim_send_deletes(&lock->directory);\n", "void lock_settle(struct lock *lock)\n{\n"),
+        ("lock.c", "\tclaim_send_deletes(d);\n", "")], 1000, "load"),
     ("a list that had to wait is forgotten", [
-        ("claims.c", "\tdirectory_list_wanted(lock);\n", "")], 1000, "load"),
+        ("claims.c", "\tdirectory_list_wanted(&lock->directory);\n", "")], 1000, "load"),
     ("all looks come in one event", [
-        ("c->look_ns = locks->env->now_ns + LONG_WAIT_NS - random_below(&locks->env->random, LONG_WAIT_NS / 3);",
-         "c->look_ns = (locks->env->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
+        ("c->look_ns = all->env->now_ns + LONG_WAIT_NS - random_below(&all->env->random, LONG_WAIT_NS / 3);",
+         "c->look_ns = (all->env->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
     ("a look is always a list", [
-        ("\tif (must_list(c)) {", "\tif (true) {")], 300, "load"),
+        ("\tif (must_list(c, fits)) {", "\tif (true) {")], 300, "load"),
     ("recovery begins anew each time", [
         ("\tqsort(locks, count, sizeof(struct lock *), by_age);\n", "")], 300, "load"),
     ("a held claim is asked for after a reconnection, and the answer is not looked at", [
-        ("\tif (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id ||\n\t    event->zk_answered.stat.czxid != c->czxid)",
+        ("\tif (!is_of_session(c, event) || event->zk_answered.stat.czxid != c->czxid)",
          "\tif (false)")], 1000),
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
     ("watches are counted before they are set", [
-        ("\t\tlock_settle(lock);\n\t\tbudget_recount(lock);", "\t\tbudget_recount(lock);\n\t\tlock_settle(lock);")], 100),
+        ("\t\tlock_settle(lock);\n\t\tbudget_recount(d);", "\t\tbudget_recount(d);\n\t\tlock_settle(lock);")], 100),
     ("who is behind a wait that ran out is not looked at again", [
         ("lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
     ("what joined and is held at once is not looked at again", [
         ("give_back(lock) || join(lock);", "give_back(lock) || (join(lock) && false);")], 100, "standalone"),
     ("a lock that a watch event changed is not settled", [
-        ("\tobserve_watched(lock, &child);\n\tlock_touch(lock);", "\tobserve_watched(lock, &child);"),
-        ("\t\to->state = OBSERVE_IDLE;\n\tlock_touch(lock);", "\t\to->state = OBSERVE_IDLE;")], 1000),
+        ("\tobserve_watched(lock_of(d), &child);\n\tdirectory_touch(d);", "\tobserve_watched(lock_of(d), &child);"),
+        ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
         ("\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
         ("\t\t\tdirectory_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
-        ("c->nonce = ++locks->directories->last_nonce;", "c->nonce = locks->directories->last_nonce;")], 3000),
+        ("c->nonce = ++all->last_nonce;", "c->nonce = all->last_nonce;")], 3000),
     ("deadline from the last read, whatever the leader saw", [
         ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (
@@ -100,14 +100,14 @@ MUTANTS = [
         ("\t\telse\n\t\t\tc->own_watch = false;", "\t\telse\n\t\t\tc->own_watch = true;")], 3000),
     ("a left znode is adopted", [
         (
-         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);",
+         "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);",
          "\tif ((c = TAILQ_FIRST(&lock->leaving)) && c->named) {\n\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n"
          "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(lock, false);\n"
          "\t\tb->turns.breath = false;\n\t\treturn c;\n\t}\n"
          "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);")], 300),
     ("a cancelled create is adopted, and its delete goes on", [
         (
-         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);",
+         "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);",
          "\tTAILQ_FOREACH(c, &lock->leaving, link)\n\t\tif (!c->named) {\n"
          "\t\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n\t\t\tc->state = CLAIM_JOINING;\n"
          "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(lock, false);\n"
@@ -138,7 +138,7 @@ MUTANTS = [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
         ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
-        ("\tif (lock->next)\n\t\tdirectory_child_watched(lock->next, type, child);\n", ""),
+        ("\tif (d->next)\n\t\tdirectory_child_watched(d->next, type, child);\n", ""),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (
@@ -153,10 +153,10 @@ MUTANTS = [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\tc->lock->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        ("\tif (!lock->claim || somebody_waits(lock))\n\t\trollover_release(lock);\n", ""),
-        ("\trollover_release(lock);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
+        ("\tif (!lock->directory.claim || somebody_waits(lock))\n\t\trollover_release(&lock->directory);\n", ""),
+        ("\trollover_release(d);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
-        ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n")], 300, "spent"),
+        ("\tall->turns.breath = true;\n\trollover_release(d);\n", "\tall->turns.breath = true;\n")], 300, "spent"),
     ("takes over although it was not right behind", [
         (" || claim_before(next) != c)", ")"),
         ("lock->rule->follows && nobody_waits(lock);", "lock->rule->follows;")], 1000, "spent, operator"),
@@ -167,14 +167,14 @@ MUTANTS = [
         ("lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
-        ("\tlocks->directories->turns.breath = true;\n\trollover_release(lock);\n", "\tlocks->directories->turns.breath = true;\n"),
-        ("\tdirectory_check(lock);\n\tsend_join(c);\n", "\tdirectory_check(lock);\n\tsend_join(c);\n\trollover_release(lock);\n")], 1000, "spent, operator"),
+        ("\tall->turns.breath = true;\n\trollover_release(d);\n", "\tall->turns.breath = true;\n"),
+        ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\trollover_release(d);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         ("!lock->rule->lingers || c->rivals", "!lock->rule->lingers")], 300),
     ("who may not be seen is nobody that could be asked", [
         ("\tif (q->refused) {", "\tif (false) {")], 100, "refused"),
     ("a list sent before the delete tells what stands behind our own", [
-        ("\tif (directory_lists_after(&c->lock->directory, deleted))", "\tif (c->lock->directory.list_op)"),
+        ("\tif (directory_lists_after(c->directory, deleted))", "\tif (c->directory->list_op)"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
         ("\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
@@ -191,7 +191,7 @@ MUTANTS = [
         ("return d->watch == DIRECTORY_WATCH_ARMED && d->uncontended;",
          "return d->watch != DIRECTORY_WATCH_ARMED || d->uncontended;")], 1000),
     ("znodes under deletion do not count to the two", [
-        (" || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)", ")")], 300),
+        (" || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)", ")")], 300),
     ("the children watch is not armed again", [
         (
          "\tif (d->watch == DIRECTORY_WATCH_ARMED)\n"
@@ -232,7 +232,7 @@ MUTANTS = [
          "\t\tdue = min64(due, s->safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        ("\tTAILQ_FOREACH(lock, &b->locks.used, link) {\n\t\tclaim_free_all(lock);\n\t\tlock_touch(lock);\n\t}\n", "")], 3000),
+        ("\tTAILQ_FOREACH(lock, &b->locks.used, link) {\n\t\tclaim_free_all(&lock->directory);\n\t\tdirectory_touch(&lock->directory);\n\t}\n", "")], 3000),
     ("the client library forgets the last zxid it has seen", [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
@@ -285,7 +285,7 @@ MUTANTS = [
     ("a downgraded grant stays exclusive", [
         ("\tg->mode = MODE_SHARED;\n", "")], 300),
     ("nobody hears of a downgrade", [
-        ("\tg->mode = MODE_SHARED;\n\tlock_touch(g->lock);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
+        ("\tg->mode = MODE_SHARED;\n\tdirectory_touch(&g->lock->directory);\n", "\tg->mode = MODE_SHARED;\n")], 1000),
     ("an upgrade waits", [
         ("\tif (g)\n\t\treenter(c, g, &terms, o->given & OPTION_REENTER);",
          "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms, o->given & OPTION_REENTER);")], 100),
@@ -302,31 +302,31 @@ MUTANTS = [
         ("if (!mode_conflicts(c->mode, other.mode))",
          "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
-        ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(lock);\n", "")], 40000, "readers"),
+        ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(&lock->directory);\n", "")], 40000, "readers"),
     ("a reader joins although something has changed since nobody waited", [
-        ("? directory_is_uncontended(&lock->directory) :", "? lock->directory.uncontended :")], 300),
+        ("? directory_is_uncontended(&lock->directory)", "? lock->directory.uncontended")], 300),
     ("a reader joins while it is not known whether somebody waits", [
-        ("? directory_is_uncontended(&lock->directory) :", "? !directory_is_contended(&lock->directory) :")], 300),
+        ("? directory_is_uncontended(&lock->directory)", "? !directory_is_contended(&lock->directory)")], 300),
     ("a reader joins past who is known to wait", [
-        ("? directory_is_uncontended(&lock->directory) :", "? lock->directory.watch == DIRECTORY_WATCH_ARMED :")], 1000),
+        ("? directory_is_uncontended(&lock->directory)", "? lock->directory.watch == DIRECTORY_WATCH_ARMED")], 1000),
     ("a reader joins whoever waits behind an exclusive claim", [
         ("\treturn locks->ensemble->session.connected ?",
-         "\tif (lock->claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
+         "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
         ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock->request_count;")], 1000),
     ("each reader asks for a list of its own", [
-        ("\tif (!directory_watches(&lock->directory))\n\t\tdirectory_list(lock, true);",
+        ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
          "\tif (lock->directory.watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(lock, true);")], 100),
     ("without a connection every reader joins", [
         (": lock->directory.was_uncontended;", ": true;")], 1000),
     ("a watch that had fired before the connection went stood quiet", [
-        ("bool quiet = directory_is_uncontended(&lock->directory);", "bool quiet = lock->directory.uncontended;")], 10000),
+        ("bool quiet = directory_is_uncontended(d);", "bool quiet = d->uncontended;")], 10000),
     ("no next for a reader whom somebody elsewhere keeps from joining", [
         ("\treturn directory_is_contended(&lock->directory) && readers_hold_back(lock);", "\treturn false;")], 10000),
     ("a reader whose place among the hosts has come waits for those who came later", [
         ("locks->env->conf->standalone || next_has_its_turn(lock))", "locks->env->conf->standalone)")], 20000, "readers"),
     ("a reader has its turn as soon as its next is queued", [
-        ("lock->next->state == CLAIM_HELD &&", "lock->next->state != CLAIM_JOINING &&")], 1000),
+        ("lock->directory.next->state == CLAIM_HELD &&", "lock->directory.next->state != CLAIM_JOINING &&")], 1000),
     ("a reader after readers passes who is known to wait", [
         ("\tif (!mode_conflicts(c->granted_mode, mode) && somebody_waits(lock))\n\t\treturn false;\n", "")], 1000),
     ("a writer behind its host's shared claim queues next only when that goes back", [
@@ -363,7 +363,7 @@ MUTANTS = [
         ("\t\trequest_end(r);\n\t\tcall->client->locks->env->stats.cancelled",
          "\t\tstruct lock *lock = r->lock;\n\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n\t\t\tTAILQ_REMOVE(&call->client->locks->dirty, lock, dirty_link);\n\t\t}\n\t\tcall->client->locks->env->stats.cancelled")], 1000),
     ("the end of a request is not looked at", [
-        ("\t\tr->client->request = NULL;\n\tlock_touch(lock);\n", "\t\tr->client->request = NULL;\n")], 1000),
+        ("\t\tr->client->request = NULL;\n\tdirectory_touch(&lock->directory);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
         ("\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
     ("a queued wait that was granted is not told", [
@@ -381,7 +381,7 @@ MUTANTS = [
     ("the name asked for takes in what the server adds", [
         ("\tc->adopting = true;\n", "\tc->name_len = name.len;\n\tc->adopting = true;\n")], 1000),
     ("an audit takes a claim's znode for a stray", [
-        ("flavour, lock_find_path(h->locks, path) }", "flavour, NULL }")], 300),
+        ("directory_find(h->locks->directories, path) },", "NULL },")], 300),
     ("an audit skips the first child", [
         ("for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
          "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
@@ -452,7 +452,7 @@ MUTANTS = [
     ("RESET leaves the owner", [
         ("cmd_client.c", "\tgroup_leave(c);\n", "")], 3000),
     ("strays stay where a list shows them", [
-        ("\t\t\tclaim_orphan(lock, child);\n", "")], 3000),
+        ("\t\t\tclaim_orphan(d, child);\n", "")], 3000),
     ("one permit more than the limit", [
         ("children > (size_t)s->limit;", "children > (size_t)s->limit + 1;")], 100, "calm permits"),
     ("a permit counts before it is listed", [
@@ -468,10 +468,10 @@ MUTANTS = [
     ("held permits leave before those that only wait", [
         ("for (int held = 0; held <= 1; held++)", "for (int held = 1; held >= 0; held--)")], 300, "calm permits"),
     ("nobody watches for room", [
-        ("\t\tdirectory_arm(leases);", "\t\t;")], 100, "calm permits"),
+        ("\t\tdirectory_arm(&leases->directory);", "\t\t;")], 100, "calm permits"),
     ("a semaphore whose data changed is not read again", [
-        ("\tif (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))",
-         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))")], 300, "permits"),
+        ("\tif (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->mutex->directory) &&",
+         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && directory_may_send(&s->mutex->directory) &&")], 300, "permits"),
     ("a limit that was overwritten is not said again", [
         ("\t\tsay_limit(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
     ("more permits leave the lease as it is", [
@@ -490,7 +490,7 @@ MUTANTS = [
         ("cmd_semaphore.c", "terms->wait_ns != 0 && deadlock_closes(", "false && deadlock_closes(")], 1000,
      "permits standalone"),
     ("a semaphore's queue near its last numbers is joined again and again", [
-        ("\tif (lock->semaphore && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
+        ("\tif (d->part && !d->czxid)\n\t\td->czxid = event->zk_answered.stat.czxid;\n", "")], 1000,
      "near the wrap"),
     ("permits taken by force are only asked for", [
         ("\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
@@ -535,7 +535,7 @@ MUTANTS = [
     ("an election lingers", [
         ("!lock->rule->lingers || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
-        ("if (lock->claim_count || lock->observer_count)", "if (lock->claim_count)"),
+        ("if (lock->directory.claim_count || lock->observer_count)", "if (lock->directory.claim_count)"),
         ("\tobserve_suspended(lock);\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
@@ -546,7 +546,7 @@ MUTANTS = [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
         ("bool news = !o->told || o->token != o->lock->observation->token;", "bool news = true;")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
-        ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim",
+        ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim",
          "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
     ("a client that is gone stays among those to be closed", [
         ("\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&locks->closing, c, closing_link);\n", "")], 10000, "anything"),
@@ -555,7 +555,7 @@ MUTANTS = [
     ("a name that changes its kind is thought to be what it was", [
         ("lock.c", "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
     ("an election that turns out to be none is observed", [
-        ("\trequest_fail_all(lock, code, sentence);\n\tobserve_fail_all(lock, code, sentence);",
+        ("\trequest_fail_all(lock_of(d), code, sentence);\n\tobserve_fail_all(lock_of(d), code, sentence);",
          "\trequest_fail_all(lock, code, sentence);")], 300, "anything"),
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300, "anything"),
@@ -610,10 +610,10 @@ MUTANTS = [
     ("every broker's znode is in use", [
         ("return !record_is_ours(data) || ", "return true || ")], 4000, "tries"),
     ("whoever waits does so with a try's znode", [
-        (" || (c->tries && !try_only(c->lock)))", ")")], 3000),
+        (" || (c->tries && !try_only(lock_of(c->directory))))", ")")], 3000),
     ("what was seen of a znode is believed after its event", [
-        ("\ttry_forget(lock, child);\n", "")], 3000, "tries"),
+        ("\tseen_forget(d, child);\n", "")], 3000, "tries"),
     ("what was seen of a znode is believed after its event, and for longer", [
-        ("lock->locks->env->now_ns >= seen->until_ns", "false"), ("\ttry_forget(lock, child);\n", "")], 300,
+        ("lock->locks->env->now_ns >= seen->until_ns", "false"), ("\tseen_forget(d, child);\n", "")], 300,
      "tries"),
 ]

@@ -384,7 +384,7 @@ static void a_recovery_gets_its_turn(void **state)
 	fixture_zk_connected(f, SESSION);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(other, sizeof(other), "y%03d", i);
-		turn_wait(lock_find(&f->broker->locks, slice_of(other)), TURN_LOOK);
+		turn_wait(&lock_find(&f->broker->locks, slice_of(other))->directory, TURN_LOOK);
 	}
 	fixture_answer(f, ZK_OK); /* the heartbeat */
 	while (!is_open(f, EFFECT_ZK_GET, name)) {

@@ -8,22 +8,22 @@
 #include "core/znode/mode.h"
 #include "protocol/slice.h"
 
-struct lock;
+struct directory;
 
 /* What a child of a lock's directory is to us. */
 enum directory_child {
-	DIRECTORY_CHILD_OURS,    /* a contender of the present session, and a live claim knows it */
-	DIRECTORY_CHILD_ORPHAN,   /* the same, and none does */
-	DIRECTORY_CHILD_OTHER,   /* somebody else's contender */
-	DIRECTORY_CHILD_UNKNOWN, /* could be one, of no known kind: it is waited for */
-	DIRECTORY_CHILD_UNRECOGNIZED,     /* cannot be one */
+	DIRECTORY_CHILD_OURS,         /* a contender of the present session, and a live claim knows it */
+	DIRECTORY_CHILD_ORPHAN,       /* the same, and none does */
+	DIRECTORY_CHILD_OTHER,        /* somebody else's contender */
+	DIRECTORY_CHILD_UNKNOWN,      /* could be one, of no known kind: it is waited for */
+	DIRECTORY_CHILD_UNRECOGNIZED, /* cannot be one */
 };
 
 /* Whose directory is looked at. */
 struct directory_view {
 	int64_t session;
 	enum flavour flavour;
-	const struct lock *lock; /* NULL: the host knows none of that directory */
+	const struct directory *directory; /* NULL: the host knows none of that directory */
 };
 
 /* *mode: of OTHER and UNKNOWN. */

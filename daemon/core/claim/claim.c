@@ -7,7 +7,6 @@
 #include "core/znode/holder.h"
 #include "core/claim/look.h"
 #include "core/session/budget.h"
-#include "core/lock/readers.h"
 #include "core/kind/semaphore.h"
 #include "core/claim/rollover.h"
 #include "core/lock/locks.h"
@@ -41,7 +40,7 @@ static void set_name(struct claim *c, struct slice name)
 
 void claim_path(const struct claim *c, struct bytes *out)
 {
-	bytes_slice(out, bytes_view(&c->lock->directory.path));
+	bytes_slice(out, bytes_view(&c->directory->path));
 	bytes_char(out, '/');
 	bytes_text(out, c->name);
 }
@@ -50,7 +49,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 {
 	struct bytes path = { 0 };
 	struct operation_request r = {
-		.op = { .kind = kind, .lock = c->lock, .claim = c->number },
+		.op = { .kind = kind, .directory = c->directory, .claim = c->number },
 		.data = data,
 		.create = ZK_EPHEMERAL_SEQUENTIAL,
 	};
@@ -58,7 +57,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 
 	claim_path(c, &path);
 	r.path = bytes_view(&path);
-	number = operation_send(c->lock->locks->ensemble, type, &r);
+	number = operation_send(c->directory->directories->ensemble, type, &r);
 	bytes_free(&path);
 	return number;
 }
@@ -69,136 +68,138 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
  */
 static bool is_next(const struct claim *c)
 {
-	const struct claim *first = c->lock->claim;
+	const struct claim *first = c->directory->claim;
 
-	return first && first != c && first->state == CLAIM_HELD && (!first->rivals || readers_hold_back(c->lock));
+	return first && first != c && first->state == CLAIM_HELD && (!first->rivals || c->watches);
 }
 
 static void send_join(struct claim *c)
 {
-	struct locks *locks = c->lock->locks;
+	struct directories *all = c->directory->directories;
 	struct bytes name = { 0 }, data = { 0 };
 
 	c->state = CLAIM_JOINING;
-	c->nonce = ++locks->directories->last_nonce;
+	c->nonce = ++all->last_nonce;
 	if (c->tries)
 		c->nonce |= CONTENDER_TRY;
-	contender_name(&name, (struct contender_id){ locks->ensemble->session.id, c->nonce }, c->lock->flavour, c->mode);
+	contender_name(&name, (struct contender_id){ all->ensemble->session.id, c->nonce }, c->directory->flavour,
+		       c->mode);
 	set_name(c, bytes_view(&name));
 	c->name_len = name.len;
-	holder_begin(&data, locks->env->conf->host, c->lock->kind);
+	holder_begin(&data, all->env->conf->host, c->directory->kind);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
-	if (c->lock->flavour != FLAVOUR_SLOTS) /* several are made at once, and listed at once */
-		directory_list(c->lock, is_next(c));
+	if (c->directory->flavour != FLAVOUR_SLOTS) /* several are made at once, and listed at once */
+		directory_list(c->directory, is_next(c));
 	bytes_free(&name);
 	bytes_free(&data);
 }
 
-static struct claim *claim_new(struct lock *lock, enum mode mode)
+static struct claim *claim_new(struct directory *d, enum mode mode)
 {
-	struct locks *locks = lock->locks;
+	struct directories *all = d->directories;
 	struct claim *c = mem_new(sizeof(*c));
 
-	c->lock = lock;
+	c->directory = d;
 	c->mode = mode;
-	c->number = ++locks->directories->last_claim;
-	c->path_bytes = lock->directory.path.len + CONTENDER_NAME_MAX;
-	lock->claim_count++;
-	locks->directories->claim_count++;
-	locks->ensemble->path_bytes += c->path_bytes;
+	c->number = ++all->last_claim;
+	c->path_bytes = d->path.len + CONTENDER_NAME_MAX;
+	d->claim_count++;
+	all->claim_count++;
+	all->ensemble->path_bytes += c->path_bytes;
 	return c;
 }
 
 /* Standalone: the claim is held as soon as there is a number for its tokens. */
-static struct claim *join_locally(struct lock *lock, enum mode mode)
+static struct claim *join_locally(struct directory *d, enum mode mode)
 {
-	struct locks *locks = lock->locks;
-	struct claim *c = claim_new(lock, mode);
+	struct directories *all = d->directories;
+	struct claim *c = claim_new(d, mode);
 
 	c->state = CLAIM_HELD;
-	c->czxid = locks->directories->token_next++;
-	locks->env->stats.claims_total++;
+	c->czxid = all->token_next++;
+	all->env->stats.claims_total++;
 	return c;
 }
 
-struct claim *claim_join(struct lock *lock, enum mode mode)
+struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches)
 {
-	struct locks *locks = lock->locks;
+	struct directories *all = d->directories;
 	struct claim *c;
 
-	if (locks->env->conf->standalone)
-		return join_locally(lock, mode);
-	if (budget_refuses(lock, 1))
+	if (all->env->conf->standalone)
+		return join_locally(d, mode);
+	if (budget_refuses(d, 1))
 		return NULL;
-	locks->directories->turns.breath = true;
-	rollover_release(lock);
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	all->turns.breath = true;
+	rollover_release(d);
+	TAILQ_FOREACH(c, &d->leaving, link)
 		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
-	mode = flavour_claim_mode(lock->flavour, mode);
-	c = claim_new(lock, mode);
-	c->tries = try_only(lock);
-	directory_check(lock);
+	mode = flavour_claim_mode(d->flavour, mode);
+	c = claim_new(d, mode);
+	c->tries = tries;
+	c->watches = watches;
+	directory_check(d);
 	send_join(c);
-	locks->directories->turns.breath = false;
+	all->turns.breath = false;
 	return c;
 }
 
 /* What follows takes the place of what goes: *next* becomes the first. */
 static void detach(struct claim *c)
 {
-	struct lock *lock = c->lock;
+	struct directory *d = c->directory;
 
 	if (c->state == CLAIM_LEAVING) {
-		TAILQ_REMOVE(&lock->leaving, c, link);
-	} else if (lock->flavour == FLAVOUR_SLOTS) {
-		TAILQ_REMOVE(&lock->permits, c, link);
-	} else if (lock->claim == c) {
-		lock->claim = lock->next;
-		lock->next = NULL;
-		directory_forget_watch(lock);
+		TAILQ_REMOVE(&d->leaving, c, link);
+	} else if (d->flavour == FLAVOUR_SLOTS) {
+		TAILQ_REMOVE(&d->slots, c, link);
+	} else if (d->claim == c) {
+		d->claim = d->next;
+		d->next = NULL;
+		directory_forget_watch(d);
 	} else {
-		assert(lock->next == c);
-		lock->next = NULL;
+		assert(d->next == c);
+		d->next = NULL;
 	}
 }
 
 void claim_free(struct claim *c)
 {
-	struct lock *lock = c->lock;
-	struct locks *locks = lock->locks;
+	struct directory *d = c->directory;
+	struct directories *all = d->directories;
 
 	detach(c);
-	if (--lock->claim_count == 0)
-		lock_remember(lock, false);
-	locks->directories->claim_count--;
-	locks->directories->orphan_count -= c->orphan;
-	locks->ensemble->path_bytes -= c->path_bytes;
+	if (--d->claim_count == 0)
+		directory_remember(d, false);
+	all->claim_count--;
+	all->orphan_count -= c->orphan;
+	all->ensemble->path_bytes -= c->path_bytes;
 	bytes_free(&c->pred);
 	mem_free(c);
-	lock_touch(lock);
+	directory_touch(d);
 }
 
-void claim_free_all(struct lock *lock)
+void claim_free_all(struct directory *d)
 {
 	struct claim *c;
 
-	while ((c = TAILQ_FIRST(&lock->leaving)) || (c = TAILQ_FIRST(&lock->permits)))
+	while ((c = TAILQ_FIRST(&d->leaving)) || (c = TAILQ_FIRST(&d->slots)))
 		claim_free(c);
-	if (lock->next)
-		claim_free(lock->next);
-	if (lock->claim)
-		claim_free(lock->claim);
+	if (d->next)
+		claim_free(d->next);
+	if (d->claim)
+		claim_free(d->claim);
 }
 
 const struct claim *claim_before(const struct claim *c)
 {
-	const struct claim *first = c->lock->claim, *own;
+	const struct claim *first = c->directory->claim, *own;
 
 	if (!c->pred.len)
 		return NULL;
 	if (first && first->named && slice_eq(bytes_view(&c->pred), slice_of(first->name)))
 		return first;
-	TAILQ_FOREACH(own, &c->lock->leaving, link)
+	TAILQ_FOREACH(own, &c->directory->leaving, link)
 		if (own->named && slice_eq(bytes_view(&c->pred), slice_of(own->name)))
 			return own;
 	return NULL;
@@ -206,12 +207,12 @@ const struct claim *claim_before(const struct claim *c)
 
 void claim_held(struct claim *c)
 {
-	struct locks *locks = c->lock->locks;
+	struct directories *all = c->directory->directories;
 
 	c->state = CLAIM_HELD;
-	c->held_ns = locks->env->now_ns;
+	c->held_ns = all->env->now_ns;
 	claim_forget_pred(c);
-	locks->env->stats.claims_total++;
+	all->env->stats.claims_total++;
 }
 
 /*
@@ -222,7 +223,7 @@ static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 {
 	if (!c || c->state != CLAIM_WAITING || claim_before(c) != gone)
 		return;
-	if (directory_lists_after(&c->lock->directory, deleted))
+	if (directory_lists_after(c->directory, deleted))
 		claim_forget_pred(c);
 	else
 		directory_pred_gone(c);
@@ -230,52 +231,62 @@ static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 
 static void follow_all(const struct claim *gone, uint64_t deleted)
 {
-	follow(gone->lock->claim, gone, deleted);
-	follow(gone->lock->next, gone, deleted);
+	follow(gone->directory->claim, gone, deleted);
+	follow(gone->directory->next, gone, deleted);
 }
 
 void claim_send_delete(struct claim *c)
 {
 	assert(c->state == CLAIM_LEAVING);
-	if (!c->named || c->withheld || c->leave_op || !c->lock->locks->ensemble->session.connected)
+	if (!c->named || c->withheld || c->leave_op || !c->directory->directories->ensemble->session.connected)
 		return;
-	if (!turn_may(c->lock, TURN_DELETE))
+	if (!turn_may(c->directory, TURN_DELETE))
 		return;
 	c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
 	follow_all(c, c->leave_op);
 }
 
+void claim_send_deletes(struct directory *d)
+{
+	struct claim *c;
+
+	if (TAILQ_EMPTY(&d->leaving) || !directory_may_send(d))
+		return;
+	TAILQ_FOREACH(c, &d->leaving, link)
+		claim_send_delete(c);
+}
+
 void claim_leave(struct claim *c)
 {
-	struct lock *lock = c->lock;
+	struct directory *d = c->directory;
 
-	if (lock->locks->env->conf->standalone) {
+	if (d->directories->env->conf->standalone) {
 		claim_free(c);
 		return;
 	}
 	if (c->state == CLAIM_HELD)
-		lock->directory.contended_before = c->rivals;
-	rollover_release(lock);
+		d->contended_before = c->rivals;
+	rollover_release(d);
 	detach(c);
 	c->state = CLAIM_LEAVING;
-	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
+	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	claim_send_delete(c);
-	lock_touch(lock);
+	directory_touch(d);
 }
 
-bool claim_orphan(struct lock *lock, struct slice name)
+bool claim_orphan(struct directory *d, struct slice name)
 {
 	struct claim *c;
 
 	if (name.len >= CONTENDER_NAME_MAX)
 		return false;
-	c = claim_new(lock, MODE_EXCLUSIVE);
+	c = claim_new(d, MODE_EXCLUSIVE);
 	c->state = CLAIM_LEAVING;
 	c->named = c->orphan = true;
 	set_name(c, name);
-	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
-	lock->locks->directories->orphan_count++;
-	lock->locks->env->stats.strays_total++;
+	TAILQ_INSERT_TAIL(&d->leaving, c, link);
+	d->directories->orphan_count++;
+	d->directories->env->stats.strays_total++;
 	claim_send_delete(c);
 	return true;
 }
@@ -302,44 +313,43 @@ void claim_forget_pred(struct claim *c)
 }
 
 /* Nothing else of it needs to be found, then its own znode tells all that a list would. */
-static bool is_held_alone(const struct lock *lock)
+static bool is_held_alone(const struct directory *d)
 {
-	return lock->claim && lock->claim->state == CLAIM_HELD && !lock->next && TAILQ_EMPTY(&lock->leaving) &&
-	       !lock->semaphore;
+	return d->claim && d->claim->state == CLAIM_HELD && !d->next && TAILQ_EMPTY(&d->leaving) && !d->part;
 }
 
 /*
  * Who waits elsewhere need not be known as long as nobody here is to get it next. A watch on a znode is longer than one on
  * its directory: where there is not room enough for all, the others are listed.
  */
-bool claim_recover(struct lock *lock)
+bool claim_recover(struct directory *d, bool alone)
 {
-	if (!is_held_alone(lock) || !lock->grant_count || lock->request_count || !budget_has_room_for_own(lock->claim)) {
-		directory_list(lock, false);
-		return !lock->directory.wanted;
+	if (!is_held_alone(d) || !alone || !budget_has_room_for_own(d->claim)) {
+		directory_list(d, false);
+		return !d->wanted;
 	}
-	claim_watch_own(lock->claim);
-	return lock->claim->own_watch;
+	claim_watch_own(d->claim);
+	return d->claim->own_watch;
 }
 
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
 {
 	struct bytes path = { 0 };
-	struct operation_request r = { .op = { .kind = kind, .lock = c->lock, .claim = c->number } };
+	struct operation_request r = { .op = { .kind = kind, .directory = c->directory, .claim = c->number } };
 	uint64_t number;
 
-	bytes_slice(&path, bytes_view(&c->lock->directory.path));
+	bytes_slice(&path, bytes_view(&c->directory->path));
 	bytes_char(&path, '/');
 	bytes_slice(&path, name);
 	r.path = bytes_view(&path);
-	number = operation_send(c->lock->locks->ensemble, EFFECT_ZK_GET, &r);
+	number = operation_send(c->directory->directories->ensemble, EFFECT_ZK_GET, &r);
 	bytes_free(&path);
 	return number;
 }
 
 void claim_watch_pred(struct claim *c)
 {
-	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->lock, TURN_JOIN))
+	if (!c->pred.len || c->pred_watch || claim_before(c) || !turn_may(c->directory, TURN_JOIN))
 		return;
 	c->pred_watch = true;
 	c->pred_op = claim_read(c, OPERATION_WATCH_PRED, bytes_view(&c->pred));
@@ -347,7 +357,7 @@ void claim_watch_pred(struct claim *c)
 
 void claim_watch_own(struct claim *c)
 {
-	if (!turn_may(c->lock, TURN_JOIN))
+	if (!turn_may(c->directory, TURN_JOIN))
 		return;
 	c->own_watch = true;
 	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
@@ -363,14 +373,14 @@ void claim_adopt(struct claim *c, struct slice name)
 	set_name(c, name);
 	c->adopting = true;
 	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
-	directory_list(c->lock, false);
+	directory_list(c->directory, false);
 }
 
 /* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
 static void set_seq(struct claim *c, const struct event *event)
 {
 	struct contender self;
-	bool numbered = contender_parse(slice_of(c->name), c->lock->flavour, &self);
+	bool numbered = contender_parse(slice_of(c->name), c->directory->flavour, &self);
 
 	assert(numbered);
 	c->named = true;
@@ -381,7 +391,7 @@ static void set_seq(struct claim *c, const struct event *event)
 static void joined(struct claim *c, const struct event *event)
 {
 	struct slice path = event->zk_answered.path;
-	size_t dir = c->lock->directory.path.len + 1;
+	size_t dir = c->directory->path.len + 1;
 
 	assert(path.len > dir);
 	set_name(c, (struct slice){ path.data + dir, path.len - dir });
@@ -391,43 +401,43 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
-	if (c->seq >= CONTENDER_WRAP_NEAR && c->lock->flavour != FLAVOUR_SLOTS) { /* which are only counted */
-		struct lock *lock = c->lock;
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* which are only counted */
+		struct directory *d = c->directory;
 
 		claim_leave(c);
-		directory_exhaust(lock);
+		directory_exhaust(d);
 	}
 }
 
 /* There will be no znode. What waits hears of it, unless it waits for another claim. */
 static void give_up(struct claim *c, const char *why)
 {
-	struct lock *lock = c->lock;
-	bool first = c == lock->claim;
+	struct directory *d = c->directory;
+	bool first = c == d->claim;
 
 	claim_free(c);
-	if (lock->flavour == FLAVOUR_SLOTS)
-		semaphore_fail(lock->semaphore, why);
+	if (d->flavour == FLAVOUR_SLOTS)
+		semaphore_fail(lock_of(d)->semaphore, why);
 	else if (first)
-		request_fail_all(lock, ERROR_UNAVAILABLE, why);
+		request_fail_all(lock_of(d), ERROR_UNAVAILABLE, why);
 }
 
 static void join_again(struct claim *c)
 {
-	struct lock *lock = c->lock;
+	struct directory *d = c->directory;
 
 	if (c->state == CLAIM_LEAVING) {
 		claim_free(c);
-	} else if (lock->semaphore) {
+	} else if (d->part) {
 		claim_free(c);
-		semaphore_vanished(lock->semaphore);
+		semaphore_vanished(lock_of(d)->semaphore);
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
-		lock->locks->directories->turns.breath = true;
-		directory_make(lock);
+		d->directories->turns.breath = true;
+		directory_make(d);
 		send_join(c);
-		lock->locks->directories->turns.breath = false;
+		d->directories->turns.breath = false;
 	}
 }
 
@@ -448,7 +458,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
 		break;
 	}
@@ -463,9 +473,9 @@ static void pred_answered(struct claim *c, const struct event *event)
 		directory_pred_gone(c);
 		break;
 	case ZK_OK:
-		c->other_kind = !holder_fits(c->lock->kind, event->zk_answered.data);
+		c->other_kind = !holder_fits(c->directory->kind, event->zk_answered.data);
 		if (event->zk_answered.op == c->pred_op && c->pred_watch)
-			try_read(c, event->zk_answered.data);
+			seen_read(c, event->zk_answered.data);
 		break;
 	case ZK_UNKNOWN:
 		break;
@@ -475,21 +485,27 @@ static void pred_answered(struct claim *c, const struct event *event)
 	case ZK_REFUSED:
 		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
 		c->pred_watch = false;
-		c->lock->relist = true;
-		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		c->directory->relist = true;
+		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		break;
 	}
+}
+
+/* The znode that was read belongs to the present session. */
+static bool is_of_session(const struct claim *c, const struct event *event)
+{
+	return event->zk_answered.code == ZK_OK &&
+	       event->zk_answered.stat.owner == c->directory->directories->ensemble->session.id;
 }
 
 static void own_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
 		return;
-	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id ||
-	    event->zk_answered.stat.czxid != c->czxid)
-		directory_list(c->lock, false);
-	else if (is_held_alone(c->lock))
-		lock_verified(c->lock);
+	if (!is_of_session(c, event) || event->zk_answered.stat.czxid != c->czxid)
+		directory_list(c->directory, false);
+	else if (is_held_alone(c->directory))
+		directory_verified(c->directory);
 }
 
 /* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */
@@ -499,17 +515,17 @@ static void adopt_answered(struct claim *c, const struct event *event)
 		return;
 	c->adopting = false;
 	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: asked for again, slowly */
-		c->lock->relist = true;
-		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		c->directory->relist = true;
+		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		return;
 	}
-	if (event->zk_answered.code != ZK_OK || event->zk_answered.stat.owner != c->lock->locks->ensemble->session.id) {
+	if (!is_of_session(c, event)) {
 		claim_free(c);
 		return;
 	}
 	set_seq(c, event);
 	c->state = CLAIM_WAITING;
-	c->lock->locks->env->stats.adopted_total++;
+	c->directory->directories->env->stats.adopted_total++;
 }
 
 static void leave_answered(struct claim *c, const struct event *event)
@@ -530,7 +546,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
 		c->spent = false;
-		lock_pause(c->lock, REFUSED_PAUSE_NS);
+		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		break;
 	}
 }

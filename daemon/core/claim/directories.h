@@ -7,13 +7,18 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/queue.h"
+#include "core/claim/directory.h"
 #include "core/claim/turn.h"
 #include "core/session/ensemble.h"
+
+TAILQ_HEAD(directory_list, directory);
 
 struct directories {
 	struct env *env;
 	struct ensemble *ensemble;
-	struct map paths; /* by path */
+	struct map paths;              /* by path */
+	struct directory_list touched; /* to be settled before the event ends */
 	struct turns turns;
 	/* Sums, for INFO and the checks. */
 	size_t claim_count, remembered_count, orphan_count;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/container.h"
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/claim/look.h"
@@ -14,77 +15,160 @@
 /* A list or a read that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
-static uint64_t send(struct lock *lock, enum effect_type type, struct operation op, struct slice data)
+void directory_init(struct directory *d, struct directories *all)
+{
+	d->directories = all;
+	d->pause_until_ns = INT64_MIN;
+	TAILQ_INIT(&d->slots);
+	TAILQ_INIT(&d->leaving);
+}
+
+void directory_deinit(struct directory *d)
+{
+	struct directories *all = d->directories;
+
+	if (d->touched)
+		directory_untouch(d);
+	turn_forget(d);
+	if (all->turns.served == d)
+		all->turns.served = NULL;
+	map_remove(&all->paths, &d->path_node);
+	bytes_free(&d->seen.by);
+	bytes_free(&d->seen.data);
+	bytes_free(&d->path);
+}
+
+void directory_add(struct directory *d)
+{
+	struct map *paths = &d->directories->paths;
+
+	map_add(paths, &d->path_node, map_hash(paths, d->path.data, d->path.len));
+}
+
+struct directory *directory_find(const struct directories *all, struct slice path)
+{
+	struct map_node *node = map_first(&all->paths, map_hash(&all->paths, path.data, path.len));
+
+	for (; node; node = map_next(node)) {
+		struct directory *d = container_of(node, struct directory, path_node);
+
+		if (slice_eq(bytes_view(&d->path), path))
+			return d;
+	}
+	return NULL;
+}
+
+void directory_touch(struct directory *d)
+{
+	if (d->touched)
+		return;
+	d->touched = true;
+	TAILQ_INSERT_TAIL(&d->directories->touched, d, touched_link);
+}
+
+void directory_untouch(struct directory *d)
+{
+	assert(d->touched);
+	d->touched = false;
+	TAILQ_REMOVE(&d->directories->touched, d, touched_link);
+}
+
+void directory_pause(struct directory *d, int64_t pause_ns)
+{
+	d->pause_until_ns = d->directories->env->now_ns + pause_ns;
+	directory_touch(d);
+}
+
+bool directory_may_send(const struct directory *d)
+{
+	return d->directories->ensemble->session.connected && d->directories->env->now_ns >= d->pause_until_ns;
+}
+
+void directory_remember(struct directory *d, bool remembered)
+{
+	if (d->remembered == remembered)
+		return;
+	d->remembered = remembered;
+	d->directories->remembered_count += remembered ? 1 : (size_t)-1;
+}
+
+void directory_verified(struct directory *d)
+{
+	d->verified_ns = d->directories->env->now_ns;
+	if (!d->remembered)
+		return;
+	d->directories->env->stats.relisted_total++;
+	directory_remember(d, false);
+}
+
+static uint64_t send(struct directory *d, enum effect_type type, struct operation op, struct slice data)
 {
 	struct operation_request r = {
 		.op = op,
-		.path = bytes_view(&lock->directory.path),
+		.path = bytes_view(&d->path),
 		.data = data,
 		/* kazoo remembers that a directory is there, and cannot do without it. */
-		.create = lock->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
+		.create = d->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
-	r.op.lock = lock;
-	return operation_send(lock->locks->ensemble, type, &r);
+	r.op.directory = d;
+	return operation_send(d->directories->ensemble, type, &r);
 }
 
-static void ask(struct lock *lock)
+static void ask(struct directory *d)
 {
-	lock->directory.state = DIRECTORY_ASKED;
-	send(lock, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET }, (struct slice){ 0 });
+	d->state = DIRECTORY_ASKED;
+	send(d, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET }, (struct slice){ 0 });
 }
 
-void directory_check(struct lock *lock)
+void directory_check(struct directory *d)
 {
-	if (lock->directory.state == DIRECTORY_UNKNOWN || lock->directory.state == DIRECTORY_MISMATCH)
-		ask(lock);
+	if (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_MISMATCH)
+		ask(d);
 }
 
-void directory_make(struct lock *lock)
+void directory_make(struct directory *d)
 {
 	struct bytes data = { 0 };
 
 	record_begin(&data);
-	record_text(&data, "kind", kind_word(lock->kind));
-	record_text(&data, "flavour", flavour_word(lock->flavour));
-	send(lock, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
+	record_text(&data, "kind", kind_word(d->kind));
+	record_text(&data, "flavour", flavour_word(d->flavour));
+	send(d, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
-	ask(lock);
+	ask(d);
 }
 
-static uint64_t send_list(struct lock *lock, bool watch)
+static uint64_t send_list(struct directory *d, bool watch)
 {
 	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
 
-	lock->directory.list_op = send(lock, EFFECT_ZK_LIST, op, (struct slice){ 0 });
-	return lock->directory.list_op;
+	d->list_op = send(d, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	return d->list_op;
 }
 
-void directory_list(struct lock *lock, bool watch)
+void directory_list(struct directory *d, bool watch)
 {
-	struct directory *d = &lock->directory;
-
 	d->wanted = true;
 	d->wanted_watch |= watch;
-	directory_list_wanted(lock);
+	directory_list_wanted(d);
 }
 
-void directory_list_wanted(struct lock *lock)
+void directory_list_wanted(struct directory *d)
 {
-	struct directory *d = &lock->directory;
 	uint64_t number;
 
-	if (!d->wanted || !turn_may(lock, TURN_JOIN))
+	if (!d->wanted || !turn_may(d, TURN_JOIN))
 		return;
-	number = send_list(lock, d->wanted_watch);
+	number = send_list(d, d->wanted_watch);
 	if (d->wanted_watch)
 		d->watch_op = number;
-	directory_want_nothing(lock);
+	directory_want_nothing(d);
 }
 
-void directory_want_nothing(struct lock *lock)
+void directory_want_nothing(struct directory *d)
 {
-	lock->directory.wanted = lock->directory.wanted_watch = false;
+	d->wanted = d->wanted_watch = false;
 }
 
 bool directory_lists_after(const struct directory *d, uint64_t number)
@@ -97,65 +181,66 @@ bool directory_watches(const struct directory *d)
 	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op || d->wanted_watch;
 }
 
-void directory_arm(struct lock *lock)
+void directory_arm(struct directory *d)
 {
-	if (!directory_watches(&lock->directory))
-		directory_list(lock, true);
+	if (!directory_watches(d))
+		directory_list(d, true);
 }
 
-static void fail_exhausted(struct lock *lock)
+static void fail_exhausted(struct directory *d)
 {
-	lock->directory.exhausted_op = 0;
-	request_fail_all(lock, ERROR_LIMIT, "this lock's sequence numbers run out: let its directory empty first");
+	d->exhausted_op = 0;
+	request_fail_all(lock_of(d), ERROR_LIMIT,
+			 "this lock's sequence numbers run out: let its directory empty first");
 }
 
-void directory_exhaust(struct lock *lock)
+void directory_exhaust(struct directory *d)
 {
-	lock->directory.exhausted = true;
-	lock->directory.exhausted_op = 0; /* what was asked before our last znode went */
-	if (lock->semaphore)
-		lock->directory.czxid = 0; /* its data are not read: the list that came with the join tells */
+	d->exhausted = true;
+	d->exhausted_op = 0; /* what was asked before our last znode went */
+	if (d->part)
+		d->czxid = 0; /* its data are not read: the list that came with the join tells */
 }
 
-void directory_renew(struct lock *lock)
+void directory_renew(struct directory *d)
 {
-	if (!lock->directory.exhausted_op && turn_may(lock, TURN_JOIN))
-		lock->directory.exhausted_op = send_list(lock, false);
+	if (!d->exhausted_op && turn_may(d, TURN_JOIN))
+		d->exhausted_op = send_list(d, false);
 }
 
-void directory_list_anew(struct lock *lock)
+void directory_list_anew(struct directory *d)
 {
-	directory_check(lock);
-	directory_list(lock, false);
+	directory_check(d);
+	directory_list(d, false);
 }
 
 void directory_pred_gone(struct claim *c)
 {
-	const struct directory *d = &c->lock->directory;
+	const struct directory *d = c->directory;
 
 	claim_forget_pred(c);
 	/*
 	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
 	 * a watch would only tell of those who come next, and be an event more in every hand-off.
 	 */
-	directory_list(c->lock, c == c->lock->claim && !d->contended_before && !directory_watches(d));
+	directory_list(c->directory, c == c->directory->claim && !d->contended_before && !directory_watches(d));
 }
 
-void directory_forget_watch(struct lock *lock)
+void directory_forget_watch(struct directory *d)
 {
-	lock->directory.watch = DIRECTORY_WATCH_NONE;
-	lock->directory.watch_op = 0;
-	lock->directory.wanted_watch = false;
-	lock->directory.uncontended = lock->directory.was_uncontended = false;
+	d->watch = DIRECTORY_WATCH_NONE;
+	d->watch_op = 0;
+	d->wanted_watch = false;
+	d->uncontended = d->was_uncontended = false;
 }
 
-void directory_suspended(struct lock *lock)
+void directory_suspended(struct directory *d)
 {
-	bool quiet = directory_is_uncontended(&lock->directory);
+	bool quiet = directory_is_uncontended(d);
 
-	directory_forget_watch(lock);
-	directory_want_nothing(lock);
-	lock->directory.was_uncontended = quiet;
+	directory_forget_watch(d);
+	directory_want_nothing(d);
+	d->was_uncontended = quiet;
 }
 
 bool directory_is_uncontended(const struct directory *d)
@@ -176,35 +261,33 @@ bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data
 	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
 }
 
-static void fail_all(struct lock *lock, enum error_code code, const char *sentence)
+static void fail_all(struct directory *d, enum error_code code, const char *sentence)
 {
-	request_fail_all(lock, code, sentence);
-	observe_fail_all(lock, code, sentence);
+	request_fail_all(lock_of(d), code, sentence);
+	observe_fail_all(lock_of(d), code, sentence);
 }
 
-static void tell_mismatch(struct lock *lock, struct slice data)
+static void tell_mismatch(struct directory *d, struct slice data)
 {
 	struct bytes why = { 0 };
 
-	flavour_say_mismatch(&why, lock->kind, lock->flavour, data);
+	flavour_say_mismatch(&why, d->kind, d->flavour, data);
 	bytes_char(&why, '\0');
-	fail_all(lock, ERROR_MISMATCH, why.data);
+	fail_all(d, ERROR_MISMATCH, why.data);
 	bytes_free(&why);
 }
 
-static void get_answered(struct lock *lock, const struct event *event)
+static void get_answered(struct directory *d, const struct event *event)
 {
-	struct directory *d = &lock->directory;
-
 	d->state = DIRECTORY_UNKNOWN;
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = directory_data_fits(lock->kind, lock->flavour, event->zk_answered.data) ? DIRECTORY_FITS
-												   : DIRECTORY_MISMATCH;
+		d->state = directory_data_fits(d->kind, d->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+											     : DIRECTORY_MISMATCH;
 		d->unverified = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
-			tell_mismatch(lock, event->zk_answered.data);
+			tell_mismatch(d, event->zk_answered.data);
 		break;
 	case ZK_NONODE:
 		d->unverified = false;
@@ -215,36 +298,36 @@ static void get_answered(struct lock *lock, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_pause(lock, REFUSED_PAUSE_NS);
-		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
+		directory_pause(d, REFUSED_PAUSE_NS);
+		fail_all(d, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
 		break;
 	}
 }
 
-static void make_answered(struct lock *lock, const struct event *event)
+static void make_answered(struct directory *d, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_NONODE)
-		presence_above(lock->locks->ensemble, bytes_view(&lock->directory.path));
+		presence_above(d->directories->ensemble, bytes_view(&d->path));
 	else if (event->zk_answered.code == ZK_REFUSED)
-		fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
+		fail_all(d, ERROR_UNAVAILABLE, "ZooKeeper refuses to make the lock's directory");
 }
 
-static void renewed(struct lock *lock)
+static void renewed(struct directory *d)
 {
-	lock->directory.exhausted = false;
-	lock->directory.exhausted_op = 0;
-	if (!lock->semaphore)
-		lock->directory.state = DIRECTORY_UNKNOWN;
+	d->exhausted = false;
+	d->exhausted_op = 0;
+	if (!d->part)
+		d->state = DIRECTORY_UNKNOWN;
 }
 
-static void end_answered(struct lock *lock, const struct event *event)
+static void end_answered(struct directory *d, const struct event *event)
 {
 	if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
-		renewed(lock);
+		renewed(d);
 	else if (event->zk_answered.code == ZK_UNKNOWN)
-		lock->directory.exhausted_op = 0;
+		d->exhausted_op = 0;
 	else
-		fail_exhausted(lock);
+		fail_exhausted(d);
 }
 
 /* Before its number is known: the name we asked for and a number behind it, nothing else. */
@@ -253,7 +336,7 @@ static bool carries_name(struct slice child, const struct claim *c)
 	struct contender parsed;
 
 	return child.len >= c->name_len + CONTENDER_DIGITS && child.len <= c->name_len + CONTENDER_DIGITS + 1 &&
-	       memcmp(child.data, c->name, c->name_len) == 0 && contender_parse(child, c->lock->flavour, &parsed);
+	       memcmp(child.data, c->name, c->name_len) == 0 && contender_parse(child, c->directory->flavour, &parsed);
 }
 
 static bool is_own(struct slice child, const struct claim *c)
@@ -282,7 +365,7 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	struct ahead ahead = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		if (!contender_parse(event->zk_answered.children[i], c->lock->flavour, &other) ||
+		if (!contender_parse(event->zk_answered.children[i], c->directory->flavour, &other) ||
 		    slice_eq(other.name, self.name))
 			continue;
 		if (!contender_before(&other, &self))
@@ -299,16 +382,16 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 
 static void vanished(struct claim *c)
 {
-	struct lock *lock = c->lock;
-	struct locks *locks = lock->locks;
-	size_t begin = effects_begin(locks->env->out);
+	struct directory *d = c->directory;
+	struct directories *all = d->directories;
+	size_t begin = effects_begin(all->env->out);
 
-	locks->env->stats.vanished_total++;
-	bytes_text(&locks->env->out->arena, "somebody deleted our znode ");
-	claim_path(c, &locks->env->out->arena);
-	effects_log(locks->env->out, EFFECT_LEVEL_WARNING, begin);
-	if (c == lock->claim)
-		grant_lose_all(lock, LOSS_DELETED);
+	all->env->stats.vanished_total++;
+	bytes_text(&all->env->out->arena, "somebody deleted our znode ");
+	claim_path(c, &all->env->out->arena);
+	effects_log(all->env->out, EFFECT_LEVEL_WARNING, begin);
+	if (c == d->claim)
+		grant_lose_all(lock_of(d), LOSS_DELETED);
 	claim_free(c);
 }
 
@@ -316,7 +399,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 {
 	struct ahead ahead;
 
-	if (c->lock->flavour == FLAVOUR_SLOTS) {
+	if (c->directory->flavour == FLAVOUR_SLOTS) {
 		semaphore_counted(c, event->zk_answered.count);
 		return;
 	}
@@ -333,7 +416,7 @@ static void examine_waiting(struct claim *c, const struct event *event)
 		claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
 		bytes_slice(&c->pred, ahead.nearest.name);
 	}
-	try_listed(c, &ahead.nearest, event);
+	seen_listed(c, &ahead.nearest, event);
 }
 
 /* What a list says about one of our claims. A list sent before the claim's create says nothing. */
@@ -350,7 +433,7 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	case CLAIM_UNSURE:
 		if (!own)
 			claim_free(c);
-		else if (!c->adopting && !c->lock->relist) /* which comes after the pause */
+		else if (!c->adopting && !c->directory->relist) /* which comes after the pause */
 			claim_adopt(c, *own);
 		break;
 	case CLAIM_WAITING:
@@ -375,62 +458,60 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	}
 }
 
-static bool is_known(const struct lock *lock, struct slice child)
+static bool is_known(const struct directory *d, struct slice child)
 {
 	const struct claim *c;
 
-	if ((lock->claim && is_own(child, lock->claim)) || (lock->next && is_own(child, lock->next)))
+	if ((d->claim && is_own(child, d->claim)) || (d->next && is_own(child, d->next)))
 		return true;
-	TAILQ_FOREACH(c, &lock->permits, link)
+	TAILQ_FOREACH(c, &d->slots, link)
 		if (is_own(child, c))
 			return true;
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	TAILQ_FOREACH(c, &d->leaving, link)
 		if (is_own(child, c))
 			return true;
 	return false;
 }
 
-static bool only_ours(const struct lock *lock, const struct event *event)
+static bool only_ours(const struct directory *d, const struct event *event)
 {
 	for (size_t i = 0; i < event->zk_answered.count; i++)
-		if (!is_known(lock, event->zk_answered.children[i]))
+		if (!is_known(d, event->zk_answered.children[i]))
 			return false;
 	return true;
 }
 
 /* Deleting a directory somebody has just joined fails, and harms nobody. */
-static void examine_exhausted(struct lock *lock, uint64_t number, const struct event *event)
+static void examine_exhausted(struct directory *d, uint64_t number, const struct event *event)
 {
-	struct directory *d = &lock->directory;
-
-	if (lock->semaphore && !d->czxid)
+	if (d->part && !d->czxid)
 		d->czxid = event->zk_answered.stat.czxid;
 	if (event->zk_answered.code == ZK_NONODE || event->zk_answered.stat.czxid != d->czxid)
-		renewed(lock);
+		renewed(d);
 	else if (number != d->exhausted_op)
 		return;
 	else if (event->zk_answered.count == 0)
-		send(lock, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
-	else if (only_ours(lock, event))
+		send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	else if (only_ours(d, event))
 		d->exhausted_op = 0; /* they are on their way out: to be asked again */
 	else
-		fail_exhausted(lock);
+		fail_exhausted(d);
 }
 
-static void report_unrecognized(struct lock *lock, struct slice child)
+static void report_unrecognized(struct directory *d, struct slice child)
 {
-	struct locks *locks = lock->locks;
+	struct directories *all = d->directories;
 	size_t begin;
 
-	if (lock->directory.unrecognized_reported)
+	if (d->unrecognized_reported)
 		return;
-	lock->directory.unrecognized_reported = true;
-	begin = effects_begin(locks->env->out);
-	bytes_text(&locks->env->out->arena, "a child of no known kind in ");
-	bytes_slice(&locks->env->out->arena, bytes_view(&lock->directory.path));
-	bytes_text(&locks->env->out->arena, ": ");
-	bytes_quote(&locks->env->out->arena, child);
-	effects_log(locks->env->out, EFFECT_LEVEL_WARNING, begin);
+	d->unrecognized_reported = true;
+	begin = effects_begin(all->env->out);
+	bytes_text(&all->env->out->arena, "a child of no known kind in ");
+	bytes_slice(&all->env->out->arena, bytes_view(&d->path));
+	bytes_text(&all->env->out->arena, ": ");
+	bytes_quote(&all->env->out->arena, child);
+	effects_log(all->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
 enum directory_child directory_classify(struct directory_view view, struct slice child, enum mode *mode)
@@ -438,7 +519,8 @@ enum directory_child directory_classify(struct directory_view view, struct slice
 	struct contender other;
 
 	if (contender_of_session(child, view.flavour, view.session))
-		return view.lock && is_known(view.lock, child) ? DIRECTORY_CHILD_OURS : DIRECTORY_CHILD_ORPHAN;
+		return view.directory && is_known(view.directory, child) ? DIRECTORY_CHILD_OURS
+									 : DIRECTORY_CHILD_ORPHAN;
 	if (!contender_parse(child, view.flavour, &other))
 		return DIRECTORY_CHILD_UNRECOGNIZED;
 	*mode = other.mode;
@@ -450,18 +532,18 @@ struct others {
 	bool waiters, tries;
 };
 
-static void note_other(struct others *others, const struct lock *lock, struct slice child)
+static void note_other(struct others *others, const struct directory *d, struct slice child)
 {
-	if (contender_tries(child, lock->flavour))
+	if (contender_tries(child, d->flavour))
 		others->tries = true;
 	else
 		others->waiters = true;
 }
 
 /* Strays of ours are deleted, odd children reported. */
-static struct others examine_others(struct lock *lock, enum mode mode, const struct event *event)
+static struct others examine_others(struct directory *d, enum mode mode, const struct event *event)
 {
-	const struct directory_view view = { lock->locks->ensemble->session.id, lock->flavour, lock };
+	const struct directory_view view = { d->directories->ensemble->session.id, d->flavour, d };
 	struct others others = { 0 };
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
@@ -472,18 +554,18 @@ static struct others examine_others(struct lock *lock, enum mode mode, const str
 		case DIRECTORY_CHILD_OURS:
 			break;
 		case DIRECTORY_CHILD_ORPHAN:
-			claim_orphan(lock, child);
+			claim_orphan(d, child);
 			break;
 		case DIRECTORY_CHILD_UNRECOGNIZED:
-			report_unrecognized(lock, child);
+			report_unrecognized(d, child);
 			break;
 		case DIRECTORY_CHILD_UNKNOWN:
-			report_unrecognized(lock, child);
+			report_unrecognized(d, child);
 			others.waiters = others.waiters || mode_conflicts(mode, other);
 			break;
 		case DIRECTORY_CHILD_OTHER:
 			if (mode_conflicts(mode, other))
-				note_other(&others, lock, child);
+				note_other(&others, d, child);
 			break;
 		}
 	}
@@ -491,11 +573,10 @@ static struct others examine_others(struct lock *lock, enum mode mode, const str
 }
 
 /* That somebody waits is told by any list; that nobody does, only by one that came with the children watch. */
-static void examine_rivals(struct lock *lock, uint64_t number, struct others others)
+static void examine_rivals(struct directory *d, uint64_t number, struct others others)
 {
-	struct directory *d = &lock->directory;
 	bool armed = d->watch_op == number, somebody = others.waiters;
-	struct claim *c = lock->claim;
+	struct claim *c = d->claim;
 
 	if (armed) {
 		d->watch = DIRECTORY_WATCH_ARMED;
@@ -506,7 +587,7 @@ static void examine_rivals(struct lock *lock, uint64_t number, struct others oth
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (armed || others.tries)
-		try_behind(c, others.tries);
+		seen_behind(c, others.tries);
 	if (somebody) {
 		c->rivals = true;
 	} else if (armed) {
@@ -517,47 +598,46 @@ static void examine_rivals(struct lock *lock, uint64_t number, struct others oth
 }
 
 /* Of other software, whose directories say nothing: its permits stand below that child. */
-static bool is_semaphores(const struct lock *lock, const struct event *event)
+static bool is_semaphores(const struct directory *d, const struct event *event)
 {
 	for (size_t i = 0; i < event->zk_answered.count; i++)
 		if (slice_is(event->zk_answered.children[i], "leases"))
-			return !lock->semaphore;
+			return !d->part;
 	return false;
 }
 
-static void listed(struct lock *lock, uint64_t number, const struct event *event)
+static void listed(struct directory *d, uint64_t number, const struct event *event)
 {
-	struct directory *d = &lock->directory;
-	struct claim *c, *after, *first = lock->claim, *next = lock->next;
+	struct claim *c, *after, *first = d->claim, *next = d->next;
 	bool gone = event->zk_answered.code == ZK_NONODE;
 	struct others others;
 
-	lock_verified(lock);
+	directory_verified(d);
 	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
-	if (!lock->semaphore && (gone || d->czxid != event->zk_answered.stat.czxid))
+	if (!d->part && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
-	if (is_semaphores(lock, event)) {
+	if (is_semaphores(d, event)) {
 		d->state = DIRECTORY_MISMATCH;
 		d->unverified = true;
-		request_fail_all(lock, ERROR_MISMATCH, "that name is in use as a semaphore");
+		request_fail_all(lock_of(d), ERROR_MISMATCH, "that name is in use as a semaphore");
 	}
 	if (d->exhausted)
-		examine_exhausted(lock, number, event);
+		examine_exhausted(d, number, event);
 	if (next)
 		examine(next, number, d->state == DIRECTORY_FITS, event);
 	if (first)
 		examine(first, number, d->state == DIRECTORY_FITS, event);
-	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+	TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
 		examine(c, number, true, event);
-	if (lock->flavour == FLAVOUR_SLOTS)
-		semaphore_listed(lock, event->zk_answered.count);
-	TAILQ_FOREACH_SAFE(c, &lock->leaving, link, after)
+	if (d->flavour == FLAVOUR_SLOTS)
+		semaphore_listed(lock_of(d), event->zk_answered.count);
+	TAILQ_FOREACH_SAFE(c, &d->leaving, link, after)
 		examine(c, number, false, event);
-	others = examine_others(lock, lock->claim ? lock->claim->mode : MODE_EXCLUSIVE, event);
-	examine_rivals(lock, number, others);
+	others = examine_others(d, d->claim ? d->claim->mode : MODE_EXCLUSIVE, event);
+	examine_rivals(d, number, others);
 	/* Also while they are being read, which somebody may have asked for after this list. */
-	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && lock->claim)
-		lock->relist = true;
+	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim)
+		d->relist = true;
 }
 
 /* Its place in the queue, or whether there is a znode of it at all, nothing but a list can tell. */
@@ -567,70 +647,70 @@ static bool is_unlisted(const struct claim *c)
 	       (c->state == CLAIM_LEAVING && !c->named);
 }
 
-static bool has_unlisted(const struct lock *lock)
+static bool has_unlisted(const struct directory *d)
 {
 	const struct claim *c;
 
-	if ((lock->claim && is_unlisted(lock->claim)) || (lock->next && is_unlisted(lock->next)))
+	if ((d->claim && is_unlisted(d->claim)) || (d->next && is_unlisted(d->next)))
 		return true;
-	TAILQ_FOREACH(c, &lock->permits, link)
+	TAILQ_FOREACH(c, &d->slots, link)
 		if (is_unlisted(c))
 			return true;
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	TAILQ_FOREACH(c, &d->leaving, link)
 		if (is_unlisted(c))
 			return true;
 	return false;
 }
 
-static void list_refused(struct lock *lock)
+static void list_refused(struct directory *d)
 {
-	lock_pause(lock, REFUSED_PAUSE_NS);
-	request_fail_all(lock->semaphore ? lock->semaphore->mutex : lock, ERROR_UNAVAILABLE,
+	directory_pause(d, REFUSED_PAUSE_NS);
+	request_fail_all(d->part ? lock_of(d)->semaphore->mutex : lock_of(d), ERROR_UNAVAILABLE,
 			 "ZooKeeper refuses to list the lock's directory");
-	lock->relist = lock->relist || has_unlisted(lock);
+	d->relist = d->relist || has_unlisted(d);
 }
 
-static void list_answered(struct lock *lock, uint64_t number, const struct operation *op, const struct event *event)
+static void list_answered(struct directory *d, uint64_t number, const struct operation *op, const struct event *event)
 {
-	struct locks *locks = lock->locks;
+	struct directories *all = d->directories;
 	enum zk_code code = event->zk_answered.code;
 
 	if (code != ZK_OK && code != ZK_NONODE) {
 		if (op->watch)
-			directory_forget_watch(lock);
-		lock->directory.exhausted_op = 0;
+			directory_forget_watch(d);
+		d->exhausted_op = 0;
 		if (code == ZK_REFUSED)
-			list_refused(lock);
+			list_refused(d);
 		return;
 	}
-	if (!locks->ensemble->session.proving) {
-		directory_forget_watch(lock);
-		lock->directory.exhausted_op = 0;
-		turn_wait(lock, TURN_RECOVER);
+	if (!all->ensemble->session.proving) {
+		directory_forget_watch(d);
+		d->exhausted_op = 0;
+		turn_wait(d, TURN_RECOVER);
 		return;
 	}
-	listed(lock, number, event);
+	listed(d, number, event);
 	if (op->watch && code == ZK_NONODE)
-		directory_forget_watch(lock);
+		directory_forget_watch(d);
 }
 
 void directory_answered(const struct operation *op, uint64_t number, const struct event *event)
 {
 	if (op->kind == OPERATION_DIR_GET)
-		get_answered(op->lock, event);
+		get_answered(op->directory, event);
 	else if (op->kind == OPERATION_DIR_END)
-		end_answered(op->lock, event);
+		end_answered(op->directory, event);
 	else if (op->kind == OPERATION_DIR_MAKE)
-		make_answered(op->lock, event);
+		make_answered(op->directory, event);
 	else
-		list_answered(op->lock, number, op, event);
+		list_answered(op->directory, number, op, event);
 }
 
 void directory_child_watched(struct claim *c, enum zk_watch type, struct slice child)
 {
 	if (c->named && slice_eq(child, slice_of(c->name))) {
 		if (type == ZK_WATCH_DELETED)
-			directory_list(c->lock, false);
+			directory_list(c->directory, false);
 		else
 			c->own_watch = false; /* used up; settling the lock sets it again */
 	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {

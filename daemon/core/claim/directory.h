@@ -19,16 +19,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
+#include "base/queue.h"
 #include "core/claim/child.h"
+#include "core/claim/seen.h"
+#include "core/claim/turn.h"
 #include "core/port/event.h"
 #include "core/znode/flavour.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
-struct locks;
 struct claim;
-struct lock;
+struct directories;
 struct operation;
 
 enum directory_state {
@@ -40,49 +43,82 @@ enum directory_state {
 
 enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ARMED, DIRECTORY_WATCH_FIRED };
 
+TAILQ_HEAD(claim_list, claim);
+
 struct directory {
+	struct directories *directories;
+	struct map_node path_node;
+	TAILQ_ENTRY(directory) touched_link, turn_links[TURNS];
+	bool touched;      /* to be settled */
+	bool waits[TURNS]; /* to send something */
+	enum flavour flavour;
+	enum kind kind;
+	bool part; /* of a semaphore, whose own data say what is below */
+	struct claim *claim, *next;
+	struct claim_list slots; /* SLOTS: all claims but those that leave */
+	struct claim_list leaving;
+	size_t claim_count;
+	size_t watch_bytes;     /* of its watches, budget.h */
+	size_t operations;      /* open ones; they keep the struct */
+	int64_t pause_until_ns; /* nothing is asked of ZooKeeper before: jitter, or it refused something */
+	int64_t verified_ns;    /* when it was found out last what became of its claims */
+	bool relist;            /* after the pause it is to be listed */
+	bool remembered;        /* it has claims from before the connection: not verified on this one yet */
 	enum directory_state state;
 	enum directory_watch watch;
-	bool uncontended;  /* ARMED: no contender of another session conflicts with our claim */
-	bool was_uncontended;    /* it was ARMED and quiet when the connection went */
-	bool contended_before;  /* somebody waited behind our last held claim: most likely so he will behind the next */
-	bool unverified;   /* it did not fit before: nothing is put into it until it was read again */
-	bool exhausted;    /* its numbers run out: nobody joins until it was empty and made anew */
+	bool uncontended;      /* ARMED: no contender of another session conflicts with our claim */
+	bool was_uncontended;  /* it was ARMED and quiet when the connection went */
+	bool contended_before; /* somebody waited behind our last held claim: most likely so he will behind the next */
+	bool unverified;       /* it did not fit before: nothing is put into it until it was read again */
+	bool exhausted;        /* its numbers run out: nobody joins until it was empty and made anew */
 	bool unrecognized_reported; /* a child of no known kind was reported */
-	bool wanted, wanted_watch; /* it is to be listed, with watch, when its turn comes */
-	uint64_t watch_op; /* the list with watch that is under way; 0: none */
-	uint64_t list_op;  /* the last list sent */
-	uint64_t exhausted_op;  /* the list that asks whether it is empty by now; 0: none, nor its deletion */
-	int64_t czxid;     /* of the directory whose data was read */
-	int64_t list_bytes; /* of its last list; 0: not known */
+	bool wanted, wanted_watch;  /* it is to be listed, with watch, when its turn comes */
+	uint64_t watch_op;          /* the list with watch that is under way; 0: none */
+	uint64_t list_op;           /* the last list sent */
+	uint64_t exhausted_op;      /* the list that asks whether it is empty by now; 0: none, nor its deletion */
+	int64_t czxid;              /* of the directory whose data was read */
+	int64_t list_bytes;         /* of its last list; 0: not known */
+	struct seen seen;
 	struct bytes path;
 };
 
+void directory_init(struct directory *d, struct directories *all);
+void directory_deinit(struct directory *d);
+/* Its path is known: it can be found from now on. */
+void directory_add(struct directory *d);
+struct directory *directory_find(const struct directories *all, struct slice path);
+void directory_touch(struct directory *d);   /* to be settled before the event ends */
+void directory_untouch(struct directory *d); /* of a touched one: what touched it is settled */
+/* What became of its claims is not known, or was found out now. */
+void directory_remember(struct directory *d, bool remembered);
+void directory_verified(struct directory *d);
+void directory_pause(struct directory *d, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
+bool directory_may_send(const struct directory *d);          /* there is a connection, and no pause */
 /* Made for that kind, or by software that does not say. */
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
-void directory_check(struct lock *lock);            /* reads the data if they are not known */
-void directory_make(struct lock *lock);             /* creates it, then reads it (somebody may have been first) */
-void directory_list(struct lock *lock, bool watch); /* when its turn comes; with `watch`, arms the children watch */
-void directory_list_wanted(struct lock *lock);      /* if it is, and its turn has come */
-void directory_want_nothing(struct lock *lock);
+void directory_check(struct directory *d);            /* reads the data if they are not known */
+void directory_make(struct directory *d);             /* creates it, then reads it (somebody may have been first) */
+void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */
+void directory_list_wanted(struct directory *d);      /* if it is, and its turn has come */
+void directory_want_nothing(struct directory *d);
 /* A list that was sent after that operation is under way, or answered, or will be sent. */
 bool directory_lists_after(const struct directory *d, uint64_t number);
-void directory_arm(struct lock *lock);              /* lists and arms it, unless that is done or under way */
-bool directory_watches(const struct directory *d);  /* there is a children watch, or will be */
+void directory_arm(struct directory *d);           /* lists and arms it, unless that is done or under way */
+bool directory_watches(const struct directory *d); /* there is a children watch, or will be */
 /* Its numbers are too near the wrap: nothing more is put into it. */
-void directory_exhaust(struct lock *lock);
+void directory_exhaust(struct directory *d);
 /* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */
-void directory_renew(struct lock *lock);
+void directory_renew(struct directory *d);
 /* Reads its data again if they are not known, and lists it. */
-void directory_list_anew(struct lock *lock);
+void directory_list_anew(struct directory *d);
 /* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
 void directory_pred_gone(struct claim *c);
 /* It is known that nobody who conflicts with our claim waits; that somebody does. */
 bool directory_is_uncontended(const struct directory *d);
 bool directory_is_contended(const struct directory *d);
 /* Somebody may wait: the watch fired, or was never answered. */
-void directory_forget_watch(struct lock *lock);
-void directory_suspended(struct lock *lock); /* the same: the connection is gone */
+void directory_forget_watch(struct directory *d);
+void directory_suspended(struct directory *d); /* the same: the connection is gone */
 /* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
 void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
 /* Something was made or deleted in it. */

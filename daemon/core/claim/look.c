@@ -9,58 +9,56 @@ static const int64_t LONG_WAIT_NS = 30000000000;
 
 void look_later(struct claim *c)
 {
-	struct locks *locks = c->lock->locks;
+	struct directories *all = c->directory->directories;
 
-	c->look_ns = locks->env->now_ns + LONG_WAIT_NS - random_below(&locks->env->random, LONG_WAIT_NS / 3);
+	c->look_ns = all->env->now_ns + LONG_WAIT_NS - random_below(&all->env->random, LONG_WAIT_NS / 3);
 }
 
 static bool is_own(const struct claim *c)
 {
-	const struct lock *lock = c->lock;
+	const struct directory *d = c->directory;
 
-	return contender_of_session(bytes_view(&c->pred), lock->flavour, lock->locks->ensemble->session.id);
+	return contender_of_session(bytes_view(&c->pred), d->flavour, d->directories->ensemble->session.id);
 }
 
-static bool must_list(const struct claim *c)
+static bool must_list(const struct claim *c, bool fits)
 {
-	const struct lock *lock = c->lock;
-	const struct request *head = TAILQ_FIRST(&lock->requests);
+	const struct directory *d = c->directory;
 
-	if (c->looks + 1 >= LOOKS_MAX || lock->semaphore || lock->directory.state != DIRECTORY_FITS)
+	if (c->looks + 1 >= LOOKS_MAX || d->part || d->state != DIRECTORY_FITS)
 		return true;
-	return !c->pred.len || is_own(c) || !head || flavour_claim_mode(lock->flavour, head->mode) != c->mode;
+	return !c->pred.len || is_own(c) || !fits;
 }
 
 static void list(struct claim *c)
 {
-	struct lock *lock = c->lock;
-
 	c->looks = 0;
-	directory_list(lock, false);
-	if (lock->semaphore)
-		directory_list(lock->semaphore->slots, false);
+	directory_list(c->directory, false);
 }
 
-void look_continue(struct claim *c)
+bool look_continue(struct claim *c, bool fits)
 {
-	if (!c->listed || c->lock->locks->env->now_ns < c->look_ns || !turn_may(c->lock, TURN_LOOK))
-		return;
+	if (!c->listed || c->directory->directories->env->now_ns < c->look_ns || !turn_may(c->directory, TURN_LOOK))
+		return false;
 	look_later(c);
-	if (must_list(c)) {
+	if (must_list(c, fits)) {
 		list(c);
-		return;
+		return true;
 	}
 	c->looks++;
 	claim_read(c, OPERATION_LOOK_OWN, slice_of(c->name));
 	claim_read(c, OPERATION_LOOK_PRED, bytes_view(&c->pred));
+	return false;
 }
 
 static bool is_as_it_was(const struct claim *c, const struct operation *op, const struct event *event)
 {
+	int64_t session = c->directory->directories->ensemble->session.id;
+
 	if (event->zk_answered.code != ZK_OK)
 		return false;
-	return op->kind == OPERATION_LOOK_PRED || (event->zk_answered.stat.owner == c->lock->locks->ensemble->session.id &&
-						   event->zk_answered.stat.czxid == c->czxid);
+	return op->kind == OPERATION_LOOK_PRED ||
+	       (event->zk_answered.stat.owner == session && event->zk_answered.stat.czxid == c->czxid);
 }
 
 void look_answered(struct claim *c, const struct operation *op, const struct event *event)

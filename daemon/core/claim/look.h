@@ -28,7 +28,7 @@ enum { LOOKS_MAX = 10 };
 
 /* A list has shown that the claim waits: the next look is not due for a while. */
 void look_later(struct claim *c);
-/* Looks, if that is due and its turn has come. */
-void look_continue(struct claim *c);
+/* Looks, if that is due and its turn has come. `fits`: its mode is that of who waits for it. True: it is listed. */
+bool look_continue(struct claim *c, bool fits);
 /* The answers of LOOK_OWN and LOOK_PRED. */
 void look_answered(struct claim *c, const struct operation *op, const struct event *event);

@@ -4,26 +4,26 @@
 #include "core/lock/lock.h"
 #include "core/lock/locks.h"
 
-void rollover_follow(struct lock *lock)
+void rollover_follow(struct directory *d)
 {
-	struct claim *c = lock->claim;
+	struct claim *c = d->claim;
 
-	lock->claim = lock->next;
-	lock->next = NULL;
+	d->claim = d->next;
+	d->next = NULL;
 	c->state = CLAIM_LEAVING;
 	c->spent = c->withheld = true;
-	lock->claim->follows = true;
-	lock->claim->followed = c->seq;
-	lock->claim->says_held = c->says_held; /* whose data are read as long as it stands */
-	TAILQ_INSERT_TAIL(&lock->leaving, c, link);
-	claim_held(lock->claim);
+	d->claim->follows = true;
+	d->claim->followed = c->seq;
+	d->claim->says_held = c->says_held; /* whose data are read as long as it stands */
+	TAILQ_INSERT_TAIL(&d->leaving, c, link);
+	claim_held(d->claim);
 }
 
-void rollover_release(struct lock *lock)
+void rollover_release(struct directory *d)
 {
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &lock->leaving, link) {
+	TAILQ_FOREACH(c, &d->leaving, link) {
 		if (!c->withheld)
 			continue;
 		c->withheld = false;
@@ -31,24 +31,24 @@ void rollover_release(struct lock *lock)
 	}
 }
 
-size_t rollover_count(const struct lock *lock)
+size_t rollover_count(const struct directory *d)
 {
 	const struct claim *c;
 	size_t count = 0;
 
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	TAILQ_FOREACH(c, &d->leaving, link)
 		count += c->spent && (c->withheld || c->leave_op);
 	return count;
 }
 
-bool rollover_keeps_out(const struct lock *lock, struct slice name)
+bool rollover_keeps_out(const struct directory *d, struct slice name)
 {
-	const struct claim *c = lock->claim;
+	const struct claim *c = d->claim;
 	struct contender seen;
 
-	if (!c || !contender_of_session(name, lock->flavour, lock->locks->ensemble->session.id))
+	if (!c || !contender_of_session(name, d->flavour, d->directories->ensemble->session.id))
 		return false;
 	/* Numbers are not used twice while one of ours stands. */
 	return slice_eq(name, slice_of(c->name)) ||
-	       (c->follows && contender_parse(name, lock->flavour, &seen) && seen.seq == c->followed);
+	       (c->follows && contender_parse(name, d->flavour, &seen) && seen.seq == c->followed);
 }

@@ -22,16 +22,16 @@
 
 #include "protocol/slice.h"
 
-struct lock;
+struct directory;
 
 /* The lock's next is held from now on, in the place of its claim. */
-void rollover_follow(struct lock *lock);
+void rollover_follow(struct directory *d);
 /* Deletes what was withheld. */
-void rollover_release(struct lock *lock);
+void rollover_release(struct directory *d);
 /* So many are not there any more when what is sent now arrives, or after rollover_release(). */
-size_t rollover_count(const struct lock *lock);
+size_t rollover_count(const struct directory *d);
 /*
  * The znode of that name is what this host's grants rest on: the held one, or what that has followed. Others may have
  * seen it just before it went.
  */
-bool rollover_keeps_out(const struct lock *lock, struct slice name);
+bool rollover_keeps_out(const struct directory *d, struct slice name);

@@ -3,38 +3,35 @@
 
 #include <assert.h>
 
-#include "core/hosts/audit.h"
-#include "core/hosts/inbox.h"
-#include "core/hosts/query.h"
-#include "core/state.h"
+#include "core/claim/directories.h"
 
 enum {
 	OLD_PART = 12, /* of T */
 	FAIR_EVERY = 8,
 };
 
-void turn_init(struct locks *locks)
+void turn_init(struct directories *all)
 {
 	for (int i = 0; i < TURNS; i++)
-		TAILQ_INIT(&locks->directories->turns.queues[i]);
+		TAILQ_INIT(&all->turns.queues[i]);
 }
 
-static bool has_room(const struct locks *locks, enum turn turn)
+static bool has_room(const struct directories *all, enum turn turn)
 {
-	int64_t oldest_ns = operation_oldest_ns(locks->ensemble);
+	int64_t oldest_ns = operation_oldest_ns(all->ensemble);
 
-	if (!window_has_room(&locks->ensemble->operations.window))
+	if (!window_has_room(&all->ensemble->operations.window))
 		return false;
 	return turn == TURN_DELETE || oldest_ns == INT64_MAX ||
-	       locks->env->now_ns - oldest_ns < locks->ensemble->session.timeout_ns / OLD_PART;
+	       all->env->now_ns - oldest_ns < all->ensemble->session.timeout_ns / OLD_PART;
 }
 
 /* Somebody waits who goes before a lock that wants this turn. */
-static bool is_behind(const struct lock *lock, enum turn turn)
+static bool is_behind(const struct directory *d, enum turn turn)
 {
-	const struct turns *t = &lock->locks->directories->turns;
+	const struct turns *t = &d->directories->turns;
 
-	if (t->served == lock)
+	if (t->served == d)
 		return false;
 	for (int i = 0; i <= (int)turn; i++)
 		if (!TAILQ_EMPTY(&t->queues[i]))
@@ -42,101 +39,81 @@ static bool is_behind(const struct lock *lock, enum turn turn)
 	return false;
 }
 
-void turn_wait(struct lock *lock, enum turn turn)
+void turn_wait(struct directory *d, enum turn turn)
 {
-	struct turns *t = &lock->locks->directories->turns;
+	struct turns *t = &d->directories->turns;
 
-	if (lock->waits[turn])
+	if (d->waits[turn])
 		return;
-	lock->waits[turn] = true;
-	TAILQ_INSERT_TAIL(&t->queues[turn], lock, turn_links[turn]);
+	d->waits[turn] = true;
+	TAILQ_INSERT_TAIL(&t->queues[turn], d, turn_links[turn]);
 	t->waiting++;
 }
 
-static void leave(struct lock *lock, enum turn turn)
+static void leave(struct directory *d, enum turn turn)
 {
-	struct turns *t = &lock->locks->directories->turns;
+	struct turns *t = &d->directories->turns;
 
-	if (!lock->waits[turn])
+	if (!d->waits[turn])
 		return;
-	lock->waits[turn] = false;
-	TAILQ_REMOVE(&t->queues[turn], lock, turn_links[turn]);
+	d->waits[turn] = false;
+	TAILQ_REMOVE(&t->queues[turn], d, turn_links[turn]);
 	t->waiting--;
 }
 
-void turn_forget(struct lock *lock)
+void turn_forget(struct directory *d)
 {
 	for (int i = 0; i < TURNS; i++)
-		leave(lock, (enum turn)i);
+		leave(d, (enum turn)i);
 }
 
-bool turn_may(struct lock *lock, enum turn turn)
+bool turn_may(struct directory *d, enum turn turn)
 {
-	const struct locks *locks = lock->locks;
+	const struct directories *all = d->directories;
 
-	if (locks->directories->turns.breath)
+	if (all->turns.breath)
 		return true;
-	if (turn != TURN_DELETE && lock->waits[TURN_DELETE])
+	if (turn != TURN_DELETE && d->waits[TURN_DELETE])
 		return false; /* its turn for that is one for this, too */
-	if (has_room(locks, turn) && !is_behind(lock, turn))
+	if (has_room(all, turn) && !is_behind(d, turn))
 		return true;
-	turn_wait(lock, turn);
+	turn_wait(d, turn);
 	return false;
 }
 
-/* Whose turn it is; NULL: nobody's. */
-static struct lock *first_of(const struct locks *locks, enum turn *turn)
+/* Who has waited longest of those that may send now; NULL: nobody may. */
+static struct directory *first_of(const struct directories *all, enum turn *turn)
 {
-	const struct turns *t = &locks->directories->turns;
+	const struct turns *t = &all->turns;
 	unsigned int from = (t->count + 1) % FAIR_EVERY == 0 ? t->count / FAIR_EVERY : 0;
 
 	for (unsigned int i = 0; i < TURNS; i++) {
 		*turn = (enum turn)((from + i) % TURNS);
-		if (!TAILQ_EMPTY(&t->queues[*turn]) && has_room(locks, *turn))
+		if (!TAILQ_EMPTY(&t->queues[*turn]) && has_room(all, *turn))
 			return TAILQ_FIRST(&t->queues[*turn]);
 	}
 	return NULL;
 }
 
-static void serve_questions(struct locks *locks)
+enum turn turn_next(struct directories *all, struct directory **d)
 {
-	locks->directories->turns.questions = true;
-	inbox_continue(&locks->broker->hosts);
-	query_continue(&locks->broker->hosts);
-	audit_continue(&locks->broker->hosts);
-	locks->directories->turns.questions = false;
-}
-
-static void serve(struct lock *lock, enum turn turn)
-{
-	struct locks *locks = lock->locks;
-
-	leave(lock, turn);
-	leave(lock, TURN_DELETE);
-	locks->directories->turns.served = lock;
-	lock_send_deletes(lock);
-	if (turn == TURN_RECOVER && lock->claim_count && !claim_recover(lock))
-		turn_wait(lock, TURN_RECOVER); /* its deletes have taken the room */
-	lock_touch(lock);
-	broker_settle(locks->broker);
-	locks->directories->turns.served = NULL;
-}
-
-void turn_serve(struct locks *locks)
-{
-	struct turns *t = &locks->directories->turns;
-	struct lock *lock;
+	struct turns *t = &all->turns;
 	enum turn turn;
 
-	while (locks->ensemble->session.proving && (lock = first_of(locks, &turn))) {
-		if (++t->count % FAIR_EVERY == FAIR_EVERY / 2)
-			serve_questions(locks);
-		else
-			serve(lock, turn);
-	}
+	t->served = NULL;
+	t->questions = false;
+	if (!all->ensemble->session.proving || !(*d = first_of(all, &turn)))
+		return TURN_NONE;
+	t->questions = ++t->count % FAIR_EVERY == FAIR_EVERY / 2;
+	if (t->questions)
+		return TURN_QUESTIONS;
+	leave(*d, turn);
+	leave(*d, TURN_DELETE);
+	t->served = *d;
+	return turn;
 }
 
-bool turn_of_questions(const struct locks *locks)
+bool turn_of_questions(const struct directories *all)
 {
-	return (!locks->directories->turns.waiting || locks->directories->turns.questions) && has_room(locks, TURN_LOOK);
+	return (!all->turns.waiting || all->turns.questions) && has_room(all, TURN_LOOK);
 }

@@ -24,30 +24,31 @@
 
 #include "base/queue.h"
 
-struct locks;
-struct lock;
+struct directories;
+struct directory;
 
-enum turn { TURN_DELETE, TURN_JOIN, TURN_RECOVER, TURN_LOOK, TURNS };
+enum turn { TURN_DELETE, TURN_JOIN, TURN_RECOVER, TURN_LOOK, TURN_QUESTIONS, TURN_NONE };
 
-TAILQ_HEAD(turn_queue, lock);
+enum { TURNS = TURN_LOOK + 1 }; /* those that are waited for in a queue */
 
-/* Of the broker. */
+TAILQ_HEAD(turn_queue, directory);
+
 struct turns {
 	struct turn_queue queues[TURNS];
-	size_t waiting;      /* locks in all queues together */
-	struct lock *served; /* whose turn it is; NULL */
+	size_t waiting;           /* directories in all queues together */
+	struct directory *served; /* whose turn it is; NULL */
 	bool breath;
-	unsigned int count;  /* turns that there were */
-	bool questions;      /* it is their turn */
+	unsigned int count; /* turns that there were */
+	bool questions;     /* it is their turn */
 };
 
-void turn_init(struct locks *locks);
-/* True: the lock may send that now. Else it waits, and is settled when its turn comes. */
-bool turn_may(struct lock *lock, enum turn turn);
-void turn_wait(struct lock *lock, enum turn turn);
+void turn_init(struct directories *all);
+/* True: the directory may send that now. Else it waits, and is settled when its turn comes. */
+bool turn_may(struct directory *d, enum turn turn);
+void turn_wait(struct directory *d, enum turn turn);
 /* It waits for nothing any more. */
-void turn_forget(struct lock *lock);
-/* Who has waited sends, as long as there is room. Once all else of an event is done. */
-void turn_serve(struct locks *locks);
-/* Questions, the mail and the audit may send: no lock waits, or it is their turn all the same. */
-bool turn_of_questions(const struct locks *locks);
+void turn_forget(struct directory *d);
+/* Gives the next turn, if there is one: to a directory, or to questions. It lasts until this is called again. */
+enum turn turn_next(struct directories *all, struct directory **d);
+/* Questions, the mail and the audit may send: no directory waits, or it is their turn all the same. */
+bool turn_of_questions(const struct directories *all);

@@ -29,7 +29,8 @@ static size_t parse_names(const struct request_words *w, enum command command)
 			return 0;
 		for (size_t j = 0; j < i; j++)
 			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
-				struct refusal no = refusal_of(ERROR_ERR, "a name is given twice: ", w->argv[2 + i], "");
+				struct refusal no =
+					refusal_of(ERROR_ERR, "a name is given twice: ", w->argv[2 + i], "");
 
 				refusal_reply(c, &no);
 				return 0;
@@ -320,15 +321,16 @@ void mlock_unlock(const struct request_words *w)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
-		if (g && g->lock->kind == KIND_ELECTION) {
-			no = refusal_of(ERROR_MISMATCH, "that name is an election, and nothing is released: ", w->argv[2 + i], "");
+		if (g && g->lock->directory.kind == KIND_ELECTION) {
+			no = refusal_of(ERROR_MISMATCH,
+					"that name is an election, and nothing is released: ", w->argv[2 + i], "");
 			refusal_reply(c, &no);
 			return;
 		}
 		if (g && !g->lost)
 			continue;
-		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "") :
-			 refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
+		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "")
+		       : refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
 		if (g)
 			client_lost_told(c, g);
 		refusal_reply(c, &no);

@@ -82,7 +82,7 @@ static void observe(struct client *c, struct slice name)
 	lock = lock_make(c->locks, name);
 	if (!lock) {
 		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if ((why = budget_refuses_observer(lock))) {
+	} else if ((why = budget_refuses_observer(&lock->directory))) {
 		call_refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);

@@ -102,7 +102,7 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
 	if (!mode_covers(g->mode, terms->mode)) {
 		reply_error(c, ERROR_DEADLOCK,
-				   "this client holds the lock shared, and would wait for itself: let go first");
+			    "this client holds the lock shared, and would wait for itself: let go first");
 		return;
 	}
 	grant_reenter(g, terms->lease_ns, terms->data);
@@ -205,7 +205,7 @@ void cmd_downgrade(struct call *call)
 	if (!g)
 		return;
 	g->mode = MODE_SHARED;
-	lock_touch(g->lock);
+	directory_touch(&g->lock->directory);
 	reply_integer(call->client, g->token);
 }
 

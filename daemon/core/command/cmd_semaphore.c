@@ -117,7 +117,7 @@ void cmd_release(struct call *call)
 		g->depth = rest;
 		if (c->locks->env->conf->log_grants)
 			grant_log_released(g, count);
-		lock_touch(g->lock);
+		directory_touch(&g->lock->directory);
 	} else {
 		grant_end(g);
 	}
@@ -142,8 +142,8 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
-		lock_touch(s->mutex);
-		lock_touch(s->slots);
+		directory_touch(&s->mutex->directory);
+		directory_touch(&s->slots->directory);
 	}
 	reply_limit(c, s ? s->limit : 0);
 }

@@ -73,7 +73,8 @@ static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *o
 	bool lives;
 
 	bytes_slice(out, present_root(h).prefix);
-	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) || !flavour_has_place(h->env->conf, bytes_view(out)))
+	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) ||
+	    !flavour_has_place(h->env->conf, bytes_view(out)))
 		return false;
 	directory_path(h, znode, &here);
 	flavour_place(h->env->conf, bytes_view(out), &place);
@@ -174,7 +175,8 @@ static const struct slice NO_CHILD = { 0 };
 /* The lock of that directory, made known if that may be. */
 static struct lock *find_lock(struct hosts *h, struct slice znode, struct slice path)
 {
-	struct lock *lock = lock_find_path(h->locks, path);
+	const struct directory *d = directory_find(h->locks->directories, path);
+	struct lock *lock = d ? lock_of(d) : NULL;
 	struct bytes name = { 0 };
 
 	if (lock && lock->semaphore)
@@ -202,9 +204,9 @@ static void delete_stray(struct hosts *h, struct slice znode, struct slice path,
 	struct lock *lock;
 
 	lock = find_lock(h, znode, path);
-	if (lock && claim_orphan(lock, child))
+	if (lock && claim_orphan(&lock->directory, child))
 		return;
-	if (!turn_of_questions(h->locks)) {
+	if (!turn_of_questions(h->locks->directories)) {
 		h->audit.counts.undeleted++;
 		return;
 	}
@@ -242,9 +244,9 @@ static void examine_child(struct hosts *h, enum flavour flavour, struct slice zn
 
 	directory_path(h, znode, &whole);
 	path = bytes_view(&whole);
-	switch (directory_classify(
-		(struct directory_view){ h->ensemble->session.id, flavour, lock_find_path(h->locks, path) }, child,
-		&mode)) {
+	switch (directory_classify((struct directory_view){ h->ensemble->session.id, flavour,
+							    directory_find(h->locks->directories, path) },
+				   child, &mode)) {
 	case DIRECTORY_CHILD_OURS:
 		a->counts.contenders++;
 		a->counts.ours++;
@@ -383,8 +385,8 @@ void audit_answered(struct hosts *h, const struct operation *op, const struct ev
 
 static bool may_send(const struct hosts *h)
 {
-	return h->ensemble->session.connected && h->ensemble->session.proving && turn_of_questions(h->locks) &&
-	       h->audit.open + 2 <= AUDIT_OPEN_MAX;
+	return h->ensemble->session.connected && h->ensemble->session.proving &&
+	       turn_of_questions(h->locks->directories) && h->audit.open + 2 <= AUDIT_OPEN_MAX;
 }
 
 static void send_root(struct hosts *h)

@@ -166,7 +166,7 @@ static void read_more(struct hosts *h)
 
 	if (!h->ensemble->session.connected)
 		return;
-	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(h->locks)) {
+	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(h->locks->directories)) {
 		send(h, EFFECT_ZK_GET, OPERATION_INBOX_GET, m->sorted[m->sent]);
 		send(h, EFFECT_ZK_DELETE, OPERATION_INBOX_DELETE, m->sorted[m->sent]);
 		m->sent++;

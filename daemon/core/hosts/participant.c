@@ -11,7 +11,8 @@ static const int64_t NS_PER_MS = 1000000;
 
 static struct slice znode_of(const struct lock *lock)
 {
-	return lock->claim && lock->claim->named ? slice_of(lock->claim->name) : (struct slice){ 0 };
+	return lock->directory.claim && lock->directory.claim->named ? slice_of(lock->directory.claim->name)
+								     : (struct slice){ 0 };
 }
 
 struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)

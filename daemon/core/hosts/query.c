@@ -107,7 +107,7 @@ static bool known_here(const struct query *q)
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
 		return false;
 	lock = lock_find(q->client->locks, bytes_view(&q->name));
-	return lock && lock->grant_count && lock->claim->mode == MODE_EXCLUSIVE;
+	return lock && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
 }
 
 static struct query *query_new(struct client *c, enum command command)
@@ -150,9 +150,9 @@ void query_lock(struct client *c, enum command command, struct slice name)
 static void take_seen(struct query *q, const struct lock *lock)
 {
 	q->children = mem_new(sizeof(*q->children));
-	q->children[0].mode = lock->seen.mode;
-	bytes_slice(&q->children[0].name, bytes_view(&lock->seen.by));
-	bytes_slice(&q->children[0].data, bytes_view(&lock->seen.data));
+	q->children[0].mode = lock->directory.seen.mode;
+	bytes_slice(&q->children[0].name, bytes_view(&lock->directory.seen.by));
+	bytes_slice(&q->children[0].data, bytes_view(&lock->directory.seen.data));
 	q->count = 1;
 }
 
@@ -164,7 +164,7 @@ void query_known(struct client *c, struct slice name)
 	bytes_slice(&q->name, name);
 	if (query_semaphore(q))
 		q->part = QUERY_LIMIT;
-	else if (lock && !lock->grant_count && try_knows_holder(lock))
+	else if (lock && !lock->grant_count && seen_tells_holder(&lock->directory))
 		take_seen(q, lock);
 	answer(q);
 }
@@ -247,7 +247,7 @@ static void read_more(struct query *q)
 	if (is_counted(q))
 		q->sent = q->answered = q->count;
 	while (q->sent < q->count && q->sent - q->answered < QUERY_READS_MAX && h->ensemble->session.connected &&
-	       turn_of_questions(h->locks)) {
+	       turn_of_questions(h->locks->directories)) {
 		struct query_child *child = &q->children[q->sent];
 
 		if (child->ours && q->sent > q->answered)
@@ -292,7 +292,7 @@ static bool step(struct query *q)
 {
 	switch (q->state) {
 	case QUERY_ASKED:
-		if (!turn_of_questions(q->client->locks))
+		if (!turn_of_questions(q->client->locks->directories))
 			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)

@@ -85,7 +85,7 @@ static size_t count_elsewhere(const struct query *q, size_t from, size_t end)
 /* Whose znode is entitled serves its own first. */
 static bool held_here(const struct lock *lock)
 {
-	return lock && lock->claim && lock->claim->state == CLAIM_HELD;
+	return lock && lock->directory.claim && lock->directory.claim->state == CLAIM_HELD;
 }
 
 static void write_queue(const struct query *q, const struct lock *lock)
@@ -119,7 +119,7 @@ static const char *obstacle(const struct query *q, const struct lock *lock)
 		return "the lock is of another kind or flavour in ZooKeeper";
 	if (lock && readers_hold_back(lock) && directory_is_contended(&lock->directory))
 		return "who waits on another host comes before those who would join its readers";
-	if (lock && lock->pause_until_ns > h->env->now_ns)
+	if (lock && lock->directory.pause_until_ns > h->env->now_ns)
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;
 }
@@ -132,7 +132,7 @@ static void say_why(const struct query *q, const struct lock *lock, struct bytes
 
 	if (g || elsewhere) {
 		struct participant p = g ? participant_here(lock, g->client, g->mode, g->granted_ns)
-				    : participant_elsewhere(q, &q->children[0]);
+					 : participant_elsewhere(q, &q->children[0]);
 
 		bytes_text(text, "held ");
 		participant_say(text, &p);
@@ -220,8 +220,8 @@ static void reply_leader(const struct query *q, const struct lock *lock)
 	size_t begin;
 
 	if (!g && (q->partial || q->refused)) {
-		reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
-									    : "ZooKeeper cannot be asked who leads");
+		reply_error(q->client, ERROR_UNAVAILABLE,
+			    q->refused ? "ZooKeeper refuses to show who leads" : "ZooKeeper cannot be asked who leads");
 		return;
 	}
 	begin = reply_begin(q->client);
@@ -318,8 +318,9 @@ void query_reply(struct query *q)
 		return;
 	}
 	if (says_nothing(q, lock)) {
-		reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show the lock's directory"
-									    : "ZooKeeper cannot be asked what other hosts do");
+		reply_error(q->client, ERROR_UNAVAILABLE,
+			    q->refused ? "ZooKeeper refuses to show the lock's directory"
+				       : "ZooKeeper cannot be asked what other hosts do");
 		return;
 	}
 	begin = reply_begin(q->client);

@@ -21,10 +21,10 @@ struct permit_group {
 
 struct answer {
 	const struct query *q;
-	const struct semaphore *s; /* NULL: this host does not use it */
-	struct permit_group *groups;      /* of other hosts */
+	const struct semaphore *s;   /* NULL: this host does not use it */
+	struct permit_group *groups; /* of other hosts */
 	size_t group_count;
-	int64_t held;              /* permits, all together */
+	int64_t held; /* permits, all together */
 };
 
 static bool elsewhere(const struct query_child *child)
@@ -125,7 +125,8 @@ static size_t own_place(const struct answer *a)
 	const struct query *q = a->q;
 	size_t i = first_waiting(q);
 
-	if (q->part != QUERY_MUTEX || (a->s && a->s->mutex->claim && a->s->mutex->claim->state == CLAIM_HELD))
+	if (q->part != QUERY_MUTEX ||
+	    (a->s && a->s->mutex->directory.claim && a->s->mutex->directory.claim->state == CLAIM_HELD))
 		return i;
 	while (i < q->count && !q->children[i].ours)
 		i++;
@@ -221,7 +222,8 @@ static const char *obstacle(const struct answer *a)
 		return "this host's session is not proven for long enough to grant";
 	if (a->s && a->s->mutex->directory.exhausted)
 		return "the sequence numbers of its queue run out: its directory must empty first";
-	if (a->s && (a->s->mutex->pause_until_ns > h->env->now_ns || a->s->slots->pause_until_ns > h->env->now_ns))
+	if (a->s && (a->s->mutex->directory.pause_until_ns > h->env->now_ns ||
+		     a->s->slots->directory.pause_until_ns > h->env->now_ns))
 		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
 	return NULL;
 }

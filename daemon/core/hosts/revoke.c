@@ -92,7 +92,7 @@ int64_t revoke_force(struct lock *lock)
 		return 0;
 	grant_lose_all(lock, LOSS_FORCED);
 	lock->locks->env->stats.forced_total += (uint64_t)count;
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 	return count;
 }
 
@@ -124,7 +124,7 @@ static bool has_older(const struct lock *leases, struct slice znode)
 
 	if (!contender_parse(znode, FLAVOUR_SLOTS, &last))
 		return false;
-	TAILQ_FOREACH(c, &leases->permits, link)
+	TAILQ_FOREACH(c, &leases->directory.slots, link)
 		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_SLOTS, &one) &&
 		    contender_before(&one, &last))
 			return true;
@@ -142,7 +142,8 @@ static struct lock *meant(struct hosts *h, struct slice data)
 
 	if (lock && lock->semaphore)
 		return has_older(lock, znode) ? lock : NULL;
-	if (!lock || !lock->claim || lock->claim->state != CLAIM_HELD || !rollover_keeps_out(lock, znode))
+	if (!lock || !lock->directory.claim || lock->directory.claim->state != CLAIM_HELD ||
+	    !rollover_keeps_out(&lock->directory, znode))
 		return NULL;
 	return lock;
 }

@@ -33,7 +33,7 @@ static bool may_proclaim(const struct lock *lock, const struct claim *c)
 static void serve(struct lock *lock)
 {
 	struct request *head = TAILQ_FIRST(&lock->requests);
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 
 	if (!proclaims(lock))
 		rwlock_serve(lock);
@@ -56,13 +56,13 @@ static void send(struct request *r, struct claim *c, int64_t token)
 static void proclaim(struct lock *lock)
 {
 	struct request *head = TAILQ_FIRST(&lock->requests);
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 
 	if (!c || c->state != CLAIM_HELD || lock->grant_count)
 		return;
 	if (!session_grants(lock->locks->ensemble) || !may_proclaim(lock, c))
 		return;
-	if (!turn_may(lock, TURN_JOIN))
+	if (!turn_may(&lock->directory, TURN_JOIN))
 		return;
 	if (!has_begun(head, c))
 		send(head, c, claims_take_token(lock, c, head->mode, false));
@@ -113,7 +113,7 @@ void election_answered(struct lock *lock, uint64_t number, const struct event *e
 	case ZK_NONODE:
 		/* Until the list has told what became of the znode nothing more is written to it. */
 		r->proclamation.state = PROCLAMATION_SENT;
-		directory_list(lock, false);
+		directory_list(&lock->directory, false);
 		break;
 	case ZK_UNKNOWN:
 		break;
@@ -121,7 +121,7 @@ void election_answered(struct lock *lock, uint64_t number, const struct event *e
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_pause(lock, REFUSED_PAUSE_NS);
+		directory_pause(&lock->directory, REFUSED_PAUSE_NS);
 		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
 		break;
 	}

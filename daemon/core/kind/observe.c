@@ -11,7 +11,7 @@
 /* A directory that is missing as soon as it was made is not asked for again at once, nor is what was refused. */
 static const int64_t PAUSE_NS = 1000000000;
 
-static struct observation *new(void)
+static struct observation *new (void)
 {
 	struct observation *o = mem_new(sizeof(*o));
 
@@ -84,7 +84,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	struct observer *o = mem_new(sizeof(*o));
 
 	if (!lock->observation)
-		lock->observation = new();
+		lock->observation = new ();
 	o->lock = lock;
 	o->client = client;
 	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
@@ -96,8 +96,8 @@ void observe_begin(struct lock *lock, struct client *client)
 	if (lock->observation->known)
 		tell(o);
 	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)
-		turn_wait(lock, TURN_RECOVER);
-	lock_touch(lock);
+		turn_wait(&lock->directory, TURN_RECOVER);
+	directory_touch(&lock->directory);
 }
 
 void observe_end(struct observer *o)
@@ -114,7 +114,7 @@ void observe_end(struct observer *o)
 		lock->observation = NULL;
 	}
 	mem_free(o);
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }
 
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence)
@@ -132,7 +132,7 @@ void observe_fail_all(struct lock *lock, enum error_code code, const char *sente
 
 static void send(struct lock *lock, enum effect_type type, enum operation_kind kind, struct slice child)
 {
-	struct operation_request r = { .op = { .kind = kind, .lock = lock, .watch = true } };
+	struct operation_request r = { .op = { .kind = kind, .directory = &lock->directory, .watch = true } };
 	struct bytes path = { 0 };
 
 	bytes_slice(&path, bytes_view(&lock->directory.path));
@@ -167,9 +167,9 @@ void observe_continue(struct lock *lock)
 	}
 	if (o->state != OBSERVE_IDLE)
 		return;
-	if (!turn_may(lock, TURN_RECOVER))
+	if (!turn_may(&lock->directory, TURN_RECOVER))
 		return;
-	directory_check(lock);
+	directory_check(&lock->directory);
 	o->state = OBSERVE_LISTING;
 	o->old = false;
 	send(lock, EFFECT_ZK_LIST, OPERATION_OBSERVE_LIST, (struct slice){ 0 });
@@ -188,9 +188,9 @@ static void missing(struct lock *lock)
 	struct observation *o = lock->observation;
 
 	if (o->missing)
-		lock_pause(lock, PAUSE_NS);
+		directory_pause(&lock->directory, PAUSE_NS);
 	o->missing = true;
-	directory_make(lock);
+	directory_make(&lock->directory);
 }
 
 static void find_first(struct lock *lock, const struct event *event)
@@ -198,7 +198,7 @@ static void find_first(struct lock *lock, const struct event *event)
 	struct contender first = { 0 }, other;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
-		if (!contender_parse(event->zk_answered.children[i], lock->flavour, &other))
+		if (!contender_parse(event->zk_answered.children[i], lock->directory.flavour, &other))
 			continue;
 		if (!first.name.len || contender_before(&other, &first))
 			first = other;
@@ -235,7 +235,8 @@ static void read(struct lock *lock, const struct event *event)
 	int64_t token;
 
 	o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;
-	if (slice_eq(record_get(data, "leader"), SLICE("1")) && number_parse(record_get(data, "token"), &token) && token > 0)
+	if (slice_eq(record_get(data, "leader"), SLICE("1")) && number_parse(record_get(data, "token"), &token) &&
+	    token > 0)
 		learn(lock, token, record_get(data, "host"), record_get(data, "data"));
 	else
 		learn_none(lock);
@@ -243,7 +244,7 @@ static void read(struct lock *lock, const struct event *event)
 
 void observe_answered(const struct operation *op, uint64_t number, const struct event *event)
 {
-	struct lock *lock = op->lock;
+	struct lock *lock = lock_of(op->directory);
 	struct observation *o = lock->observation;
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
 
@@ -267,7 +268,7 @@ void observe_answered(const struct operation *op, uint64_t number, const struct 
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_pause(lock, PAUSE_NS);
+		directory_pause(&lock->directory, PAUSE_NS);
 		observe_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who leads");
 		break;
 	}
@@ -284,5 +285,5 @@ void observe_watched(struct lock *lock, const struct slice *child)
 		o->old = true;
 	else if (o->state == OBSERVE_KNOWN)
 		o->state = OBSERVE_IDLE;
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }

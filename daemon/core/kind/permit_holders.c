@@ -14,11 +14,11 @@ void permit_holders_listed(struct semaphore *s, size_t children)
 	const struct claim *c;
 	int64_t others = (int64_t)children;
 
-	TAILQ_FOREACH(c, &s->slots->permits, link)
+	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
 		others -= c->state == CLAIM_WAITING;
 	s->holders.seen = s->limit && others > s->limit;
 	if (s->holders.seen)
-		lock_touch(s->slots);
+		directory_touch(&s->slots->directory);
 }
 
 static bool waits_elsewhere(const struct semaphore *s)
@@ -27,8 +27,9 @@ static bool waits_elsewhere(const struct semaphore *s)
 
 	if (!s->gathering)
 		return s->holders.seen;
-	return mutex->claim &&
-	       (mutex->claim->rivals || (mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.uncontended));
+	return mutex->directory.claim &&
+	       (mutex->directory.claim->rivals ||
+		(mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.uncontended));
 }
 
 static int64_t max64(int64_t a, int64_t b)
@@ -54,7 +55,7 @@ static void look(struct semaphore *s)
 		return;
 	}
 	s->holders.looked_ns = s->locks->env->now_ns;
-	directory_arm(s->slots);
+	directory_arm(&s->slots->directory);
 }
 
 /* The grant that its data tell of; NULL. They stand in the same order, mostly: it is looked for from `from` on. */
@@ -82,7 +83,7 @@ static void count_told(struct semaphore *s)
 
 	TAILQ_FOREACH(g, &s->slots->grants, link)
 		g->told = 0;
-	TAILQ_FOREACH(c, &s->slots->permits, link) {
+	TAILQ_FOREACH(c, &s->slots->directory.slots, link) {
 		g = told_of(s, c, last);
 		if (g && g->told < g->depth) {
 			g->told++;
@@ -116,7 +117,7 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 static void tell(struct semaphore *s)
 {
 	struct locks *locks = s->locks;
-	struct claim *free = TAILQ_FIRST(&s->slots->permits);
+	struct claim *free = TAILQ_FIRST(&s->slots->directory.slots);
 	struct grant *g;
 
 	s->holders.checked_ns = locks->env->now_ns;
@@ -126,10 +127,10 @@ static void tell(struct semaphore *s)
 			wake(s, g->granted_ns + YOUNG_NS);
 			continue;
 		}
-		while (g->told < g->depth && turn_of_questions(locks) && (free = next_free(free)))
+		while (g->told < g->depth && turn_of_questions(locks->directories) && (free = next_free(free)))
 			write_one(s, free, g);
 	}
-	if (!turn_of_questions(locks))
+	if (!turn_of_questions(locks->directories))
 		wake(s, locks->env->now_ns + EVERY_NS);
 }
 

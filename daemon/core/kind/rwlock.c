@@ -36,7 +36,7 @@ void rwlock_serve(struct lock *lock)
 	struct request *r;
 
 	while ((r = TAILQ_FIRST(&lock->requests))) {
-		struct claim *c = lock->claim;
+		struct claim *c = lock->directory.claim;
 		enum mode mode = r->mode;
 		bool together = reading && mode == MODE_SHARED;
 
@@ -60,7 +60,7 @@ bool rwlock_is_taken(const struct lock *lock, enum mode mode, bool behind)
  */
 static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
-	const struct claim *c = lock->claim;
+	const struct claim *c = lock->directory.claim;
 
 	if (try_seen_taken(lock, mode))
 		return true;
@@ -98,11 +98,12 @@ static bool end_expired(struct lock *lock)
 /* Where the directory does not tell what it is for, only those who are in it do. */
 static void refuse_other_kind(struct lock *lock)
 {
-	const struct claim *c = lock->claim;
+	const struct claim *c = lock->directory.claim;
 
 	if (c && c->state == CLAIM_WAITING && c->other_kind)
-		request_fail_all(lock, ERROR_MISMATCH, lock->kind == KIND_LOCK ? "that name is in use as an election"
-									  : "that name is in use as a lock");
+		request_fail_all(lock, ERROR_MISMATCH,
+				 lock->directory.kind == KIND_LOCK ? "that name is in use as an election"
+								   : "that name is in use as a lock");
 }
 
 /*
@@ -118,7 +119,7 @@ void rwlock_decide(struct lock *lock)
 			lock->rule->serve(lock);
 		while (lock->expired_count && end_expired(lock));
 	} while (claims_settle(lock));
-	lock_untouch(lock); /* what touched it meanwhile is settled */
+	directory_untouch(&lock->directory); /* what touched it meanwhile is settled */
 }
 
 void rwlock_settle(struct lock *lock)

@@ -49,20 +49,20 @@ static struct semaphore *semaphore_new(struct locks *locks, struct slice name)
 	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
 	s->slots = new_part(s, name, "/leases", FLAVOUR_SLOTS);
 	map_add(&locks->semaphores, &s->node, map_hash(&locks->semaphores, name.data, name.len));
-	lock_touch(s->mutex); /* it goes again if nothing comes of it */
+	directory_touch(&s->mutex->directory); /* it goes again if nothing comes of it */
 	return s;
 }
 
 static struct semaphore *find_at(struct locks *locks, struct slice path)
 {
 	struct bytes mutex = { 0 };
-	struct lock *lock;
+	struct directory *d;
 
 	bytes_slice(&mutex, path);
 	bytes_text(&mutex, "/locks");
-	lock = lock_find_path(locks, bytes_view(&mutex));
+	d = directory_find(locks->directories, bytes_view(&mutex));
 	bytes_free(&mutex);
-	return lock ? lock->semaphore : NULL;
+	return d ? lock_of(d)->semaphore : NULL;
 }
 
 static struct semaphore *find(struct locks *locks, struct slice name)
@@ -109,13 +109,14 @@ static void rest(struct lock *part)
 {
 	struct semaphore *s = part->semaphore;
 
-	if (s->mutex->dirty || s->slots->dirty || lock_in_use(s->mutex) || lock_in_use(s->slots))
+	if (s->mutex->directory.touched || s->slots->directory.touched || lock_in_use(s->mutex) ||
+	    lock_in_use(s->slots))
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
-	directory_forget_watch(s->mutex);
-	directory_forget_watch(s->slots);
-	budget_recount(s->mutex);
-	budget_recount(s->slots);
+	directory_forget_watch(&s->mutex->directory);
+	directory_forget_watch(&s->slots->directory);
+	budget_recount(&s->mutex->directory);
+	budget_recount(&s->slots->directory);
 	lock_free(s->mutex);
 	lock_free(s->slots);
 	semaphore_free(s);
@@ -154,16 +155,11 @@ bool semaphore_data_fits(struct slice data, int64_t *limit)
 	return true;
 }
 
-static bool may_send(const struct lock *lock)
-{
-	return lock->locks->ensemble->session.connected && lock->locks->env->now_ns >= lock->pause_until_ns;
-}
-
 static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path,
 		 struct slice data)
 {
 	struct operation_request r = {
-		.op = { .kind = kind, .lock = s->mutex },
+		.op = { .kind = kind, .directory = &s->mutex->directory },
 		.path = path,
 		.data = data,
 		.create = ZK_CONTAINER,
@@ -196,7 +192,7 @@ static void make_part(struct semaphore *s, const struct lock *part)
 
 	record_begin(&data);
 	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", flavour_word(part->flavour));
+	record_text(&data, "flavour", flavour_word(part->directory.flavour));
 	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->directory.path), bytes_view(&data));
 	bytes_free(&data);
 }
@@ -239,8 +235,8 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 		make_part(s, s->mutex);
 		make_part(s, s->slots);
 	}
-	s->slots->relist = s->slots->claim_count > 0; /* what was counted may be enough now */
-	lock_touch(s->slots);
+	s->slots->directory.relist = s->slots->directory.claim_count > 0; /* what was counted may be enough now */
+	directory_touch(&s->slots->directory);
 }
 
 static void get_answered(struct semaphore *s, const struct event *event)
@@ -259,7 +255,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		directory_pause(&s->mutex->directory, REFUSED_PAUSE_NS);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
 		break;
 	}
@@ -267,7 +263,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 
 void semaphore_answered(const struct operation *op, const struct event *event)
 {
-	struct semaphore *s = op->lock->semaphore;
+	struct semaphore *s = lock_of(op->directory)->semaphore;
 
 	if (op->kind == OPERATION_SEMAPHORE_GET) {
 		get_answered(s, event);
@@ -275,7 +271,7 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
-		lock_pause(s->mutex, REFUSED_PAUSE_NS);
+		directory_pause(&s->mutex->directory, REFUSED_PAUSE_NS);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
 	}
 }
@@ -288,7 +284,7 @@ void semaphore_watched(struct locks *locks, struct slice path)
 		return;
 	if (s->state == SEMAPHORE_KNOWN)
 		s->state = SEMAPHORE_UNKNOWN;
-	lock_touch(s->mutex);
+	directory_touch(&s->mutex->directory);
 }
 
 void semaphore_suspended(struct semaphore *s)
@@ -300,7 +296,7 @@ void semaphore_suspended(struct semaphore *s)
 void semaphore_vanished(struct semaphore *s)
 {
 	s->incomplete = true;
-	lock_touch(s->mutex);
+	directory_touch(&s->mutex->directory);
 	if (s->state != SEMAPHORE_KNOWN)
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
@@ -331,7 +327,7 @@ static void reject(struct semaphore *s)
 
 static bool holds_mutex(const struct semaphore *s)
 {
-	const struct claim *c = s->mutex->claim;
+	const struct claim *c = s->mutex->directory.claim;
 
 	return c && c->state == CLAIM_HELD;
 }
@@ -339,7 +335,7 @@ static bool holds_mutex(const struct semaphore *s)
 /* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
 static void say_limit(struct semaphore *s, const struct request *r)
 {
-	if (may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
+	if (directory_may_send(&s->mutex->directory) && turn_may(&s->mutex->directory, TURN_JOIN))
 		write_limit(s, EFFECT_ZK_SET, r->limit);
 }
 
@@ -352,7 +348,8 @@ static void ask_limit(struct semaphore *s)
 	}
 	if (!s->mutex->request_count)
 		return;
-	if (s->state == SEMAPHORE_UNKNOWN && may_send(s->mutex) && turn_may(s->mutex, TURN_JOIN))
+	if (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->mutex->directory) &&
+	    turn_may(&s->mutex->directory, TURN_JOIN))
 		ask(s);
 	if (s->state == SEMAPHORE_KNOWN)
 		reject(s);
@@ -375,7 +372,7 @@ static bool begin_gathering(struct semaphore *s)
 		return false;
 	}
 	s->gathering = r;
-	lock_touch(s->slots);
+	directory_touch(&s->slots->directory);
 	return true;
 }
 
@@ -383,11 +380,11 @@ static bool begin_gathering(struct semaphore *s)
 static void gather(struct lock *mutex)
 {
 	struct semaphore *s = mutex->semaphore;
-	struct claim *c = mutex->claim;
+	struct claim *c = mutex->directory.claim;
 
 	ask_limit(s);
 	if (s->gathering) {
-		lock_touch(s->slots);
+		directory_touch(&s->slots->directory);
 		return;
 	}
 	if (!TAILQ_FIRST(&mutex->requests) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
@@ -406,7 +403,7 @@ static void ended(struct lock *mutex, const struct request *r)
 	if (s->gathering != r)
 		return;
 	s->gathering = NULL;
-	lock_touch(s->slots);
+	directory_touch(&s->slots->directory);
 }
 
 void semaphore_fail(struct semaphore *s, const char *why)
@@ -432,7 +429,7 @@ static int64_t permits(const struct semaphore *s, bool held)
 	const struct claim *c;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(c, &s->slots->permits, link)
+	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
 		count += !held || c->state == CLAIM_HELD;
 	return count;
 }
@@ -450,7 +447,7 @@ bool semaphore_full(const struct semaphore *s)
 		return false;
 	if (s->locks->env->conf->standalone)
 		return wanted(s) > s->limit;
-	TAILQ_FOREACH(c, &s->slots->permits, link)
+	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
 		if (c->state == CLAIM_WAITING && c->listed)
 			return true;
 	return false;
@@ -458,13 +455,13 @@ bool semaphore_full(const struct semaphore *s)
 
 void semaphore_counted(struct claim *c, size_t children)
 {
-	struct semaphore *s = c->lock->semaphore;
+	struct semaphore *s = lock_of(c->directory)->semaphore;
 
 	if (s->state != SEMAPHORE_KNOWN || !s->limit)
 		return; /* listed anew once it is known */
 	c->listed = children > (size_t)s->limit;
 	if (c->listed) {
-		lock_touch(s->mutex); /* a try ends with that */
+		directory_touch(&s->mutex->directory); /* a try ends with that */
 		return;
 	}
 	c->state = CLAIM_HELD;
@@ -508,30 +505,32 @@ static void grant(struct semaphore *s)
 static void join(struct semaphore *s, int64_t missing)
 {
 	struct lock *leases = s->slots;
-	const char *why = budget_refuses(leases, (size_t)missing); /* for all of them, before the first is made */
+	const char *why =
+		budget_refuses(&leases->directory, (size_t)missing); /* for all of them, before the first is made */
 
-	if (leases->pause_until_ns > s->locks->env->now_ns)
-		heap_set_by(&s->locks->env->timers, &leases->timer, leases->pause_until_ns);
-	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || leases->waits[TURN_RECOVER] || !may_send(leases))
+	if (leases->directory.pause_until_ns > s->locks->env->now_ns)
+		heap_set_by(&s->locks->env->timers, &leases->timer, leases->directory.pause_until_ns);
+	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || leases->directory.waits[TURN_RECOVER] ||
+	    !directory_may_send(&leases->directory))
 		return;
-	for (; missing > 0 && !why && turn_may(leases, TURN_JOIN); missing--) {
-		struct claim *c = claim_join(leases, MODE_EXCLUSIVE);
+	for (; missing > 0 && !why && turn_may(&leases->directory, TURN_JOIN); missing--) {
+		struct claim *c = claim_join(&leases->directory, MODE_EXCLUSIVE, false, false);
 
-		TAILQ_INSERT_TAIL(&leases->permits, c, link);
+		TAILQ_INSERT_TAIL(&leases->directory.slots, c, link);
 		s->made = true;
 	}
 	/* Room that permits on their way out will make is waited for. */
-	if (missing > 0 && why && TAILQ_EMPTY(&leases->leaving))
+	if (missing > 0 && why && TAILQ_EMPTY(&leases->directory.leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
 }
 
 /* Once, when all are made; what is left of those that were made for another request is listed as well. */
 static void list_made(struct semaphore *s)
 {
-	if (!s->made || permits(s, false) < wanted(s) || !may_send(s->slots))
+	if (!s->made || permits(s, false) < wanted(s) || !directory_may_send(&s->slots->directory))
 		return;
 	s->made = false;
-	directory_list(s->slots, false);
+	directory_list(&s->slots->directory, false);
 }
 
 /* Those that do not count yet first. */
@@ -540,7 +539,7 @@ static void leave(struct semaphore *s, int64_t surplus)
 	struct claim *c, *after;
 
 	for (int held = 0; held <= 1; held++)
-		TAILQ_FOREACH_SAFE(c, &s->slots->permits, link, after)
+		TAILQ_FOREACH_SAFE(c, &s->slots->directory.slots, link, after)
 			if (surplus > 0 && (c->state == CLAIM_HELD) == held) {
 				claim_leave(c);
 				surplus--;
@@ -567,8 +566,9 @@ static void tell_losses(struct semaphore *s)
 		if (!r)
 			continue;
 		client_lost_told(g->client, g);
-		request_fail(r, ERROR_LOST, loss == LOSS_LEASE ? "the lease of the permits ran out" :
-					    "earlier permits of this semaphore were lost; ask again");
+		request_fail(r, ERROR_LOST,
+			     loss == LOSS_LEASE ? "the lease of the permits ran out"
+						: "earlier permits of this semaphore were lost; ask again");
 	}
 }
 
@@ -578,11 +578,11 @@ static void watch(struct semaphore *s)
 	struct lock *leases = s->slots;
 	struct claim *c;
 
-	if (!may_send(leases) || !s->locks->ensemble->session.proving)
+	if (!directory_may_send(&leases->directory) || !s->locks->ensemble->session.proving)
 		return;
 	if (semaphore_full(s))
-		directory_arm(leases);
-	TAILQ_FOREACH(c, &leases->permits, link) {
+		directory_arm(&leases->directory);
+	TAILQ_FOREACH(c, &leases->directory.slots, link) {
 		int64_t due = c->granted_ns + WATCH_AFTER_NS;
 
 		if (c->state != CLAIM_HELD || c->own_watch)
@@ -619,7 +619,7 @@ static void settle_permits(struct semaphore *s)
 
 static void settle_slots(struct lock *slots)
 {
-	lock_untouch(slots); /* one pass: what touches it meanwhile asks for another */
+	directory_untouch(&slots->directory); /* one pass: what touches it meanwhile asks for another */
 	settle_permits(slots->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
@@ -643,10 +643,21 @@ static bool is_known(const struct lock *mutex)
 	return mutex->semaphore->state == SEMAPHORE_KNOWN;
 }
 
+static void settle_mutex(struct lock *mutex)
+{
+	rwlock_decide(mutex);
+	if (!claims_may_ask(mutex))
+		return;
+	claims_ask_again(mutex);
+	/* An orphan of ours among the permits would keep whoever is before us. */
+	if (claims_watch(mutex))
+		directory_list(&mutex->semaphore->slots->directory, false);
+}
+
 /* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
 static const struct kind_rule mutex_rule = {
 	.lingers = true,
-	.settle = rwlock_settle,
+	.settle = settle_mutex,
 	.serve = gather,
 	.is_taken = is_full,
 	.serves_soon = serves_soon,
@@ -664,5 +675,6 @@ void semaphore_check(const struct semaphore *s)
 {
 	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
 	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
-	assert(!s->mutex->grant_count && !s->slots->request_count && !s->slots->claim && !s->slots->next);
+	assert(!s->mutex->grant_count && !s->slots->request_count && !s->slots->directory.claim &&
+	       !s->slots->directory.next);
 }

@@ -13,15 +13,9 @@ enum { LOCK_ZNODES_MAX = 2 };
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
-/* Whether something may be asked of ZooKeeper for this lock now. */
-static bool may_send(const struct lock *lock)
-{
-	return lock->locks->ensemble->session.connected && lock->locks->env->now_ns >= lock->pause_until_ns;
-}
-
 bool claims_may_ask(const struct lock *lock)
 {
-	return may_send(lock) && lock->locks->ensemble->session.proving;
+	return directory_may_send(&lock->directory) && lock->locks->ensemble->session.proving;
 }
 
 void lock_lose(struct lock *lock)
@@ -29,13 +23,13 @@ void lock_lose(struct lock *lock)
 	struct claim *c, *after;
 
 	grant_lose_all(lock, LOSS_SESSION);
-	TAILQ_FOREACH_SAFE(c, &lock->permits, link, after)
+	TAILQ_FOREACH_SAFE(c, &lock->directory.slots, link, after)
 		if (c->state == CLAIM_HELD)
 			claim_leave(c);
-	if (lock->next && lock->next->state == CLAIM_HELD)
-		claim_leave(lock->next);
-	if (lock->claim && lock->claim->state == CLAIM_HELD)
-		claim_leave(lock->claim);
+	if (lock->directory.next && lock->directory.next->state == CLAIM_HELD)
+		claim_leave(lock->directory.next);
+	if (lock->directory.claim && lock->directory.claim->state == CLAIM_HELD)
+		claim_leave(lock->directory.claim);
 }
 
 static bool nobody_waits(const struct lock *lock)
@@ -45,7 +39,7 @@ static bool nobody_waits(const struct lock *lock)
 
 static bool somebody_waits(const struct lock *lock)
 {
-	return lock->claim->rivals || directory_is_contended(&lock->directory);
+	return lock->directory.claim->rivals || directory_is_contended(&lock->directory);
 }
 
 /*
@@ -96,7 +90,7 @@ static bool may_join(const struct lock *lock)
 {
 	const struct locks *locks = lock->locks;
 
-	if (locks->env->stopping || lock->claim_count - rollover_count(lock) >= LOCK_ZNODES_MAX)
+	if (locks->env->stopping || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)
 		return false;
 	if (locks->env->conf->standalone)
 		return locks->directories->token_next < locks->directories->token_limit;
@@ -105,20 +99,21 @@ static bool may_join(const struct lock *lock)
 	/* A directory of another kind is read again before anything is put into it. */
 	if (lock->directory.exhausted || (lock->directory.unverified && lock->directory.state != DIRECTORY_FITS))
 		return false;
-	return may_send(lock);
+	return directory_may_send(&lock->directory);
 }
 
 static void queue_next(struct lock *lock, enum mode mode)
 {
-	if (!lock->next && !lock->locks->env->conf->standalone && may_join(lock) && turn_may(lock, TURN_JOIN))
-		lock->next = claim_join(lock, mode);
+	if (!lock->directory.next && !lock->locks->env->conf->standalone && may_join(lock) &&
+	    turn_may(&lock->directory, TURN_JOIN))
+		lock->directory.next = claim_join(&lock->directory, mode, try_only(lock), readers_hold_back(lock));
 }
 
 static void leave_both(struct lock *lock)
 {
-	if (lock->next)
-		claim_leave(lock->next);
-	claim_leave(lock->claim);
+	if (lock->directory.next)
+		claim_leave(lock->directory.next);
+	claim_leave(lock->directory.claim);
 }
 
 static bool may_linger(const struct lock *lock, const struct claim *c)
@@ -146,14 +141,14 @@ static bool may_succeed(const struct lock *lock, enum mode mode)
 /* Without a gap: while the held znode stands no other host is let in, and nothing but that one stands before next. */
 void claims_succeed(struct lock *lock)
 {
-	const struct claim *c = lock->claim, *next = lock->next;
+	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
 
 	if (!next || c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)
 		return;
 	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
 		return;
 	if (may_succeed(lock, c->mode) && next->mode == MODE_EXCLUSIVE)
-		rollover_follow(lock);
+		rollover_follow(&lock->directory);
 }
 
 /* A held claim nobody holds a grant on. True when the claims changed. */
@@ -161,7 +156,8 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	if (lock->request_count) {
 		/* Only a proof is missing, or what its kind waits for: it will serve when that comes. */
-		if (!session_grants(lock->locks->ensemble) || (lock->rule->serves_soon && lock->rule->serves_soon(lock, c)))
+		if (!session_grants(lock->locks->ensemble) ||
+		    (lock->rule->serves_soon && lock->rule->serves_soon(lock, c)))
 			return false;
 		queue_next(lock, TAILQ_FIRST(&lock->requests)->mode);
 		claim_leave(c);
@@ -179,7 +175,7 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 static bool is_outdated(const struct claim *c, enum mode mode)
 {
 	/* Whoever waits is to be counted by the other hosts. */
-	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->lock)))
+	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(lock_of(c->directory))))
 		return true;
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
@@ -187,7 +183,7 @@ static bool is_outdated(const struct claim *c, enum mode mode)
 /* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
-	if (head && next->tries && !try_only(next->lock))
+	if (head && next->tries && !try_only(lock_of(next->directory)))
 		return true;
 	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
 }
@@ -195,7 +191,7 @@ static bool is_needless(const struct claim *next, const struct claim *held, cons
 static bool give_back(struct lock *lock)
 {
 	const struct request *head = TAILQ_FIRST(&lock->requests);
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 
 	if (!c)
 		return false;
@@ -208,8 +204,8 @@ static bool give_back(struct lock *lock)
 	if (!lock->grant_count && give_back_held(lock, c))
 		return true;
 	/* Whoever wanted it has gone, and the claim may linger: it would stand in the way of others for nothing. */
-	if (lock->next && is_needless(lock->next, c, head))
-		claim_leave(lock->next);
+	if (lock->directory.next && is_needless(lock->directory.next, c, head))
+		claim_leave(lock->directory.next);
 	return false;
 }
 
@@ -217,11 +213,11 @@ static bool give_back(struct lock *lock)
 static void join_first(struct lock *lock, enum mode mode)
 {
 	/* What a reconnection has to find out comes first. */
-	if (lock->waits[TURN_RECOVER] || !may_join(lock) || !turn_may(lock, TURN_JOIN))
+	if (lock->directory.waits[TURN_RECOVER] || !may_join(lock) || !turn_may(&lock->directory, TURN_JOIN))
 		return;
-	lock->claim = claim_join(lock, mode);
-	if (!lock->claim && !lock->claim_count)
-		request_fail_all(lock, ERROR_LIMIT, budget_refuses(lock, 1));
+	lock->directory.claim = claim_join(&lock->directory, mode, try_only(lock), false);
+	if (!lock->directory.claim && !lock->directory.claim_count)
+		request_fail_all(lock, ERROR_LIMIT, budget_refuses(&lock->directory, 1));
 }
 
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
@@ -241,7 +237,7 @@ static bool renews_early(const struct lock *lock, const struct claim *c)
 /* True when what joined is held at once: standalone. */
 static bool join(struct lock *lock)
 {
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 	struct request *head = TAILQ_FIRST(&lock->requests);
 
 	if (!head) {
@@ -249,13 +245,13 @@ static bool join(struct lock *lock)
 			queue_next(lock, c->mode);
 		return false;
 	}
-	if (lock->directory.unverified && may_send(lock))
-		directory_check(lock);
-	if (lock->directory.exhausted && may_send(lock))
-		directory_renew(lock);
+	if (lock->directory.unverified && directory_may_send(&lock->directory))
+		directory_check(&lock->directory);
+	if (lock->directory.exhausted && directory_may_send(&lock->directory))
+		directory_renew(&lock->directory);
 	if (!c) {
 		join_first(lock, head->mode);
-		return lock->claim && lock->claim->state == CLAIM_HELD;
+		return lock->directory.claim && lock->directory.claim->state == CLAIM_HELD;
 	}
 	if (c->state == CLAIM_HELD && wants_next(lock, c, head->mode))
 		queue_next(lock, head->mode);
@@ -286,56 +282,56 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 static void watch_held(struct lock *lock, struct claim *c)
 {
 	if (readers_hold_back(lock))
-		directory_arm(lock);
+		directory_arm(&lock->directory);
 	if (watch_due_ns(lock, c) > lock->locks->env->now_ns)
 		return;
 	if (c->rivals && !c->own_watch)
 		claim_watch_own(c);
 	/* Where nobody is to get it next, who waits elsewhere is told in good time by a look. */
 	if (!c->rivals && !directory_watches(&lock->directory) &&
-	    (lock->request_count || !lock->grant_count || turn_may(lock, TURN_LOOK)))
-		directory_arm(lock);
+	    (lock->request_count || !lock->grant_count || turn_may(&lock->directory, TURN_LOOK)))
+		directory_arm(&lock->directory);
 }
 
-void claims_watch(struct lock *lock)
+/* Whether it listed the directory. */
+static bool look(struct lock *lock, struct claim *c)
 {
-	struct claim *c = lock->claim;
+	const struct request *head = TAILQ_FIRST(&lock->requests);
 
-	if (lock->next)
-		claim_watch_pred(lock->next);
+	return look_continue(c, head && flavour_claim_mode(lock->directory.flavour, head->mode) == c->mode);
+}
+
+bool claims_watch(struct lock *lock)
+{
+	struct claim *c = lock->directory.claim;
+	bool listed = false;
+
+	if (lock->directory.next)
+		claim_watch_pred(lock->directory.next);
 	if (!c)
-		return;
+		return false;
 	if (c->state == CLAIM_WAITING) {
 		claim_watch_pred(c);
-		look_continue(c);
+		listed = look(lock, c);
 	} else if (c->state == CLAIM_HELD) {
 		watch_held(lock, c);
 		holder_data_say_held(lock);
 	}
 	if (c->rivals)
 		holder_data_write(lock);
-}
-
-void lock_send_deletes(struct lock *lock)
-{
-	struct claim *c;
-
-	if (TAILQ_EMPTY(&lock->leaving) || !may_send(lock))
-		return;
-	TAILQ_FOREACH(c, &lock->leaving, link)
-		claim_send_delete(c);
+	return listed;
 }
 
 /* What a pause held back, or others who had more to send; what a reconnection has to list again waits for its turn. */
 void claims_ask_again(struct lock *lock)
 {
-	if (!lock->claim || somebody_waits(lock))
-		rollover_release(lock);
-	directory_list_wanted(lock);
-	if (lock->relist && !lock->waits[TURN_RECOVER] && turn_may(lock, TURN_JOIN)) {
-		lock->relist = false;
-		if (lock->claim_count)
-			directory_list_anew(lock);
+	if (!lock->directory.claim || somebody_waits(lock))
+		rollover_release(&lock->directory);
+	directory_list_wanted(&lock->directory);
+	if (lock->directory.relist && !lock->directory.waits[TURN_RECOVER] && turn_may(&lock->directory, TURN_JOIN)) {
+		lock->directory.relist = false;
+		if (lock->directory.claim_count)
+			directory_list_anew(&lock->directory);
 	}
 }
 
@@ -343,12 +339,13 @@ void claims_ask_again(struct lock *lock)
 static void set_timer(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
-	const struct claim *c = lock->claim;
+	const struct claim *c = lock->directory.claim;
 
 	if (locks->env->conf->standalone)
 		return;
-	if (lock->pause_until_ns > locks->env->now_ns && (lock->request_count || lock->claim_count || lock->observer_count))
-		heap_set_by(&locks->env->timers, &lock->timer, lock->pause_until_ns);
+	if (lock->directory.pause_until_ns > locks->env->now_ns &&
+	    (lock->request_count || lock->directory.claim_count || lock->observer_count))
+		heap_set_by(&locks->env->timers, &lock->timer, lock->directory.pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > locks->env->now_ns)
 		heap_set_by(&locks->env->timers, &lock->timer, c->look_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > locks->env->now_ns)
@@ -367,7 +364,7 @@ static void set_timer(struct lock *lock)
 
 void lock_settle(struct lock *lock)
 {
-	lock_send_deletes(lock);
+	claim_send_deletes(&lock->directory);
 	lock->rule->settle(lock);
 	set_timer(lock);
 }

@@ -26,6 +26,6 @@ void claims_succeed(struct lock *lock);
 bool claims_settle(struct lock *lock);
 /* Something may be asked of ZooKeeper for this lock, and answers are believed. */
 bool claims_may_ask(const struct lock *lock);
-/* Only then: sends what had to wait; then what the present claims want to know, or have to say. */
+/* Only then: sends what had to wait; then what the present claims want to know, or have to say. True: it looked by a list. */
 void claims_ask_again(struct lock *lock);
-void claims_watch(struct lock *lock);
+bool claims_watch(struct lock *lock);

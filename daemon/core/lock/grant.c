@@ -96,9 +96,9 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	if (data.len) {
 		bytes_clear(&g->data);
 		bytes_slice(&g->data, data);
-		if (g->lock->claim)
-			g->lock->claim->holder_token = 0; /* what was written about it is no longer true */
-		lock_touch(g->lock);
+		if (g->lock->directory.claim)
+			g->lock->directory.claim->holder_token = 0; /* what was written about it is no longer true */
+		directory_touch(&g->lock->directory);
 	}
 }
 
@@ -135,7 +135,7 @@ void grant_end(struct grant *g)
 	bytes_free(&g->data);
 	mem_spare(&lock->locks->spare_grant, g);
 	client_grants_changed(client);
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }
 
 void grant_lose(struct grant *g, enum loss loss)
@@ -161,7 +161,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	if (loss == LOSS_LEASE)
 		locks->env->stats.leases_ended_total++;
 	client_tell_lost(g->client, g);
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }
 
 void grant_lose_all(struct lock *lock, enum loss loss)

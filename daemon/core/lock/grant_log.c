@@ -15,7 +15,7 @@ static void write_what(struct bytes *out, const struct grant *g, int64_t count)
 		bytes_quote(out, bytes_view(&lock->name));
 		return;
 	}
-	bytes_text(out, lock->kind == KIND_ELECTION ? "election " : "lock ");
+	bytes_text(out, lock->directory.kind == KIND_ELECTION ? "election " : "lock ");
 	bytes_quote(out, bytes_view(&lock->name));
 	bytes_text(out, ", ");
 	bytes_text(out, mode_word(g->mode));

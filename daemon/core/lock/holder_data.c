@@ -14,11 +14,11 @@ static const int64_t EVERY_NS = 1000000000;
 int64_t holder_data_due_ns(const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
-	const struct claim *c = lock->claim;
+	const struct claim *c = lock->directory.claim;
 	int64_t due_ns;
 
 	assert(c->state == CLAIM_HELD && c->rivals);
-	if (!g || lock->kind == KIND_ELECTION ||
+	if (!g || lock->directory.kind == KIND_ELECTION ||
 	    (c->holder_client == g->client->id && c->holder_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;
@@ -33,7 +33,7 @@ static void write(const struct lock *lock, const struct client *client, struct h
 	h->uid = client->uid;
 	h->name = bytes_view(&client->name);
 	h->written_ms = env_wall_ms(env, env->now_ns);
-	holder_begin(data, env->conf->host, lock->kind);
+	holder_begin(data, env->conf->host, lock->directory.kind);
 	holder_write(data, h);
 }
 
@@ -68,14 +68,14 @@ void holder_data_leader(const struct request *r, int64_t token, struct bytes *da
 static void write_first(struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 	struct bytes data = { 0 };
 
 	c->holder_client = g->client->id;
 	c->holder_token = g->token;
 	c->holder_ns = lock->locks->env->now_ns;
 	write_grant(g, &data);
-	if (g->data.len && budget_has_room_for_text(lock))
+	if (g->data.len && budget_has_room_for_text(&lock->directory))
 		record_slice(&data, "data", bytes_view(&g->data));
 	if (c->says_held)
 		record_int(&data, "held", 1);
@@ -85,12 +85,13 @@ static void write_first(struct lock *lock)
 
 void holder_data_say_held(struct lock *lock)
 {
-	struct claim *c = lock->claim;
+	struct claim *c = lock->directory.claim;
 
 	/* On a new connection it is not known whether it was written. An election says who leads. */
-	if (!c->tried || !lock->grant_count || lock->kind == KIND_ELECTION || (c->says_held && c->holder_client))
+	if (!c->tried || !lock->grant_count || lock->directory.kind == KIND_ELECTION ||
+	    (c->says_held && c->holder_client))
 		return;
-	if (!turn_may(lock, TURN_JOIN))
+	if (!turn_may(&lock->directory, TURN_JOIN))
 		return;
 	c->says_held = true;
 	write_first(lock);
@@ -98,6 +99,6 @@ void holder_data_say_held(struct lock *lock)
 
 void holder_data_write(struct lock *lock)
 {
-	if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(lock, TURN_LOOK))
+	if (holder_data_due_ns(lock) <= lock->locks->env->now_ns && turn_may(&lock->directory, TURN_LOOK))
 		write_first(lock);
 }

@@ -42,60 +42,39 @@
 
 struct locks;
 
-TAILQ_HEAD(claim_list, claim);
-
 struct lock {
 	struct locks *locks;
-	struct semaphore *semaphore;    /* this is its mutex or its leases, and found by path only; NULL: a lock */
-	struct map_node name_node, path_node;
-	TAILQ_ENTRY(lock) link;         /* broker->locks_used or broker->locks_idle */
-	TAILQ_ENTRY(lock) dirty_link, turn_links[TURNS];
-	bool idle, dirty;
-	bool waits[TURNS];              /* to send something */
+	struct semaphore *semaphore; /* this is its mutex or its slots, and found by path only; NULL: a lock */
+	struct map_node name_node;
+	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
+	bool idle;
 	struct bytes name;
 	struct request_list requests;
 	struct grant_list grants, lost;
-	struct claim_list leaving;
-	struct claim_list permits;      /* of a semaphore's leases: its claims, but for those that leave */
-	struct claim *claim, *next;
-	size_t request_count, expired_count, grant_count, claim_count;
-	size_t watch_bytes;             /* of its watches, budget.h */
-	size_t operations;              /* open ones; they keep the struct */
+	size_t request_count, expired_count, grant_count;
 	struct directory directory;
-	struct try_seen seen;
-	enum flavour flavour;           /* of the directory */
-	enum kind kind;
 	const struct kind_rule *rule;
 	size_t observer_count;
 	struct observation *observation; /* of an election that somebody observes (observe.h); NULL */
-	struct timer timer;             /* the next instant at which time alone changes something */
-	int64_t pause_until_ns;         /* nothing is asked of ZooKeeper before: jitter, or it refused something */
-	bool relist;                    /* after the pause the directory is to be listed */
-	bool remembered;                /* it has claims from before the connection: not verified on this one yet */
-	int64_t verified_ns;            /* when it was found out last what became of its claims */
+	struct timer timer;              /* the next instant at which time alone changes something */
 };
 
 /* The lock of that name; NULL: this host knows none. */
 struct lock *lock_find(struct locks *locks, struct slice name);
 /* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
 struct lock *lock_make(struct locks *locks, struct slice name);
-struct lock *lock_find_path(struct locks *locks, struct slice path);
+struct lock *lock_of(const struct directory *d); /* whose directory that is */
 /* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
 bool lock_may_be(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A part of a semaphore, at that path. */
 struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice path, enum flavour flavour);
-bool lock_has_room(struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
+bool lock_has_room(
+	struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
-void lock_touch(struct lock *lock);   /* to be settled before the event ends */
-void lock_untouch(struct lock *lock); /* of a touched one: what touched it is settled */
 void lock_settle(struct lock *lock);
-/* What became of its claims is not known, or was found out now. */
-void lock_remember(struct lock *lock, bool remembered);
-void lock_verified(struct lock *lock);
-void lock_rest(struct lock *lock); /* frees or parks it if nothing refers to it */
+void lock_take_turn(struct lock *lock, enum turn turn); /* it is its turn: sends what goes before all else */
+void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
 void lock_free(struct lock *lock);
-void lock_send_deletes(struct lock *lock); /* those that wait, as long as there is room; before anything else of it */
-void lock_pause(struct lock *lock, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
 void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */
 const char *lock_state_word(const struct lock *lock); /* of the host's claim; `lock` may be NULL */

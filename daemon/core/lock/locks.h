@@ -34,10 +34,10 @@ struct locks {
 	struct map users, groups;
 
 	const struct kind_rule *const *rules; /* of each kind */
-	struct map names;      /* locks, by name */
-	struct lock *named;    /* the latest found by name; NULL */
-	struct map semaphores; /* by name */
-	struct lock_list used, idle, dirty;
+	struct map names;                     /* locks, by name */
+	struct lock *named;                   /* the latest found by name; NULL */
+	struct map semaphores;                /* by name */
+	struct lock_list used, idle;
 	size_t idle_count;
 	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */

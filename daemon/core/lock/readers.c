@@ -12,23 +12,25 @@ static bool lacks_tokens(const struct claim *c)
 /* Whoever was before it has gone; those behind it came later. */
 static bool next_has_its_turn(const struct lock *lock)
 {
-	return lock->next && lock->next->state == CLAIM_HELD && lock->next->mode == MODE_SHARED;
+	return lock->directory.next && lock->directory.next->state == CLAIM_HELD &&
+	       lock->directory.next->mode == MODE_SHARED;
 }
 
 bool readers_may_join(const struct lock *lock)
 {
 	const struct locks *locks = lock->locks;
 
-	if (lacks_tokens(lock->claim))
+	if (lacks_tokens(lock->directory.claim))
 		return false;
 	if (locks->env->conf->standalone || next_has_its_turn(lock))
 		return true;
-	return locks->ensemble->session.connected ? directory_is_uncontended(&lock->directory) : lock->directory.was_uncontended;
+	return locks->ensemble->session.connected ? directory_is_uncontended(&lock->directory)
+						  : lock->directory.was_uncontended;
 }
 
 bool readers_are_closed(const struct lock *lock)
 {
-	return lacks_tokens(lock->claim) || directory_is_contended(&lock->directory);
+	return lacks_tokens(lock->directory.claim) || directory_is_contended(&lock->directory);
 }
 
 bool readers_hold_back(const struct lock *lock)

@@ -52,7 +52,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 		request_expire(r);
 	else if (terms->wait_ns > 0)
 		heap_set(&locks->env->timers, &r->timer, locks->env->now_ns + terms->wait_ns);
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }
 
 /* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
@@ -89,7 +89,7 @@ void request_end(struct request *r)
 		mem_free(r);
 	else
 		r->client->request = NULL;
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 }
 
 void request_grant(struct request *r, int64_t token)
@@ -157,13 +157,14 @@ void request_expire(struct request *r)
 	if (r->expired) {
 		locks->env->stats.timeouts_total++;
 		request_fail(r, ERROR_UNAVAILABLE,
-			     locks->env->conf->standalone ? "no fencing token could be reserved in daemon.statedir: the log says why"
-						 : "ZooKeeper did not say in time whether the lock is taken");
+			     locks->env->conf->standalone
+				     ? "no fencing token could be reserved in daemon.statedir: the log says why"
+				     : "ZooKeeper did not say in time whether the lock is taken");
 		return;
 	}
 	r->expired = true;
 	r->lock->expired_count++;
 	heap_set(&locks->env->timers, &r->timer,
 		 locks->env->now_ns + locks->ensemble->session.timeout_ns / EXPIRED_PART + locks->env->conf->try_ns);
-	lock_touch(r->lock);
+	directory_touch(&r->lock->directory);
 }

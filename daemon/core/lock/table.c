@@ -11,22 +11,20 @@
 
 enum { IDLE_LOCKS_MAX = 1024 };
 
-static struct lock *find(const struct map *m, struct slice key, bool by_path)
+struct lock *lock_of(const struct directory *d)
 {
-	struct map_node *node = map_first(m, map_hash(m, key.data, key.len));
+	return container_of(d, struct lock, directory);
+}
+
+static struct lock *find(const struct map *names, struct slice name)
+{
+	struct map_node *node = map_first(names, map_hash(names, name.data, name.len));
 
 	for (; node; node = map_next(node)) {
-		struct lock *lock;
+		struct lock *lock = container_of(node, struct lock, name_node);
 
-		if (by_path) {
-			lock = container_of(node, struct lock, path_node);
-			if (slice_eq(bytes_view(&lock->directory.path), key))
-				return lock;
-		} else {
-			lock = container_of(node, struct lock, name_node);
-			if (slice_eq(bytes_view(&lock->name), key))
-				return lock;
-		}
+		if (slice_eq(bytes_view(&lock->name), name))
+			return lock;
 	}
 	return NULL;
 }
@@ -37,23 +35,13 @@ static struct lock *lock_new(struct locks *locks, struct slice name)
 
 	lock->locks = locks;
 	lock->timer.kind = TIMER_LOCK;
-	lock->pause_until_ns = INT64_MIN;
+	directory_init(&lock->directory, locks->directories);
 	TAILQ_INIT(&lock->requests);
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);
-	TAILQ_INIT(&lock->leaving);
-	TAILQ_INIT(&lock->permits);
 	bytes_slice(&lock->name, name);
 	TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	return lock;
-}
-
-static void add_path(struct lock *lock)
-{
-	const struct bytes *path = &lock->directory.path;
-	struct map *paths = &lock->locks->directories->paths;
-
-	map_add(paths, &lock->path_node, map_hash(paths, path->data, path->len));
 }
 
 static struct lock *lock_new_named(struct locks *locks, struct slice name)
@@ -62,9 +50,9 @@ static struct lock *lock_new_named(struct locks *locks, struct slice name)
 
 	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
 	lock->rule = locks->rules[KIND_LOCK];
-	lock->flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
+	lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
 	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
-	add_path(lock);
+	directory_add(&lock->directory);
 	return lock;
 }
 
@@ -72,10 +60,11 @@ struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice 
 {
 	struct lock *lock = lock_new(locks, name);
 
-	lock->flavour = flavour;
+	lock->directory.part = true;
+	lock->directory.flavour = flavour;
 	lock->directory.state = DIRECTORY_FITS; /* the semaphore's own data say what is below */
 	bytes_slice(&lock->directory.path, path);
-	add_path(lock);
+	directory_add(&lock->directory);
 	return lock;
 }
 
@@ -97,21 +86,13 @@ void lock_free(struct lock *lock)
 
 	assert(!lock_in_use(lock) && !lock->observation);
 	heap_unset(&locks->env->timers, &lock->timer);
-	if (lock->dirty)
-		lock_untouch(lock);
-	turn_forget(lock);
-	if (locks->directories->turns.served == lock)
-		locks->directories->turns.served = NULL;
 	unlink_lock(lock);
 	if (locks->named == lock)
 		locks->named = NULL;
 	if (!lock->semaphore)
 		map_remove(&locks->names, &lock->name_node);
-	map_remove(&locks->directories->paths, &lock->path_node);
 	bytes_free(&lock->name);
-	bytes_free(&lock->directory.path);
-	bytes_free(&lock->seen.by);
-	bytes_free(&lock->seen.data);
+	directory_deinit(&lock->directory);
 	mem_free(lock);
 }
 
@@ -134,7 +115,7 @@ bool lock_has_room(struct locks *locks)
 struct lock *lock_find(struct locks *locks, struct slice name)
 {
 	if (!locks->named || !slice_eq(bytes_view(&locks->named->name), name))
-		locks->named = find(&locks->names, name, false);
+		locks->named = find(&locks->names, name);
 	return locks->named;
 }
 
@@ -152,13 +133,8 @@ struct lock *lock_make(struct locks *locks, struct slice name)
 		lock->idle = false;
 		TAILQ_INSERT_TAIL(&locks->used, lock, link);
 	}
-	lock_touch(lock);
+	directory_touch(&lock->directory);
 	return lock;
-}
-
-struct lock *lock_find_path(struct locks *locks, struct slice path)
-{
-	return find(&locks->directories->paths, path, true);
 }
 
 /* Kept a while: the next LOCK need not make it again, nor read a known directory. */
@@ -166,16 +142,16 @@ void lock_rest(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
 
-	if (lock->idle || lock->dirty || lock_in_use(lock))
+	if (lock->idle || lock->directory.touched || lock_in_use(lock))
 		return;
 	if (lock->rule->rest) {
 		lock->rule->rest(lock);
 		return;
 	}
 	heap_unset(&locks->env->timers, &lock->timer);
-	turn_forget(lock);
-	lock->relist = false;
-	directory_want_nothing(lock);
+	turn_forget(&lock->directory);
+	lock->directory.relist = false;
+	directory_want_nothing(&lock->directory);
 	unlink_lock(lock);
 	lock->idle = true;
 	TAILQ_INSERT_TAIL(&locks->idle, lock, link);

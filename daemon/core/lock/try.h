@@ -16,30 +16,15 @@
  * grants writes `held` into the data of that claim, once. From then on the claim never lingers, nor does one that follows
  * it without a gap (rollover.h): the word stays true until the znode goes. What the data say besides (holder.h) may be of an
  * earlier grant.
- *
- * `seen` is what a znode's data said, read with a watch that still stands: whether it is in use counts for a second, who
- * holds it is told to those who ask what this host knows (HOLDERS name KNOWN).
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "core/znode/contender.h"
-#include "core/port/event.h"
-#include "protocol/bytes.h"
+#include "core/znode/mode.h"
 
 struct claim;
 struct lock;
-
-struct try_seen {
-	struct bytes by; /* the znode's name; empty: nothing is seen */
-	struct bytes data;
-	enum mode mode;
-	bool first;       /* nobody before it conflicts with it: it holds the lock, if somebody does */
-	bool in_use;
-	int64_t until_ns; /* for a try */
-};
 
 /* Nothing but tries want the lock. */
 bool try_only(const struct lock *lock);
@@ -47,13 +32,3 @@ bool try_only(const struct lock *lock);
 bool try_seen_taken(const struct lock *lock, enum mode mode);
 /* Our claim waits, and was listed: the lock is taken for a request of that mode. */
 bool try_taken(const struct claim *c, enum mode mode);
-/* A list has shown who stands nearest before our claim, which waits. */
-void try_listed(struct claim *c, const struct contender *nearest, const struct event *event);
-/* The data of the one before it were read, with a watch. */
-void try_read(struct claim *c, struct slice data);
-/* Who holds the lock on another host has been read, and nothing has happened to that znode since. */
-bool try_knows_holder(const struct lock *lock);
-/* Something happened to that znode, or the connection is gone (empty). */
-void try_forget(struct lock *lock, struct slice name);
-/* The present claim is held: a list has shown whether there is a try of somebody else's behind it. */
-void try_behind(struct claim *c, bool some);

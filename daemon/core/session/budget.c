@@ -22,41 +22,41 @@ size_t budget_path_max(const struct ensemble *zk)
 	return zk->packet_bytes && taken < configured ? taken : configured;
 }
 
-static size_t znode_path(const struct lock *lock)
+static size_t znode_path(const struct directory *d)
 {
-	return lock->directory.path.len + CONTENDER_NAME_MAX;
+	return d->path.len + CONTENDER_NAME_MAX;
 }
 
-static bool fits(const struct lock *lock, size_t text)
+static bool fits(const struct directory *d, size_t text)
 {
-	const struct ensemble *zk = lock->locks->ensemble;
+	const struct ensemble *zk = d->directories->ensemble;
 
 	return !zk->packet_bytes ||
-	       znode_path(lock) + strlen(zk->env->conf->host) + REQUEST_SLACK + text <= (size_t)zk->packet_bytes;
+	       znode_path(d) + strlen(zk->env->conf->host) + REQUEST_SLACK + text <= (size_t)zk->packet_bytes;
 }
 
-bool budget_has_room_for_text(const struct lock *lock)
+bool budget_has_room_for_text(const struct directory *d)
 {
-	return fits(lock, LIMIT_DATA_BYTES_MAX);
+	return fits(d, LIMIT_DATA_BYTES_MAX);
 }
 
 /* A leader's text has to be told. */
-bool budget_is_oversize(const struct lock *lock)
+bool budget_is_oversize(const struct directory *d)
 {
-	return !fits(lock, lock->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+	return !fits(d, d->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
 }
 
-const char *budget_refuses(const struct lock *lock, size_t count)
+const char *budget_refuses(const struct directory *d, size_t count)
 {
-	const struct ensemble *zk = lock->locks->ensemble;
-	size_t max = budget_path_max(zk), watches = count * (znode_path(lock) + WATCH_OVERHEAD);
+	const struct ensemble *zk = d->directories->ensemble;
+	size_t max = budget_path_max(zk), watches = count * (znode_path(d) + WATCH_OVERHEAD);
 
-	if (budget_is_oversize(lock))
+	if (budget_is_oversize(d))
 		return budget_too_long;
-	if (zk->path_bytes + count * znode_path(lock) > max)
+	if (zk->path_bytes + count * znode_path(d) > max)
 		return "this host's session has as many znodes as ZooKeeper can take";
-	if (!directory_watches(&lock->directory))
-		watches += lock->directory.path.len + WATCH_OVERHEAD;
+	if (!directory_watches(d))
+		watches += d->path.len + WATCH_OVERHEAD;
 	if (zk->watch_bytes + watches > max)
 		return too_many_watches;
 	return NULL;
@@ -64,7 +64,7 @@ const char *budget_refuses(const struct lock *lock, size_t count)
 
 static size_t claim_watches(const struct claim *c)
 {
-	size_t bytes = 0, directory = c->lock->directory.path.len + 1;
+	size_t bytes = 0, directory = c->directory->path.len + 1;
 
 	if (c->pred_watch)
 		bytes += directory + c->pred.len + WATCH_OVERHEAD;
@@ -76,60 +76,60 @@ static size_t claim_watches(const struct claim *c)
 /* The other half is for those that join, and for the directories. */
 bool budget_has_room_for_own(const struct claim *c)
 {
-	const struct ensemble *zk = c->lock->locks->ensemble;
-	size_t own = c->lock->directory.path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
+	const struct ensemble *zk = c->directory->directories->ensemble;
+	size_t own = c->directory->path.len + 1 + strlen(c->name) + WATCH_OVERHEAD;
 
 	return zk->watch_bytes + own <= budget_path_max(zk) / 2;
 }
 
 /* The directory's, and one on its first contender, as long as one of ours. */
-static size_t observed_watches(const struct lock *lock)
+static size_t observed_watches(const struct directory *d)
 {
-	return lock->directory.path.len + WATCH_OVERHEAD + znode_path(lock) + WATCH_OVERHEAD;
+	return d->path.len + WATCH_OVERHEAD + znode_path(d) + WATCH_OVERHEAD;
 }
 
-const char *budget_refuses_observer(const struct lock *lock)
+const char *budget_refuses_observer(const struct directory *d)
 {
-	const struct ensemble *zk = lock->locks->ensemble;
+	const struct ensemble *zk = d->directories->ensemble;
 
-	if (zk->env->conf->standalone || lock->observer_count)
+	if (zk->env->conf->standalone || lock_of(d)->observer_count)
 		return NULL;
-	if (budget_is_oversize(lock))
+	if (budget_is_oversize(d))
 		return budget_too_long;
-	return zk->watch_bytes + observed_watches(lock) > budget_path_max(zk) ? too_many_watches : NULL;
+	return zk->watch_bytes + observed_watches(d) > budget_path_max(zk) ? too_many_watches : NULL;
 }
 
-size_t budget_watches(const struct lock *lock)
+size_t budget_watches(const struct directory *d)
 {
 	size_t bytes = 0;
 	const struct claim *c;
 
-	if (lock->locks->env->conf->standalone)
+	if (d->directories->env->conf->standalone)
 		return 0;
-	if (lock->observer_count)
-		bytes += observed_watches(lock);
-	else if (directory_watches(&lock->directory))
-		bytes += lock->directory.path.len + WATCH_OVERHEAD;
-	if (lock->claim)
-		bytes += claim_watches(lock->claim);
-	if (lock->next)
-		bytes += claim_watches(lock->next);
-	if (lock->semaphore && lock->semaphore->mutex == lock && lock->semaphore->state == SEMAPHORE_KNOWN)
-		bytes += lock->semaphore->path.len + WATCH_OVERHEAD;
-	TAILQ_FOREACH(c, &lock->permits, link)
+	if (lock_of(d)->observer_count)
+		bytes += observed_watches(d);
+	else if (directory_watches(d))
+		bytes += d->path.len + WATCH_OVERHEAD;
+	if (d->claim)
+		bytes += claim_watches(d->claim);
+	if (d->next)
+		bytes += claim_watches(d->next);
+	if (d->part && lock_of(d) == lock_of(d)->semaphore->mutex && lock_of(d)->semaphore->state == SEMAPHORE_KNOWN)
+		bytes += lock_of(d)->semaphore->path.len + WATCH_OVERHEAD;
+	TAILQ_FOREACH(c, &d->slots, link)
 		bytes += claim_watches(c);
-	TAILQ_FOREACH(c, &lock->leaving, link)
+	TAILQ_FOREACH(c, &d->leaving, link)
 		bytes += claim_watches(c);
 	return bytes;
 }
 
-void budget_recount(struct lock *lock)
+void budget_recount(struct directory *d)
 {
-	struct ensemble *zk = lock->locks->ensemble;
-	size_t bytes = budget_watches(lock);
+	struct ensemble *zk = d->directories->ensemble;
+	size_t bytes = budget_watches(d);
 
-	zk->watch_bytes += bytes - lock->watch_bytes;
-	lock->watch_bytes = bytes;
+	zk->watch_bytes += bytes - d->watch_bytes;
+	d->watch_bytes = bytes;
 }
 
 static void put(struct bytes *out, const char *text, size_t number)

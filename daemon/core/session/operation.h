@@ -17,17 +17,18 @@
 #include "core/session/window.h"
 
 struct ensemble;
-struct lock;
+struct directory;
 
 struct operation {
 	enum operation_kind kind;
 	bool done;
-	bool watch;    /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
-	struct lock *lock; /* kept alive by its operations */
-	uint64_t claim;    /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
-	uint64_t query;    /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
+	bool watch;                  /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
+	struct directory *directory; /* kept alive by its operations */
+	uint64_t claim;              /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
+	uint64_t
+		query; /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
 			    * by now; MAIL_*: of the list */
-	uint64_t part;     /* DEMAND_DELETE: which of its targets */
+	uint64_t part; /* DEMAND_DELETE: which of its targets */
 	struct flight flight;
 	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
 	int64_t seen_ns, older_ns;
@@ -39,12 +40,12 @@ struct operations {
 	uint64_t first, end; /* open operations have first <= number < end; numbers start at 1 */
 	int64_t answered_ns; /* when the latest answer came */
 	struct window window;
-	int64_t list_bytes;  /* what the list of a directory that is not known may be */
+	int64_t list_bytes; /* what the list of a directory that is not known may be */
 };
 
 /* What is to be sent. The slices are copied. */
 struct operation_request {
-	struct operation op; /* kind, lock, claim, flags; the rest is filled in */
+	struct operation op; /* kind, directory, claim, flags; the rest is filled in */
 	struct slice path, data;
 	enum zk_create create;
 	bool exact; /* EFFECT_ZK_SET: only of that version */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/claim/seen.h"
+
+#include "core/claim/claim.h"
+#include "core/claim/directories.h"
+#include "core/znode/holder.h"
+
+enum { SEEN_BYTES = 2048 }; /* ours are shorter */
+
+static const int64_t SEEN_NS = 1000000000;
+
+/* Two of one host are one contender: the one behind may have followed the other (rollover.h), and neither be in use. */
+static bool waits_for(const struct contender *c, const struct contender *other, enum flavour flavour)
+{
+	if (slice_eq(c->name, other->name) || !contender_before(other, c) || !mode_conflicts(c->mode, other->mode))
+		return false;
+	return c->mode == MODE_SHARED || other->mode == MODE_SHARED ||
+	       !contender_same_session(c->name, other->name, flavour);
+}
+
+static bool waits(const struct contender *c, enum flavour flavour, const struct event *event)
+{
+	struct contender other;
+
+	for (size_t i = 0; i < event->zk_answered.count; i++)
+		if (contender_parse(event->zk_answered.children[i], flavour, &other) && waits_for(c, &other, flavour))
+			return true;
+	return false;
+}
+
+void seen_listed(struct claim *c, const struct contender *nearest, const struct event *event)
+{
+	const struct directories *all = c->directory->directories;
+	bool own = contender_of_session(nearest->name, c->directory->flavour, all->ensemble->session.id);
+
+	if (own)
+		c->taken_ns = 0;
+	else if (!c->taken_ns)
+		c->taken_ns = all->env->now_ns + all->env->conf->try_ns;
+	c->contested = !own && waits(nearest, c->directory->flavour, event);
+}
+
+void seen_read(struct claim *c, struct slice data)
+{
+	struct seen *seen = &c->directory->seen;
+	struct contender before;
+
+	c->in_use = holder_in_use(data);
+	if (!contender_parse(bytes_view(&c->pred), c->directory->flavour, &before))
+		return;
+	bytes_clear(&seen->by);
+	bytes_clear(&seen->data);
+	bytes_slice(&seen->by, before.name);
+	bytes_slice(&seen->data, (struct slice){ data.data, data.len < SEEN_BYTES ? data.len : SEEN_BYTES });
+	seen->mode = before.mode;
+	seen->first = !c->contested;
+	seen->in_use = c->in_use;
+	seen->until_ns = c->directory->directories->env->now_ns + SEEN_NS;
+}
+
+bool seen_tells_holder(const struct directory *d)
+{
+	const struct seen *seen = &d->seen;
+
+	return seen->by.len && seen->first && holder_tells(bytes_view(&seen->data));
+}
+
+void seen_forget(struct directory *d, struct slice name)
+{
+	if (!name.len || slice_eq(name, bytes_view(&d->seen.by)))
+		bytes_clear(&d->seen.by);
+}
+
+void seen_behind(struct claim *c, bool some)
+{
+	c->tried = some;
+	c->looked_ns = c->directory->directories->env->now_ns;
+}
