@@ -47,8 +47,8 @@ FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_hosts.c command/cmd_client.c command/info.c
-CORE_hosts = hosts/query.c hosts/query_lock.c hosts/query_semaphore.c hosts/participant.c hosts/audit.c hosts/outbox.c \
-	hosts/inbox.c hosts/revoke.c hosts/revocation.c hosts/release.c
+CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/query_limit.c \
+	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/notification.c client/args.c client/ask.c client/reply.c client/deadlock_permits.c client/deadlock.c \
 	client/mlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c

@@ -8,7 +8,6 @@
 #include "core/command/command.h"
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
-#include "core/hosts/query.h"
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/release.h"
@@ -43,18 +42,14 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->directories.touched);
 	turn_init(&b->directories);
 	TAILQ_INIT(&b->locks.closing);
-	TAILQ_INIT(&b->hosts.queries);
 	TAILQ_INIT(&b->locks.mlocks);
-	TAILQ_INIT(&b->hosts.revocations);
-	TAILQ_INIT(&b->hosts.letters);
-	inbox_init(&b->hosts);
+	hosts_init(&b->hosts);
 	map_init(&b->locks.users, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.semaphores, random_next(&b->env.random), random_next(&b->env.random));
 	session_init(&b->ensemble);
-	audit_init(&b->hosts);
 	formers_init(&b->ensemble);
 	return b;
 }
@@ -80,15 +75,14 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
-	inbox_deinit(&b->hosts);
+	hosts_deinit(&b->hosts);
 	while ((c = TAILQ_FIRST(&b->locks.clients)))
-		connection_gone(c);
+		connection_gone(b, c);
 	free_locks(b);
 	session_deinit(&b->ensemble);
 	formers_deinit(&b->ensemble);
 	bytes_free(&b->ensemble.duplicate.text);
 	health_deinit(&b->ensemble.health);
-	audit_deinit(&b->hosts);
 	operation_deinit(&b->ensemble.operations);
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
@@ -131,7 +125,7 @@ static void close_clients(struct broker *b)
 	while ((c = TAILQ_FIRST(&b->locks.closing))) {
 		TAILQ_REMOVE(&b->locks.closing, c, closing_link);
 		c->closed = true;
-		release_client(c);
+		release_client(&b->hosts, c);
 		effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
 	}
 }
@@ -202,7 +196,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		connection_process(client_of(b, event->conn), event);
 		break;
 	case EVENT_CLIENT_GONE:
-		connection_gone(client_of(b, event->conn));
+		connection_gone(b, client_of(b, event->conn));
 		break;
 	case EVENT_ZK_CONNECTED:
 		recovery_connected(b, event);
@@ -318,9 +312,7 @@ static void serve_turns(struct broker *b)
 
 	while ((turn = turn_next(&b->directories, &d)) != TURN_NONE) {
 		if (turn == TURN_QUESTIONS) {
-			inbox_continue(&b->hosts);
-			query_continue(&b->hosts);
-			audit_continue(&b->hosts);
+			hosts_continue(&b->hosts);
 		} else {
 			lock_take_turn(lock_of(d), turn);
 			broker_settle(b);
@@ -350,11 +342,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	broker_settle(b);
 	answer(b, event);
 	serve_turns(b);
-	inbox_continue(&b->hosts);
-	if (!TAILQ_EMPTY(&b->hosts.queries))
-		query_continue(&b->hosts);
-	if (b->hosts.audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&b->hosts.audit.queued))
-		audit_continue(&b->hosts);
+	hosts_continue(&b->hosts);
 	/* What one lets go of may be one event too many for the next. */
 	do {
 		close_clients(b);

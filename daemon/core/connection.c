@@ -85,15 +85,15 @@ void connection_process(struct client *c, const struct event *event)
 	c->child_ended = event->process.child_ended;
 }
 
-void connection_gone(struct client *c)
+void connection_gone(struct broker *b, struct client *c)
 {
-	struct locks *locks = c->locks;
+	struct locks *locks = &b->locks;
 
 	/* First, so that no effect names it any more. */
 	locks->conns[c->conn] = NULL;
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
-	release_client(c);
+	release_client(&b->hosts, c);
 	TAILQ_REMOVE(&locks->clients, c, link);
 	locks->client_count--;
 	group_leave(c);

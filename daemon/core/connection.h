@@ -12,4 +12,4 @@ void connection_half_closed(struct client *c);
 /* What the adapter saw of the processes that share the connection. */
 void connection_process(struct client *c, const struct event *event);
 /* Releases everything and frees it. */
-void connection_gone(struct client *c);
+void connection_gone(struct broker *b, struct client *c);

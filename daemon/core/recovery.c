@@ -70,7 +70,7 @@ static void disconnect(struct broker *b)
 
 	session_disconnect(&b->ensemble);
 	route_fail_all(b);
-	inbox_suspended(&b->hosts);
+	hosts_suspended(&b->hosts);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		suspend_lock(lock);
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
@@ -103,7 +103,7 @@ static void forget(struct broker *b)
 		claim_free_all(&lock->directory);
 		directory_touch(&lock->directory);
 	}
-	inbox_forget(&b->hosts);
+	hosts_forget(&b->hosts);
 }
 
 void recovery_open(struct broker *b)
@@ -176,7 +176,7 @@ void recovery_connected(struct broker *b, const struct event *event)
 	}
 	session_connected(&b->ensemble, event);
 	queue_recovery(b);
-	inbox_connected(&b->hosts);
+	hosts_connected(&b->hosts);
 	recovery_follow(b, session_review(&b->ensemble));
 }
 

@@ -77,19 +77,11 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		semaphore_answered(op, event);
 		break;
 	case OWNER_QUERY:
-		query_answered(&b->hosts, op, event);
-		break;
 	case OWNER_AUDIT:
-		audit_answered(&b->hosts, op, event);
-		break;
 	case OWNER_INBOX:
-		inbox_answered(&b->hosts, op, event);
-		break;
 	case OWNER_OUTBOX:
-		outbox_operated(&b->hosts, op, event);
-		break;
 	case OWNER_REVOCATION:
-		revocation_operated(&b->hosts, op, event);
+		hosts_answered(&b->hosts, op, event);
 		break;
 	}
 }

@@ -498,9 +498,11 @@ MUTANTS = [
     ("AUDIT does not look into semaphores", [
         ("\t\tadd_parts(a, znode);\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
-        ("\tif (event->zk_answered.code == ZK_OK)\n\t\tact(h, id, bytes_view(&m->data));\n", "\t(void)id;\n"),
-        ("\t\tbytes_slice(&h->inbox.data, data);\n",
-         "\t\tact(h, slice_of(h->inbox.sorted[h->inbox.done]), data);\n")], 40000, "resets"),
+        ("\t\tif (code == ZK_OK)\n\t\t\treturn true;\n\t\tm->refused", "\t\tm->refused"),
+        ("\t\tget_answered(h, event);\n\t} else {\n\t\t*ret",
+         "\t\tget_answered(h, event);\n"
+         "\t\t*ret = (struct inbox_letter){ slice_of(m->sorted[m->done]), bytes_view(&m->data) };\n"
+         "\t\treturn event->zk_answered.code == ZK_OK;\n\t} else {\n\t\t*ret")], 40000, "resets"),
     ("who loses a lock by force is not told", [
         ("\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),

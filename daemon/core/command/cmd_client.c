@@ -165,7 +165,7 @@ static void client_unblock(const struct request_words *w)
 	} else if (other && other->events_waiting) {
 		client_events_end(other);
 	} else if (other && other->auditing) {
-		audit_leave(other);
+		audit_leave(&c->locks->broker->hosts, other);
 		reply_nil(other);
 	} else {
 		done = 0;
@@ -346,7 +346,7 @@ void cmd_reset(struct call *call)
 	struct client *c = call->client;
 	size_t begin;
 
-	release_client(c);
+	release_client(call->hosts, c);
 	group_leave(c);
 	if (c->child)
 		client_set_child(c, 0);

@@ -2,7 +2,7 @@
 /* Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE, UNOBSERVE. */
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/hosts/query.h"
+#include "core/hosts/query_reply.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/session/budget.h"
@@ -63,7 +63,7 @@ void cmd_resign(struct call *call)
 void cmd_leader(struct call *call)
 {
 	if (call_is_kind(call, KIND_ELECTION))
-		query_lock(call->client, COMMAND_LEADER, call->name);
+		query_lock(call->hosts, call->client, COMMAND_LEADER, call->name);
 }
 
 static void observe(struct client *c, struct slice name)

@@ -2,13 +2,13 @@
 /* What concerns all hosts: HOLDERS, QUEUE, WHY, HOSTS, REVOKE, FORCEUNLOCK, AUDIT. */
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/hosts/query.h"
+#include "core/hosts/query_reply.h"
 #include "core/hosts/revocation.h"
 #include "core/hosts/revoke.h"
 
 void cmd_ask(struct call *call)
 {
-	query_lock(call->client, call->words.command, call->name);
+	query_lock(call->hosts, call->client, call->words.command, call->name);
 }
 
 void cmd_holders(struct call *call)
@@ -16,14 +16,14 @@ void cmd_holders(struct call *call)
 	if (call->words.argc == 2)
 		cmd_ask(call);
 	else if (slice_is(call->words.argv[2], "known"))
-		query_known(call->client, call->name);
+		query_known(call->hosts, call->client, call->name);
 	else
 		args_usage_error(call->client, "unknown word in", COMMAND_HOLDERS);
 }
 
 void cmd_hosts(struct call *call)
 {
-	query_hosts(call->client);
+	query_hosts(call->hosts, call->client);
 }
 
 void cmd_revoke(struct call *call)
@@ -34,7 +34,7 @@ void cmd_revoke(struct call *call)
 		reply_error(call->client, ERROR_ERR,
 				   "a reason is 1..128 bytes of UTF-8 without control characters");
 	else
-		revocation_new(call->client, COMMAND_REVOKE, call->name, reason);
+		revocation_new(call->hosts, call->client, COMMAND_REVOKE, call->name, reason);
 }
 
 void cmd_forceunlock(struct call *call)
@@ -45,10 +45,10 @@ void cmd_forceunlock(struct call *call)
 	if (!client_is_operator(c))
 		reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
 	else if (args_valid_name(c, name))
-		revocation_new(c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
+		revocation_new(call->hosts, c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
 }
 
 void cmd_audit(struct call *call)
 {
-	audit_ask(call->client);
+	audit_ask(call->hosts, call->client);
 }

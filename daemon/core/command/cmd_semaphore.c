@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores: ACQUIRE, RELEASE, LIMIT. */
-#include "core/command/cmd_semaphore.h"
-
 #include "core/client/deadlock.h"
 #include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/hosts/query.h"
+#include "core/hosts/query_limit.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/grant_log.h"
 #include "core/state.h"
@@ -126,16 +124,6 @@ void cmd_release(struct call *call)
 
 /* ---- the limit ---- */
 
-enum { LIMIT_TRIES = 8 };
-
-static void reply_limit(struct client *c, int64_t limit)
-{
-	if (limit > 0)
-		reply_integer(c, limit);
-	else
-		reply_nil(c);
-}
-
 static void limit_here(struct client *c, struct slice name, int64_t wanted)
 {
 	struct semaphore *s = semaphore_find(c->locks, name);
@@ -145,7 +133,7 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 		directory_touch(&s->mutex->directory);
 		directory_touch(&s->slots->directory);
 	}
-	reply_limit(c, s ? s->limit : 0);
+	query_limit_reply(c, s ? s->limit : 0);
 }
 
 void cmd_limit(struct call *call)
@@ -159,55 +147,7 @@ void cmd_limit(struct call *call)
 	if (wanted && !client_is_operator(c))
 		reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
 	else if (!standalone)
-		query_limit(c, call->name, wanted);
+		query_limit(call->hosts, c, call->name, wanted);
 	else if (may_be_semaphore(call))
 		limit_here(c, call->name, wanted);
-}
-
-/* Of what was read, and nothing else: somebody may have made a lock of that name meanwhile, or set it himself. */
-static void set_limit(struct query *q, int32_t version)
-{
-	struct operation_request r = {
-		.op = { .kind = OPERATION_LIMIT_SET, .query = q->number },
-		.exact = true,
-		.version = version,
-	};
-	struct bytes data = { 0 };
-
-	semaphore_data(&data, q->limit);
-	r.path = bytes_view(&q->path);
-	r.data = bytes_view(&data);
-	q->client->locks->broker->hosts.query_open++;
-	operation_send(q->client->locks->ensemble, EFFECT_ZK_SET, &r);
-	bytes_free(&data);
-}
-
-void permits_limit_answered(struct query *q, const struct operation *op, const struct event *event)
-{
-	struct client *c = q->client;
-	enum zk_code code = event->zk_answered.code;
-	int64_t limit = q->limit;
-
-	if (code == ZK_OK && op->kind == OPERATION_LIMIT_GET) {
-		if (!semaphore_data_fits(event->zk_answered.data, &limit)) {
-			reply_error(c, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
-			query_free(q);
-			return;
-		}
-		if (q->limit && limit != q->limit) {
-			set_limit(q, event->zk_answered.stat.version);
-			return;
-		}
-	}
-	if (code == ZK_BADVERSION && ++q->tries < LIMIT_TRIES) {
-		q->state = QUERY_ASKED; /* what is there now is read again */
-		return;
-	}
-	if (code == ZK_OK)
-		reply_limit(c, limit);
-	else if (code == ZK_NONODE)
-		reply_nil(c);
-	else
-		reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper did not say");
-	query_free(q);
 }

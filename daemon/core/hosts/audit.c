@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "core/client/reply.h"
-#include "core/znode/record.h"
+#include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/znode/record.h"
 #include "protocol/name.h"
 
 /* ---- where lock directories are ---- */
@@ -53,17 +53,11 @@ static void directory_path(const struct hosts *h, struct slice znode, struct byt
 /* Those of a semaphore are looked at like any other, under names that no lock has: its own, PART, and theirs. */
 static void add_parts(struct audit *a, struct slice znode)
 {
-	static const char *const parts[] = { "locks", "leases" };
-	struct bytes name = { 0 };
+	struct bytes parts = { 0 };
 
-	bytes_slice(&name, znode);
-	for (size_t i = 0; i < 2; i++) {
-		bytes_slice(&a->names, bytes_view(&name));
-		bytes_char(&a->names, PART);
-		bytes_text(&a->names, parts[i]);
-		bytes_char(&a->names, '/');
-	}
-	bytes_free(&name);
+	bytes_format(&parts, "%s\nlocks/%s\nleases/", znode, znode);
+	bytes_slice(&a->names, bytes_view(&parts));
+	bytes_free(&parts);
 }
 
 /* False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
@@ -138,9 +132,9 @@ static void begin(struct hosts *h)
 	begin_root(a, 0);
 }
 
-void audit_leave(struct client *c)
+void audit_leave(struct hosts *h, struct client *c)
 {
-	struct audit *a = &c->locks->broker->hosts.audit;
+	struct audit *a = &h->audit;
 
 	wait_in(NULL, c);
 	if (a->state != AUDIT_IDLE && TAILQ_EMPTY(&a->served))
@@ -161,11 +155,7 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 	e->what = what;
 	if (path.len + child.len + 1 > AUDIT_EXAMPLE_BYTES)
 		child.len = path.len < AUDIT_EXAMPLE_BYTES ? AUDIT_EXAMPLE_BYTES - path.len : 0;
-	bytes_slice(&e->path, path);
-	if (child.len) {
-		bytes_char(&e->path, '/');
-		bytes_slice(&e->path, child);
-	}
+	bytes_format(&e->path, "%s%s%s", path, child.len ? "/" : "", child);
 }
 
 #define FOUND(a, what, path, child) found(a, &(a)->counts.what, #what, path, child)
@@ -210,9 +200,7 @@ static void delete_stray(struct hosts *h, struct slice znode, struct slice path,
 		h->audit.counts.undeleted++;
 		return;
 	}
-	bytes_slice(&whole, path);
-	bytes_char(&whole, '/');
-	bytes_slice(&whole, child);
+	bytes_format(&whole, "%s/%s", path, child);
 	h->env->stats.strays_total++;
 	h->audit.counts.undeleted++;
 	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
@@ -346,8 +334,7 @@ static void keep_names(struct hosts *h, const struct event *event)
 			FOUND(a, odd_names, root, child);
 			continue;
 		}
-		bytes_slice(&a->names, child);
-		bytes_char(&a->names, '/');
+		bytes_format(&a->names, "%s/", child);
 	}
 	bytes_free(&name);
 }
@@ -430,9 +417,8 @@ static void end_root(struct hosts *h)
 	a->clear_op = h->ensemble->operations.end;
 }
 
-static void reply(struct client *c)
+static void reply(const struct audit *a, struct client *c)
 {
-	const struct audit *a = &c->locks->broker->hosts.audit;
 	struct bytes *out = reply_out(c);
 	size_t begin = reply_begin(c);
 
@@ -459,20 +445,15 @@ static void reply(struct client *c)
 static void finish(struct hosts *h)
 {
 	struct audit *a = &h->audit;
-	size_t begin = effects_begin(h->env->out);
 	struct client *c;
 
 	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
 	h->env->stats.audits_total++;
-	bytes_text(&h->env->out->arena, "audit: ");
-	bytes_int(&h->env->out->arena, a->counts.directories);
-	bytes_text(&h->env->out->arena, " directories looked at, ");
-	bytes_int(&h->env->out->arena, a->counts.strays);
-	bytes_text(&h->env->out->arena, " strays of ours found");
-	effects_log(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO, begin);
+	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
+		    "audit: %d directories looked at, %d strays of ours found", a->counts.directories, a->counts.strays);
 	while ((c = TAILQ_FIRST(&a->served))) {
 		wait_in(NULL, c);
-		reply(c);
+		reply(a, c);
 	}
 	forget(a);
 }
@@ -522,10 +503,10 @@ void audit_suspended(struct hosts *h)
 	struct bytes text = { 0 };
 
 	if (a->state != AUDIT_IDLE) {
-		bytes_text(&text, "the connection to ZooKeeper was lost during the audit, after ");
-		bytes_int(&text, a->counts.directories);
-		bytes_text(&text, " directories; strays found and deleted: ");
-		bytes_int(&text, a->counts.strays);
+		bytes_format(&text,
+			     "the connection to ZooKeeper was lost during the audit, after %d directories; "
+			     "strays found and deleted: %d",
+			     a->counts.directories, a->counts.strays);
 		bytes_char(&text, '\0');
 		fail_all(&a->served, ERROR_UNAVAILABLE, text.data);
 		bytes_free(&text);
@@ -544,21 +525,17 @@ void audit_stopping(struct hosts *h)
 }
 
 /* Standalone there is nothing to look at. */
-static void reply_nothing(struct client *c)
+static void reply_nothing(struct hosts *h, struct client *c)
 {
-	struct audit *a = &c->locks->broker->hosts.audit;
-
-	a->counts = (struct audit_counts){ 0 };
-	a->begun_ns = c->locks->env->now_ns;
-	reply(c);
+	h->audit.counts = (struct audit_counts){ 0 };
+	h->audit.begun_ns = h->env->now_ns;
+	reply(&h->audit, c);
 }
 
-void audit_ask(struct client *c)
+void audit_ask(struct hosts *h, struct client *c)
 {
-	struct hosts *h = &c->locks->broker->hosts;
-
 	if (h->env->conf->standalone)
-		reply_nothing(c);
+		reply_nothing(h, c);
 	else if (h->env->stopping)
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 	else if (!h->ensemble->session.connected)

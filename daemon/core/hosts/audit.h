@@ -82,9 +82,9 @@ struct audit {
 void audit_init(struct hosts *h);
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
-void audit_ask(struct client *c);
-/* It waits for no audit any more, and is not answered. */
-void audit_leave(struct client *c);
+void audit_ask(struct hosts *h, struct client *c);
+/* It waits for no audit any longer, and is not answered. */
+void audit_leave(struct hosts *h, struct client *c);
 /* Goes on with what can be sent or finished now. After every event. */
 void audit_continue(struct hosts *h);
 /* Answers of AUDIT_ROOT, AUDIT_DATA, AUDIT_LIST and AUDIT_DELETE. */

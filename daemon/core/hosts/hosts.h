@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host asks of other hosts and is asked by them: queries, revocations, letters and audits. */
+/*
+ * What this host asks of other hosts and is asked by them: queries, revocations, letters and audits. What one of these
+ * finds out for another passes through here: a letter that was read, what became of one that was sent, a query that is
+ * finished.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -30,3 +34,19 @@ struct hosts {
 	uint64_t outbox_last;
 	struct audit audit;
 };
+
+void hosts_init(struct hosts *h);
+/* No letter is withdrawn any longer, and no query answered. */
+void hosts_deinit(struct hosts *h);
+/* There is a connection of the session. */
+void hosts_connected(struct hosts *h);
+/* The connection is gone: what was asked ends with it, except the audit (audit_suspended()) and queries. */
+void hosts_suspended(struct hosts *h);
+/* The session is over, and with it what it left in other hosts' mailboxes. */
+void hosts_forget(struct hosts *h);
+/* Goes on with what there is room for. After every event. */
+void hosts_continue(struct hosts *h);
+/* Answers of the operations that were sent from here. */
+void hosts_answered(struct hosts *h, const struct operation *op, const struct event *event);
+/* What was asked for a client goes with it. */
+void hosts_leave(struct hosts *h, struct client *c);

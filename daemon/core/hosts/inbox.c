@@ -2,13 +2,9 @@
 #include "core/hosts/inbox.h"
 
 #include "base/mem.h"
-#include "core/session/presence.h"
-#include "core/hosts/revocation.h"
-#include "core/hosts/outbox.h"
-#include "core/znode/record.h"
-#include "core/hosts/revoke.h"
 #include "core/hosts/hosts.h"
-#include "protocol/number.h"
+#include "core/hosts/outbox.h"
+#include "core/session/presence.h"
 
 enum { TRIES_MAX = 3 };
 
@@ -30,21 +26,13 @@ static void forget_names(struct inbox *m)
 
 void inbox_deinit(struct hosts *h)
 {
-	outbox_forget_all(h);
 	heap_unset(&h->env->timers, &h->inbox.timer);
 	forget_names(&h->inbox);
 }
 
-void inbox_path(const struct hosts *h, struct slice host, struct bytes *out)
-{
-	bytes_text(out, h->env->conf->root);
-	bytes_text(out, "/.mail/");
-	bytes_slice(out, host);
-}
-
 static void own_path(const struct hosts *h, struct bytes *out)
 {
-	inbox_path(h, slice_of(h->env->conf->host), out);
+	outbox_path(h, slice_of(h->env->conf->host), out);
 }
 
 /* To our box, or to what is called `name` in it. */
@@ -56,10 +44,8 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 	struct bytes path = { 0 };
 
 	own_path(h, &path);
-	if (name) {
-		bytes_char(&path, '/');
-		bytes_text(&path, name);
-	}
+	if (name)
+		bytes_format(&path, "/%s", name);
 	r.path = bytes_view(&path);
 	operation_send(h->ensemble, type, &r);
 	bytes_free(&path);
@@ -95,7 +81,6 @@ static void rest(struct hosts *h)
 void inbox_connected(struct hosts *h)
 {
 	list(h);
-	outbox_connected(h);
 }
 
 void inbox_suspended(struct hosts *h)
@@ -104,12 +89,6 @@ void inbox_suspended(struct hosts *h)
 	heap_unset(&h->env->timers, &h->inbox.timer);
 	h->inbox.state = INBOX_NONE;
 	h->inbox.tries = 0;
-	revocation_suspended(h);
-}
-
-void inbox_forget(struct hosts *h)
-{
-	outbox_forget_all(h);
 }
 
 void inbox_due(struct hosts *h)
@@ -217,39 +196,6 @@ static void list_answered(struct hosts *h, const struct event *event)
 	}
 }
 
-static void ignore(struct hosts *h)
-{
-	h->env->stats.mail_ignored_total++;
-}
-
-static void answer_received(struct hosts *h, struct slice data)
-{
-	struct slice id = record_get(data, "re");
-	int64_t holders;
-
-	if (!number_parse(record_get(data, "holders"), &holders)) {
-		ignore(h);
-		return;
-	}
-	outbox_answered(h, id);
-	revocation_answered(h, id, holders);
-}
-
-static void act(struct hosts *h, struct slice id, struct slice data)
-{
-	struct slice kind = record_get(data, "kind");
-
-	h->env->stats.mail_received_total++;
-	if (slice_is(kind, letter_kind_word(LETTER_ANSWER)))
-		answer_received(h, data);
-	else if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
-		revoke_received(h, LETTER_REVOKE, id, data);
-	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
-		revoke_received(h, LETTER_FORCE, id, data);
-	else
-		ignore(h);
-}
-
 static void get_answered(struct hosts *h, const struct event *event)
 {
 	struct slice data = event->zk_answered.data;
@@ -259,25 +205,23 @@ static void get_answered(struct hosts *h, const struct event *event)
 		bytes_slice(&h->inbox.data, data);
 }
 
-static void delete_answered(struct hosts *h, const struct event *event)
+bool inbox_answered(struct hosts *h, const struct operation *op, const struct event *event, struct inbox_letter *ret)
 {
+	enum zk_code code = event->zk_answered.code;
 	struct inbox *m = &h->inbox;
-	struct slice id = slice_of(m->sorted[m->done++]);
 
-	if (event->zk_answered.code == ZK_OK)
-		act(h, id, bytes_view(&m->data));
-	m->refused |= event->zk_answered.code == ZK_REFUSED;
-	read_more(h);
-}
-
-void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
-{
-	if (op->query != h->inbox.batch)
-		return;
-	if (op->kind == OPERATION_INBOX_LIST)
+	if (op->query != m->batch)
+		return false;
+	if (op->kind == OPERATION_INBOX_LIST) {
 		list_answered(h, event);
-	else if (op->kind == OPERATION_INBOX_GET)
+	} else if (op->kind == OPERATION_INBOX_GET) {
 		get_answered(h, event);
-	else
-		delete_answered(h, event);
+	} else {
+		*ret = (struct inbox_letter){ slice_of(m->sorted[m->done++]), bytes_view(&m->data) };
+		if (code == ZK_OK)
+			return true;
+		m->refused |= code == ZK_REFUSED;
+		read_more(h);
+	}
+	return false;
 }

@@ -37,6 +37,10 @@ enum {
 
 enum inbox_state { INBOX_NONE, INBOX_LISTING, INBOX_READING, INBOX_WATCHING, INBOX_PAUSED };
 
+struct inbox_letter {
+	struct slice id, data;
+};
+
 struct inbox {
 	enum inbox_state state;
 	bool again;          /* READING: the watch fired */
@@ -52,17 +56,16 @@ struct inbox {
 
 void inbox_init(struct hosts *h);
 void inbox_deinit(struct hosts *h);
-/* Appends the path of a host's box. */
-void inbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 void inbox_connected(struct hosts *h);
 void inbox_suspended(struct hosts *h);
-/* The session is over: what we left in other boxes goes with it. */
-void inbox_forget(struct hosts *h);
 /* Goes on reading, if there is room again. After every event. */
 void inbox_continue(struct hosts *h);
-/* mail.timer is due. */
+/* inbox.timer is due. */
 void inbox_due(struct hosts *h);
 /* True when that path is our box's. */
 bool inbox_watched(struct hosts *h, struct slice path);
-/* Answers of MAIL_LIST, MAIL_GET and MAIL_DELETE. */
-void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
+/*
+ * Answers of INBOX_LIST, INBOX_GET and INBOX_DELETE. True: a letter is this host's alone, and is to be acted upon before
+ * inbox_continue(), as long as it is valid.
+ */
+bool inbox_answered(struct hosts *h, const struct operation *op, const struct event *event, struct inbox_letter *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/outbox.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
-#include "core/hosts/revocation.h"
-#include "core/hosts/inbox.h"
 #include "core/session/budget.h"
 #include "core/hosts/hosts.h"
 
@@ -11,6 +11,11 @@ enum { TIME_DIGITS = 13 };
 
 /* A delete that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
+
+void outbox_path(const struct hosts *h, struct slice host, struct bytes *out)
+{
+	bytes_format(out, "%s/.mail/%s", h->env->conf->root, host);
+}
 
 bool letter_host_valid(struct slice host)
 {
@@ -79,12 +84,6 @@ static void letter_free(struct letter *l)
 	mem_free(l);
 }
 
-static void tell(const struct letter *l, enum letter_fate fate)
-{
-	if (l->revocation)
-		revocation_letter(l->hosts, l->revocation, l->number, fate);
-}
-
 static void send(struct letter *l, enum effect_type type, enum operation_kind kind, struct slice data)
 {
 	struct operation_request r = {
@@ -108,10 +107,7 @@ static void write_id(struct hosts *h, struct bytes *out)
 		ms /= 10;
 	}
 	bytes_append(out, digits, sizeof(digits));
-	bytes_char(out, '-');
-	letter_session(out, h->ensemble->session.id);
-	bytes_char(out, '-');
-	bytes_hex(out, ++h->locks->directories->last_nonce, 16);
+	bytes_format(out, "-%x-%x", h->ensemble->session.id, ++h->locks->directories->last_nonce);
 }
 
 const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation)
@@ -122,7 +118,7 @@ const struct letter *outbox_post(struct hosts *h, struct slice host, struct slic
 	l->number = ++h->outbox_last;
 	l->revocation = revocation;
 	l->timer.kind = TIMER_LETTER;
-	inbox_path(h, host, &l->path);
+	outbox_path(h, host, &l->path);
 	bytes_char(&l->path, '/');
 	l->id_at = l->path.len;
 	write_id(h, &l->path);
@@ -183,17 +179,19 @@ void outbox_answered(struct hosts *h, struct slice id)
 		letter_free(l);
 }
 
-static void posted(struct letter *l, enum zk_code code)
+/* A letter that is on the way out already tells with the answer to its delete. */
+static struct letter_news posted(struct letter *l, enum zk_code code)
 {
+	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
+
 	switch (code) {
 	case ZK_OK:
 		if (l->state != LETTER_POSTING)
-			break;
+			return (struct letter_news){ 0 };
 		l->state = LETTER_POSTED;
-		tell(l, LETTER_STANDS);
+		news.fate = LETTER_STANDS;
 		break;
 	case ZK_UNKNOWN:
-		tell(l, LETTER_FAILED);
 		l->revocation = 0;
 		withdraw(l);
 		break;
@@ -202,47 +200,48 @@ static void posted(struct letter *l, enum zk_code code)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		/* On the way out already: the delete behind it tells. */
 		if (l->state != LETTER_POSTING)
-			break;
-		tell(l, code == ZK_NONODE ? LETTER_NO_BOX : LETTER_FAILED);
+			return (struct letter_news){ 0 };
+		if (code == ZK_NONODE)
+			news.fate = LETTER_NO_BOX;
 		letter_free(l);
 		break;
 	}
+	return news;
 }
 
-static void withdrawn(struct letter *l, enum zk_code code)
+static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 {
+	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
+
 	l->deleting = false;
 	switch (code) {
 	case ZK_OK:
 	case ZK_NONODE:
-		tell(l, code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN);
+		news.fate = code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN;
 		letter_free(l);
 		break;
 	case ZK_UNKNOWN:
-		break;
+		return (struct letter_news){ 0 };
 	case ZK_NODEEXISTS:
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		tell(l, LETTER_FAILED);
 		l->revocation = 0;
 		heap_set(&l->hosts->env->timers, &l->timer, l->hosts->env->now_ns + REFUSED_PAUSE_NS);
 		break;
 	}
+	return news;
 }
 
-void outbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
+struct letter_news outbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
 {
 	struct letter *l = find(h, op->query);
+	enum zk_code code = event->zk_answered.code;
 
 	if (!l)
-		return;
-	if (op->kind == OPERATION_LETTER_POST)
-		posted(l, event->zk_answered.code);
-	else
-		withdrawn(l, event->zk_answered.code);
+		return (struct letter_news){ 0 };
+	return op->kind == OPERATION_LETTER_POST ? posted(l, code) : withdrawn(l, code);
 }
 
 void outbox_connected(struct hosts *h)
@@ -260,4 +259,5 @@ void outbox_forget_all(struct hosts *h)
 
 	while ((l = TAILQ_FIRST(&h->letters)))
 		letter_free(l);
+	assert(!h->outbox_count);
 }

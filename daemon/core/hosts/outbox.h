@@ -36,7 +36,7 @@ enum {
 enum letter_kind { LETTER_REVOKE, LETTER_FORCE, LETTER_ANSWER };
 enum letter_state { LETTER_POSTING, LETTER_POSTED, LETTER_WITHDRAWING };
 
-/* What a demand (revocation.h) is told of its letter. */
+/* What became of a letter. */
 enum letter_fate {
 	LETTER_STANDS,    /* it was posted */
 	LETTER_NO_BOX,    /* its host has no mailbox */
@@ -45,11 +45,17 @@ enum letter_fate {
 	LETTER_TAKEN,     /* it was read before it could be withdrawn */
 };
 
+/* The same, for the revocation that posted it (revocation.h); 0: there is nobody to be told. */
+struct letter_news {
+	uint64_t revocation, letter;
+	enum letter_fate fate;
+};
+
 struct letter {
 	struct hosts *hosts;
-	TAILQ_ENTRY(letter) link; /* broker->letters, the oldest first */
+	TAILQ_ENTRY(letter) link; /* hosts->letters, the oldest first */
 	uint64_t number;          /* never used twice */
-	uint64_t revocation;          /* who is to be told; 0: nobody */
+	uint64_t revocation;      /* that is to be told what becomes of it; 0: none */
 	enum letter_state state;
 	bool deleting; /* the delete is under way */
 	struct bytes path;
@@ -59,6 +65,8 @@ struct letter {
 
 TAILQ_HEAD(letter_list, letter);
 
+/* Appends the path of a host's mailbox. */
+void outbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
@@ -68,17 +76,17 @@ void letter_session(struct bytes *out, int64_t session);
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
 /* Posts one; valid until the next call of these. Only while connected and while there is room. */
 const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation);
-/* Nobody is to read it any more; its demand is told what became of it. */
+/* Nobody is to read it any longer; what becomes of it is told. */
 void outbox_withdraw(struct hosts *h, uint64_t number);
-/* Its demand wants to hear nothing any more. */
+/* Its revocation wants to be told nothing any longer. */
 void outbox_orphan(struct hosts *h, uint64_t number);
 struct slice letter_id(const struct letter *l);
 /* It was answered, so it was read. */
 void outbox_answered(struct hosts *h, struct slice id);
 /* letter.timer is due. */
 void outbox_due(struct letter *l);
-/* Answers of LETTER_POST and LETTER_WITHDRAW. */
-void outbox_operated(struct hosts *h, const struct operation *op, const struct event *event);
+/* Answers of LETTER_POST and LETTER_WITHDRAW: what is to be told. */
+struct letter_news outbox_operated(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: what is to be withdrawn is. */
 void outbox_connected(struct hosts *h);
 /* The session is over, and every letter with it. */

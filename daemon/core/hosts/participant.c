@@ -2,38 +2,51 @@
 #include "core/hosts/participant.h"
 
 #include "core/client/reply.h"
-#include "core/hosts/query.h"
+#include "core/hosts/hosts.h"
 #include "core/znode/record.h"
-#include "core/state.h"
+#include "protocol/bytes_format.h"
 #include "protocol/number.h"
+#include "protocol/resp.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
-static struct slice znode_of(const struct lock *lock)
+static struct participant here(const struct hosts *h, const struct lock *lock, const struct client *c, int64_t since_ns)
 {
-	return lock->directory.claim && lock->directory.claim->named ? slice_of(lock->directory.claim->name)
-								     : (struct slice){ 0 };
-}
-
-struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns)
-{
-	const struct hosts *h = &lock->locks->broker->hosts;
-	struct slice command;
-	uint32_t pid = client_shown(c, &command);
-
-	return (struct participant){
+	struct participant p = {
 		.here = true,
 		.host = slice_of(h->env->conf->host),
 		.name = bytes_view(&c->name),
-		.command = command,
-		.znode = znode_of(lock),
-		.mode = mode,
 		.client = (int64_t)c->id,
-		.pid = pid,
 		.uid = c->uid,
 		.for_ms = (h->env->now_ns - since_ns) / NS_PER_MS,
 		.lease_ms = -1,
 	};
+
+	p.pid = client_shown(c, &p.command);
+	if (lock->directory.claim && lock->directory.claim->named)
+		p.znode = slice_of(lock->directory.claim->name);
+	return p;
+}
+
+struct participant participant_holder(const struct hosts *h, const struct grant *g)
+{
+	struct participant p = here(h, g->lock, g->client, g->granted_ns);
+
+	p.mode = g->mode;
+	p.depth = g->depth;
+	p.token = g->token;
+	p.lease_ms = g->lease.place ? grant_lease_rest_ns(g) / NS_PER_MS : -1;
+	p.data = bytes_view(&g->data);
+	return p;
+}
+
+struct participant participant_waiter(const struct hosts *h, const struct request *r)
+{
+	struct participant p = here(h, r->lock, r->client, r->asked_ns);
+
+	p.mode = r->mode;
+	p.count = r->count;
+	return p;
 }
 
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise)
@@ -44,9 +57,8 @@ int64_t participant_number(struct slice data, const char *key, int64_t otherwise
 }
 
 /* What a znode's data tell of its holder; the clocks of two hosts may differ. */
-struct participant participant_elsewhere(const struct query *q, const struct query_child *child)
+struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child)
 {
-	const struct hosts *h = &q->client->locks->broker->hosts;
 	struct slice data = bytes_view(&child->data);
 	int64_t now_ms = env_wall_ms(h->env, h->env->now_ns);
 	int64_t written = participant_number(data, "written", -1), since = participant_number(data, "since", -1);
@@ -62,6 +74,9 @@ struct participant participant_elsewhere(const struct query *q, const struct que
 		.for_ms = -1,
 		.lease_ms = -1,
 		.data = record_get(data, "data"),
+		.session = child->owner,
+		.its_client = participant_number(data, "client", 0),
+		.since = since,
 	};
 
 	if (since >= 0 && written >= since) {
@@ -71,7 +86,6 @@ struct participant participant_elsewhere(const struct query *q, const struct que
 	return p;
 }
 
-/* What is told of whoever it is. */
 static void write_who(const struct participant *p, struct bytes *out)
 {
 	reply_text(out, SLICE("host"), p->host);
@@ -83,11 +97,9 @@ static void write_who(const struct participant *p, struct bytes *out)
 	reply_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
 }
 
-void participant_write_holder(const struct participant *p, struct client *to)
+void participant_write_holder(const struct participant *p, struct bytes *out, int version)
 {
-	struct bytes *out = reply_out(to);
-
-	resp_map(out, 14, to->version);
+	resp_map(out, 14, version);
 	write_who(p, out);
 	reply_int(out, SLICE("depth"), p->depth);
 	reply_int(out, SLICE("token"), p->token);
@@ -96,17 +108,15 @@ void participant_write_holder(const struct participant *p, struct client *to)
 	reply_text(out, SLICE("znode"), p->znode);
 	resp_bulk(out, SLICE("lease_ms"));
 	if (p->lease_ms < 0)
-		resp_nil(out, to->version);
+		resp_nil(out, version);
 	else
 		resp_integer(out, p->lease_ms);
 	reply_text(out, SLICE("data"), p->data);
 }
 
-void participant_write_waiter(const struct participant *p, size_t position, struct client *to)
+void participant_write_waiter(const struct participant *p, size_t position, struct bytes *out, int version)
 {
-	struct bytes *out = reply_out(to);
-
-	resp_map(out, p->count ? 11 : 10, to->version);
+	resp_map(out, p->count ? 11 : 10, version);
 	write_who(p, out);
 	reply_int(out, SLICE("waited_ms"), p->for_ms);
 	reply_int(out, SLICE("position"), (int64_t)position);
@@ -115,35 +125,35 @@ void participant_write_waiter(const struct participant *p, size_t position, stru
 		reply_int(out, SLICE("count"), p->count);
 }
 
+void participant_write_leader(const struct participant *p, struct bytes *out, int version)
+{
+	resp_map(out, 10, version);
+	reply_text(out, SLICE("host"), p->host);
+	reply_text(out, SLICE("data"), p->data);
+	reply_int(out, SLICE("token"), p->token);
+	reply_int(out, SLICE("client"), p->client);
+	reply_text(out, SLICE("name"), p->name);
+	reply_int(out, SLICE("pid"), p->pid);
+	reply_int(out, SLICE("uid"), p->uid);
+	reply_text(out, SLICE("command"), p->command);
+	reply_int(out, SLICE("held_ms"), p->for_ms);
+	reply_text(out, SLICE("znode"), p->znode);
+}
+
 void participant_say(struct bytes *text, const struct participant *p)
 {
-	if (p->here) {
+	if (p->here)
 		bytes_text(text, "on this host");
-	} else if (p->host.len) {
-		bytes_text(text, "by host ");
-		bytes_slice(text, p->host);
-	} else {
-		bytes_text(text, "by other software, as znode ");
-		bytes_slice(text, p->znode);
-	}
-	if (p->pid) {
-		bytes_text(text, ", pid ");
-		bytes_int(text, p->pid);
-		bytes_text(text, " (");
-		bytes_slice(text, p->command);
-		bytes_text(text, ")");
-	} else if (p->command.len) {
-		bytes_text(text, ", ");
-		bytes_slice(text, p->command);
-	}
-	if (p->for_ms >= 0) {
-		bytes_text(text, ", for ");
-		bytes_int(text, p->for_ms);
-		bytes_text(text, " ms");
-	}
-	if (p->age_ms) {
-		bytes_text(text, ", as of ");
-		bytes_int(text, p->age_ms);
-		bytes_text(text, " ms ago");
-	}
+	else if (p->host.len)
+		bytes_format(text, "by host %s", p->host);
+	else
+		bytes_format(text, "by other software, as znode %s", p->znode);
+	if (p->pid)
+		bytes_format(text, ", pid %d (%s)", p->pid, p->command);
+	else if (p->command.len)
+		bytes_format(text, ", %s", p->command);
+	if (p->for_ms >= 0)
+		bytes_format(text, ", for %d ms", p->for_ms);
+	if (p->age_ms)
+		bytes_format(text, ", as of %d ms ago", p->age_ms);
 }

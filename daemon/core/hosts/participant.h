@@ -5,13 +5,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
-struct client;
-struct lock;
-struct query;
+struct grant;
+struct hosts;
 struct query_child;
+struct request;
 
 struct participant {
 	struct slice host, name, command, znode;
@@ -23,15 +26,19 @@ struct participant {
 	int64_t age_ms; /* of what is said here */
 	int64_t lease_ms; /* that it still has; -1: none, or not known */
 	struct slice data;
+	/* Elsewhere: by what the permits of one client are known to be its. */
+	int64_t session, its_client, since;
 };
 
-struct participant participant_here(const struct lock *lock, const struct client *c, enum mode mode, int64_t since_ns);
-/* Borrows from the child. */
-struct participant participant_elsewhere(const struct query *q, const struct query_child *child);
+/* Borrow from what they show. */
+struct participant participant_holder(const struct hosts *h, const struct grant *g);
+struct participant participant_waiter(const struct hosts *h, const struct request *r);
+struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child);
 /* A number in what a znode says. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
-/* Maps, as HOLDERS and QUEUE show them, into the reply to that client. */
-void participant_write_holder(const struct participant *p, struct client *to);
-void participant_write_waiter(const struct participant *p, size_t position, struct client *to);
+/* Maps, as HOLDERS, QUEUE and LEADER show them. */
+void participant_write_holder(const struct participant *p, struct bytes *out, int version);
+void participant_write_waiter(const struct participant *p, size_t position, struct bytes *out, int version);
+void participant_write_leader(const struct participant *p, struct bytes *out, int version);
 /* "on this host, pid 12 (cmd), for 5 ms" */
 void participant_say(struct bytes *text, const struct participant *p);

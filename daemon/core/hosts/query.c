@@ -2,12 +2,9 @@
 #include "core/hosts/query.h"
 
 #include "base/mem.h"
-#include "core/hosts/revocation.h"
-#include "core/command/cmd_semaphore.h"
-#include "core/hosts/query_lock.h"
-#include "core/znode/record.h"
+#include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/znode/record.h"
 
 static void free_children(struct query_child *children, size_t count)
 {
@@ -31,7 +28,7 @@ void query_free(struct query *q)
 	free_children(q->holders, q->holder_count);
 	bytes_free(&q->name);
 	bytes_free(&q->path);
-	TAILQ_REMOVE(&q->client->locks->broker->hosts.queries, q, link);
+	TAILQ_REMOVE(&q->hosts->queries, q, link);
 	q->client->query = NULL;
 	mem_free(q);
 }
@@ -39,15 +36,6 @@ void query_free(struct query *q)
 static bool is_revocation(const struct query *q)
 {
 	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
-}
-
-static void answer(struct query *q)
-{
-	if (is_revocation(q))
-		revocation_found(q);
-	else
-		query_reply(q);
-	query_free(q);
 }
 
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place)
@@ -76,25 +64,29 @@ static size_t demanded(const struct query *q)
 	return alone && q->count > 1 ? 2 : entitled;
 }
 
+void query_send(struct query *q, enum effect_type type, const struct operation_request *request)
+{
+	q->hosts->query_open++;
+	operation_send(q->hosts->ensemble, type, request);
+}
+
+/* Of the directory, or of a child of it. */
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
 {
-	struct operation_request r = { .op = { .kind = kind, .query = q->number } };
+	struct operation_request r = { .op = { .kind = kind, .query = q->number }, .path = bytes_view(&q->path) };
 	struct bytes path = { 0 };
 
-	bytes_slice(&path, bytes_view(&q->path));
 	if (child) {
-		bytes_char(&path, '/');
-		bytes_slice(&path, bytes_view(&child->name));
+		bytes_format(&path, "%s/%s", r.path, bytes_view(&child->name));
+		r.path = bytes_view(&path);
 	}
-	r.path = bytes_view(&path);
-	q->client->locks->broker->hosts.query_open++;
-	operation_send(q->client->locks->ensemble, type, &r);
+	query_send(q, type, &r);
 	bytes_free(&path);
 }
 
 struct semaphore *query_semaphore(const struct query *q)
 {
-	return semaphore_find(q->client->locks, bytes_view(&q->name));
+	return semaphore_find(q->hosts->locks, bytes_view(&q->name));
 }
 
 /* Who holds exclusively here needs no question about others, unless they wait. */
@@ -106,85 +98,49 @@ static bool known_here(const struct query *q)
 		return false;
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
 		return false;
-	lock = lock_find(q->client->locks, bytes_view(&q->name));
+	lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 	return lock && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
 }
 
-static struct query *query_new(struct client *c, enum command command)
+struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name)
 {
 	struct query *q = mem_new(sizeof(*q));
-	struct hosts *h = &c->locks->broker->hosts;
 
+	q->hosts = h;
 	q->client = c;
 	q->command = command;
 	q->number = ++h->last_query;
+	bytes_slice(&q->name, name);
+	if (command == COMMAND_HOSTS)
+		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
+	else
+		q->flavour = flavour_place(h->env->conf, name, &q->path);
+	if (command != COMMAND_LEADER && command != COMMAND_LIMIT && query_semaphore(q))
+		q->part = QUERY_LIMIT;
 	TAILQ_INSERT_TAIL(&h->queries, q, link);
 	c->query = q;
 	return q;
 }
 
-static void begin(struct query *q)
+bool query_begin(struct query *q)
 {
-	const struct hosts *h = &q->client->locks->broker->hosts;
-
-	if (h->env->conf->standalone || known_here(q)) {
-		answer(q);
-	} else if (!h->ensemble->session.connected) {
-		q->partial = true;
-		answer(q);
-	}
+	if (q->hosts->env->conf->standalone || known_here(q))
+		return true;
+	q->partial = !q->hosts->ensemble->session.connected;
+	return q->partial;
 }
 
-void query_lock(struct client *c, enum command command, struct slice name)
+void query_take_seen(struct query *q)
 {
-	struct query *q;
+	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 
-	q = query_new(c, command);
-	bytes_slice(&q->name, name);
-	q->flavour = flavour_place(c->locks->env->conf, name, &q->path);
-	if (command != COMMAND_LEADER && query_semaphore(q))
-		q->part = QUERY_LIMIT;
-	begin(q);
-}
-
-static void take_seen(struct query *q, const struct lock *lock)
-{
+	if (q->part != QUERY_LOCK || !lock || lock->grant_count || !seen_tells_holder(&lock->directory))
+		return;
 	q->children = mem_new(sizeof(*q->children));
 	q->children[0].mode = lock->directory.seen.mode;
 	bytes_slice(&q->children[0].name, bytes_view(&lock->directory.seen.by));
 	bytes_slice(&q->children[0].data, bytes_view(&lock->directory.seen.data));
 	q->count = 1;
-}
-
-void query_known(struct client *c, struct slice name)
-{
-	struct query *q = query_new(c, COMMAND_HOLDERS);
-	const struct lock *lock = lock_find(c->locks, name);
-
-	bytes_slice(&q->name, name);
-	if (query_semaphore(q))
-		q->part = QUERY_LIMIT;
-	else if (lock && !lock->grant_count && seen_tells_holder(&lock->directory))
-		take_seen(q, lock);
-	answer(q);
-}
-
-void query_limit(struct client *c, struct slice name, int64_t limit)
-{
-	struct query *q = query_new(c, COMMAND_LIMIT);
-
-	bytes_slice(&q->name, name);
-	q->limit = limit;
-	flavour_place(c->locks->env->conf, name, &q->path);
-}
-
-void query_hosts(struct client *c)
-{
-	struct query *q = query_new(c, COMMAND_HOSTS);
-
-	bytes_text(&q->path, c->locks->env->conf->root);
-	bytes_text(&q->path, "/.hosts");
-	begin(q);
 }
 
 static int by_order(const void *a, const void *b)
@@ -199,7 +155,7 @@ static int by_order(const void *a, const void *b)
 
 static bool wanted(const struct query *q, struct slice name, struct query_child *ret)
 {
-	int64_t session = q->client->locks->ensemble->session.id;
+	int64_t session = q->hosts->ensemble->session.id;
 	struct contender parsed;
 
 	*ret = (struct query_child){ 0 };
@@ -242,7 +198,7 @@ static bool is_counted(const struct query *q)
 /* Ours need not be read: what is known here is younger. Answers are counted in order. */
 static void read_more(struct query *q)
 {
-	struct hosts *h = &q->client->locks->broker->hosts;
+	struct hosts *h = q->hosts;
 
 	if (is_counted(q))
 		q->sent = q->answered = q->count;
@@ -267,7 +223,7 @@ static void ask_part(struct query *q, enum query_part part)
 	q->part = part;
 	q->state = QUERY_ASKED;
 	bytes_clear(&q->path);
-	flavour_place(q->client->locks->env->conf, name, &q->path);
+	flavour_place(q->hosts->env->conf, name, &q->path);
 	if (part == QUERY_LIMIT)
 		return;
 	bytes_text(&q->path, part == QUERY_SLOTS ? "/leases" : "/locks");
@@ -287,12 +243,12 @@ static bool go_on(struct query *q)
 	return true;
 }
 
-/* False: it is answered, and no more. */
+/* False: it is finished. */
 static bool step(struct query *q)
 {
 	switch (q->state) {
 	case QUERY_ASKED:
-		if (!turn_of_questions(q->client->locks->directories))
+		if (!turn_of_questions(q->hosts->locks->directories))
 			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
@@ -310,37 +266,29 @@ static bool step(struct query *q)
 			break;
 		if (go_on(q))
 			return step(q);
-		answer(q);
 		return false;
 	}
 	return true;
 }
 
-/* Nobody can be asked any more: what is known here is all. */
-static void answer_all(struct hosts *h)
+struct query *query_finished(struct hosts *h)
 {
-	struct query *q;
-
-	while ((q = TAILQ_FIRST(&h->queries))) {
-		q->partial = true;
-		answer(q);
-	}
-}
-
-void query_continue(struct hosts *h)
-{
-	struct query *q, *after;
+	struct query *q = TAILQ_FIRST(&h->queries);
 	size_t active = 0;
 
-	if (!h->ensemble->session.connected) {
-		answer_all(h);
-		return;
+	/* Nobody can be asked any longer: what is known here is all. */
+	if (q && !h->ensemble->session.connected) {
+		q->partial = true;
+		return q;
 	}
-	TAILQ_FOREACH_SAFE(q, &h->queries, link, after) {
+	for (; q; q = TAILQ_NEXT(q, link)) {
 		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
-			return;
-		active += step(q);
+			break;
+		if (!step(q))
+			return q;
+		active++;
 	}
+	return NULL;
 }
 
 /* A semaphore's directory, and no lock's. */
@@ -415,26 +363,24 @@ static void get_answered(struct query *q, const struct event *event)
 		q->refused = true;
 }
 
-static struct query *find(const struct hosts *h, uint64_t number)
+struct query *query_of(struct hosts *h, const struct operation *op)
 {
 	struct query *q;
 
+	h->query_open--;
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (q->number == number)
+		if (q->number == op->query)
 			return q;
 	return NULL;
 }
 
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct query *q = find(h, op->query);
+	struct query *q = query_of(h, op);
 
-	h->query_open--;
 	if (!q)
 		return;
-	if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)
-		permits_limit_answered(q, op, event);
-	else if (op->kind == OPERATION_QUERY_LIST)
+	if (op->kind == OPERATION_QUERY_LIST)
 		list_answered(q, event);
 	else if (q->state == QUERY_LISTING)
 		limit_answered(q, event);

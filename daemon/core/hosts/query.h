@@ -50,11 +50,12 @@ struct query_child {
 };
 
 struct query {
+	struct hosts *hosts;
 	struct client *client;
-	TAILQ_ENTRY(query) link; /* broker->queries */
+	TAILQ_ENTRY(query) link; /* hosts->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a demand */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a revocation */
 	enum flavour flavour;
 	struct bytes name, path;
 	enum query_part part; /* LOCK: it is no semaphore, as far as is known */
@@ -70,16 +71,14 @@ struct query {
 	bool refused; /* ... or refused to show the directory */
 };
 
-/* Answers now or later. REVOKE, FORCEUNLOCK: the client's demand goes on with it, and answers. */
-void query_lock(struct client *c, enum command command, struct slice name);
-/* HOLDERS, as far as this host knows without asking. */
-void query_known(struct client *c, struct slice name);
-/* LIMIT: reads the limit; sets it to `limit` if that is not 0. Not standalone. */
-void query_limit(struct client *c, struct slice name, int64_t limit);
-void query_hosts(struct client *c);
-/* Goes on with those whose turn it is. After every event. */
-void query_continue(struct hosts *h);
-/* Without an answer: its client is gone. */
+struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
+/* True: it is finished at once. A query for LIMIT is not begun: it goes on by itself. */
+bool query_begin(struct query *q);
+/* Instead: what a try has seen (try.h) is all that is known of other hosts. */
+void query_take_seen(struct query *q);
+/* Goes on with those whose turn it is, after every event. Returns one that is finished, to be answered and freed; NULL. */
+struct query *query_finished(struct hosts *h);
+/* Whoever finished it has answered; or its client is gone. */
 void query_free(struct query *q);
 /* The part of a semaphore that this host knows; NULL. */
 struct semaphore *query_semaphore(const struct query *q);
@@ -87,5 +86,9 @@ struct semaphore *query_semaphore(const struct query *q);
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
-/* Answers of QUERY_LIST, QUERY_GET, LIMIT_GET and LIMIT_SET. */
+/* Sends something for it. */
+void query_send(struct query *q, enum effect_type type, const struct operation_request *request);
+/* Whose operation was answered; NULL: its client is gone. Once for each that was sent. */
+struct query *query_of(struct hosts *h, const struct operation *op);
+/* Answers of QUERY_LIST and QUERY_GET. */
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -2,12 +2,10 @@
 #include "core/hosts/release.h"
 
 #include "core/client/mlock.h"
-#include "core/hosts/query.h"
-#include "core/hosts/revocation.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/observe.h"
 
-void release_client(struct client *c)
+void release_client(struct hosts *h, struct client *c)
 {
 	struct observer *o;
 	struct request *r;
@@ -20,15 +18,10 @@ void release_client(struct client *c)
 		mlock_free(c->mlock);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
-	if (c->query)
-		query_free(c->query);
-	if (c->revocation)
-		revocation_free(c->revocation);
+	hosts_leave(h, c);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->locks->env->timers, &c->events_timer);
 	c->events_waiting = false;
 	c->told_jeopardy = false;
-	if (c->auditing)
-		audit_leave(c);
 }

@@ -3,5 +3,6 @@
 #pragma once
 
 struct client;
+struct hosts;
 
-void release_client(struct client *c);
+void release_client(struct hosts *h, struct client *c);

@@ -3,10 +3,10 @@
 
 #include "base/mem.h"
 #include "core/client/reply.h"
+#include "core/hosts/hosts.h"
 #include "core/hosts/query.h"
-#include "core/znode/record.h"
 #include "core/hosts/revoke.h"
-#include "core/state.h"
+#include "core/znode/record.h"
 
 /* How long a daemon has to answer, and once more when it has read the letter. */
 static const int64_t PATIENCE_NS = 2000000000;
@@ -17,11 +17,9 @@ static void settle(struct revocation *d);
 
 static void target_deinit(const struct revocation *d, struct target *t)
 {
-	struct hosts *h = &d->client->locks->broker->hosts;
-
-	outbox_orphan(h, t->letter);
+	outbox_orphan(d->hosts, t->letter);
 	if (d->command == COMMAND_FORCEUNLOCK && t->state == TARGET_ASKED)
-		outbox_withdraw(h, t->letter);
+		outbox_withdraw(d->hosts, t->letter);
 	bytes_free(&t->id);
 	bytes_free(&t->host);
 	for (size_t i = 0; i < t->path_count; i++)
@@ -31,15 +29,13 @@ static void target_deinit(const struct revocation *d, struct target *t)
 
 void revocation_free(struct revocation *d)
 {
-	struct hosts *h = &d->client->locks->broker->hosts;
-
 	for (size_t i = 0; i < d->count; i++)
 		target_deinit(d, &d->targets[i]);
 	mem_free(d->targets);
 	bytes_free(&d->name);
 	bytes_free(&d->reason);
-	heap_unset(&h->env->timers, &d->timer);
-	TAILQ_REMOVE(&h->revocations, d, link);
+	heap_unset(&d->hosts->env->timers, &d->timer);
+	TAILQ_REMOVE(&d->hosts->revocations, d, link);
 	d->client->revocation = NULL;
 	mem_free(d);
 }
@@ -75,7 +71,7 @@ static struct revocation *find(const struct hosts *h, uint64_t number)
 /* What is held on this host needs no letter. */
 static void serve_here(struct revocation *d)
 {
-	struct lock *lock = revoke_subject(&d->client->locks->broker->hosts, bytes_view(&d->name));
+	struct lock *lock = revoke_subject(d->hosts, bytes_view(&d->name));
 	struct revoker by = revoke_by(d->client);
 
 	if (d->command == COMMAND_REVOKE) {
@@ -84,14 +80,15 @@ static void serve_here(struct revocation *d)
 	}
 	d->holders = revoke_force(lock);
 	if (d->holders)
-		revoke_log(&d->client->locks->broker->hosts, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
+		revoke_log(d->hosts, bytes_view(&d->name), d->holders, &by, (struct slice){ 0 });
 }
 
-void revocation_new(struct client *c, enum command command, struct slice name, struct slice reason)
+void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
 {
-	struct hosts *h = &c->locks->broker->hosts;
 	struct revocation *d = mem_new(sizeof(*d));
+	struct query *q;
 
+	d->hosts = h;
 	d->client = c;
 	d->command = command;
 	d->number = ++h->last_revocation;
@@ -100,7 +97,11 @@ void revocation_new(struct client *c, enum command command, struct slice name, s
 	bytes_slice(&d->reason, reason);
 	TAILQ_INSERT_TAIL(&h->revocations, d, link);
 	c->revocation = d;
-	query_lock(c, command, name);
+	q = query_new(h, c, command, name);
+	if (query_begin(q)) {
+		revocation_found(q);
+		query_free(q);
+	}
 }
 
 /* ---- who is asked ---- */
@@ -112,9 +113,7 @@ static void add_path(struct target *t, const struct query *q, const struct query
 	t->paths = mem_resize(t->paths, (t->path_count + 1) * sizeof(*t->paths));
 	path = &t->paths[t->path_count++];
 	*path = (struct bytes){ 0 };
-	bytes_slice(path, bytes_view(&q->path));
-	bytes_char(path, '/');
-	bytes_slice(path, bytes_view(&child->name));
+	bytes_format(path, "%s/%s", bytes_view(&q->path), bytes_view(&child->name));
 }
 
 /* Of a semaphore, one that was met before: the host that has that permit, too. */
@@ -175,19 +174,14 @@ static void write_letter(const struct revocation *d, const struct query_child *c
 
 static void delete_path(struct revocation *d, struct target *t, size_t i)
 {
-	struct hosts *h = &d->client->locks->broker->hosts;
 	struct operation_request r = {
 		.op = { .kind = OPERATION_REVOCATION_DELETE, .query = d->number, .part = (uint64_t)(t - d->targets) },
 		.path = bytes_view(&t->paths[i]),
 	};
-	size_t begin = effects_begin(h->env->out);
 
-	bytes_text(&h->env->out->arena, "deleting ");
-	bytes_quote(&h->env->out->arena, bytes_view(&t->paths[i]));
-	bytes_text(&h->env->out->arena,
-		   t->host.len ? ", whose host does not answer" : ", which is of no host that could be asked");
-	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
-	operation_send(h->ensemble, EFFECT_ZK_DELETE, &r);
+	effects_say(d->hosts->env->out, EFFECT_LEVEL_WARNING, "deleting %q, %s", r.path,
+		    t->host.len ? "whose host does not answer" : "which is of no host that could be asked");
+	operation_send(d->hosts->ensemble, EFFECT_ZK_DELETE, &r);
 }
 
 static void delete_znodes(struct revocation *d, struct target *t)
@@ -204,7 +198,7 @@ static void ask(struct revocation *d, struct target *t, const struct query_child
 	const struct letter *l;
 
 	write_letter(d, child, &data);
-	l = outbox_post(&d->client->locks->broker->hosts, bytes_view(&t->host), bytes_view(&data), d->number);
+	l = outbox_post(d->hosts, bytes_view(&t->host), bytes_view(&data), d->number);
 	t->letter = l->number;
 	bytes_slice(&t->id, letter_id(l));
 	bytes_free(&data);
@@ -212,26 +206,17 @@ static void ask(struct revocation *d, struct target *t, const struct query_child
 
 static void log_force(const struct revocation *d)
 {
-	struct hosts *h = &d->client->locks->broker->hosts;
-	size_t begin = effects_begin(h->env->out);
+	struct effects *out = d->hosts->env->out;
+	size_t begin = effects_begin(out);
 
-	bytes_text(&h->env->out->arena, "uid ");
-	bytes_int(&h->env->out->arena, d->client->uid);
-	bytes_text(&h->env->out->arena, ", pid ");
-	bytes_int(&h->env->out->arena, d->client->pid);
-	bytes_text(&h->env->out->arena, " (");
-	bytes_quote(&h->env->out->arena, bytes_view(&d->client->comm));
-	bytes_text(&h->env->out->arena, ") takes lock ");
-	bytes_quote(&h->env->out->arena, bytes_view(&d->name));
-	bytes_text(&h->env->out->arena, " by force from:");
-	for (size_t i = 0; i < d->count; i++) {
-		bytes_char(&h->env->out->arena, ' ');
+	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", d->client->uid, d->client->pid,
+		     bytes_view(&d->client->comm), bytes_view(&d->name));
+	for (size_t i = 0; i < d->count; i++)
 		if (d->targets[i].host.len)
-			bytes_quote(&h->env->out->arena, bytes_view(&d->targets[i].host));
+			bytes_format(&out->arena, " %q", bytes_view(&d->targets[i].host));
 		else
-			bytes_text(&h->env->out->arena, "(unknown)");
-	}
-	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
+			bytes_text(&out->arena, " (unknown)");
+	effects_log(out, EFFECT_LEVEL_WARNING, begin);
 }
 
 /* A target for each that is entitled, elsewhere and still there; in the order of the query's children. */
@@ -243,12 +228,11 @@ static bool elsewhere(const struct query_child *child)
 static void ask_all(struct revocation *d, const struct query *q)
 {
 	bool force = d->command == COMMAND_FORCEUNLOCK;
-	struct hosts *h = &d->client->locks->broker->hosts;
 
 	if (force && d->count)
 		log_force(d);
 	d->open = d->count;
-	heap_set(&h->env->timers, &d->timer, h->env->now_ns + PATIENCE_NS);
+	heap_set(&d->hosts->env->timers, &d->timer, d->hosts->env->now_ns + PATIENCE_NS);
 	for (size_t i = 0; i < d->count; i++) {
 		struct target *t = &d->targets[i];
 
@@ -265,11 +249,10 @@ static void ask_all(struct revocation *d, const struct query *q)
 	settle(d);
 }
 
-void revocation_found(struct query *q)
+void revocation_found(const struct query *q)
 {
 	struct revocation *d = q->client->revocation;
 	enum letter_kind kind = d->command == COMMAND_FORCEUNLOCK ? LETTER_FORCE : LETTER_REVOKE;
-	struct hosts *h = &d->client->locks->broker->hosts;
 	size_t entitled = query_entitled(q);
 
 	if (q->partial) {
@@ -286,8 +269,8 @@ void revocation_found(struct query *q)
 			add_target(d, q, i);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, q, &q->children[i]);
-	if (!outbox_room(h, kind, d->count)) {
-		h->env->stats.limits_total++;
+	if (!outbox_room(d->hosts, kind, d->count)) {
+		d->hosts->env->stats.limits_total++;
 		_Static_assert(LETTER_REVOKES_MAX == 128 && LETTER_FORCES_MAX == 192, "as it is said");
 		fail(d, ERROR_LIMIT, "no room for another letter: 128 (REVOKE) or 192 (FORCEUNLOCK) are under way, or "
 				     "limits.session_path_bytes is reached; try again in a few seconds");
@@ -336,7 +319,7 @@ static void revoke_letter(struct revocation *d, struct target *t, enum letter_fa
 {
 	switch (fate) {
 	case LETTER_STANDS:
-		outbox_orphan(&d->client->locks->broker->hosts, t->letter);
+		outbox_orphan(d->hosts, t->letter);
 		done(d, t, 1);
 		break;
 	case LETTER_NO_BOX:
@@ -366,22 +349,22 @@ static void force_letter(struct revocation *d, struct target *t, enum letter_fat
 		break;
 	case LETTER_TAKEN:
 		t->state = TARGET_TAKEN;
-		heap_set_by(&d->client->locks->env->timers, &d->timer, d->client->locks->env->now_ns + PATIENCE_NS);
+		heap_set_by(&d->hosts->env->timers, &d->timer, d->hosts->env->now_ns + PATIENCE_NS);
 		break;
 	}
 }
 
-void revocation_letter(struct hosts *h, uint64_t revocation, uint64_t letter, enum letter_fate fate)
+void revocation_letter(struct hosts *h, const struct letter_news *news)
 {
-	struct revocation *d = find(h, revocation);
-	struct target *t = find_target(d, letter);
+	struct revocation *d = find(h, news->revocation);
+	struct target *t = find_target(d, news->letter);
 
 	if (!t || !is_open(t))
 		return;
 	if (d->command == COMMAND_REVOKE)
-		revoke_letter(d, t, fate);
+		revoke_letter(d, t, news->fate);
 	else
-		force_letter(d, t, fate);
+		force_letter(d, t, news->fate);
 }
 
 /* Of all revocations: the one whose letter that is. */
@@ -416,7 +399,7 @@ void revocation_due(struct revocation *d)
 			delete_znodes(d, t);
 		} else if (t->state == TARGET_ASKED) {
 			t->state = TARGET_WITHDRAWN;
-			outbox_withdraw(&d->client->locks->broker->hosts, t->letter);
+			outbox_withdraw(d->hosts, t->letter);
 		}
 	}
 }

@@ -46,8 +46,9 @@ struct target {
 };
 
 struct revocation {
+	struct hosts *hosts;
 	struct client *client;
-	TAILQ_ENTRY(revocation) link; /* broker->revocations */
+	TAILQ_ENTRY(revocation) link; /* hosts->revocations */
 	uint64_t number;
 	enum command command; /* REVOKE or FORCEUNLOCK */
 	struct bytes name, reason;
@@ -62,18 +63,18 @@ struct revocation {
 TAILQ_HEAD(revocation_list, revocation);
 
 /* Answers now or later. */
-void revocation_new(struct client *c, enum command command, struct slice name, struct slice reason);
+void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason);
 /* Without an answer: its client is gone. A letter that takes a lock by force is withdrawn, one that asks for it stays. */
 void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */
-void revocation_found(struct query *q);
+void revocation_found(const struct query *q);
 /* What became of a letter. */
-void revocation_letter(struct hosts *h, uint64_t revocation, uint64_t letter, enum letter_fate fate);
+void revocation_letter(struct hosts *h, const struct letter_news *news);
 /* The letter of that id was answered. */
 void revocation_answered(struct hosts *h, struct slice id, int64_t holders);
-/* demand.timer is due. */
+/* revocation.timer is due. */
 void revocation_due(struct revocation *d);
-/* Answers of DEMAND_DELETE. */
+/* Answers of REVOCATION_DELETE. */
 void revocation_operated(struct hosts *h, const struct operation *op, const struct event *event);
 /* The connection is gone. */
 void revocation_suspended(struct hosts *h);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/revoke.h"
 
-#include "core/znode/record.h"
-#include "core/kind/semaphore.h"
 #include "core/claim/rollover.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/participant.h"
+#include "core/kind/semaphore.h"
+#include "core/znode/record.h"
 #include "protocol/name.h"
-#include "protocol/number.h"
 
 /* A client that is asked faster than it reads would be closed, and what it holds would be gone: nobody may do that. */
 static const int64_t ASK_EVERY_NS = 1000000000;
@@ -61,26 +61,13 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 	struct bytes *out = &h->env->out->arena;
 	size_t begin = effects_begin(h->env->out);
 
-	bytes_text(out, "lock ");
-	bytes_quote(out, name);
-	bytes_text(out, " taken by force from ");
-	bytes_int(out, holders);
-	bytes_text(out, " holders, for uid ");
-	bytes_int(out, by->uid);
-	bytes_text(out, ", pid ");
-	bytes_int(out, by->pid);
-	bytes_text(out, " (");
-	bytes_quote(out, by->command);
-	if (by->client.len) {
-		bytes_text(out, ", ");
-		bytes_quote(out, by->client);
-	}
-	bytes_text(out, ") of host ");
-	bytes_quote(out, by->host);
-	if (id.len) {
-		bytes_text(out, ", letter ");
-		bytes_quote(out, id);
-	}
+	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid, by->pid,
+		     by->command);
+	if (by->client.len)
+		bytes_format(out, ", %q", by->client);
+	bytes_format(out, ") of host %q", by->host);
+	if (id.len)
+		bytes_format(out, ", letter %q", id);
 	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
 }
 
@@ -97,13 +84,6 @@ int64_t revoke_force(struct lock *lock)
 }
 
 /* ---- by letter ---- */
-
-static int64_t record_number(struct slice data, const char *key)
-{
-	int64_t value;
-
-	return number_parse(record_get(data, key), &value) ? value : -1;
-}
 
 static bool is_for_us(const struct hosts *h, struct slice data)
 {
@@ -171,10 +151,9 @@ static void force_received(struct hosts *h, struct slice id, struct slice data)
 		.host = record_get(data, "from"),
 		.command = record_get(data, "command"),
 		.client = record_get(data, "client"),
-		.uid = record_number(data, "uid"),
-		.pid = record_number(data, "pid"),
+		.uid = participant_number(data, "uid", -1),
+		.pid = participant_number(data, "pid", -1),
 	};
-
 	struct slice name = record_get(data, "name");
 	int64_t holders = REVOKE_NOT_MINE;
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/hosts/hosts.h"
+
+#include "core/hosts/query_limit.h"
+#include "core/hosts/query_reply.h"
+#include "core/hosts/revoke.h"
+#include "core/znode/record.h"
+#include "protocol/number.h"
+
+void hosts_init(struct hosts *h)
+{
+	TAILQ_INIT(&h->queries);
+	TAILQ_INIT(&h->revocations);
+	TAILQ_INIT(&h->letters);
+	inbox_init(h);
+	audit_init(h);
+}
+
+void hosts_deinit(struct hosts *h)
+{
+	outbox_forget_all(h);
+	inbox_deinit(h);
+	audit_deinit(h);
+}
+
+void hosts_connected(struct hosts *h)
+{
+	inbox_connected(h);
+	outbox_connected(h);
+}
+
+void hosts_suspended(struct hosts *h)
+{
+	inbox_suspended(h);
+	revocation_suspended(h);
+}
+
+void hosts_forget(struct hosts *h)
+{
+	outbox_forget_all(h);
+}
+
+static void finish(struct query *q)
+{
+	if (q->client->revocation)
+		revocation_found(q);
+	else
+		query_reply(q);
+	query_free(q);
+}
+
+void hosts_continue(struct hosts *h)
+{
+	struct query *q;
+
+	inbox_continue(h);
+	while ((q = query_finished(h)))
+		finish(q);
+	audit_continue(h);
+}
+
+/* False: it is no answer to a letter of ours. */
+static bool take_answer(struct hosts *h, struct slice data)
+{
+	struct slice id = record_get(data, "re");
+	int64_t holders;
+
+	if (!number_parse(record_get(data, "holders"), &holders))
+		return false;
+	outbox_answered(h, id);
+	revocation_answered(h, id, holders);
+	return true;
+}
+
+static void take_letter(struct hosts *h, const struct inbox_letter *l)
+{
+	struct slice kind = record_get(l->data, "kind");
+
+	h->env->stats.mail_received_total++;
+	if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
+		revoke_received(h, LETTER_REVOKE, l->id, l->data);
+	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
+		revoke_received(h, LETTER_FORCE, l->id, l->data);
+	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, l->data))
+		h->env->stats.mail_ignored_total++;
+}
+
+static void inbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
+{
+	struct inbox_letter letter;
+
+	if (!inbox_answered(h, op, event, &letter))
+		return;
+	take_letter(h, &letter);
+	inbox_continue(h);
+}
+
+static void letter_operated(struct hosts *h, const struct operation *op, const struct event *event)
+{
+	struct letter_news news = outbox_operated(h, op, event);
+
+	if (news.revocation)
+		revocation_letter(h, &news);
+}
+
+void hosts_answered(struct hosts *h, const struct operation *op, const struct event *event)
+{
+	if (op->kind == OPERATION_LETTER_POST || op->kind == OPERATION_LETTER_WITHDRAW)
+		letter_operated(h, op, event);
+	else if (op->kind == OPERATION_REVOCATION_DELETE)
+		revocation_operated(h, op, event);
+	else if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)
+		query_limit_answered(h, op, event);
+	else if (op->kind == OPERATION_QUERY_LIST || op->kind == OPERATION_QUERY_GET)
+		query_answered(h, op, event);
+	else if (op->kind == OPERATION_INBOX_LIST || op->kind == OPERATION_INBOX_GET || op->kind == OPERATION_INBOX_DELETE)
+		inbox_operated(h, op, event);
+	else
+		audit_answered(h, op, event);
+}
+
+void hosts_leave(struct hosts *h, struct client *c)
+{
+	if (c->query)
+		query_free(c->query);
+	if (c->revocation)
+		revocation_free(c->revocation);
+	if (c->auditing)
+		audit_leave(h, c);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HOLDERS, QUEUE, WHY, LEADER and HOSTS: each is asked, now or later, and answered from what was found out (query.h). */
+#pragma once
+
+#include "protocol/commands.h"
+#include "protocol/slice.h"
+
+struct client;
+struct hosts;
+struct query;
+
+/* HOLDERS, QUEUE, WHY or LEADER. Answers now or later. */
+void query_lock(struct hosts *h, struct client *c, enum command command, struct slice name);
+/* HOLDERS, as far as this host knows without asking. */
+void query_known(struct hosts *h, struct client *c, struct slice name);
+void query_hosts(struct hosts *h, struct client *c);
+/* A query that is finished. */
+void query_reply(const struct query *q);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who holds a lock or permits of a semaphore and who waits, on all hosts, as far as a query (query.h) has found out: each
+ * a row (participant.h). Of this host what it knows itself is shown, and of others what their znodes say.
+ *
+ * Holders of this host come first. In the queue this host's requests stand where its znode stands, or before all others
+ * while that is entitled: it serves its own first. The permits that one client of another host has are one row; each
+ * permit of other software is a row by itself.
+ */
+#pragma once
+
+#include "core/hosts/participant.h"
+
+struct lock;
+struct query;
+
+struct view {
+	const struct query *query;
+	bool permits;                    /* of a semaphore */
+	const struct lock *held, *queue; /* where this host has its grants and its requests; NULL: it has none */
+	struct participant *holders, *waiters;
+	size_t holder_count, waiter_count;
+	int64_t permits_held; /* all together */
+	size_t hosts_before;  /* others that come before this host, holders of a lock included */
+	size_t hosts_waiting; /* others that wait */
+	const struct request *own; /* of who asks; NULL: it does not wait */
+	int64_t position;          /* ... from 1, among those of this host; 0 */
+};
+
+/* Borrows from the query. */
+struct view view_gather(const struct query *q);
+void view_free(struct view *v);
