@@ -161,7 +161,8 @@ CORE_O = $(call objects,daemon/core,$(CORE))
 MAIN_O = $(OBJ)/daemon/main.o
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
-SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o)) $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
+SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
+PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
@@ -176,13 +177,15 @@ UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $
 # A later archive may use nothing of an earlier one.
 A_CORE = $(BUILD)/libcore.a
 A_PROTOCOL = $(BUILD)/libprotocol.a
+# For the client library, which takes out of it what it needs.
+A_PROTOCOL_PIC = $(BUILD)/libprotocol_pic.a
 A_BASE_PURE = $(BUILD)/libbase_pure.a
 A_BASE = $(BUILD)/libbase.a
 A_IO = $(IO_FLOORS:%=$(BUILD)/libio_%.a)
 A_IO_BASE = $(BUILD)/libio_base.a
 A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_BASE)
 PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
-ARCHIVES = $(PURE) $(A_BASE) $(A_IO)
+ARCHIVES = $(PURE) $(A_BASE) $(A_IO) $(A_PROTOCOL_PIC)
 
 DAEMON = $(BUILD)/lockbrokerd
 COMMAND = $(BUILD)/lockbroker
@@ -247,6 +250,7 @@ $(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BE
 
 $(A_CORE): $(CORE_O)
 $(A_PROTOCOL): $(PROTOCOL_O)
+$(A_PROTOCOL_PIC): $(PROTOCOL_PIC_O)
 $(A_BASE_PURE): $(BASE_PURE_O)
 $(A_BASE): $(BASE_O)
 $(foreach floor,$(IO_FLOORS),$(eval $(BUILD)/libio_$(floor).a: $(call objects,daemon/io,$(IO_$(floor)))))
@@ -264,13 +268,13 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(Q)$(LINK) -o $@ $(inputs)
 
 # Both libraries show lb_ names only.
-$(SHARED): $(SHARED_O) $(SHARED_MAP)
+$(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(SHARED_MAP) $(LINK_REQUIRED) \
 		$(LDFLAGS) -o $@ $(inputs)
 	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
 
-$(STATIC): $(SHARED_O)
+$(STATIC): $(SHARED_O) $(A_PROTOCOL_PIC)
 	$(call say,AR,$@)
 	@rm -f $@
 	$(Q)$(LD) -r -o $(BUILD)/lockbroker_static.o $(inputs)
