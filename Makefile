@@ -87,7 +87,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_saved.c test_watch.c
+UNIT_IO = test_watch.c test_feed.c test_saved.c test_zk_parts.c test_listen.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c \
@@ -184,6 +184,8 @@ A_BASE = $(BUILD)/libbase.a
 A_IO = $(IO_FLOORS:%=$(BUILD)/libio_%.a)
 A_IO_BASE = $(BUILD)/libio_base.a
 A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_BASE)
+A_IO_ZOOKEEPER = $(BUILD)/libio_zookeeper.a $(A_IO_FILES)
+A_IO_SOCKET = $(BUILD)/libio_socket.a $(A_IO_ZOOKEEPER)
 PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
 ARCHIVES = $(PURE) $(A_BASE) $(A_IO) $(A_PROTOCOL_PIC)
 
@@ -308,10 +310,13 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 # Each links the floor it tests and those below.
 $(TESTS)/test_saved: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch: UNDER = $(A_IO_BASE)
-$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_FILES) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+$(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
+$(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
+$(TESTS)/test_listen: UNDER = $(A_IO_SOCKET)
+$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_SOCKET) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core
+	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
 $(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)

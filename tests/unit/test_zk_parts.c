@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must be known to use the ZooKeeper C client safely, part by part. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/zookeeper/handshake.h"
+#include "io/zookeeper/paths.h"
+#include "io/zookeeper/reply.h"
+#include "io/zookeeper/resolve.h"
+#include "io/zookeeper/secret.h"
+
+/* ---- the reply to a handshake ---- */
+
+static int ours, theirs;
+static bool waited;
+
+static int connect_ends(void **state)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	ours = ends[0];
+	theirs = ends[1];
+	waited = false;
+	return 0;
+}
+
+static int close_ends(void **state)
+{
+	close(ours);
+	if (theirs >= 0)
+		close(theirs);
+	return 0;
+}
+
+static void says(const void *bytes, size_t len)
+{
+	assert_int_equal(send(theirs, bytes, len, 0), len);
+}
+
+/* Up to the password, as a server sends it. */
+static void reply(uint32_t ret[6], uint32_t len, uint32_t protocol, uint32_t password_len)
+{
+	const uint32_t words[] = { len, protocol, 15000, 1, 2, password_len };
+
+	for (size_t i = 0; i < 6; i++)
+		ret[i] = htonl(words[i]);
+}
+
+static enum zk_handshake look(void)
+{
+	return zk_handshake_look(ours, &waited);
+}
+
+static void a_reply_is_left_to_the_client(void **state)
+{
+	uint32_t words[6];
+	char rest[sizeof(words)];
+
+	reply(words, 37, 0, 16);
+	says(words, sizeof(words));
+	assert_int_equal(look(), ZK_HANDSHAKE_READ);
+	assert_int_equal(recv(ours, rest, sizeof(rest), 0), sizeof(rest));
+	assert_memory_equal(rest, words, sizeof(rest));
+	/* Of a server that knows no read-only mode. */
+	reply(words, 36, 0, 16);
+	says(words, sizeof(words));
+	assert_int_equal(look(), ZK_HANDSHAKE_READ);
+}
+
+static void a_reply_may_come_in_two_pieces_and_no_more(void **state)
+{
+	uint32_t words[6];
+
+	reply(words, 37, 0, 16);
+	says(words, 10);
+	assert_int_equal(look(), ZK_HANDSHAKE_MORE);
+	says((const char *)words + 10, sizeof(words) - 10);
+	assert_int_equal(look(), ZK_HANDSHAKE_READ);
+	close_ends(NULL);
+	connect_ends(NULL);
+	says(words, 10);
+	assert_int_equal(look(), ZK_HANDSHAKE_MORE);
+	assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
+}
+
+static void what_is_no_reply_is_bogus(void **state)
+{
+	static const char http[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+	const struct {
+		uint32_t len, protocol, password_len;
+	} wrong[] = { { 38, 0, 16 }, { 37, 1, 16 }, { 37, 0, 15 }, { 0, 0, 0 } };
+	uint32_t words[6];
+
+	says(http, sizeof(http) - 1);
+	assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		close_ends(NULL);
+		connect_ends(NULL);
+		reply(words, wrong[i].len, wrong[i].protocol, wrong[i].password_len);
+		says(words, sizeof(words));
+		assert_int_equal(look(), ZK_HANDSHAKE_BOGUS);
+	}
+}
+
+static void after_a_rejection_only_the_end_is_read(void **state)
+{
+	char rest[8];
+
+	says("nonsense that is long enough", 28);
+	zk_handshake_reject(ours);
+	assert_int_equal(recv(ours, rest, sizeof(rest), MSG_DONTWAIT), 0);
+	assert_int_equal(look(), ZK_HANDSHAKE_END);
+}
+
+/* ---- addresses ---- */
+
+static void addresses_are_resolved_without_the_network(void **state)
+{
+	struct resolved found;
+
+	assert_true(resolve_is_numeric("127.0.0.1:2181, [::1]:2182,,"));
+	assert_false(resolve_is_numeric("127.0.0.1:2181,zk1.invalid:2181"));
+	resolve_servers(" 127.0.0.1:2181,[::1]:2182 ,127.0.0.1:2181", &found);
+	assert_null(found.failed);
+	assert_string_equal(found.servers, "127.0.0.1:2181,::1:2182");
+	resolved_free(&found);
+}
+
+static void the_order_of_addresses_does_not_matter(void **state)
+{
+	assert_true(resolve_same("a:1,b:2,c:3", "c:3,a:1,b:2"));
+	assert_false(resolve_same("a:1,b:2", "a:1,b:3"));
+	assert_false(resolve_same("a:1", "a:1,b:2"));
+	assert_false(resolve_same("a:11", "a:1,b"));
+}
+
+/* ---- watched paths ---- */
+
+static char cleared[64];
+
+static void each(void *arg, const char *path)
+{
+	strcat(cleared, path);
+}
+
+static void a_path_is_forgotten_with_its_last_watch(void **state)
+{
+	struct zk_paths paths;
+
+	zk_paths_init(&paths);
+	zk_paths_add(&paths, "/a", ZK_PATH_DATA);
+	zk_paths_add(&paths, "/a", ZK_PATH_CHILDREN);
+	zk_paths_add(&paths, "/b", ZK_PATH_DATA);
+	zk_paths_add(&paths, "/c", ZK_PATH_CHILDREN);
+	zk_paths_remove(&paths, "/a", ZK_PATH_DATA);
+	zk_paths_remove(&paths, "/c", ZK_PATH_DATA | ZK_PATH_CHILDREN);
+	zk_paths_remove(&paths, "/d", ZK_PATH_DATA);
+	cleared[0] = '\0';
+	zk_paths_clear(&paths, each, NULL);
+	assert_string_equal(cleared, "/a/b");
+	cleared[0] = '\0';
+	zk_paths_clear(&paths, each, NULL);
+	assert_string_equal(cleared, "");
+	zk_paths_deinit(&paths);
+}
+
+/* ---- answers ---- */
+
+static void only_what_a_server_refuses_is_a_refusal(void **state)
+{
+	const struct {
+		int rc;
+		enum zk_code code;
+	} known[] = {
+		{ ZOK, ZK_OK }, { ZNONODE, ZK_NONODE }, { ZNODEEXISTS, ZK_NODEEXISTS }, { ZNOTEMPTY, ZK_NOTEMPTY },
+		{ ZBADVERSION, ZK_BADVERSION }, { ZNOAUTH, ZK_REFUSED }, { ZBADARGUMENTS, ZK_REFUSED },
+		{ ZCONNECTIONLOSS, ZK_UNKNOWN }, { ZOPERATIONTIMEOUT, ZK_UNKNOWN }, { ZSESSIONMOVED, ZK_UNKNOWN },
+		{ ZSESSIONEXPIRED, ZK_UNKNOWN }, { ZSYSTEMERROR, ZK_UNKNOWN }, { -4711, ZK_REFUSED },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_int_equal(zk_reply_code(known[i].rc), known[i].code);
+}
+
+/* ---- the secret ---- */
+
+static int secret_of(const char *text, mode_t mode, char secret[SECRET_BYTES_MAX])
+{
+	char path[] = "/tmp/test_zk_parts.XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	rc = secret_read(path, secret);
+	unlink(path);
+	return rc;
+}
+
+static void a_secret_is_one_line_that_nobody_else_can_read(void **state)
+{
+	static const char *const garbled[] = { "", "\n", "user\n", ":word\n", "user:\n", "user:word\nmore\n" };
+	char secret[SECRET_BYTES_MAX];
+
+	assert_int_equal(secret_of("user:pass:word\n", 0600, secret), 0);
+	assert_string_equal(secret, "user:pass:word");
+	assert_int_equal(secret_of("user:word", 0400, secret), 0);
+	assert_int_equal(secret_of("user:word", 0640, secret), -EPERM);
+	assert_int_equal(secret_of("user:word", 0604, secret), -EPERM);
+	for (size_t i = 0; i < sizeof(garbled) / sizeof(garbled[0]); i++)
+		assert_int_equal(secret_of(garbled[i], 0600, secret), -EBADMSG);
+	assert_int_equal(secret_read("/tmp", secret), -EBADMSG);
+	assert_int_equal(secret_read("/nonexistent/secret", secret), -ENOENT);
+}
+
+#define LOOK(name) cmocka_unit_test_setup_teardown(name, connect_ends, close_ends)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOOK(a_reply_is_left_to_the_client),
+		LOOK(a_reply_may_come_in_two_pieces_and_no_more),
+		LOOK(what_is_no_reply_is_bogus),
+		LOOK(after_a_rejection_only_the_end_is_read),
+		cmocka_unit_test(addresses_are_resolved_without_the_network),
+		cmocka_unit_test(the_order_of_addresses_does_not_matter),
+		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),
+		cmocka_unit_test(only_what_a_server_refuses_is_a_refusal),
+		cmocka_unit_test(a_secret_is_one_line_that_nobody_else_can_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
