@@ -35,7 +35,7 @@ MUTANTS = [
         ("\tif (!is_of_session(c, event) || event->zk_answered.stat.czxid != c->czxid)",
          "\tif (false)")], 1000),
     ("a watch event is an answer", [
-        ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->operations.answered_ns = b->now_ns;\n")], 1000),
+        ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
         ("\t\tlock_settle(lock);\n\t\tbudget_recount(d);", "\t\tbudget_recount(d);\n\t\tlock_settle(lock);")], 100),
     ("who is behind a wait that ran out is not looked at again", [
@@ -67,7 +67,7 @@ MUTANTS = [
     ("the leader has seen what was answered just now", [
         ("op->seen_ns + s->timeout_ns / 50 * 49)", "s->answers_ns[0] + s->timeout_ns)")], 5000),
     ("a handshake is as young as its answer", [
-        ("s->seen_ns = event->zk_connected.asked_ns;", "s->seen_ns = b->now_ns;")], 5000),
+        ("s->seen_ns = event->zk_connected.asked_ns;", "s->seen_ns = zk->env->now_ns;")], 5000),
     ("no rule for a standstill, and 10/12 of T", [
         ("if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
         (
@@ -77,14 +77,14 @@ MUTANTS = [
         ("if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
         (
          "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "b->now_ns + s->timeout_ns / 3 * 2")], 2000),
+         "zk->env->now_ns + s->timeout_ns / 3 * 2")], 2000),
     ("no heartbeat while idle, whatever the leader saw", [
         (
          "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
-         "\t\tif (b->claim_count)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
+         "\t\tif (zk->path_bytes)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
         (
          "if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
-         "if ((zk->broker->directories.claim_count && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+         "if ((zk->path_bytes && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
         ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
         ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (
@@ -101,18 +101,18 @@ MUTANTS = [
     ("a left znode is adopted", [
         (
          "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);",
-         "\tif ((c = TAILQ_FIRST(&lock->leaving)) && c->named) {\n\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n"
-         "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(lock, false);\n"
-         "\t\tb->turns.breath = false;\n\t\treturn c;\n\t}\n"
-         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);")], 300),
+         "\tif ((c = TAILQ_FIRST(&d->leaving)) && c->named) {\n\t\tTAILQ_REMOVE(&d->leaving, c, link);\n"
+         "\t\tc->state = CLAIM_WAITING;\n\t\tdirectory_list(d, false);\n"
+         "\t\tall->turns.breath = false;\n\t\treturn c;\n\t}\n"
+         "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);")], 300),
     ("a cancelled create is adopted, and its delete goes on", [
         (
          "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);",
-         "\tTAILQ_FOREACH(c, &lock->leaving, link)\n\t\tif (!c->named) {\n"
-         "\t\t\tTAILQ_REMOVE(&lock->leaving, c, link);\n\t\t\tc->state = CLAIM_JOINING;\n"
-         "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(lock, false);\n"
-         "\t\t\tb->turns.breath = false;\n\t\t\treturn c;\n\t\t}\n"
-         "\tc = claim_new(lock, mode);\n\tc->tries = try_only(lock);\n\tdirectory_check(lock);"),
+         "\tTAILQ_FOREACH(c, &d->leaving, link)\n\t\tif (!c->named) {\n"
+         "\t\t\tTAILQ_REMOVE(&d->leaving, c, link);\n\t\t\tc->state = CLAIM_JOINING;\n"
+         "\t\t\tc->join_tries = 100;\n\t\t\tdirectory_list(d, false);\n"
+         "\t\t\tall->turns.breath = false;\n\t\t\treturn c;\n\t\t}\n"
+         "\tc = claim_new(d, mode);\n\tc->tries = tries;\n\tc->watches = watches;\n\tdirectory_check(d);"),
         (
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}",
          "\tif (c->join_tries == 100)\n"
