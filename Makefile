@@ -56,7 +56,7 @@ CORE_lock = lock/user.c lock/group.c lock/client.c lock/claims.c lock/lock.c loc
 	lock/grant_log.c lock/holder_data.c lock/readers.c lock/try.c
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
-	session/budget.c session/window.c
+	session/budget.c session/window.c session/proof.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
@@ -76,6 +76,8 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
+# Each links the floor of the core that it tests and those below.
+UNIT_SESSION = test_proof.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
@@ -167,12 +169,13 @@ SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
+UNIT_SESSION_BIN = $(addprefix $(TESTS)/,$(UNIT_SESSION:.c=))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_SESSION_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
 A_CORE = $(BUILD)/libcore.a
@@ -289,6 +292,11 @@ $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(PURE) $(UNIT_LIBS)
+
+$(UNIT_SESSION_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(call objects,daemon/core,session/proof.c)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs) $(UNIT_LIBS)
 
 FIXTURE_O = $(call objects,tests/unit,$(UNIT_CORE_FIXTURE))
 $(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)

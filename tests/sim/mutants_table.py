@@ -54,30 +54,31 @@ MUTANTS = [
     ("deadline from the last read, whatever the leader saw", [
         ("if (op->flight.write && proves(event->zk_answered.code))", "if (proves(event->zk_answered.code))"),
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 2000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "w->sent_ns + timeout_ns / 3 * 2")], 2000),
     ("10/12 of T, whatever the leader saw", [
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->flight.sent_ns + s->timeout_ns / 12 * 10")], 3000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "w->sent_ns + timeout_ns / 12 * 10")], 3000),
     ("2/3 of T, whatever the leader saw", [
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 5000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "w->sent_ns + timeout_ns / 3 * 2")], 5000),
     ("the leader has seen what was answered just now", [
-        ("op->seen_ns + s->timeout_ns / 50 * 49)", "s->answers_ns[0] + s->timeout_ns)")], 5000),
+        ("w->seen_ns + timeout_ns / 50 * 49)", "p->answers_ns[0] + timeout_ns)")], 5000),
     ("a handshake is as young as its answer", [
-        ("s->seen_ns = event->zk_connected.asked_ns;", "s->seen_ns = zk->env->now_ns;")], 5000),
+        ("proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);",
+         "proof_connected(&s->proof, zk->env->now_ns, s->timeout_ns);")], 5000),
     ("no rule for a standstill, and 10/12 of T", [
         ("if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {", "if (false) {"),
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->flight.sent_ns + s->timeout_ns / 12 * 10")], 2000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "w->sent_ns + timeout_ns / 12 * 10")], 2000),
     ("a late answer proves, whatever the leader saw", [
-        ("if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)", "if (false)"),
+        ("if (now_ns - w->sent_ns > timeout_ns / PROOF_ANSWER_PART)", "if (false)"),
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "zk->env->now_ns + s->timeout_ns / 3 * 2")], 2000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "now_ns + timeout_ns / 3 * 2")], 2000),
     ("no heartbeat while idle, whatever the leader saw", [
         (
          "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
@@ -88,8 +89,8 @@ MUTANTS = [
         ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
         ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (
-         "min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49)",
-         "op->flight.sent_ns + s->timeout_ns / 3 * 2")], 2000),
+         "min64(w->sent_ns + timeout_ns / 3 * 2, w->seen_ns + timeout_ns / 50 * 49)",
+         "w->sent_ns + timeout_ns / 3 * 2")], 2000),
     ("the heartbeat is a read", [
         (
          "operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);",
@@ -226,10 +227,10 @@ MUTANTS = [
     ("granted without enough proof", [
         ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "mode_covers(c->mode, r->mode) &&")], 300),
     ("the grants outlive the proof", [
-        ("\tif (zk->env->now_ns >= s->safe_until_ns)\n\t\treturn enter(zk, SESSION_LOST);\n", ""),
+        ("\tif (zk->env->now_ns >= s->proof.safe_until_ns)\n\t\treturn enter(zk, SESSION_LOST);\n", ""),
         (
          "\tif (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)\n"
-         "\t\tdue = min64(due, s->safe_until_ns);\n",
+         "\t\tdue = min64(due, s->proof.safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
         ("\tTAILQ_FOREACH(lock, &b->locks.used, link) {\n\t\tclaim_free_all(&lock->directory);\n\t\tdirectory_touch(&lock->directory);\n\t}\n", "")], 3000),
@@ -240,11 +241,11 @@ MUTANTS = [
         ("\t\tif (zk->env->now_ns >= l->not_before_ns)\n\t\t\tend(zk, l);",
          "\t\tif (zk->env->now_ns >= l->not_before_ns || true)\n\t\t\tend(zk, l);")], 2000),
     ("what this daemon gives up is ended whoever was told", [
-        ("former_add(zk, s->id, s->told_ns);", "former_add(zk, s->id, INT64_MIN);")], 2000),
+        ("former_add(zk, s->id, s->proof.told_ns);", "former_add(zk, s->id, INT64_MIN);")], 2000),
     ("a session that is given up is left to its timeout", [
-        ("\tif (s->id)\n\t\tformer_add(zk, s->id, s->told_ns);\n", "")], 5000),
+        ("\tif (s->id)\n\t\tformer_add(zk, s->id, s->proof.told_ns);\n", "")], 5000),
     ("a session is given up when another one has replaced it", [
-        ("session.c", "\tif (s->id)\n\t\tformer_add(zk, s->id, s->told_ns);\n", "\tlate = s->id;\n"),
+        ("session.c", "\tif (s->id)\n\t\tformer_add(zk, s->id, s->proof.told_ns);\n", "\tlate = s->id;\n"),
         ("session.c", "void session_open(", "static int64_t late;\nvoid session_open("),
         ("session.c", "\tif (fresh)\n\t\tbegin_session(zk, id);\n",
          "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
@@ -521,7 +522,7 @@ MUTANTS = [
         ("\t\t\tmake(h);", "\t\t\trest(h);")], 1000),
     ("a session that ends within its proof costs nobody anything", [
         ("\treturn s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? enter(zk, SESSION_LOST) : 0;", "\treturn 0;"),
-        ("\ts->safe_until_ns = s->told_ns = INT64_MIN;\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
+        ("\tproof_forget(&s->proof);\n\ts->announced = false;\n", "\ts->announced = false;\n")], 1000),
     ("a leader is told before its data are acknowledged", [
         ("has_begun(head, c) &&\n\t\t head->proclamation.state == PROCLAMATION_DONE)", "has_begun(head, c))")], 300),
     ("a proclamation of unknown outcome counts as done", [

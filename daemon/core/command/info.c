@@ -87,7 +87,7 @@ static void info_session(const struct hosts *h, struct bytes *out)
 	line_text(out, "rival", h->ensemble->duplicate.lives ? bytes_view(&h->ensemble->duplicate.text) : SLICE(""));
 	line_int(out, "leftover_sessions", (int64_t)formers_open(h->ensemble));
 	line_int(out, "leftover_wait_ms", formers_wait_ns(h->ensemble) / NS_PER_MS);
-	line_int(out, "stalled", s->stalled);
+	line_int(out, "stalled", s->proof.stalled);
 }
 
 static void info_window(const struct hosts *h, struct bytes *out)

@@ -116,7 +116,7 @@ void health_why(const struct ensemble *zk, struct bytes *out)
 		bytes_text(out, "standalone: nothing has to be proven");
 		return;
 	}
-	if (s->stalled)
+	if (s->proof.stalled)
 		bytes_text(out, "the daemon stood still: nothing is granted until a write is answered; ");
 	switch (s->state) {
 	case SESSION_NONE:
@@ -130,7 +130,7 @@ void health_why(const struct ensemble *zk, struct bytes *out)
 		if (s->state == SESSION_SAFE)
 			break;
 		bytes_text(out, s->connected ? "; lost in " : "; not connected; lost in ");
-		put_ms(out, s->safe_until_ns - zk->env->now_ns);
+		put_ms(out, s->proof.safe_until_ns - zk->env->now_ns);
 		bytes_text(out, " unless a write is answered");
 		break;
 	case SESSION_LOST:

@@ -125,8 +125,7 @@ uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct
 		op->directory->operations++;
 	if (op->flight.write) {
 		zk->session.write_ns = zk->env->now_ns;
-		op->seen_ns = zk->session.seen_ns;
-		op->older_ns = session_older_answer(zk);
+		op->write = proof_sent(&zk->session.proof, zk->env->now_ns, zk->env->conf->tick_ns);
 		zk->env->stats.zk_writes_total++;
 	} else {
 		zk->env->stats.zk_reads_total++;

@@ -14,6 +14,7 @@
 #include "core/port/effect.h"
 #include "core/port/event.h"
 #include "core/session/operation_kind.h"
+#include "core/session/proof.h"
 #include "core/session/window.h"
 
 struct ensemble;
@@ -30,8 +31,7 @@ struct operation {
 			    * by now; MAIL_*: of the list */
 	uint64_t part; /* DEMAND_DELETE: which of its targets */
 	struct flight flight;
-	/* A write: what session.h calls `seen`, and the answer that it will make so for later ones. */
-	int64_t seen_ns, older_ns;
+	struct proof_write write; /* of a write */
 };
 
 struct operations {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/session.h"
 
-#include <string.h>
-
 #include "core/session/ensemble.h"
 
 enum {
@@ -10,7 +8,6 @@ enum {
 	BEAT_PART = 8,
 	/* Lock traffic proves as well as a heartbeat, but only the heartbeat shows others of our name that we live. */
 	ANNOUNCE_PART = 4,
-	ANSWER_PART = 6,
 	SAFE_PART = 3,
 	STALL_PART = 3,
 	/* After this many ticks past T without a connection the server must have expired us. */
@@ -52,8 +49,7 @@ void session_init(struct ensemble *zk)
 
 	s->timer.kind = TIMER_SESSION;
 	s->state = zk->env->conf->standalone ? SESSION_SAFE : SESSION_NONE;
-	s->safe_until_ns = s->told_ns = INT64_MIN;
-	s->stalled_until_ns = INT64_MIN;
+	proof_init(&s->proof);
 	s->timeout_ns = zk->env->conf->session_timeout_ns;
 	begin_silence(zk);
 }
@@ -70,7 +66,7 @@ int64_t session_safe_until(const struct ensemble *zk)
 
 	if (zk->env->conf->standalone)
 		return INT64_MAX;
-	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->safe_until_ns : INT64_MIN;
+	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->proof.safe_until_ns : INT64_MIN;
 }
 
 static enum session_page_state page_state(enum session_state state)
@@ -103,7 +99,7 @@ bool session_grants(const struct ensemble *zk)
 
 	if (zk->env->conf->standalone)
 		return true;
-	if (s->stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
+	if (s->proof.stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
 		return false;
 	return zk->env->now_ns + zk->env->conf->grant_min_ns < session_safe_until(zk);
 }
@@ -117,7 +113,7 @@ static int64_t min64(int64_t a, int64_t b)
 static void arm(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
-	int64_t T = s->timeout_ns, due = zk->env->now_ns + T / ANSWER_PART, silent_ns = operation_silent_since(zk);
+	int64_t T = s->timeout_ns, due = zk->env->now_ns + T / PROOF_ANSWER_PART, silent_ns = operation_silent_since(zk);
 
 	if (zk->env->conf->standalone)
 		return;
@@ -125,27 +121,20 @@ static void arm(struct ensemble *zk)
 		due = min64(due, s->write_ns + T / BEAT_PART);
 		due = min64(due, s->announced_ns + T / ANNOUNCE_PART);
 		if (silent_ns != INT64_MAX)
-			due = min64(due, silent_ns + T / ANSWER_PART);
-		if (s->stalled && s->stalled_until_ns > zk->env->now_ns)
-			due = min64(due, s->stalled_until_ns);
+			due = min64(due, silent_ns + T / PROOF_ANSWER_PART);
+		if (s->proof.stalled && s->proof.stalled_until_ns > zk->env->now_ns)
+			due = min64(due, s->proof.stalled_until_ns);
 	}
 	if (s->state == SESSION_SAFE)
-		due = min64(due, s->safe_until_ns - T / SAFE_PART + 1);
+		due = min64(due, s->proof.safe_until_ns - T / SAFE_PART + 1);
 	if (s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY)
-		due = min64(due, s->safe_until_ns);
+		due = min64(due, s->proof.safe_until_ns);
 	heap_set(&zk->env->timers, &s->timer, due);
 }
 
 static void log_state(struct ensemble *zk, enum effect_level level, const char *text)
 {
-	struct bytes *out = &zk->env->out->arena;
-	size_t begin = effects_begin(zk->env->out);
-
-	bytes_text(out, text);
-	bytes_text(out, " (session 0x");
-	bytes_hex(out, (uint64_t)zk->session.id, 16);
-	bytes_text(out, ")");
-	effects_log(zk->env->out, level, begin);
+	effects_say(zk->env->out, level, "%s (session 0x%x)", text, zk->session.id);
 }
 
 /* Connections that prove nothing may come and go for as long as it takes somebody to read the first lines. */
@@ -187,9 +176,9 @@ static unsigned int update(struct ensemble *zk)
 
 	if (zk->env->conf->standalone || s->state == SESSION_NONE || s->state == SESSION_LOST)
 		return 0;
-	if (zk->env->now_ns >= s->safe_until_ns)
+	if (zk->env->now_ns >= s->proof.safe_until_ns)
 		return enter(zk, SESSION_LOST);
-	if (s->connected && s->safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
+	if (s->connected && s->proof.safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
 		return enter(zk, SESSION_SAFE);
 	return enter(zk, SESSION_JEOPARDY);
 }
@@ -224,7 +213,7 @@ unsigned int session_lose(struct ensemble *zk)
 static void clear(struct session *s)
 {
 	s->id = 0;
-	s->safe_until_ns = s->told_ns = INT64_MIN;
+	proof_forget(&s->proof);
 	s->announced = false;
 }
 
@@ -237,7 +226,7 @@ void session_open(struct ensemble *zk)
 	struct session *s = &zk->session;
 
 	if (s->id)
-		former_add(zk, s->id, s->told_ns);
+		former_add(zk, s->id, s->proof.told_ns);
 	clear(s);
 	s->contact_ns = zk->env->now_ns;
 	s->opening = true;
@@ -264,48 +253,14 @@ static void begin_session(struct ensemble *zk, int64_t id)
 	enter(zk, SESSION_NONE);
 }
 
-static void forget_answers(struct session *s)
-{
-	for (size_t i = 0; i < SESSION_ANSWERS; i++)
-		s->answers_ns[i] = INT64_MIN;
-}
-
-/* They are told apart by an eighth of a tick: what lies between serves no better. */
-static void note_answer(struct ensemble *zk)
-{
-	int64_t *answers = zk->session.answers_ns;
-
-	if (answers[0] != INT64_MIN && zk->env->now_ns - answers[0] < zk->env->conf->tick_ns / SESSION_ANSWERS)
-		return;
-	memmove(answers + 1, answers, (SESSION_ANSWERS - 1) * sizeof(*answers));
-	answers[0] = zk->env->now_ns;
-}
-
-int64_t session_older_answer(const struct ensemble *zk)
-{
-	const int64_t *answers = zk->session.answers_ns;
-
-	for (size_t i = 0; i < SESSION_ANSWERS; i++)
-		if (answers[i] != INT64_MIN && answers[i] <= zk->env->now_ns - zk->env->conf->tick_ns / 2)
-			return answers[i];
-	return INT64_MIN;
-}
-
 /* The servers' minSessionTimeout and maxSessionTimeout bound what is asked for. */
 static void log_timeout(struct ensemble *zk)
 {
-	struct bytes *out = &zk->env->out->arena;
-	size_t begin;
-
-	if (zk->session.timeout_ns == zk->env->conf->session_timeout_ns)
-		return;
-	begin = effects_begin(zk->env->out);
-	bytes_text(out, "the servers grant a session timeout of ");
-	bytes_int(out, zk->session.timeout_ns / 1000000);
-	bytes_text(out, " ms, asked for were ");
-	bytes_int(out, zk->env->conf->session_timeout_ns / 1000000);
-	bytes_text(out, " ms: their minSessionTimeout or maxSessionTimeout, or 2 and 20 of their ticks, bound it");
-	effects_log(zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING), begin);
+	if (zk->session.timeout_ns != zk->env->conf->session_timeout_ns)
+		effects_say(zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING),
+			    "the servers grant a session timeout of %d ms, asked for were %d ms: their minSessionTimeout or "
+			    "maxSessionTimeout, or 2 and 20 of their ticks, bound it",
+			    zk->session.timeout_ns / 1000000, zk->env->conf->session_timeout_ns / 1000000);
 }
 
 void session_connected(struct ensemble *zk, const struct event *event)
@@ -319,10 +274,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
 	s->contact_ns = zk->env->now_ns;
-	s->seen_ns = event->zk_connected.asked_ns;
-	/* Matters only when the servers grant a shorter T than before: from the handshake on that is what counts. */
-	s->safe_until_ns = min64(s->safe_until_ns, s->seen_ns + s->timeout_ns / 50 * 49);
-	forget_answers(s);
+	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
 	operation_begin(zk);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
@@ -370,19 +322,13 @@ unsigned int session_suspended(struct ensemble *zk, enum effect_level level)
 	return session_review(zk);
 }
 
-static unsigned int prove(struct ensemble *zk, const struct operation *op)
+static unsigned int prove(struct ensemble *zk)
 {
-	unsigned int changes = 0;
 	struct session *s = &zk->session;
-	int64_t until = min64(op->flight.sent_ns + s->timeout_ns / 3 * 2, op->seen_ns + s->timeout_ns / 50 * 49);
+	unsigned int changes = 0;
 
-	s->stalled = false;
 	s->proved_ns = zk->env->now_ns;
-	if (until > s->safe_until_ns)
-		s->safe_until_ns = until;
-	if (until > s->told_ns)
-		s->told_ns = until;
-	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->safe_until_ns > zk->env->now_ns) {
+	if ((s->state == SESSION_NONE || s->state == SESSION_LOST) && s->proof.safe_until_ns > zk->env->now_ns) {
 		changes = enter(zk, SESSION_SAFE);
 		arm(zk);
 	}
@@ -403,13 +349,16 @@ unsigned int session_proved(struct ensemble *zk, const struct operation *op)
 	}
 	if (op->flight.sent_ns > s->beat_ns)
 		s->beat_ns = op->flight.sent_ns;
-	note_answer(zk);
-	if (op->older_ns > s->seen_ns)
-		s->seen_ns = op->older_ns;
-	if (zk->env->now_ns - op->flight.sent_ns > s->timeout_ns / ANSWER_PART)
+	switch (proof_answered(&s->proof, &op->write, zk->env->now_ns, s->timeout_ns, zk->env->conf->tick_ns)) {
+	case PROOF_LATE:
 		zk->env->stats.late_writes_total++;
-	else if (op->flight.sent_ns >= s->stalled_until_ns)
-		changes = prove(zk, op);
+		break;
+	case PROOF_VOID:
+		break;
+	case PROOF_MADE:
+		changes = prove(zk);
+		break;
+	}
 	return changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);
 }
 
@@ -432,8 +381,7 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 		return 0;
 	/* Also before there is a session: the answer to its handshake may have waited all that time. */
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
-		s->stalled = true;
-		s->stalled_until_ns = zk->env->now_ns + zk->env->conf->tick_ns;
+		proof_stalled(&s->proof, zk->env->now_ns, zk->env->conf->tick_ns);
 		zk->env->stats.stalls_total++;
 		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
 		arm(zk);
@@ -446,20 +394,12 @@ static void complain(struct ensemble *zk)
 {
 	struct session *s = &zk->session;
 	int64_t silent_ns = zk->env->now_ns - s->silent_ns;
-	size_t begin;
 
 	if (zk->env->now_ns < s->complain_ns)
 		return;
 	s->complain_ns = zk->env->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
-	begin = effects_begin(zk->env->out);
-	bytes_text(&zk->env->out->arena, "no ZooKeeper server can be reached for ");
-	bytes_int(&zk->env->out->arena, silent_ns / 1000000000);
-	bytes_text(&zk->env->out->arena, " s: trying on");
-	if (zk->health.sentence.len) {
-		bytes_text(&zk->env->out->arena, "; ");
-		bytes_slice(&zk->env->out->arena, bytes_view(&zk->health.sentence));
-	}
-	effects_log(zk->env->out, EFFECT_LEVEL_WARNING, begin);
+	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, "no ZooKeeper server can be reached for %d s: trying on%s%s",
+		    silent_ns / 1000000000, zk->health.sentence.len ? "; " : "", bytes_view(&zk->health.sentence));
 }
 
 static unsigned int tick_connected(struct ensemble *zk)
@@ -467,7 +407,7 @@ static unsigned int tick_connected(struct ensemble *zk)
 	struct session *s = &zk->session;
 	int64_t silent_ns = operation_silent_since(zk);
 
-	if (silent_ns != INT64_MAX && zk->env->now_ns - silent_ns >= s->timeout_ns / ANSWER_PART) {
+	if (silent_ns != INT64_MAX && zk->env->now_ns - silent_ns >= s->timeout_ns / PROOF_ANSWER_PART) {
 		zk->env->stats.drops_total++;
 		log_state(zk, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
 		effects_add(zk->env->out, EFFECT_ZK_DROP);
@@ -475,7 +415,7 @@ static unsigned int tick_connected(struct ensemble *zk)
 	}
 	if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||
 	    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||
-	    (s->stalled && zk->env->now_ns >= s->stalled_until_ns && s->write_ns < s->stalled_until_ns))
+	    (s->proof.stalled && zk->env->now_ns >= s->proof.stalled_until_ns && s->write_ns < s->proof.stalled_until_ns))
 		presence_beat(zk);
 	return 0;
 }

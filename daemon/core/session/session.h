@@ -8,21 +8,9 @@
  *   JEOPARDY  | otherwise, while now < safe_until              | proof -> SAFE; now >= safe_until, expired -> LOST
  *   LOST      | every grant is void                            | proof of the same session -> SAFE; new one -> NONE
  *
- * Only an answered write proves anything: it went through the leader. Each one, sent at t (taken before the call),
- * answered within T/6 and, after a standstill, sent at least a tick later, moves
+ * What is proven, and how, is proof.h's.
  *
- *     safe_until = max(safe_until, min(t + 2/3 T, seen + 49/50 T))
- *
- * The leader expires a session no earlier than T after the last touch it saw, and `seen` is an instant at or after
- * which it did see one, if this write is answered. A write through a follower is no touch: the follower hands its
- * touches on in the answers to the leader's pings, every half tick. But both links keep their order. Let the answer
- * of a write reach us at `a`; the follower has our touch by then. A ping leaves the leader within half a tick. A
- * second write, sent half a tick after `a`, is answered behind that ping, so the follower has answered the ping
- * before. A third write, sent after that, reaches the leader behind the answer to the ping: the leader has seen us at
- * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself. A fiftieth
- * of T is left for clocks that run at different speeds.
- *
- * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts. A silent server is
+ * A heartbeat is written every T/8 when nothing else is. A silent server is
  * dropped after T/6, so that another one can prove what this one does not: one that answers nothing of what is open
  * (operation_silent_since), for an answer that takes long is no silence.
  */
@@ -35,12 +23,11 @@
 #include "core/port/effect.h"
 #include "core/port/event.h"
 #include "core/session/operation.h"
+#include "core/session/proof.h"
 #include "protocol/bytes.h"
 #include "protocol/session_page.h"
 
 struct ensemble;
-
-enum { SESSION_ANSWERS = 8 };
 
 enum session_state { SESSION_NONE, SESSION_SAFE, SESSION_JEOPARDY, SESSION_LOST };
 
@@ -60,19 +47,14 @@ struct session {
 	bool was_announced; /* ever, under whichever session */
 	bool fruitless;  /* the last connection ended without a proof: that was told once */
 	bool opening;    /* in this event another one was asked for */
-	bool stalled;    /* the loop stood still; nothing is granted until a later write is answered */
 	int64_t id;      /* 0: none */
 	uint64_t epoch;  /* counts the losses: grants of an earlier one are void */
 	int64_t timeout_ns; /* T, negotiated */
-	int64_t safe_until_ns; /* INT64_MIN: nothing proven */
-	int64_t told_ns;    /* the last instant that holders can have been told; INT64_MIN: none */
-	int64_t seen_ns;    /* what a write sent now proves when it is answered: the leader saw us at or after */
-	int64_t answers_ns[SESSION_ANSWERS]; /* when writes were answered, on this connection; the latest first */
+	struct proof proof;
 	int64_t write_ns;   /* the last write sent that may still prove something, or did */
 	int64_t announced_ns; /* the last heartbeat sent: others can see that we live */
 	int64_t proved_ns;  /* when the last one was answered that did */
 	int64_t beat_ns;    /* the last one that did, or a heartbeat */
-	int64_t stalled_until_ns; /* a write sent before proves nothing */
 	int64_t contact_ns; /* last connected, or since when a new session is asked for */
 	int short_lives;    /* connections in a row that ended as soon as they were made */
 	int64_t shared_ns;  /* when that is to be said (again) */
@@ -103,8 +85,6 @@ unsigned int session_review(struct ensemble *zk);
 unsigned int session_lose(struct ensemble *zk);
 /* False: there is none. */
 bool session_expired(struct ensemble *zk);
-/* The latest instant at least half a tick ago at which a write was answered; INT64_MIN: none. */
-int64_t session_older_answer(const struct ensemble *zk);
 /* A write was answered now. */
 unsigned int session_proved(struct ensemble *zk, const struct operation *op);
 /* A write was answered without having gone through the leader: it was no heartbeat. */

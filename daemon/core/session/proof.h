@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Until when the session certainly lives, from the instants at which writes were sent and answered. T is the session's
+ * timeout.
+ *
+ * Only an answered write proves anything: it went through the leader. Each one, sent at t (taken before the call),
+ * answered within T/6 and, after a standstill, sent at least a tick later, moves
+ *
+ *     safe_until = max(safe_until, min(t + 2/3 T, seen + 49/50 T))
+ *
+ * The leader expires a session no earlier than T after the last touch it saw, and `seen` is an instant at or after
+ * which it did see one, if this write is answered. A write through a follower is no touch: the follower hands its
+ * touches on in the answers to the leader's pings, every half tick. But both links keep their order. Let the answer
+ * of a write reach us at `a`; the follower has our touch by then. A ping leaves the leader within half a tick. A
+ * second write, sent half a tick after `a`, is answered behind that ping, so the follower has answered the ping
+ * before. A third write, sent after that, reaches the leader behind the answer to the ping: the leader has seen us at
+ * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself. A fiftieth
+ * of T is left for clocks that run at different speeds.
+ *
+ * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PROOF_ANSWERS = 8,
+	PROOF_ANSWER_PART = 6, /* of T: an answer that takes longer proves nothing */
+};
+
+struct proof {
+	int64_t safe_until_ns;    /* INT64_MIN: nothing is proven */
+	int64_t told_ns;          /* the last instant that holders can have been told; INT64_MIN: none */
+	int64_t seen_ns;          /* what a write sent now proves when it is answered: the leader saw us at or after it */
+	int64_t answers_ns[PROOF_ANSWERS]; /* when writes were answered, on this connection; the latest first */
+	bool stalled;             /* the daemon stood still, and no write sent since then was answered */
+	int64_t stalled_until_ns; /* a write sent before proves nothing */
+};
+
+/* A write, as it was sent: `seen` of then, and the answer that it will make so for later ones. */
+struct proof_write {
+	int64_t sent_ns, seen_ns, older_ns;
+};
+
+enum proof_result {
+	PROOF_LATE, /* it took too long */
+	PROOF_VOID, /* it was sent too soon after a standstill */
+	PROOF_MADE,
+};
+
+void proof_init(struct proof *p);
+/* The session is over. */
+void proof_forget(struct proof *p);
+/* A connection whose handshake was sent at that instant. */
+void proof_connected(struct proof *p, int64_t asked_ns, int64_t timeout_ns);
+void proof_stalled(struct proof *p, int64_t now_ns, int64_t tick_ns);
+struct proof_write proof_sent(const struct proof *p, int64_t now_ns, int64_t tick_ns);
+/* It was answered, having gone through the leader. */
+enum proof_result proof_answered(struct proof *p, const struct proof_write *w, int64_t now_ns, int64_t timeout_ns,
+				 int64_t tick_ns);
