@@ -47,12 +47,15 @@ def object_of(args, where, source):
 
 
 def compile_one(cc, source, target, text=None):
-    command = cc.split() + FLAGS + ["-c", "-o", target]
+    """To the object `target`; None: only to see whether it can be."""
+    command = cc.split() + FLAGS + (["-c", "-o", target] if target else ["-fsyntax-only"])
     if text is None:
         return subprocess.run(command + [source], cwd=ROOT, check=True)
-    ran = subprocess.run(command + ["-I", os.path.dirname(source), "-x", "c", "-"], cwd=ROOT, input=text.encode(), check=False)
+    ran = subprocess.run(command + ["-I", os.path.dirname(source), "-x", "c", "-"], cwd=ROOT, input=text.encode(),
+                         stderr=subprocess.PIPE, check=False)
     if ran.returncode:
-        raise Unfit(f"it does not compile as {target}")
+        errors = [line for line in ran.stderr.decode(errors="replace").splitlines() if "error:" in line]
+        raise Unfit(f"it does not compile as {source}:\n" + "\n".join(errors))
     return ran
 
 
@@ -150,16 +153,23 @@ def report(result):
         print(f"  SURVIVED {result.seeds} of {result.bound} seeds: {result.name}", flush=True)
 
 
-def list_all(mutants):
-    """With their files; fails where a text is not found."""
-    status = 0
-    for name, changes, bound, *_ in mutants:
-        try:
-            print(f"{bound:6} {', '.join(mutate(changes))}: {name}")
-        except Unfit as e:
-            print(f"UNFIT  {name}: {e}")
-            status = 1
-    return status
+def list_one(args, mutant):
+    name, changes, bound, *_ = mutant
+    try:
+        texts = mutate(changes)
+        for file, text in texts.items():
+            compile_one(args.cc, file, None, text)
+        return f"{bound:6} {', '.join(texts)}: {name}"
+    except Unfit as e:
+        return f"UNFIT  {name}: {e}"
+
+
+def list_all(args, mutants):
+    """With their files; fails where a text is not found, or does not compile."""
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        lines = list(pool.map(lambda m: list_one(args, m), mutants))
+    print("\n".join(lines))
+    return 1 if any(line.startswith("UNFIT") for line in lines) else 0
 
 
 def in_order(mutants, seed, files):
@@ -180,7 +190,7 @@ def main():
     parser.add_argument("--cc", default=os.environ.get("CC", "cc"))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="those whose name contains this")
-    parser.add_argument("--list", action="store_true", help="their bounds and files; fails where a text is not found")
+    parser.add_argument("--list", action="store_true", help="their bounds and files; fails where one cannot be made")
     parser.add_argument("--objects", type=os.path.abspath, metavar="DIR")
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
@@ -190,7 +200,7 @@ def main():
     if not mutants:
         parser.error(f"no mutant has '{args.only}' in its name")
     if args.list:
-        return list_all(mutants)
+        return list_all(args, mutants)
     where = tempfile.mkdtemp(prefix="mutants-")
     began = time.monotonic()
     args.until = began + args.seconds
