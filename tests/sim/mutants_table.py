@@ -138,7 +138,7 @@ MUTANTS = [
     ("a grant that lacked only the proof is not tried again", [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
-        ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->lock->next)\n\t\t\treturn;\n"),
+        ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->directory->next)\n\t\t\treturn;\n"),
         ("\tif (d->next)\n\t\tdirectory_child_watched(d->next, type, child);\n", ""),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
@@ -148,10 +148,10 @@ MUTANTS = [
     ("next is granted past who stands between", [
         (
          "\tc->state = CLAIM_WAITING;\n\tif (c->seq >= CONTENDER_WRAP_NEAR &&",
-         "\tc->state = TAILQ_EMPTY(&c->lock->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
+         "\tc->state = TAILQ_EMPTY(&c->directory->leaving) ? CLAIM_WAITING : CLAIM_HELD;\n"
          "\tif (c->seq >= CONTENDER_WRAP_NEAR &&")], 300),
     ("the spent one is still held", [
-        ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\tc->lock->claim->czxid = c->czxid;\n")],
+        ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
         ("\tif (!lock->directory.claim || somebody_waits(lock))\n\t\trollover_release(&lock->directory);\n", ""),
@@ -280,7 +280,7 @@ MUTANTS = [
          "\tif (mode == MODE_EXCLUSIVE)\n\t\tc->handoffs++;")], 100),
     ("who joins a downgraded grant shares its token", [
         ("\tg->mode = MODE_SHARED;\n",
-         "\tg->mode = MODE_SHARED;\n\tg->lock->claim->granted_mode = MODE_SHARED;\n")], 300),
+         "\tg->mode = MODE_SHARED;\n\tg->lock->directory.claim->granted_mode = MODE_SHARED;\n")], 300),
     ("a downgrade changes the token", [
         ("\tg->mode = MODE_SHARED;\n", "\tg->mode = MODE_SHARED;\n\tg->token++;\n")], 100),
     ("a downgraded grant stays exclusive", [
@@ -314,10 +314,10 @@ MUTANTS = [
         ("\treturn locks->ensemble->session.connected ?",
          "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
-        ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock->request_count;")], 1000),
+        ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock_of(d)->request_count;")], 1000),
     ("each reader asks for a list of its own", [
         ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
-         "\tif (lock->directory.watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(lock, true);")], 100),
+         "\tif (d->watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(d, true);")], 100),
     ("without a connection every reader joins", [
         (": lock->directory.was_uncontended;", ": true;")], 1000),
     ("a watch that had fired before the connection went stood quiet", [
@@ -362,7 +362,7 @@ MUTANTS = [
         ("\tif (r) {\n\t\trequest_end(r);\n\t\tcall->", "\tif (r) {\n\t\tcall->")], 100),
     ("a cancelled wait leaves its claim behind", [
         ("\t\trequest_end(r);\n\t\tcall->client->locks->env->stats.cancelled",
-         "\t\tstruct lock *lock = r->lock;\n\t\tbool dirty = lock->dirty;\n\n\t\trequest_end(r);\n\t\tif (!dirty) {\n\t\t\tlock->dirty = false;\n\t\t\tTAILQ_REMOVE(&call->client->locks->dirty, lock, dirty_link);\n\t\t}\n\t\tcall->client->locks->env->stats.cancelled")], 1000),
+         "\t\tstruct directory *d = &r->lock->directory;\n\t\tbool touched = d->touched;\n\n\t\trequest_end(r);\n\t\tif (!touched)\n\t\t\tdirectory_untouch(d);\n\t\tcall->client->locks->env->stats.cancelled")], 1000),
     ("the end of a request is not looked at", [
         ("\t\tr->client->request = NULL;\n\tdirectory_touch(&lock->directory);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
@@ -550,7 +550,7 @@ MUTANTS = [
         ("bool news = !o->told || o->token != o->lock->observation->token;", "bool news = true;")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
         ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim",
-         "d->state == DIRECTORY_UNKNOWN && lock->claim")], 8000),
+         "d->state == DIRECTORY_UNKNOWN && d->claim")], 8000),
     ("a client that is gone stays among those to be closed", [
         ("\tif (c->closing && !c->closed)\n\t\tTAILQ_REMOVE(&locks->closing, c, closing_link);\n", "")], 10000, "anything"),
     ("who is closed by what another lets go of is closed with the next event", [
@@ -559,7 +559,7 @@ MUTANTS = [
         ("lock.c", "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
     ("an election that turns out to be none is observed", [
         ("\trequest_fail_all(lock_of(d), code, sentence);\n\tobserve_fail_all(lock_of(d), code, sentence);",
-         "\trequest_fail_all(lock, code, sentence);")], 300, "anything"),
+         "\trequest_fail_all(lock_of(d), code, sentence);")], 300, "anything"),
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300, "anything"),
     ("a LOCK that closes a circle waits, whatever is asked", [
