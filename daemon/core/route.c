@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/drain.h"
+#include "core/hosts/query_limit.h"
 #include "core/kind/election.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
@@ -42,6 +43,7 @@ enum owner {
 	OWNER_OBSERVER,
 	OWNER_SEMAPHORE,
 	OWNER_QUERY,
+	OWNER_LIMIT,
 	OWNER_AUDIT,
 	OWNER_INBOX,
 	OWNER_OUTBOX,
@@ -77,11 +79,22 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		semaphore_answered(op, event);
 		break;
 	case OWNER_QUERY:
+		query_answered(&b->hosts, op, event);
+		break;
+	case OWNER_LIMIT:
+		query_limit_answered(&b->hosts, op, event);
+		break;
 	case OWNER_AUDIT:
+		audit_answered(&b->hosts, op, event);
+		break;
 	case OWNER_INBOX:
+		hosts_inbox_answered(&b->hosts, op, event);
+		break;
 	case OWNER_OUTBOX:
+		hosts_outbox_answered(&b->hosts, op, event);
+		break;
 	case OWNER_REVOCATION:
-		hosts_answered(&b->hosts, op, event);
+		revocation_operated(&b->hosts, op, event);
 		break;
 	}
 }

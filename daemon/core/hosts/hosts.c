@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/hosts.h"
 
-#include "core/hosts/query_limit.h"
 #include "core/hosts/query_reply.h"
 #include "core/hosts/revoke.h"
 #include "core/znode/record.h"
@@ -67,7 +66,7 @@ static bool take_answer(struct hosts *h, struct slice data)
 
 	if (!number_parse(record_get(data, "holders"), &holders))
 		return false;
-	outbox_answered(h, id);
+	outbox_was_read(h, id);
 	revocation_answered(h, id, holders);
 	return true;
 }
@@ -85,7 +84,7 @@ static void take_letter(struct hosts *h, const struct inbox_letter *l)
 		h->env->stats.mail_ignored_total++;
 }
 
-static void inbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
+void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
 	struct inbox_letter letter;
 
@@ -95,28 +94,12 @@ static void inbox_operated(struct hosts *h, const struct operation *op, const st
 	inbox_continue(h);
 }
 
-static void letter_operated(struct hosts *h, const struct operation *op, const struct event *event)
+void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct letter_news news = outbox_operated(h, op, event);
+	struct letter_news news = outbox_answered(h, op, event);
 
 	if (news.revocation)
 		revocation_letter(h, &news);
-}
-
-void hosts_answered(struct hosts *h, const struct operation *op, const struct event *event)
-{
-	if (op->kind == OPERATION_LETTER_POST || op->kind == OPERATION_LETTER_WITHDRAW)
-		letter_operated(h, op, event);
-	else if (op->kind == OPERATION_REVOCATION_DELETE)
-		revocation_operated(h, op, event);
-	else if (op->kind == OPERATION_LIMIT_GET || op->kind == OPERATION_LIMIT_SET)
-		query_limit_answered(h, op, event);
-	else if (op->kind == OPERATION_QUERY_LIST || op->kind == OPERATION_QUERY_GET)
-		query_answered(h, op, event);
-	else if (op->kind == OPERATION_INBOX_LIST || op->kind == OPERATION_INBOX_GET || op->kind == OPERATION_INBOX_DELETE)
-		inbox_operated(h, op, event);
-	else
-		audit_answered(h, op, event);
 }
 
 void hosts_leave(struct hosts *h, struct client *c)

@@ -46,7 +46,8 @@ void hosts_suspended(struct hosts *h);
 void hosts_forget(struct hosts *h);
 /* Goes on with what there is room for. After every event. */
 void hosts_continue(struct hosts *h);
-/* Answers of the operations that were sent from here. */
-void hosts_answered(struct hosts *h, const struct operation *op, const struct event *event);
+/* Answers of INBOX_*, and of LETTER_*. */
+void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
+void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* What was asked for a client goes with it. */
 void hosts_leave(struct hosts *h, struct client *c);

@@ -170,29 +170,18 @@ void inbox_continue(struct hosts *h)
 
 static void list_answered(struct hosts *h, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
 	struct inbox *m = &h->inbox;
 
-	switch (event->zk_answered.code) {
-	case ZK_OK:
+	if (code == ZK_OK) {
 		m->tries = 0;
 		m->state = INBOX_READING;
 		keep_names(m, event);
 		read_more(h);
-		break;
-	case ZK_NONODE:
-		if (m->tries++ < TRIES_MAX)
-			make(h);
-		else
-			rest(h);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code == ZK_NONODE && m->tries++ < TRIES_MAX) {
+		make(h);
+	} else if (code != ZK_UNKNOWN) {
 		rest(h);
-		break;
 	}
 }
 

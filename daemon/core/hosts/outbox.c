@@ -167,7 +167,7 @@ struct slice letter_id(const struct letter *l)
 	return (struct slice){ l->path.data + l->id_at, l->path.len - l->id_at };
 }
 
-void outbox_answered(struct hosts *h, struct slice id)
+void outbox_was_read(struct hosts *h, struct slice id)
 {
 	struct letter *l;
 
@@ -179,33 +179,22 @@ void outbox_answered(struct hosts *h, struct slice id)
 		letter_free(l);
 }
 
-/* A letter that is on the way out already tells with the answer to its delete. */
+/* One that is on its way out already tells with the answer to its delete. */
 static struct letter_news posted(struct letter *l, enum zk_code code)
 {
 	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
 
-	switch (code) {
-	case ZK_OK:
-		if (l->state != LETTER_POSTING)
-			return (struct letter_news){ 0 };
-		l->state = LETTER_POSTED;
-		news.fate = LETTER_STANDS;
-		break;
-	case ZK_UNKNOWN:
+	if (code == ZK_UNKNOWN) {
 		l->revocation = 0;
 		withdraw(l);
-		break;
-	case ZK_NONODE:
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
-		if (l->state != LETTER_POSTING)
-			return (struct letter_news){ 0 };
-		if (code == ZK_NONODE)
-			news.fate = LETTER_NO_BOX;
+	} else if (l->state != LETTER_POSTING) {
+		news.revocation = 0;
+	} else if (code == ZK_OK) {
+		l->state = LETTER_POSTED;
+		news.fate = LETTER_STANDS;
+	} else {
+		news.fate = code == ZK_NONODE ? LETTER_NO_BOX : LETTER_FAILED;
 		letter_free(l);
-		break;
 	}
 	return news;
 }
@@ -215,26 +204,19 @@ static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
 
 	l->deleting = false;
-	switch (code) {
-	case ZK_OK:
-	case ZK_NONODE:
+	if (code == ZK_UNKNOWN) {
+		news.revocation = 0;
+	} else if (code == ZK_OK || code == ZK_NONODE) {
 		news.fate = code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN;
 		letter_free(l);
-		break;
-	case ZK_UNKNOWN:
-		return (struct letter_news){ 0 };
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else {
 		l->revocation = 0;
 		heap_set(&l->hosts->env->timers, &l->timer, l->hosts->env->now_ns + REFUSED_PAUSE_NS);
-		break;
 	}
 	return news;
 }
 
-struct letter_news outbox_operated(struct hosts *h, const struct operation *op, const struct event *event)
+struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
 	struct letter *l = find(h, op->query);
 	enum zk_code code = event->zk_answered.code;

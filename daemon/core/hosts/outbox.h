@@ -82,11 +82,11 @@ void outbox_withdraw(struct hosts *h, uint64_t number);
 void outbox_orphan(struct hosts *h, uint64_t number);
 struct slice letter_id(const struct letter *l);
 /* It was answered, so it was read. */
-void outbox_answered(struct hosts *h, struct slice id);
+void outbox_was_read(struct hosts *h, struct slice id);
 /* letter.timer is due. */
 void outbox_due(struct letter *l);
 /* Answers of LETTER_POST and LETTER_WITHDRAW: what is to be told. */
-struct letter_news outbox_operated(struct hosts *h, const struct operation *op, const struct event *event);
+struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: what is to be withdrawn is. */
 void outbox_connected(struct hosts *h);
 /* The session is over, and every letter with it. */

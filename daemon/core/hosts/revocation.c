@@ -406,25 +406,15 @@ void revocation_due(struct revocation *d)
 
 void revocation_operated(struct hosts *h, const struct operation *op, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
 	struct revocation *d = find(h, op->query);
 	struct target *t = d ? &d->targets[op->part] : NULL;
 
-	if (!d)
+	if (!d || code == ZK_UNKNOWN) /* it ends with the connection */
 		return;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
-	case ZK_NONODE: /* it let go by itself */
-		t->deleted |= event->zk_answered.code == ZK_OK;
-		break;
-	case ZK_UNKNOWN: /* the demand ends with the connection */
-		return;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	t->deleted |= code == ZK_OK;
+	if (code != ZK_OK && code != ZK_NONODE) /* else it let go by itself */
 		d->failed = "ZooKeeper refuses to delete the holder's znode";
-		break;
-	}
 	if (--t->deleting == 0)
 		done(d, t, t->deleted);
 }

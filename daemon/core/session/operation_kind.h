@@ -24,8 +24,8 @@
 	X(OBSERVE_GET, OBSERVER, "show who leads in") /* get and watch its first contender */ \
 	X(SEMAPHORE_GET, SEMAPHORE, "read the limit of") /* get and watch the data of a semaphore: its limit */ \
 	X(SEMAPHORE_WRITE, SEMAPHORE, "make a semaphore") /* make it or one of its directories, or set its limit */ \
-	X(LIMIT_GET, QUERY, "read or set a limit") /* get a semaphore's data for LIMIT */ \
-	X(LIMIT_SET, QUERY, "read or set a limit") /* set them for LIMIT */ \
+	X(LIMIT_GET, LIMIT, "read or set a limit") /* get a semaphore's data for LIMIT */ \
+	X(LIMIT_SET, LIMIT, "read or set a limit") /* set them for LIMIT */ \
 	X(QUERY_LIST, QUERY, "say what was asked about other hosts") /* list a directory for a query (query.h) */ \
 	X(QUERY_GET, QUERY, "say what was asked about other hosts") /* get what such a list showed */ \
 	X(AUDIT_ROOT, AUDIT, "show a directory to an audit") /* list what is below a root */ \
