@@ -17,6 +17,8 @@
 
 struct loop {
 	struct feed *feed;
+	const struct broker *broker; /* the feed's */
+	uint64_t events;             /* that it has consumed */
 	struct watch *timer;
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
@@ -100,7 +102,7 @@ static void loop_effect(struct loop *l, const struct effects *effects, const str
  */
 static void loop_show(struct loop *l)
 {
-	broker_session(feed_broker(l->feed), &l->session);
+	broker_session(l->broker, &l->session);
 	page_update(l->to.page, &l->session);
 	saved_safe_until(l->to.saved, l->session.safe_until_ns);
 }
@@ -110,6 +112,7 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 	struct loop *l = arg;
 	size_t i;
 
+	l->events++;
 	loop_show(l);
 	/* The adapter has already logged it. */
 	if (event->type == EVENT_ZK_TROUBLE)
@@ -134,6 +137,7 @@ struct loop *loop_new(struct feed *feed, const struct loop_adapters *adapters)
 	struct loop *l = mem_new(sizeof(*l));
 
 	l->feed = feed;
+	l->broker = feed_broker(feed);
 	l->to = *adapters;
 	l->timer = watch_new(feed_base(feed), loop_timer, l);
 	l->armed_ns = INT64_MAX;
@@ -152,7 +156,7 @@ void loop_free(struct loop *l)
 /* A timer that is set to an earlier instant than needed is left alone: most deadlines only move away. */
 static void loop_arm(struct loop *l)
 {
-	int64_t deadline_ns = broker_deadline(feed_broker(l->feed));
+	int64_t deadline_ns = broker_deadline(l->broker);
 
 	if (deadline_ns >= l->armed_ns)
 		return;
@@ -166,24 +170,23 @@ static void loop_settle(struct loop *l)
 	uint64_t before;
 
 	do {
-		before = feed_count(l->feed);
+		before = l->events;
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
 		if (l->to.former)
 			zk_former_settle(l->to.former);
-	} while (feed_count(l->feed) != before);
+	} while (l->events != before);
 	loop_arm(l);
 }
 
 struct loop_end loop_run(struct loop *l)
 {
+	struct watch_base *base = feed_base(l->feed);
+
 	loop_settle(l);
 	while (!l->stopped) {
-		bool wait = !feed_take_hurry(l->feed);
-
-		feed_begin_share(l->feed);
-		watch_base_turn(feed_base(l->feed), wait);
+		watch_base_turn(base, !feed_begin_turn(l->feed));
 		server_continue(l->to.server);
 		loop_settle(l);
 	}

@@ -19,7 +19,6 @@ struct feed {
 	void *arg;
 	int64_t now_ns;   /* of the latest event */
 	int64_t share_ns; /* of the first event of this share of the turn; 0: there was none yet */
-	uint64_t count;
 	bool handling, hurry;
 };
 
@@ -67,7 +66,6 @@ void feed_event(struct feed *f, const struct event *event)
 {
 	assert(!f->handling);
 	f->handling = true;
-	f->count++;
 	broker_handle(f->broker, feed_now(f), event, &f->effects);
 	if (!f->share_ns)
 		f->share_ns = f->now_ns;
@@ -76,10 +74,6 @@ void feed_event(struct feed *f, const struct event *event)
 	f->handling = false;
 }
 
-uint64_t feed_count(const struct feed *f)
-{
-	return f->count;
-}
 
 int64_t feed_now(struct feed *f)
 {
@@ -95,6 +89,15 @@ int64_t feed_seen(const struct feed *f)
 	return f->now_ns;
 }
 
+bool feed_begin_turn(struct feed *f)
+{
+	bool hurry = f->hurry;
+
+	f->hurry = false;
+	f->share_ns = 0;
+	return hurry;
+}
+
 void feed_begin_share(struct feed *f)
 {
 	f->share_ns = 0;
@@ -108,12 +111,4 @@ bool feed_share_spent(const struct feed *f)
 void feed_hurry(struct feed *f)
 {
 	f->hurry = true;
-}
-
-bool feed_take_hurry(struct feed *f)
-{
-	bool hurry = f->hurry;
-
-	f->hurry = false;
-	return hurry;
 }

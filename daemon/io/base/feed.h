@@ -31,18 +31,16 @@ struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
-/* The number of events so far. */
-uint64_t feed_count(const struct feed *f);
 /* The instant for the next event; it never goes back. */
 int64_t feed_now(struct feed *f);
 /* The instant of the latest event, for uses that need not be exact. */
 int64_t feed_seen(const struct feed *f);
 
+/* A turn begins. Returns whether something is left to do since the turn before, so that this one must not wait. */
+bool feed_begin_turn(struct feed *f);
 /* From here on other connections have their time in this turn. */
 void feed_begin_share(struct feed *f);
 /* That time is over: the rest waits for the next turn, so that nobody keeps ZooKeeper waiting. */
 bool feed_share_spent(const struct feed *f);
-/* Something is left to do, so the next turn must not wait. */
+/* Something is left to do in the next turn. */
 void feed_hurry(struct feed *f);
-/* Whether feed_hurry() was called since the last call of this function. */
-bool feed_take_hurry(struct feed *f);
