@@ -7,7 +7,9 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/client/mlock.h"
+#include "core/client/notify.h"
 #include "core/client/reply.h"
+#include "core/client/tell.h"
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/release.h"
@@ -42,6 +44,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->directories.touched);
 	turn_init(&b->directories);
 	TAILQ_INIT(&b->locks.closing);
+	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
 	hosts_init(&b->hosts);
 	map_init(&b->locks.users, random_next(&b->env.random), random_next(&b->env.random));
@@ -105,12 +108,14 @@ static void settle_locks(struct broker *b)
 
 		lock_settle(lock);
 		budget_recount(d);
+		tell_outcomes(&b->locks);
 		lock_rest(lock);
 	}
 }
 
 void broker_settle(struct broker *b)
 {
+	tell_outcomes(&b->locks);
 	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
 		settle_locks(b);
 		mlock_continue(&b->locks);
@@ -245,7 +250,7 @@ static void answer(struct broker *b, const struct event *event)
 		c = client_of(b, event->conn);
 		/* The end of a wait may have been the event that EVENTS waits for. */
 		if (c->events_waiting)
-			client_events_end(c);
+			notify_end_wait(c);
 	}
 }
 
@@ -265,7 +270,7 @@ static void fire(struct broker *b, struct timer *t)
 		grant_lose(container_of(t, struct grant, lease), LOSS_LEASE);
 		break;
 	case TIMER_EVENTS:
-		client_events_end(container_of(t, struct client, events_timer));
+		notify_end_wait(container_of(t, struct client, events_timer));
 		break;
 	case TIMER_FORMER:
 		formers_tick(&b->ensemble);
@@ -292,6 +297,7 @@ static void pass(struct broker *b)
 	while ((t = heap_first(&b->env.timers)) && t->due_ns <= b->env.now_ns) {
 		heap_unset(&b->env.timers, t);
 		fire(b, t);
+		tell_outcomes(&b->locks);
 	}
 	broker_settle(b);
 }
@@ -336,6 +342,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		start(b);
 	if (event->type != EVENT_ZK_EXPIRED)
 		dispatch(b, event);
+	tell_outcomes(&b->locks);
 	if (b->started)
 		ask_tokens(b);
 	close_clients(b);
@@ -350,6 +357,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	} while (!TAILQ_EMPTY(&b->locks.closing));
 	if (b->env.stopping && b->locks.grant_count == b->locks.lost_count)
 		drain_end(b, true);
+	assert(TAILQ_EMPTY(&b->locks.outcomes));
 	b->env.out = NULL;
 }
 

@@ -61,7 +61,7 @@ void connection_begin(struct broker *b, const struct event *event)
 	keep_printable(&c->comm, event->connected.comm);
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
-	TAILQ_INIT(&c->events);
+	TAILQ_INIT(&c->notifications);
 	TAILQ_INIT(&c->observers);
 	c->user = user_enter(locks, c->uid);
 	TAILQ_INSERT_TAIL(&locks->clients, c, link);

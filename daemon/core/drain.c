@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/drain.h"
 
+#include "core/client/notify.h"
+#include "core/client/tell.h"
 #include "core/state.h"
 
 static void end_all_requests(struct broker *b)
@@ -11,6 +13,7 @@ static void end_all_requests(struct broker *b)
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		while ((r = TAILQ_FIRST(&c->requests)))
 			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
+	tell_outcomes(&b->locks); /* before they are asked to let go */
 	audit_stopping(&b->hosts);
 }
 
@@ -26,9 +29,9 @@ void drain(struct broker *b)
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		directory_touch(&lock->directory);
 		TAILQ_FOREACH(g, &lock->grants, link)
-			if (!client_events_full(
-				    g->client)) /* closed for what it has not read it would hold nothing any more */
-				client_tell_revoke(g->client, g, SLICE("stopping"));
+			/* A client that is closed for what it has not read would hold nothing any longer. */
+			if (!notify_full(g->client))
+				notify_revoke(g->client, g, SLICE("stopping"));
 	}
 	heap_set(&b->env.timers, &b->stop_timer, b->env.now_ns + b->env.conf->stop_timeout_ns);
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/kind/observe.h"
+#include "core/client/notify.h"
 #include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"
@@ -17,7 +18,7 @@ static void tell_holders(struct broker *b)
 	struct client *c;
 
 	TAILQ_FOREACH(c, &b->locks.clients, link)
-		client_tell_session(c);
+		notify_session(c);
 }
 
 static void lose_all(struct broker *b)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/client/notify.h"
+
 enum { WORDS_MAX = 12 };
 
 const char *const any_names[ANY_NAMES] = { "a", "b", "m/x", "k/y", "s", "\xc3\xb6/." };
@@ -64,7 +66,7 @@ static void written_due(void *peer, uint64_t life)
 		return;
 	p->revoke_bytes = 0;
 	host_handle(h, &(struct event){ .type = EVENT_CLIENT_WRITTEN, .conn = p->conn });
-	if (p->on && client_is_unresponsive(h->broker->locks.conns[p->conn]))
+	if (p->on && notify_unresponsive(h->broker->locks.conns[p->conn]))
 		world_fail(h->w, -1, "host %d client %u: it reads, and is not asked to let go", h->index, p->conn);
 }
 

@@ -334,11 +334,11 @@ MUTANTS = [
         ("\tif (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)\n",
          "\tif (c->handoffs >= CLAIM_NEXT_FROM)\n")], 1000),
     ("the loss is not told", [
-        ("\tclient_tell_lost(g->client, g);\n", "")], 100),
+        ("\toutcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);\n", "")], 100),
     ("the end of a lease is not told", [
         (
-         "\t\tlocks->env->stats.leases_ended_total++;\n\tclient_tell_lost(g->client, g);\n",
-         "\t\tlocks->env->stats.leases_ended_total++;\n\telse\n\t\tclient_tell_lost(g->client, g);\n")], 100),
+         "\toutcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);\n",
+         "\tif (loss != LOSS_LEASE)\n\t\toutcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);\n")], 100),
     ("the token after the end of a lease is not larger", [
         (
          "\tif (mode_conflicts(c->granted_mode, mode))\n\t\tc->handoffs++;",
@@ -366,11 +366,11 @@ MUTANTS = [
     ("the end of a request is not looked at", [
         ("\t\tr->client->request = NULL;\n\tdirectory_touch(&lock->directory);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
-        ("\t\tclient_tell_timeout(client, bytes_view(&lock->name));", "\t\t;")], 100),
+        ("\t\tnotify_timeout(c, name);", "\t\t;")], 100),
     ("a queued wait that was granted is not told", [
-        ("\t\tclient_tell_granted(client, bytes_view(&lock->name), token);", "\t\t;")], 100),
+        ("\t\tnotify_granted(c, name, o->number);", "\t\t;")], 100),
     ("a queued wait that failed is not told", [
-        ("\t\tclient_tell_failed(client, bytes_view(&lock->name), code, sentence);", "\t\t;")], 300),
+        ("\t\tnotify_failed(c, name, no->code, bytes_view(&no->sentence));", "\t\t;")], 300),
     ("two requests of one client for one name", [
         ("cmd_lock.c", "\telse if (call_request(call))\n", "\telse if (false)\n")], 100),
     ("RESET and the end of a client leave the queued waits", [
@@ -417,12 +417,12 @@ MUTANTS = [
         ("ask.c", "terms->wait_ns != 0 && deadlock_closes", "terms->wait_ns != 0 && !client->mlock && deadlock_closes")],
      1000),
     ("MUNLOCK tells of no loss", [
-        ("\t\tif (g)\n\t\t\tclient_lost_told(c, g);\n", "")], 1000),
+        ("w->argv[2 + i], \"\");\n\t\tif (g)\n\t\t\tgrant_end(g);\n", "w->argv[2 + i], \"\");\n")], 1000),
     ("MUNLOCK takes all levels", [
         ("\t\tif (!g->depth)\n", "\t\tif (true)\n")], 1000),
     ("CLIENT UNBLOCK of an MLOCK leaves it behind", [
         ("cmd_client.c", "\t\trequest_time_out(other->request);\n",
-         "\t\trequest_end(other->request);\n\t\tclient_reply_nil(other);\n\t\tother->mlock = NULL;\n")], 1000),
+         "\t\trequest_end(other->request);\n\t\treply_nil(other);\n\t\tother->mlock = NULL;\n")], 1000),
     ("a LOCK that closes a cycle waits", [
         ("deadlock_closes(client, lock, terms, &ret->sentence)", "false")], 300),
     ("a try is refused for a cycle", [
@@ -547,7 +547,7 @@ MUTANTS = [
          "\t\t\tmissing(lock);")], 3000),
     ("observers are told what they know", [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
-        ("bool news = !o->told || o->token != o->lock->observation->token;", "bool news = true;")], 300),
+        ("\tif (o->told && o->token == o->lock->observation->token) {", "\tif (false) {")], 300),
     ("a claim's list is not made again while the directory is read for an observer", [
         ("(d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim",
          "d->state == DIRECTORY_UNKNOWN && d->claim")], 8000),
@@ -591,7 +591,7 @@ MUTANTS = [
          "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\tmlock_free(m);\n\t\t\trefusal_reply(c, &no);\n\t\t\treturn;"
          "\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
     ("who does not read is asked without end", [
-        ("client_events_full(g->client) || client_is_unresponsive(g->client)", "client_events_full(g->client)")], 300, "anything"),
+        ("notify_full(g->client) || notify_unresponsive(g->client)", "notify_full(g->client)")], 300, "anything"),
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a grant is not in the log", [

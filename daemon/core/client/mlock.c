@@ -8,7 +8,7 @@
 #include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/kind/semaphore.h"
-#include "core/state.h"
+#include "core/lock/locks.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -127,7 +127,7 @@ static void refuse(struct mlock *m, struct refusal *no)
 }
 
 /* The one it is at is refused, unless it is for no fault of that one. A circle tells its names itself. */
-static void refuse_at(struct mlock *m, struct refusal *no)
+void mlock_failed(struct mlock *m, struct refusal *no)
 {
 	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING) {
 		bytes_text(&no->sentence, ": ");
@@ -145,13 +145,6 @@ void mlock_timed_out(struct mlock *m)
 	begin = reply_begin(c);
 	resp_nil_array(reply_out(c), c->version);
 	reply_end(c, begin);
-}
-
-void mlock_failed(struct mlock *m, enum error_code code, const char *sentence)
-{
-	struct refusal no = refusal_of(code, sentence, SLICE(""), "");
-
-	refuse_at(m, &no);
 }
 
 static void finish(struct mlock *m)
@@ -218,7 +211,7 @@ static bool look(struct mlock *m)
 		if (!g || !g->lost)
 			continue;
 		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: ", name, "");
-		client_lost_told(c, g);
+		grant_end(g);
 		refuse(m, &no);
 		return false;
 	}
@@ -247,7 +240,7 @@ static void step(struct mlock *m)
 		terms.wait_ns = m->until_ns > c->locks->env->now_ns ? m->until_ns - c->locks->env->now_ns : 0;
 	if (ask_lock(c, bytes_view(&m->parts[m->at].name), &terms, &no))
 		return;
-	refuse_at(m, &no);
+	mlock_failed(m, &no);
 }
 
 /* Nothing is taken yet. */
@@ -332,7 +325,7 @@ void mlock_unlock(const struct request_words *w)
 		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "")
 		       : refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
 		if (g)
-			client_lost_told(c, g);
+			grant_end(g);
 		refusal_reply(c, &no);
 		return;
 	}

@@ -29,10 +29,10 @@
 #include "base/queue.h"
 #include "core/znode/mode.h"
 #include "core/client/args.h"
-#include "protocol/errors.h"
 
 struct locks;
 struct grant;
+struct refusal;
 
 enum mlock_state { MLOCK_TAKING, MLOCK_NEXT, MLOCK_AGAIN };
 
@@ -59,7 +59,7 @@ void mlock_unlock(const struct request_words *w);
 /* How the request of its present step ended. */
 void mlock_granted(struct mlock *m);
 void mlock_timed_out(struct mlock *m);
-void mlock_failed(struct mlock *m, enum error_code code, const char *sentence);
+void mlock_failed(struct mlock *m, struct refusal *no); /* frees the sentence */
 /* A grant of its client was just lost. True: that is its own affair, and the client is not told. */
 bool mlock_lost(struct mlock *m, const struct grant *g);
 /* It waits no longer than now. */

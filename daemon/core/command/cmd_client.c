@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Redis clients say at connect and besides, and what is asked of this connection or of this daemon alone. */
+#include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
@@ -95,7 +96,7 @@ void cmd_hello(struct call *call)
 		return;
 	c->version = (int)version;
 	hello_reply(c);
-	client_speak(c, (int)version);
+	notify_speak(c, (int)version);
 }
 
 static void reply_bulk(struct client *c, struct slice text)
@@ -163,7 +164,7 @@ static void client_unblock(const struct request_words *w)
 	if (other && other->request) {
 		request_time_out(other->request);
 	} else if (other && other->events_waiting) {
-		client_events_end(other);
+		notify_end_wait(other);
 	} else if (other && other->auditing) {
 		audit_leave(&c->locks->broker->hosts, other);
 		reply_nil(other);
@@ -367,7 +368,7 @@ void cmd_quit(struct call *call)
 
 void cmd_events(struct call *call)
 {
-	client_events(call->client, call->options.wait_ns);
+	notify_wait(call->client, call->options.wait_ns);
 }
 
 void cmd_locks(struct call *call)

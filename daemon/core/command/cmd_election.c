@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elections: CAMPAIGN, RESIGN, LEADER, OBSERVE, UNOBSERVE. */
+#include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query_reply.h"
@@ -87,6 +88,8 @@ static void observe(struct client *c, struct slice name)
 	} else {
 		lock_become(lock, KIND_ELECTION);
 		reply_status(c, "OK");
+		/* What it reads from now on is of this observation. */
+		notify_forget_unobserved(c, name);
 		observe_begin(lock, c);
 	}
 }

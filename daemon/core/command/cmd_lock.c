@@ -2,6 +2,7 @@
 /* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds do as they do. */
 #include "core/client/mlock.h"
 #include "core/client/ask.h"
+#include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/kind/semaphore.h"
@@ -36,7 +37,7 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 	bool permits = g->lock->semaphore;
 	enum loss loss = g->loss;
 
-	client_lost_told(c, g);
+	grant_end(g);
 	if (loss == LOSS_LEASE)
 		else_told = permits ? "the lease of the permits ran out" : "the lease of the grant ran out";
 	reply_error(c, ERROR_LOST, else_told);
@@ -111,7 +112,7 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 		return;
 	}
 	reply_status(c, "QUEUED");
-	client_tell_granted(c, bytes_view(&g->lock->name), g->token);
+	notify_granted(c, bytes_view(&g->lock->name), g->token);
 }
 
 void cmd_lock(struct call *call)

@@ -11,13 +11,14 @@ void release_client(struct hosts *h, struct client *c)
 	struct request *r;
 	struct grant *g;
 
-	client_drop_events(c);
+	notification_drop_all(c);
 	while ((o = TAILQ_FIRST(&c->observers)))
 		observe_end(o);
 	if (c->mlock)
 		mlock_free(c->mlock);
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
+	request_forget_ended(c);
 	hosts_leave(h, c);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);

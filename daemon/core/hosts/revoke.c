@@ -2,6 +2,8 @@
 #include "core/hosts/revoke.h"
 
 #include "core/claim/rollover.h"
+#include "core/client/notify.h"
+#include "core/client/tell.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/participant.h"
 #include "core/kind/semaphore.h"
@@ -44,13 +46,13 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 	TAILQ_FOREACH(g, &lock->grants, link) {
 		bool asked = g->asked_back_ns && lock->locks->env->now_ns - g->asked_back_ns < ASK_EVERY_NS;
 
-		if (!asked && (client_events_full(g->client) || client_is_unresponsive(g->client)))
+		if (!asked && (notify_full(g->client) || notify_unresponsive(g->client)))
 			continue;
 		count++;
 		if (asked)
 			continue;
 		g->asked_back_ns = lock->locks->env->now_ns;
-		client_tell_revoke(g->client, g, reason);
+		notify_revoke(g->client, g, reason);
 		lock->locks->env->stats.revokes_total++;
 	}
 	return count;
@@ -78,6 +80,7 @@ int64_t revoke_force(struct lock *lock)
 	if (!count)
 		return 0;
 	grant_lose_all(lock, LOSS_FORCED);
+	tell_outcomes(lock->locks); /* before it is answered and logged */
 	lock->locks->env->stats.forced_total += (uint64_t)count;
 	directory_touch(&lock->directory);
 	return count;

@@ -45,14 +45,17 @@ void observe_told(struct observer *o)
 	o->token = o->lock->observation->token;
 }
 
+/* It is to be told, unless it was told the same; what it has not read tells the latest anyway. */
 static void tell(struct observer *o)
 {
-	bool news = !o->told || o->token != o->lock->observation->token;
+	struct outcome_list *outcomes = &o->lock->locks->outcomes;
 
-	if (news && !o->event)
-		client_tell_leader(o->client, o);
-	else if (!news && o->event)
-		client_drop_event(o->client, o->event);
+	if (o->told && o->token == o->lock->observation->token) {
+		notification_drop(o->client, o->notification);
+		outcome_drop(outcomes, &o->outcome);
+	} else if (!o->notification && o->outcome.kind == OUTCOME_NONE) {
+		outcome_add(outcomes, &o->outcome, OUTCOME_LEADER, o->client);
+	}
 }
 
 static void learn(struct lock *lock, int64_t token, struct slice host, struct slice data)
@@ -91,8 +94,6 @@ void observe_begin(struct lock *lock, struct client *client)
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
 	client->observer_count++;
-	/* What it reads from now on is of this observation. */
-	client_forget_unobserved(client, bytes_view(&lock->name));
 	if (lock->observation->known)
 		tell(o);
 	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)
@@ -100,31 +101,40 @@ void observe_begin(struct lock *lock, struct client *client)
 	directory_touch(&lock->directory);
 }
 
-void observe_end(struct observer *o)
+/* Nothing of what it was to be told counts any longer. */
+static void leave(struct observer *o)
 {
 	struct lock *lock = o->lock;
 
-	if (o->event)
-		client_drop_event(o->client, o->event);
+	notification_drop(o->client, o->notification);
+	outcome_drop(&lock->locks->outcomes, &o->outcome);
 	TAILQ_REMOVE(&lock->observation->observers, o, link);
-	TAILQ_REMOVE(&o->client->observers, o, client_link);
-	o->client->observer_count--;
 	if (--lock->observer_count == 0) {
 		forget(lock->observation);
 		lock->observation = NULL;
 	}
-	mem_free(o);
 	directory_touch(&lock->directory);
+}
+
+void observe_end(struct observer *o)
+{
+	if (o->outcome.kind == OUTCOME_UNOBSERVED)
+		outcome_drop(&o->lock->locks->outcomes, &o->outcome);
+	else
+		leave(o);
+	TAILQ_REMOVE(&o->client->observers, o, client_link);
+	o->client->observer_count--;
+	bytes_free(&o->outcome.sentence);
+	mem_free(o);
 }
 
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence)
 {
 	while (lock->observation) {
 		struct observer *o = TAILQ_FIRST(&lock->observation->observers);
-		struct client *client = o->client;
 
-		observe_end(o);
-		client_tell_unobserved(client, bytes_view(&lock->name), code, sentence);
+		leave(o);
+		outcome_add_error(&lock->locks->outcomes, &o->outcome, OUTCOME_UNOBSERVED, o->client, code, sentence);
 	}
 }
 

@@ -46,7 +46,8 @@ struct observer {
 	TAILQ_ENTRY(observer) client_link; /* client->observers */
 	bool told;                  /* ever */
 	int64_t token;              /* as it was told last */
-	struct notification *event; /* kept for EVENTS; NULL: none */
+	struct notification *notification; /* that it has not read; NULL: none */
+	struct outcome outcome;            /* LEADER, UNOBSERVED */
 };
 
 struct observation {
@@ -62,10 +63,10 @@ struct observation {
 };
 
 struct observer *observe_find(const struct lock *lock, const struct client *client);
-/* It is told what is known at once. */
+/* It is to be told what is known, if anything is. */
 void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);
-/* All of the lock: told why. */
+/* All of the lock: they watch no longer, and are to be told why. */
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
 /* It was told what is known now. */
 void observe_told(struct observer *o);

@@ -20,13 +20,10 @@ bool rwlock_may_serve(const struct lock *lock, const struct claim *c, const stru
 
 void rwlock_grant(struct lock *lock, struct claim *c, struct request *r, int64_t token)
 {
-	struct client *client = r->client;
-
 	c->idle_ns = 0;
 	if (lock->grant_count == 0)
 		c->granted_ns = lock->locks->env->now_ns;
 	request_grant(r, token);
-	client_tell_session(client);
 }
 
 /* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */

@@ -5,7 +5,6 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/client/reply.h"
 #include "core/session/presence.h"
 #include "core/lock/grant_log.h"
 #include "core/session/budget.h"
@@ -497,9 +496,7 @@ static void grant(struct semaphore *s)
 	}
 	if (s->locks->env->conf->log_grants)
 		grant_log_granted(g, r->count);
-	request_end(r);
-	reply_integer(client, g->depth);
-	client_tell_session(client);
+	request_granted(r, g->depth);
 }
 
 static void join(struct semaphore *s, int64_t missing)
@@ -546,12 +543,15 @@ static void leave(struct semaphore *s, int64_t surplus)
 			}
 }
 
-static void lose_deleted(struct semaphore *s)
+/* True when somebody has lost some. */
+static bool lose_deleted(struct semaphore *s)
 {
 	int64_t held = permits(s, true);
+	bool any = false;
 
-	while (semaphore_granted(s) > held)
+	for (; semaphore_granted(s) > held; any = true)
 		grant_lose(TAILQ_LAST(&s->slots->grants, grant_list), LOSS_DELETED);
+	return any;
 }
 
 /* What they have is void, and was not told in a reply: the answer to what they wait for tells it. */
@@ -565,7 +565,7 @@ static void tell_losses(struct semaphore *s)
 
 		if (!r)
 			continue;
-		client_lost_told(g->client, g);
+		grant_end(g);
 		request_fail(r, ERROR_LOST,
 			     loss == LOSS_LEASE ? "the lease of the permits ran out"
 						: "earlier permits of this semaphore were lost; ask again");
@@ -601,8 +601,10 @@ static void settle_permits(struct semaphore *s)
 
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
-	if (!s->locks->env->conf->standalone)
-		lose_deleted(s);
+	if (!s->locks->env->conf->standalone && lose_deleted(s)) {
+		directory_touch(&s->slots->directory); /* once that is told, what they wait for is answered */
+		return;
+	}
 	tell_losses(s);
 	if (s->gathering && enough(s))
 		grant(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client: one connection to the socket, the owner of what it holds. Its end releases everything. What it is told
- * without having asked are events (notification.h).
+ * without having asked are notifications (notification.h).
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
-#include "core/client/notification.h"
 #include "core/lock/lock.h"
+#include "core/lock/notification.h"
 #include "core/lock/user.h"
 #include "core/port/effect.h"
 #include "protocol/bytes.h"
@@ -55,12 +55,13 @@ struct client {
 	struct observer_list observers;
 	size_t request_count, grant_count, lost_count, observer_count;
 	size_t counted;           /* grants, against the limits */
-	struct notification_list events;
-	size_t event_count;       /* without losses and leaders: those are bounded by the grants and the observers */
+	struct notification_list notifications; /* that it has not read */
+	size_t notification_count; /* without losses and leaders: those are bounded by the grants and the observers */
+	struct notification *session_notification; /* NULL: none waits */
 	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
 	bool told_jeopardy;       /* as it was told */
 	bool is_holder;           /* of something valid, as the adapter was told */
-	bool session_event, events_waiting; /* a SESSION event is queued; EVENTS waits */
+	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
 };
@@ -71,6 +72,8 @@ void client_set_child(struct client *c, uint32_t pid);
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
+/* It got, lost or let go of a grant: a client that holds nothing is no holder, and in no jeopardy. */
+void client_grants_changed(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 

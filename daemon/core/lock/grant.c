@@ -122,6 +122,8 @@ void grant_end(struct grant *g)
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->locks->env->timers, &g->lease);
+	outcome_drop(&lock->locks->outcomes, &g->outcome);
+	notification_drop(client, g->notification);
 	client->grant_count--;
 	lock->locks->grant_count--;
 	uncount(g);
@@ -129,7 +131,6 @@ void grant_end(struct grant *g)
 		client->lost_count--;
 		lock->locks->lost_count--;
 	} else {
-		client_forget_revoke(client, g);
 		lock->grant_count--;
 	}
 	bytes_free(&g->data);
@@ -157,10 +158,11 @@ void grant_lose(struct grant *g, enum loss loss)
 		uncount(g);
 	locks->lost_count++;
 	locks->env->stats.losses_total++;
-	client_forget_revoke(g->client, g);
+	notification_drop(g->client, g->notification);
 	if (loss == LOSS_LEASE)
 		locks->env->stats.leases_ended_total++;
-	client_tell_lost(g->client, g);
+	client_grants_changed(g->client);
+	outcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);
 	directory_touch(&lock->directory);
 }
 

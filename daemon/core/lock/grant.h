@@ -18,6 +18,8 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/lock/notification.h"
+#include "core/lock/outcome.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
 
@@ -43,6 +45,8 @@ struct grant {
 	int64_t told;       /* of permits: leases whose data tell of it (permit_holders.h) */
 	struct timer lease; /* set: it has one, and this is its end */
 	struct bytes data;  /* what its holder wants to be known; may be empty */
+	struct outcome outcome;            /* LOST */
+	struct notification *notification; /* REVOKE, or LOST once it is; NULL: none waits */
 };
 
 TAILQ_HEAD(grant_list, grant);
@@ -64,7 +68,7 @@ void grant_renew(struct grant *g, int64_t lease_ns);
 int64_t grant_lease_rest_ns(const struct grant *g);
 /* Lets go of all levels, or forgets a lost one. */
 void grant_end(struct grant *g);
-/* The grant is void: its holder is told. */
+/* The grant is void, and its holder is to be told. */
 void grant_lose(struct grant *g, enum loss loss);
 /* So is every grant of the lock. */
 void grant_lose_all(struct lock *lock, enum loss loss);

@@ -29,6 +29,7 @@ struct locks {
 	size_t conns_cap, client_count;
 	uint64_t last_client;
 	struct client_list clients, closing;
+	struct outcome_list outcomes; /* to be told before the event ends */
 	struct mlock_list mlocks; /* to be gone on with */
 	uint64_t last_search;
 	struct map users, groups;

@@ -3,11 +3,9 @@
 
 #include <assert.h>
 
+#include "base/container.h"
 #include "base/mem.h"
 #include "core/lock/grant_log.h"
-#include "core/client/mlock.h"
-#include "core/client/reply.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
 /* Once a wait has run out, a part of T for the answer that tells whether the lock is taken, besides try_ms. */
@@ -28,7 +26,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	struct locks *locks = lock->locks;
 	struct request *r = terms->queued ? mem_new(sizeof(*r)) : &client->blocking;
 
-	assert(terms->queued || !client->request);
+	assert(terms->queued || (!client->request && client->blocking.outcome.kind == OUTCOME_NONE));
 	*r = (struct request){
 		.client = client,
 		.lock = lock,
@@ -72,7 +70,8 @@ struct request *request_find(const struct lock *lock, const struct client *clien
 	return NULL;
 }
 
-void request_end(struct request *r)
+/* Off its lock and its client: what the rule sees is the truth at once. */
+static void take_off(struct request *r)
 {
 	struct lock *lock = r->lock;
 
@@ -85,61 +84,71 @@ void request_end(struct request *r)
 		lock->expired_count--;
 	heap_unset(&lock->locks->env->timers, &r->timer);
 	bytes_free(&r->data);
-	if (r->queued)
-		mem_free(r);
-	else
+	if (!r->queued)
 		r->client->request = NULL;
 	directory_touch(&lock->directory);
 }
 
+void request_free(struct request *r)
+{
+	assert(r->outcome.kind == OUTCOME_NONE);
+	bytes_free(&r->outcome.sentence);
+	if (r->queued)
+		mem_free(r);
+}
+
+void request_end(struct request *r)
+{
+	take_off(r);
+	request_free(r);
+}
+
+void request_granted(struct request *r, int64_t number)
+{
+	take_off(r);
+	outcome_add(&r->lock->locks->outcomes, &r->outcome, OUTCOME_GRANTED, r->client);
+	r->outcome.number = number;
+}
+
 void request_grant(struct request *r, int64_t token)
 {
-	struct client *client = r->client;
 	struct lock *lock = r->lock;
-	bool queued = r->queued;
 
-	grant_new(lock, client, r->mode, token, r->lease_ns, &r->data);
+	grant_new(lock, r->client, r->mode, token, r->lease_ns, &r->data);
 	if (lock->locks->env->conf->log_grants)
 		grant_log_granted(TAILQ_LAST(&lock->grants, grant_list), 1);
-	request_end(r);
-	if (queued)
-		client_tell_granted(client, bytes_view(&lock->name), token);
-	else if (client->mlock)
-		mlock_granted(client->mlock);
-	else
-		reply_integer(client, token);
+	request_granted(r, token);
 }
 
 void request_time_out(struct request *r)
 {
-	struct client *client = r->client;
-	struct lock *lock = r->lock;
-	bool queued = r->queued;
-
-	request_end(r);
-	if (queued)
-		client_tell_timeout(client, bytes_view(&lock->name));
-	else if (client->mlock)
-		mlock_timed_out(client->mlock);
-	else
-		reply_nil(client);
+	take_off(r);
+	outcome_add(&r->lock->locks->outcomes, &r->outcome, OUTCOME_TIMED_OUT, r->client);
 }
 
 void request_fail(struct request *r, enum error_code code, const char *sentence)
 {
-	struct client *client = r->client;
-	struct lock *lock = r->lock;
-	bool queued = r->queued;
+	struct locks *locks = r->lock->locks;
 
 	if (code == ERROR_LIMIT)
-		client->locks->env->stats.limits_total++;
-	request_end(r);
-	if (queued)
-		client_tell_failed(client, bytes_view(&lock->name), code, sentence);
-	else if (client->mlock)
-		mlock_failed(client->mlock, code, sentence);
-	else
-		reply_error(client, code, sentence);
+		locks->env->stats.limits_total++;
+	take_off(r);
+	outcome_add_error(&locks->outcomes, &r->outcome, OUTCOME_FAILED, r->client, code, sentence);
+}
+
+void request_forget_ended(struct client *c)
+{
+	struct outcome_list *outcomes = &c->locks->outcomes;
+	struct outcome *o, *after;
+
+	TAILQ_FOREACH_SAFE(o, outcomes, link, after) {
+		bool of_request = o->kind == OUTCOME_GRANTED || o->kind == OUTCOME_TIMED_OUT || o->kind == OUTCOME_FAILED;
+
+		if (o->client != c || !of_request)
+			continue;
+		outcome_drop(outcomes, o);
+		request_free(container_of(o, struct request, outcome));
+	}
 }
 
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence)

@@ -12,7 +12,8 @@
  *   CLIENT UNBLOCK | nil                |
  *   RESET, client gone: none
  *
- * Exactly one of them, and never anything of that request afterwards.
+ * Exactly one of them, and never anything of that request afterwards. A request that has ended is off its lock and its
+ * client's list at once, and lives on as an outcome (outcome.h) until that is told.
  */
 #pragma once
 
@@ -21,6 +22,7 @@
 
 #include "base/heap.h"
 #include "base/queue.h"
+#include "core/lock/outcome.h"
 #include "core/lock/kind_rule.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
@@ -57,6 +59,7 @@ struct request {
 	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
 	struct timer timer;   /* the wait; once expired, how long the answer may still take */
+	struct outcome outcome;
 };
 
 TAILQ_HEAD(request_list, request);
@@ -67,13 +70,19 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 struct request *request_find(const struct lock *lock, const struct client *client);
 /* The wait ran out, or is to end: as soon as the lock is known to be taken. */
 void request_expire(struct request *r);
-/* Ends it and says nothing. */
+/* Ends it, and nothing is to be told. */
 void request_end(struct request *r);
-/* Ends it with a grant. */
+/* Ends it with a new grant. */
 void request_grant(struct request *r, int64_t token);
+/* Ends it: its client has the grant, of which `number` is told (outcome.h). */
+void request_granted(struct request *r, int64_t number);
 /* Ends it: not in time, and the lock is taken. */
 void request_time_out(struct request *r);
 /* Ends it with an error. */
 void request_fail(struct request *r, enum error_code code, const char *sentence);
 /* The same for all of the lock. */
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);
+/* It has ended, and that was told, or is not to be told any longer. */
+void request_free(struct request *r);
+/* How the client's requests ended is not to be told any longer. */
+void request_forget_ended(struct client *c);

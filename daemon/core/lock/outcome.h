@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An outcome: what a client is to be told of a request, a grant or an election, as a record. The rule takes the request
+ * off its lock at once, so that it sees the truth, and queues the outcome; client/tell.c tells it before the event ends.
+ *
+ *   kind       | embedded in | told as
+ *   GRANTED    | request     | the reply, a notification when the request was queued, or the next step of an MLOCK
+ *   TIMED_OUT  | request     | likewise
+ *   FAILED     | request     | likewise, with `code` and `sentence`
+ *   LOST       | grant       | a notification, or the MLOCK that took the grant begins again
+ *   LEADER     | observer    | a notification: who leads an election, as it is then known
+ *   UNOBSERVED | observer    | a notification, with `code` and `sentence`
+ *
+ * Each is told once, in the order in which they were queued, or dropped before what it is embedded in is freed.
+ */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "protocol/bytes.h"
+#include "protocol/errors.h"
+
+struct client;
+
+enum outcome_kind {
+	OUTCOME_NONE,
+	OUTCOME_GRANTED,
+	OUTCOME_TIMED_OUT,
+	OUTCOME_FAILED,
+	OUTCOME_LOST,
+	OUTCOME_LEADER,
+	OUTCOME_UNOBSERVED,
+};
+
+struct outcome {
+	TAILQ_ENTRY(outcome) link; /* locks->outcomes */
+	enum outcome_kind kind;    /* NONE: nothing is to be told */
+	enum error_code code;
+	struct client *client;
+	int64_t number;            /* GRANTED: the token, or how many permits it has now */
+	struct bytes sentence;
+};
+
+TAILQ_HEAD(outcome_list, outcome);
+
+static inline void outcome_add(struct outcome_list *list, struct outcome *o, enum outcome_kind kind, struct client *client)
+{
+	assert(o->kind == OUTCOME_NONE && kind != OUTCOME_NONE);
+	o->kind = kind;
+	o->client = client;
+	TAILQ_INSERT_TAIL(list, o, link);
+}
+
+static inline void outcome_add_error(struct outcome_list *list, struct outcome *o, enum outcome_kind kind,
+				     struct client *client, enum error_code code, const char *sentence)
+{
+	outcome_add(list, o, kind, client);
+	o->code = code;
+	bytes_text(&o->sentence, sentence);
+}
+
+/* Told, or not to be told any longer. The sentence stays. */
+static inline void outcome_drop(struct outcome_list *list, struct outcome *o)
+{
+	if (o->kind == OUTCOME_NONE)
+		return;
+	o->kind = OUTCOME_NONE;
+	TAILQ_REMOVE(list, o, link);
+}
