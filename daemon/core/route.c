@@ -124,6 +124,7 @@ void route_answered(struct broker *b, const struct event *event)
 {
 	struct ensemble *zk = &b->ensemble;
 	const struct operation *op = operation_find(zk, event->zk_answered.op);
+	int64_t list_bytes;
 
 	if (!op)
 		return;
@@ -139,7 +140,9 @@ void route_answered(struct broker *b, const struct event *event)
 		recovery_suspended(b);
 		return;
 	}
-	operation_measure(zk, op, event);
+	list_bytes = operation_measure(zk, op, event);
+	if (event->zk_answered.children && op->directory)
+		op->directory->list_bytes = list_bytes;
 	finish(b, event->zk_answered.op, event);
 }
 

@@ -49,7 +49,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 {
 	struct bytes path = { 0 };
 	struct operation_request r = {
-		.op = { .kind = kind, .directory = c->directory, .claim = c->number },
+		.op = { .kind = kind, .claim = c->number },
 		.data = data,
 		.create = ZK_EPHEMERAL_SEQUENTIAL,
 	};
@@ -57,7 +57,7 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 
 	claim_path(c, &path);
 	r.path = bytes_view(&path);
-	number = operation_send(c->directory->directories->ensemble, type, &r);
+	number = directory_send(c->directory, type, &r);
 	bytes_free(&path);
 	return number;
 }
@@ -335,14 +335,14 @@ bool claim_recover(struct directory *d, bool alone)
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
 {
 	struct bytes path = { 0 };
-	struct operation_request r = { .op = { .kind = kind, .directory = c->directory, .claim = c->number } };
+	struct operation_request r = { .op = { .kind = kind, .claim = c->number } };
 	uint64_t number;
 
 	bytes_slice(&path, bytes_view(&c->directory->path));
 	bytes_char(&path, '/');
 	bytes_slice(&path, name);
 	r.path = bytes_view(&path);
-	number = operation_send(c->directory->directories->ensemble, EFFECT_ZK_GET, &r);
+	number = directory_send(c->directory, EFFECT_ZK_GET, &r);
 	bytes_free(&path);
 	return number;
 }

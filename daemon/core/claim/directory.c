@@ -101,6 +101,14 @@ void directory_verified(struct directory *d)
 	directory_remember(d, false);
 }
 
+uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r)
+{
+	r->op.directory = d;
+	r->list_bytes = d->list_bytes;
+	d->operations++;
+	return operation_send(d->directories->ensemble, type, r);
+}
+
 static uint64_t send(struct directory *d, enum effect_type type, struct operation op, struct slice data)
 {
 	struct operation_request r = {
@@ -111,8 +119,7 @@ static uint64_t send(struct directory *d, enum effect_type type, struct operatio
 		.create = d->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
-	r.op.directory = d;
-	return operation_send(d->directories->ensemble, type, &r);
+	return directory_send(d, type, &r);
 }
 
 static void ask(struct directory *d)

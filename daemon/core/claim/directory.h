@@ -25,6 +25,7 @@
 #include "core/claim/seen.h"
 #include "core/claim/turn.h"
 #include "core/port/event.h"
+#include "core/session/operation.h"
 #include "core/znode/flavour.h"
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
@@ -32,7 +33,6 @@
 
 struct claim;
 struct directories;
-struct operation;
 
 enum directory_state {
 	DIRECTORY_UNKNOWN, /* its data was not read yet, or it was made anew */
@@ -94,6 +94,8 @@ void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
 void directory_pause(struct directory *d, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
 bool directory_may_send(const struct directory *d);          /* there is a connection, and no pause */
+/* Asks ZooKeeper something about it or what is in it: until the answer it is kept. */
+uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r);
 /* Made for that kind, or by software that does not say. */
 bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data);
 void directory_check(struct directory *d);            /* reads the data if they are not known */

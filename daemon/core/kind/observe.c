@@ -142,7 +142,7 @@ void observe_fail_all(struct lock *lock, enum error_code code, const char *sente
 
 static void send(struct lock *lock, enum effect_type type, enum operation_kind kind, struct slice child)
 {
-	struct operation_request r = { .op = { .kind = kind, .directory = &lock->directory, .watch = true } };
+	struct operation_request r = { .op = { .kind = kind, .watch = true } };
 	struct bytes path = { 0 };
 
 	bytes_slice(&path, bytes_view(&lock->directory.path));
@@ -151,7 +151,7 @@ static void send(struct lock *lock, enum effect_type type, enum operation_kind k
 		bytes_slice(&path, child);
 	}
 	r.path = bytes_view(&path);
-	lock->observation->op = operation_send(lock->locks->ensemble, type, &r);
+	lock->observation->op = directory_send(&lock->directory, type, &r);
 	bytes_free(&path);
 }
 

@@ -158,7 +158,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		 struct slice data)
 {
 	struct operation_request r = {
-		.op = { .kind = kind, .directory = &s->mutex->directory },
+		.op.kind = kind,
 		.path = path,
 		.data = data,
 		.create = ZK_CONTAINER,
@@ -166,7 +166,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		.version = s->version,
 	};
 
-	operation_send(s->locks->ensemble, type, &r);
+	directory_send(&s->mutex->directory, type, &r);
 }
 
 static void ask(struct semaphore *s)

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/lock/lock.h"
 #include "core/session/ensemble.h"
 
 enum {
@@ -81,26 +80,23 @@ static void emit(struct ensemble *zk, enum effect_type type, const struct operat
 static int64_t expected_bytes(const struct ensemble *zk, enum effect_type type, const struct operation_request *request)
 {
 	int64_t bytes = (int64_t)(request->path.len + request->data.len) + REQUEST_OVERHEAD;
-	const struct directory *d = request->op.directory;
 
 	if (type == EFFECT_ZK_GET)
 		return bytes + READ_ANSWER;
 	if (type == EFFECT_ZK_LIST)
-		return bytes + (d && d->list_bytes ? d->list_bytes : zk->operations.list_bytes);
+		return bytes + (request->list_bytes ? request->list_bytes : zk->operations.list_bytes);
 	return bytes;
 }
 
 /* What is not known is taken to be as large as the largest of late. */
-static void note_list(struct ensemble *zk, struct directory *d, const struct event *event)
+static int64_t note_list(struct operations *o, const struct event *event)
 {
-	struct operations *o = &zk->operations;
 	int64_t bytes = 0;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++)
 		bytes += (int64_t)event->zk_answered.children[i].len + CHILD_OVERHEAD;
 	o->list_bytes = bytes > o->list_bytes ? bytes : o->list_bytes - (o->list_bytes - bytes) / 16;
-	if (d)
-		d->list_bytes = bytes;
+	return bytes;
 }
 
 uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct operation_request *request)
@@ -121,8 +117,6 @@ uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct
 	op->flight = (struct flight){ .write = is_write(type), .sent_ns = zk->env->now_ns };
 	op->flight.bytes = expected_bytes(zk, type, request);
 	window_sent(&o->window, &op->flight);
-	if (op->directory)
-		op->directory->operations++;
 	if (op->flight.write) {
 		zk->session.write_ns = zk->env->now_ns;
 		op->write = proof_sent(&zk->session.proof, zk->env->now_ns, zk->env->conf->tick_ns);
@@ -155,12 +149,11 @@ const struct operation *operation_find(struct ensemble *zk, uint64_t number)
 	return number < o->first || number >= o->end || slot(o, number)->done ? NULL : slot(o, number);
 }
 
-void operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event)
+int64_t operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event)
 {
 	zk->operations.answered_ns = zk->env->now_ns;
 	window_answered(&zk->operations.window, &op->flight, zk->env->now_ns, zk->session.timeout_ns);
-	if (event->zk_answered.children)
-		note_list(zk, op->directory, event);
+	return event->zk_answered.children ? note_list(&zk->operations, event) : 0;
 }
 
 struct operation operation_take(struct ensemble *zk, uint64_t number)

@@ -24,7 +24,7 @@ struct operation {
 	enum operation_kind kind;
 	bool done;
 	bool watch;                  /* LIST, MAIL_LIST: the children watch was asked for. OBSERVE_* */
-	struct directory *directory; /* kept alive by its operations */
+	struct directory *directory; /* where it is asked, and kept alive by that; NULL: none. This floor does not look at it */
 	uint64_t claim;              /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
 	uint64_t
 		query; /* QUERY_*, LIMIT_*, LETTER_*, DEMAND_*: number of the query, letter or demand, which may be gone
@@ -47,6 +47,7 @@ struct operations {
 struct operation_request {
 	struct operation op; /* kind, directory, claim, flags; the rest is filled in */
 	struct slice path, data;
+	int64_t list_bytes; /* EFFECT_ZK_LIST: what the answer was the last time; 0: not known */
 	enum zk_create create;
 	bool exact; /* EFFECT_ZK_SET: only of that version */
 	int32_t version;
@@ -63,8 +64,8 @@ int64_t operation_oldest_ns(const struct ensemble *zk);
 int64_t operation_silent_since(const struct ensemble *zk);
 /* NULL: it is not open. */
 const struct operation *operation_find(struct ensemble *zk, uint64_t number);
-/* It is answered now: what that says of the connection. */
-void operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event);
+/* It is answered now: what that says of the connection. Returns the bytes of a list. */
+int64_t operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event);
 /* Off the queue, before its answer is acted on: what that sends is queued behind. */
 struct operation operation_take(struct ensemble *zk, uint64_t number);
 /* There is a connection, and nothing was asked on it yet. */
