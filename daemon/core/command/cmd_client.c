@@ -5,7 +5,6 @@
 #include "core/command/call.h"
 #include "core/command/info.h"
 #include "core/hosts/release.h"
-#include "core/state.h"
 #include "protocol/number.h"
 
 static void set(struct bytes *to, struct slice value)
@@ -147,8 +146,9 @@ void cmd_info(struct call *call)
 	bytes_free(&text);
 }
 
-static void client_unblock(const struct request_words *w)
+static void client_unblock(struct call *call)
 {
+	const struct request_words *w = &call->words;
 	struct client *c = w->client, *other;
 	int64_t id, done = 1;
 
@@ -166,7 +166,7 @@ static void client_unblock(const struct request_words *w)
 	} else if (other && other->events_waiting) {
 		notify_end_wait(other);
 	} else if (other && other->auditing) {
-		audit_leave(&c->locks->broker->hosts, other);
+		audit_leave(call->hosts, other);
 		reply_nil(other);
 	} else {
 		done = 0;
@@ -241,7 +241,7 @@ void cmd_client(struct call *call)
 	else if (slice_is(what, "LIST") && w->argc == 2)
 		info_clients(c);
 	else if (slice_is(what, "UNBLOCK"))
-		client_unblock(w);
+		client_unblock(call);
 	else if (slice_is(what, "SETINFO"))
 		client_setinfo(w);
 	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&

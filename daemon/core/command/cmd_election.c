@@ -7,7 +7,6 @@
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
 #include "core/session/budget.h"
-#include "core/state.h"
 
 void cmd_campaign(struct call *call)
 {

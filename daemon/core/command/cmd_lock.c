@@ -7,7 +7,6 @@
 #include "core/command/call.h"
 #include "core/kind/semaphore.h"
 #include "core/kind/observe.h"
-#include "core/state.h"
 
 static const int64_t NS_PER_MS = 1000000;
 

@@ -7,7 +7,6 @@
 #include "core/hosts/query_limit.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/grant_log.h"
-#include "core/state.h"
 
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
