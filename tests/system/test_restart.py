@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon goes and comes back: what it leaves to its successor, what that one does with it, and who is refused."""
+"""The daemon goes and comes back: what it leaves to its successor, and what that one does with it."""
 
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -15,6 +14,7 @@ import pytest
 import fakezk
 import harness
 from harness import FAST, FAST_TICK_MS
+from saved import HOLD, LOAD, Saved, kill, processes, session_id, wait_announced, wait_known  # noqa: F401 (processes is a fixture)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "torture"))
 
@@ -25,116 +25,6 @@ SLOW = {"zookeeper__session_timeout_ms": 12000, "locks__grant_min_ms": 300}
 SLOW_TICK_MS = 1000
 LONG = {"zookeeper__session_timeout_ms": 40000}  # nobody waits for its end
 AT_ONCE = 10  # seconds, on a busy machine; the timeout of the sessions that are waited for in such a test is 15
-
-HOLD = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import harness
-clients = [harness.Client(sys.argv[2]) for _ in sys.argv[3:]]
-for client, name in zip(clients, sys.argv[3:]):
-    assert isinstance(client.call("LOCK", name), int)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-LOAD = """
-import sys, threading
-sys.path.insert(0, sys.argv[1])
-import harness
-def work(number):
-    try:
-        with harness.Client(sys.argv[2]) as client:
-            while True:
-                for name in f"shared{number % 3}", f"own{number}":
-                    client.call("LOCK", name)
-                    client.call("UNLOCK", name)
-    except (OSError, harness.Closed):
-        pass
-threads = [threading.Thread(target=work, args=(n,)) for n in range(int(sys.argv[3]))]
-for t in threads:
-    t.start()
-print("started", flush=True)
-sys.stdin.read()
-"""
-
-
-class Saved:
-    """<rundir>/saved, as daemon/io/files/saved.c writes it."""
-
-    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 64, 68, 72, 136, 392, 472, 632
-    HOLDER = "=IIQQ"  # holds, pid, start, its end of the connection
-
-    def __init__(self, daemon):
-        self.path = os.path.join(daemon.dir, "saved")
-
-    def read(self):
-        with open(self.path, "rb") as f:
-            return f.read()
-
-    def write(self, at, data):
-        with open(self.path, "r+b") as f:
-            f.seek(at)
-            f.write(data)
-
-    def session(self):
-        data = self.read()
-        (present,) = struct.unpack_from("=I", data, self.PRESENT)
-        return struct.unpack_from("=q", data, self.SESSIONS + 40 * present)[0]
-
-    def leftovers(self):
-        data = self.read()
-        found = [struct.unpack_from("=q", data, self.LEFTOVERS + 32 * i)[0] for i in range(5)]
-        return [session for session in found if session]
-
-    def slots(self):
-        data = self.read()
-        (count,) = struct.unpack_from("=I", data, self.COUNT)
-        assert len(data) == self.HOLDERS + struct.calcsize(self.HOLDER) * count
-        return [slot for slot in struct.iter_unpack(self.HOLDER, data[self.HOLDERS:]) if slot[0]]
-
-    def holders(self):
-        """The processes that hold something."""
-        return [(pid, start) for _, pid, start, _ in self.slots()]
-
-    def known(self):
-        """It would be seen if nobody had the connections of the holders open."""
-        return all(end for *_, end in self.slots())
-
-
-def wait_known(daemon):
-    harness.wait_until(lambda: Saved(daemon).slots() and Saved(daemon).known(), "the connections to be known")
-
-
-@pytest.fixture
-def processes():
-    """Starts a process of Python that says when it is ready, and lives until it is killed."""
-    made = []
-
-    def start(program, *argv):
-        made.append(harness.spawn([sys.executable, "-c", program, harness.HERE, *map(str, argv)],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
-        assert made[-1].stdout.readline()
-        return made[-1]
-
-    yield start
-    for p in made:
-        kill(p)
-        p.stdin.close()
-        p.stdout.close()
-
-
-def kill(process):
-    process.kill()
-    process.wait()
-
-
-def session_id(daemon):
-    """As the server writes it."""
-    return hex(int(daemon.info("session")["session_id"], 16))
-
-
-def wait_announced(daemon):
-    harness.wait_until(lambda: daemon.info()["announced"] == "1", "the name to be the daemon's")
 
 
 def others_wait(beta, clients, *names):
@@ -281,23 +171,6 @@ def test_a_session_is_ended_however_often_the_connection_is_cut(daemons, zk, roo
         assert hex(left) not in zk.sessions()
     finally:
         cutter.end()
-
-
-def test_a_copy_of_a_living_daemons_file_does_it_no_harm(daemons, zk, root, clients):
-    """A second daemon of the name, with a copied directory: it is refused, and ends nobody's session."""
-    alpha, beta = daemons(zk, root, host="alpha"), daemons(zk, root, host="beta")
-    c = clients(alpha)
-    session = session_id(alpha)
-    twin = harness.Daemon(zk, root, host="alpha", wait=False)
-    shutil.copy(os.path.join(alpha.dir, "saved"), os.path.join(twin.dir, "saved"))
-    token = c.call("LOCK", "a")
-    twin.expected_exit = 2
-    twin.spawn()
-    assert twin.process.wait(harness.PATIENCE) == 2
-    assert "it is a copy" in twin.log()
-    assert session_id(alpha) == session and c.call("VALID", "a", "TOKEN", token) > 0
-    assert clients(beta).call("LOCK", "a", "WAIT", 0) is None
-    twin.end()
 
 
 def test_a_holder_that_nobody_waited_for_is_dead_all_the_same(daemons, zk, root, clients, processes):
@@ -527,120 +400,3 @@ def test_the_session_of_another_name_or_boot_is_left_alone(own_zk, daemons, clie
     d.start()
     assert left in zk.sessions() and Saved(d).leftovers() == []
     assert "is not used: it is from another" in d.log()
-
-
-# ---- two of them ----
-
-
-def derived_password(session):
-    """As the server makes it: java.util.Random(session ^ 0xB3415C00).nextBytes(16)."""
-    seed, made = (session ^ 0xB3415C00 ^ 0x5DEECE66D) & (1 << 48) - 1, b""
-    for _ in range(4):
-        seed = (seed * 0x5DEECE66D + 0xB) & (1 << 48) - 1
-        made += struct.pack("<I", seed >> 16)
-    return made
-
-
-def take_over(zk, session, password):
-    """Continues the session on a connection of its own. False: the server knows no such session."""
-    with socket.create_connection(("127.0.0.1", zk.port), harness.PATIENCE) as s:
-        request = struct.pack(">iqiqi16s?", 0, 0, 15000, session, 16, password, False)
-        s.sendall(struct.pack(">i", len(request)) + request)
-        answer = s.recv(64)
-    return not answer or struct.unpack_from(">i", answer, 8)[0] > 0
-
-
-def test_who_knows_a_session_can_disturb_it_and_costs_nobody_a_lock(daemons, zk, root, clients):
-    """A session's password can be derived from its id, which every znode shows: the ensemble's port is what must be
-    guarded. Who shares a session takes its connection away, again and again."""
-    d = daemons(zk, root)
-    c = clients(d)
-    token = c.call("LOCK", "a")
-    session = Saved(d).session()
-    password = derived_password(session)
-    at = Saved.SESSIONS + 40 * struct.unpack_from("=I", Saved(d).read(), Saved.PRESENT)[0] + 8
-    assert Saved(d).read()[at:at + 16] == password
-    for _ in range(10):
-        assert take_over(zk, session, password)
-        time.sleep(0.1)
-    harness.wait_until(lambda: d.info()["session_state"] == "safe", "the session")
-    assert "connection to ZooKeeper lost" in d.log()
-    assert c.call("LOCK", "a", "REENTER") == token and not any(p[0] == "lost" for p in c.pushes)
-    assert Saved(d).session() == session
-
-
-def test_two_daemons_of_one_directory(daemons, zk, root):
-    first = daemons(zk, root)
-    ran = subprocess.run([*first.command(), "-o", f"daemon.socket={first.socket}2"], stderr=subprocess.PIPE,
-                         stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, check=False)
-    assert ran.returncode == 1
-    assert f"pid {first.process.pid}" in ran.stderr.decode()
-    assert Saved(first).session() != 0 and first.info()["session_state"] == "safe"
-
-
-def test_two_daemons_of_one_name(own_zk, daemons, clients):
-    zk = own_zk(tick_ms=FAST_TICK_MS)
-    first = daemons(zk, **FAST, host="alpha")
-    wait_announced(first)
-    a = clients(first)
-    token = a.call("LOCK", "a")
-    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
-    daemons.list.append(second)
-    second.expected_exit = 2
-    second.spawn()
-    began = time.monotonic()
-    assert second.process.wait(harness.PATIENCE) == 2
-    assert time.monotonic() - began < 5
-    log = second.log()
-    assert '"alpha"' in log and f'pid "{first.process.pid}" on this host' in log and "zookeeper.host" in log
-    assert 'version "0.' in log
-    with open("/proc/sys/kernel/random/boot_id") as f:
-        assert f.read().strip() in log
-    info = first.info()
-    assert info["announced"] == "1" and info["rival"] == "" and a.call("LOCK", "a", "REENTER") == token
-    harness.wait_until(lambda: len(zk.sessions()) == 1, "the second's session to be gone", 2)
-
-
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_busy_host_is_seen_to_live_too(own_zk, daemons, processes):
-    """Lock traffic stands for heartbeats, but not on the host's own znode."""
-    zk = own_zk(tick_ms=FAST_TICK_MS)
-    first = daemons(zk, **FAST, host="alpha", locks__linger_ms=0)
-    wait_announced(first)
-    processes(LOAD, first.socket, 5)
-    second = harness.Daemon(zk, **FAST, host="alpha", wait=False)
-    daemons.list.append(second)
-    second.spawn()
-    assert second.process.wait(harness.PATIENCE) == 2
-
-
-def test_a_leftover_without_its_file_refuses_nobody(own_zk, daemons, clients):
-    zk = own_zk(tick_ms=FAST_TICK_MS)
-    d = daemons(zk, **FAST, host="alpha")
-    d.kill()
-    os.unlink(Saved(d).path)
-    d.start()
-    assert d.info()["announced"] == "0"
-    assert isinstance(clients(d).call("LOCK", "a"), int), "it serves meanwhile"
-    wait_announced(d)
-    assert d.info()["rival"] == ""
-
-
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons, clients):
-    """With a long timeout: a machine that stands still for seconds must not cost the second its session, too."""
-    zk, longer = own_zk(tick_ms=SLOW_TICK_MS), SLOW | {"zookeeper__session_timeout_ms": 6000}
-    first = daemons(zk, **longer, host="alpha")
-    wait_announced(first)
-    first.signal(signal.SIGSTOP)
-    second = daemons(zk, **longer, host="alpha")
-    wait_announced(second)
-    first.signal(signal.SIGCONT)
-    harness.wait_until(lambda: first.info()["rival"], "the first to notice")
-    assert f'pid "{second.process.pid}" on this host' in first.info()["rival"]
-    assert first.info()["announced"] == "0" and second.info()["rival"] == ""
-    assert isinstance(clients(first).call("LOCK", "a"), int)
-    assert first.log().count("was taken") == 1
-    assert second.terminate() == 0
-    wait_announced(first)
-    assert first.info()["rival"] == ""

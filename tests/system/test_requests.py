@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How little the daemon asks of ZooKeeper, and how seldom it wakes."""
+
+import re
+import signal
+import time
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.plain_only("it is about numbers of requests, watches or wakes")
+
+
+def wait_released(zk):
+    """Until nobody has a znode for the lock a any more, as the server itself says."""
+    harness.wait_until(lambda: not any("/t/a/" in p for paths in zk.sessions().values() for p in paths), "the delete")
+
+
+def test_a_thousand_clients_are_one_session_and_one_znode_per_lock(own_zk, daemons, clients):
+    """Pitfalls 6, 21."""
+    zk = own_zk()
+    d = daemons(zk)
+    many = [clients(d) for _ in range(1000)]
+    for i, c in enumerate(many):
+        c.send("LOCK", f"lock{i % 10}")
+    for i in range(10):
+        harness.wait_queued(d, f"lock{i}", 99)
+    ((_, paths),) = zk.sessions().items()
+    locks = sorted(p.rsplit("/", 1)[0] for p in paths if "/.hosts/" not in p)
+    assert locks == [f"/t/lock{i}" for i in range(10)]
+    assert len(paths) == 11
+    connections = [line for line in zk.ask("cons").splitlines() if "sid=0x" in line]
+    assert len(connections) == 1
+
+
+def test_at_most_two_znodes_of_a_host_at_a_hand_over(own_zk, daemons, clients):
+    """Two hosts that want one lock all the time: never more than two znodes each, whenever one looks."""
+    zk = own_zk()
+    pair = [daemons(zk, locks__handoff_max=2), daemons(zk, locks__handoff_max=2)]
+    many = [clients(pair[i % 2]) for i in range(20)]
+    for c in many:
+        c.send("LOCK", "a")
+    served, most = 0, 0
+    while served < 400:
+        ready, _, _ = harness.select.select(many, [], [], harness.PATIENCE)
+        assert ready
+        for c in ready:
+            assert isinstance(c.reply(), int)
+            served += 1
+            c.call("UNLOCK", "a")
+            c.send("LOCK", "a")
+        for paths in zk.sessions().values():
+            most = max(most, len([p for p in paths if p.startswith("/t/a/")]))
+    assert len(zk.sessions()) == 2
+    assert 1 <= most <= 2
+    for c in many:
+        c.close()
+
+
+def test_an_uncontended_pair_costs_one_create_and_one_delete(own_zk, daemons, clients):
+    """Counted by the server: every write is one zxid. The heartbeat of T/6 is kept out by a long T."""
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0, zookeeper__session_timeout_ms=40000)
+    c = clients(d)
+
+    def pair():
+        c.call("LOCK", "a")
+        c.call("UNLOCK", "a")
+        wait_released(zk)
+
+    pair()  # the directory is known from here on
+    before, stats = zk.zxid(), d.info()
+    for _ in range(10):
+        pair()
+    assert zk.zxid() - before in (20, 21, 22)  # a heartbeat may fall in between
+    beats = int(d.info()["heartbeats_total"]) - int(stats["heartbeats_total"])
+    assert zk.zxid() - before == 20 + beats
+    reads = int(d.info()["zk_reads_total"]) - int(stats["zk_reads_total"])
+    assert reads <= 10, "one list in the same breath, no more"
+
+
+def requests(d):
+    """What the daemon has asked of ZooKeeper, without heartbeats."""
+    info = d.info()
+    return int(info["zk_writes_total"]) + int(info["zk_reads_total"]) - int(info["heartbeats_total"])
+
+
+def test_a_warm_lock_costs_a_create_a_list_and_a_delete_in_1024_grants(own_zk, daemons, clients):
+    """Counted by the daemon. Whatever it asks is answered before 64 further grants are made (locks.handoff_max): as long
+    as it does not know that nobody waits elsewhere, it goes back then."""
+    d = daemons(own_zk(), locks__linger_ms=60000)
+    c = clients(d)
+
+    def pairs(count):
+        for i in range(count):
+            assert isinstance(c.call("LOCK", "a"), int)
+            assert c.call("UNLOCK", "a") == 0
+            if i % 32 == 31:
+                harness.wait_until(lambda: d.info()["operations"] == "0", "the answers of ZooKeeper")
+
+    pairs(1120)
+    before = requests(d)
+    pairs(4 * 1024)
+    assert requests(d) - before == 3 * 4
+
+
+def test_a_hand_off_between_hosts_costs_five_requests(own_zk, daemons, clients):
+    """A create, two lists, a read of the predecessor, a delete: as many as the recipe needs. One list more for each is
+    allowed: who waits may come when its predecessor has just gone."""
+    zk = own_zk()
+    pair = [daemons(zk), daemons(zk)]
+    holder, waiter = map(clients, pair)
+    holder.call("LOCK", "a")
+
+    def hand_over():
+        nonlocal pair, holder, waiter
+        before = requests(pair[1])
+        waiter.send("LOCK", "a")
+        harness.wait_until(lambda: requests(pair[1]) == before + 3, "create, list and get")
+        assert holder.call("UNLOCK", "a") == 0
+        assert isinstance(waiter.reply(), int)
+        pair, holder, waiter = pair[::-1], waiter, holder
+
+    hand_over()
+    hand_over()
+    before = sum(map(requests, pair))
+    for _ in range(10):
+        hand_over()
+    harness.wait_until(lambda: sum(map(requests, pair)) >= before + 50, "the last delete")
+    assert sum(map(requests, pair)) <= before + 60
+
+
+def test_an_uncontended_lock_is_one_round_trip(own_zk, daemons, clients):
+    """With the server stopped after the request is on its way nothing further is needed from the client side: the
+    create and the list leave together. Seen as one packet exchange: both are received before any answer."""
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0)
+    c = clients(d)
+    c.call("LOCK", "a")
+    c.call("UNLOCK", "a")
+    harness.wait_until(lambda: int(d.info()["zk_writes_total"]) > 0, "the first pair")
+
+    def sent():
+        info = d.info()
+        return int(info["zk_writes_total"]) - int(info["heartbeats_total"]), int(info["zk_reads_total"])
+
+    wait_released(zk)
+    writes, reads = sent()
+    zk.signal(signal.SIGSTOP)
+    c.send("LOCK", "a")
+    harness.wait_until(lambda: sent() == (writes + 1, reads + 1), "create and list to be sent together", 5)
+    zk.signal(signal.SIGCONT)
+    assert isinstance(c.reply(), int)
+    assert sent() == (writes + 1, reads + 1)
+
+
+def test_unlock_waits_for_nothing(own_zk, daemons, clients):
+    zk = own_zk()
+    d = daemons(zk, locks__linger_ms=0)
+    c = clients(d)
+    c.call("LOCK", "a")
+    zk.signal(signal.SIGSTOP)
+    assert c.call("UNLOCK", "a") == 0
+    zk.signal(signal.SIGCONT)
+
+
+def cpu_ticks(pids):
+    used = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        used += int(fields[11]) + int(fields[12])
+    return used
+
+
+def switches(pids):
+    """How often they slept and woke."""
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/status") as f:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M).group(1))
+    return total
+
+
+def test_waiting_uses_no_cpu(own_zk, daemons, clients):
+    zk = own_zk()
+    # T/6 is longer than the measurement: no heartbeat falls into it, or one at most.
+    pair = [daemons(zk, zookeeper__session_timeout_ms=40000) for _ in range(2)]
+    holder = clients(pair[0])
+    holder.call("LOCK", "a")
+    waiting = [harness.spawn([harness.program("lockbroker"), "-S", d.socket, "lock", "a", "--", "true"])
+               for d in pair for _ in range(10)]
+    for d in pair:
+        for _ in range(50):
+            clients(d).send("LOCK", "a")
+        harness.wait_queued(d, "a", 60)
+    time.sleep(2.5)  # the looks at a grant older than a second are over
+    daemon_pids, waiting_pids = [d.process.pid for d in pair], [p.pid for p in waiting]
+
+    def used_in_three_seconds():
+        before = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
+        time.sleep(3)
+        after = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]
+        return [b - a for a, b in zip(before, after)]
+
+    used = []
+    for _ in range(3):  # on a busy machine something may yet be begun
+        used.append(used_in_three_seconds())
+        of_daemons, of_waiting, daemons_woke, waiting_woke = used[-1]
+        if of_daemons <= 1 and daemons_woke <= 20 and of_waiting == waiting_woke == 0:
+            break
+    else:
+        raise AssertionError(used)
+    for p in waiting:
+        p.kill()
+        p.wait()
