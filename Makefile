@@ -44,7 +44,7 @@ BASE_PURE = map.c heap.c
 BASE = log.c conf.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c connection.c route.c recovery.c drain.c
+CORE_top = broker.c connection.c route.c recovery.c drain.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_hosts.c command/cmd_client.c command/info.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/query_limit.c \
@@ -77,7 +77,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
 # Each links the floor of the core that it tests and those below.
-UNIT_SESSION = test_proof.c
+UNIT_SESSION = test_proof.c test_window.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
@@ -293,7 +293,7 @@ $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(PURE) $(UNIT_LIBS)
 
-$(UNIT_SESSION_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(call objects,daemon/core,session/proof.c)
+$(UNIT_SESSION_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(call objects,daemon/core,session/proof.c session/window.c)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs) $(UNIT_LIBS)

@@ -15,6 +15,3 @@ struct broker {
 	bool refused; /* it stops because its name is another's */
 	struct timer stop_timer;
 };
-
-/* Settles every touched lock, now. */
-void broker_settle(struct broker *b);

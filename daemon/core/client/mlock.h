@@ -18,7 +18,7 @@
  * further level, like all leases, once everything is there. A loss of what was taken on the way is told to nobody: its
  * client was never told of the grant.
  *
- * NEXT and AGAIN last no longer than the event: broker_settle() goes on with them.
+ * NEXT and AGAIN last no longer than the event: the broker goes on with them.
  */
 #pragma once
 

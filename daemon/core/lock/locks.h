@@ -14,8 +14,6 @@
 #include "core/port/env.h"
 #include "core/session/ensemble.h"
 
-struct broker;
-
 TAILQ_HEAD(lock_list, lock);
 TAILQ_HEAD(mlock_list, mlock);
 
@@ -23,7 +21,6 @@ struct locks {
 	struct env *env;
 	struct ensemble *ensemble;
 	struct directories *directories;
-	struct broker *broker;
 
 	struct client **conns; /* by connection number */
 	size_t conns_cap, client_count;

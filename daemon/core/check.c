@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What holds between any two events, for tests and the simulator: counters equal sums, and what one part promises another. */
+#include <assert.h>
+
+#include "core/client/mlock.h"
+#include "core/kind/semaphore.h"
+#include "core/session/budget.h"
+#include "core/state.h"
+
+/* A request wants it, or the held one comes to the end of its tokens. */
+static bool is_wanted(const struct claim *next)
+{
+	const struct lock *lock = lock_of(next->directory);
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	if (lock->directory.claim->state != CLAIM_HELD)
+		return false;
+	return head ? mode_covers(next->mode, head->mode) : lock->directory.claim->handoffs >= CLAIM_NEXT_FROM;
+}
+
+/* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
+static void check_sending(const struct lock *lock)
+{
+	const struct directory *d = &lock->directory;
+	bool sends = lock->locks->ensemble->session.proving && d->pause_until_ns <= lock->locks->env->now_ns;
+	bool listed = d->claim && d->claim->state == CLAIM_WAITING && d->claim->listed;
+	const struct claim *c;
+
+	assert(!sends || !d->wanted || d->waits[TURN_JOIN] || d->waits[TURN_DELETE]);
+	assert(!listed || (!d->next && !d->remembered && d->claim->named));
+	TAILQ_FOREACH(c, &d->leaving, link) {
+		assert(!sends || !c->named || c->withheld || c->leave_op || d->waits[TURN_DELETE]);
+		assert(!listed || c->named);
+	}
+}
+
+static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, size_t *claims)
+{
+	const struct directory *d = &lock->directory;
+	const struct request *r;
+	const struct grant *g;
+	const struct claim *c;
+	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_claims = 0;
+
+	TAILQ_FOREACH(r, &lock->requests, link) {
+		assert(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
+		n_requests++;
+		n_expired += r->expired;
+	}
+	TAILQ_FOREACH(g, &lock->grants, link) {
+		assert(!g->lost && g->depth >= 1);
+		assert(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
+		n_grants++;
+	}
+	TAILQ_FOREACH(g, &lock->lost, link) {
+		assert(g->lost && !g->lease.place);
+		n_lost++;
+	}
+	TAILQ_FOREACH(c, &d->leaving, link) {
+		assert(c->state == CLAIM_LEAVING);
+		n_claims++;
+	}
+	TAILQ_FOREACH(c, &d->slots, link) {
+		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
+		n_claims++;
+	}
+	assert(!d->next || (d->claim && d->next != d->claim));
+	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
+	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
+	if (lock->semaphore)
+		semaphore_check(lock->semaphore);
+	check_sending(lock);
+	assert(!n_grants || d->flavour == FLAVOUR_SLOTS ||
+	       (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
+	assert(d->watch_bytes == budget_watches(d));
+	n_claims += (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
+	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
+	assert(n_grants == lock->grant_count && n_claims == d->claim_count);
+	*requests += n_requests;
+	*grants += n_grants + n_lost;
+	*lost += n_lost;
+	*claims += n_claims;
+}
+
+void broker_check(const struct broker *b)
+{
+	const struct lock *lock;
+	const struct client *c;
+	const struct request *r;
+	const struct grant *g;
+	const struct letter *l;
+	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
+	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
+
+	assert(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
+	/* Whose turn it is next is looked at with the next answer: there has to be one. */
+	assert(!b->ensemble.session.proving || !b->directories.turns.waiting ||
+	       b->ensemble.operations.first != b->ensemble.operations.end);
+	assert(!b->directories.turns.breath && !b->directories.turns.served);
+	TAILQ_FOREACH(lock, &b->locks.used, link) {
+		check_lock(lock, &requests, &grants, &lost, &claims);
+		watches += budget_watches(&lock->directory);
+		remembered += lock->directory.remembered;
+	}
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
+		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
+		       !lock->directory.watch_bytes && !lock->directory.remembered);
+	TAILQ_FOREACH(c, &b->locks.clients, link) {
+		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
+
+		TAILQ_FOREACH(g, &c->grants, client_link) {
+			n++;
+			n_lost += g->lost;
+			n_counted += g->counted;
+		}
+		assert(n_counted == c->counted);
+		TAILQ_FOREACH(r, &c->requests, client_link) {
+			assert(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
+			n_requests++;
+		}
+		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
+		assert(b->locks.conns[c->conn] == c);
+		assert(c->is_holder == (n > n_lost));
+		assert(!c->group || c->group->uid == c->uid);
+		assert(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
+		clients++;
+		held += n;
+		waiting += n_requests;
+		blocked += c->request != NULL;
+	}
+	assert(clients == b->locks.client_count);
+	assert(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
+	assert(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
+	TAILQ_FOREACH(l, &b->hosts.letters, link) {
+		letters++;
+		letter_bytes += l->path.len;
+	}
+	assert(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
+	assert(claims == b->directories.claim_count && (claims || b->ensemble.path_bytes == letter_bytes) &&
+	       watches == b->ensemble.watch_bytes);
+	assert(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
+}
+
+bool broker_quiet(const struct broker *b)
+{
+	return TAILQ_EMPTY(&b->locks.clients) && TAILQ_EMPTY(&b->locks.used) && !b->locks.groups.count &&
+	       !b->locks.request_count && !b->locks.grant_count && !b->directories.claim_count &&
+	       !b->hosts.outbox_count;
+}

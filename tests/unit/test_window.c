@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much may be open at ZooKeeper (window.h): T = 12 s, so T/24 = 500 ms. The session's floor alone is linked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/session/window.h"
+
+#define MS INT64_C(1000000)
+
+static struct flight send_one(struct window *w, bool write, int64_t bytes, int64_t now_ns)
+{
+	struct flight flight = { .bytes = bytes, .write = write, .sent_ns = now_ns };
+
+	window_sent(w, &flight);
+	return flight;
+}
+
+/* Sends as much as it may, of that size, and answers all of it after so long. How many that were. */
+static int round_trip(struct window *w, int64_t bytes, int64_t *now_ns, int64_t took_ns)
+{
+	static struct flight flights[100000];
+	int count = 0;
+
+	while (window_has_room(w))
+		flights[count++] = send_one(w, false, bytes, *now_ns);
+	*now_ns += took_ns;
+	for (int i = 0; i < count; i++)
+		window_answered(w, &flights[i], *now_ns, 12000 * MS);
+	return count;
+}
+
+static void a_quick_connection_may_have_twice_as_much_open_each_time(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	window_begin(&w, 0);
+	for (int most = WINDOW_FIRST_COUNT; most <= WINDOW_FIRST_COUNT * 64; most *= 2)
+		assert_int_equal(round_trip(&w, 10, &now_ns, 5 * MS), most);
+}
+
+static void a_slow_one_what_it_answers_in_time(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	window_begin(&w, 0);
+	w.trip_ns = 0;
+	/* 1,600 bytes take 100 ms each: 8,000 in 500 ms, 5 of them. */
+	assert_int_equal(round_trip(&w, 1600, &now_ns, 1100 * MS), 11);
+	for (int i = 0; i < 5; i++)
+		assert_in_range(round_trip(&w, 1600, &now_ns, 500 * MS), 5, 6);
+	assert_in_range(w.size[WINDOW_BYTES], 8000 - 800, 8000 + 800);
+}
+
+/* Where the way is long, what is on it does not count as waiting. */
+static void a_long_way_is_no_slow_link(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+	int before = 0, count = 0;
+
+	window_begin(&w, 0);
+	send_one(&w, true, 10, 0);
+	window_answered(&w, &(struct flight){ .bytes = 10, .write = true }, 400 * MS, 12000 * MS); /* a heartbeat alone */
+	for (int i = 0; i < 8; i++) {
+		before = count;
+		count = round_trip(&w, 10, &now_ns, 400 * MS);
+		assert_true(count > before);
+	}
+}
+
+/* T may be an hour, and then a disk that took some minutes for much is no mistake of ours. */
+static void a_long_timeout_is_reckoned_with(void **state)
+{
+	const int64_t timeout_ns = 3600000 * MS;
+	struct window w;
+	struct flight flight;
+
+	window_begin(&w, 0);
+	w.trip_ns = 0;
+	flight = send_one(&w, false, 100 << 20, 0);
+	window_answered(&w, &flight, 100000 * MS, timeout_ns);
+	assert_in_range(w.size[WINDOW_BYTES], 150 << 20, 151 << 20); /* in 150 s */
+}
+
+static void one_operation_however_large_may_be_open(void **state)
+{
+	struct window w;
+	struct flight flight;
+
+	window_begin(&w, 0);
+	assert_true(window_has_room(&w));
+	flight = send_one(&w, false, 100 << 20, 0);
+	assert_false(window_has_room(&w));
+	window_answered(&w, &flight, 60000 * MS, 12000 * MS);
+	assert_true(window_has_room(&w));
+	send_one(&w, false, 100 << 20, 0);
+	assert_false(window_has_room(&w));
+}
+
+/* That reads are quick says nothing of a disk that each write waits for. */
+static void writes_are_counted_apart(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	window_begin(&w, 0);
+	for (int i = 0; i < 5; i++)
+		round_trip(&w, 10, &now_ns, 5 * MS);
+	assert_int_equal(w.size[WINDOW_WRITES], WINDOW_FIRST_COUNT);
+	for (int i = 0; i < WINDOW_FIRST_COUNT; i++) {
+		assert_true(window_has_room(&w));
+		send_one(&w, true, 10, now_ns);
+	}
+	assert_false(window_has_room(&w));
+}
+
+static void what_was_not_tried_for_long_is_not_believed(void **state)
+{
+	struct window w;
+	int64_t now_ns = 0;
+
+	window_begin(&w, 0);
+	for (int i = 0; i < 5; i++)
+		round_trip(&w, 10, &now_ns, 5 * MS);
+	assert_true(w.size[WINDOW_READS] > 16 * WINDOW_FIRST_COUNT);
+	for (int i = 0; i < 100; i++) {
+		struct flight flight = send_one(&w, true, 10, now_ns);
+
+		window_answered(&w, &flight, now_ns + 5 * MS, 12000 * MS);
+		now_ns += 1500 * MS;
+	}
+	assert_int_equal(w.size[WINDOW_READS], WINDOW_FIRST_COUNT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_quick_connection_may_have_twice_as_much_open_each_time),
+		cmocka_unit_test(a_slow_one_what_it_answers_in_time),
+		cmocka_unit_test(a_long_way_is_no_slow_link),
+		cmocka_unit_test(a_long_timeout_is_reckoned_with),
+		cmocka_unit_test(one_operation_however_large_may_be_open),
+		cmocka_unit_test(writes_are_counted_apart),
+		cmocka_unit_test(what_was_not_tried_for_long_is_not_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
