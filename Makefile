@@ -32,6 +32,7 @@ FRESH := $(FRESH)
 STANDALONE ?=
 MINUTES ?= 2
 FUZZ_S ?= 60
+ONLY ?=
 WRITE ?=
 PYTHON = /usr/bin/python3
 
@@ -382,8 +383,9 @@ $(SIM_RUNS): $(SIM_BIN)
 golden: $(SIM_BIN) ## the traces of fixed seeds are those recorded; WRITE=1 records them, when a change is meant
 	@$(PYTHON) -B tests/sim/golden.py $(SIM_BIN) $(if $(WRITE),--write)
 
-mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each
-	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ))
+mutants: $(SIM_BIN) ## break the rules one by one; the simulator must notice each; ONLY= those with that in their names
+	@$(PYTHON) -B tests/sim/mutants.py --cc '$(CC)' --jobs $(shell nproc) $(if $(SAN),,--objects $(OBJ)) \
+		--only '$(ONLY)'
 
 PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -m pytest -q -p no:cacheprovider
 
