@@ -173,7 +173,7 @@ static void print_numbers(const struct lb_reply *map)
 
 static int run_audit(struct lb *lb, char **arguments)
 {
-	static const char *const odd[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
+	static const char *const findings[] = { "strays", "undeleted", "odd_children", "odd_names", "mismatched", "refused" };
 	const struct lb_reply *reply, *examples;
 	int status;
 	size_t i;
@@ -191,9 +191,9 @@ static int run_audit(struct lb *lb, char **arguments)
 	if (lb_reply_count(examples) > 0)
 		putchar('\n');
 	cli_table(examples);
-	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
-		if (lb_reply_integer(lb_reply_field(reply, odd[i])) > 0)
-			return CLI_ODD;
+	for (i = 0; i < sizeof(findings) / sizeof(findings[0]); i++)
+		if (lb_reply_integer(lb_reply_field(reply, findings[i])) > 0)
+			return CLI_FINDINGS;
 	return CLI_OK;
 }
 

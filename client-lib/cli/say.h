@@ -10,7 +10,7 @@
  */
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_ODD = 1,         /* the audit found something wrong */
+	CLI_FINDINGS = 1,    /* the audit found something wrong */
 	CLI_NOBODY = 1,      /* revoke, force-unlock: there was no holder; leader: nobody leads; limit: no semaphore */
 	CLI_ERROR_REPLY = 1, /* call: a reply was an error */
 	CLI_USAGE = 64,

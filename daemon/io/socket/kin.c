@@ -162,7 +162,7 @@ static void reserve(struct kin *k, uint32_t conn)
 	k->cap = cap;
 }
 
-void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child)
+void kin_named(struct kin *k, uint32_t conn, int fd, pid_t child)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);

@@ -17,6 +17,6 @@ struct kin *kin_new(struct feed *feed);
 /* Takes NULL. */
 void kin_free(struct kin *k);
 /* The client of that number, connected by `fd`, named a process. It is looked at later. */
-void kin_said(struct kin *k, uint32_t conn, int fd, pid_t child);
+void kin_named(struct kin *k, uint32_t conn, int fd, pid_t child);
 /* The connection is closed: nothing is reported about it any longer. */
 void kin_gone(struct kin *k, uint32_t conn);

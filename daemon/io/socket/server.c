@@ -195,7 +195,7 @@ void server_process(struct server *s, uint32_t number, uint32_t pid)
 	const struct conn *c = server_conn(s, number);
 
 	if (c->fd >= 0)
-		kin_said(s->kin, number, c->fd, (pid_t)pid);
+		kin_named(s->kin, number, c->fd, (pid_t)pid);
 }
 
 /* Serves only connections that are in the queue now: those that are added meanwhile have the next turn. */
