@@ -153,7 +153,7 @@ static char cleared[64];
 
 static void each(void *arg, const char *path)
 {
-	strcat(cleared, path);
+	snprintf(cleared + strlen(cleared), sizeof(cleared) - strlen(cleared), "%s", path);
 }
 
 static void a_path_is_forgotten_with_its_last_watch(void **state)
