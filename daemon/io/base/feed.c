@@ -74,7 +74,6 @@ void feed_event(struct feed *f, const struct event *event)
 	f->handling = false;
 }
 
-
 int64_t feed_now(struct feed *f)
 {
 	int64_t now_ns = clock_now_ns();
