@@ -47,7 +47,7 @@ class Demo:
     def start(self):
         self.title("Starting")
         if self.standalone:
-            self.daemons = [harness.Daemon(host="this host")]
+            self.daemons = [harness.Daemon(host="this-host")]
             self.say("one lockbrokerd, standalone: no ZooKeeper, locks for this host only")
         else:
             self.zookeeper = harness.Zookeeper()
