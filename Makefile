@@ -77,8 +77,8 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
-# Each links the floor of the core that it tests and those below.
-UNIT_SESSION = test_proof.c test_window.c
+# Those of one floor of the core: each links the archive of that floor and those below.
+UNIT_session = test_proof.c test_window.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
@@ -160,7 +160,6 @@ objects = $(addprefix $(OBJ)/$(1)/,$(2:.c=.o))
 PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
 BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
 BASE_O = $(call objects,daemon/base,$(BASE))
-CORE_O = $(call objects,daemon/core,$(CORE))
 MAIN_O = $(OBJ)/daemon/main.o
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
@@ -170,16 +169,16 @@ SIM_O = $(call objects,tests/sim,$(SIM))
 SIM_PARTS_O = $(call objects,tests/sim,$(filter-out $(SIM_MAIN),$(SIM)))
 SIM_UNIT_BIN = $(addprefix $(TESTS)/,$(SIM_UNIT:.c=))
 UNIT_PURE_BIN = $(addprefix $(TESTS)/,$(UNIT_PURE:.c=))
-UNIT_SESSION_BIN = $(addprefix $(TESTS)/,$(UNIT_SESSION:.c=))
+UNIT_FLOOR_BIN = $(foreach floor,$(FLOORS),$(UNIT_$(floor):%.c=$(TESTS)/%))
 UNIT_CORE_BIN = $(addprefix $(TESTS)/,$(UNIT_CORE:.c=))
 UNIT_CONF_BIN = $(addprefix $(TESTS)/,$(UNIT_CONF:.c=))
 UNIT_BASE_BIN = $(addprefix $(TESTS)/,$(UNIT_BASE:.c=))
 UNIT_IO_BIN = $(addprefix $(TESTS)/,$(UNIT_IO:.c=))
 FUZZ_BIN = $(addprefix $(TESTS)/,$(FUZZ:.c=))
-UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_SESSION_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
+UNIT_BIN = $(UNIT_PURE_BIN) $(UNIT_FLOOR_BIN) $(UNIT_CORE_BIN) $(UNIT_CONF_BIN) $(UNIT_BASE_BIN) $(UNIT_IO_BIN) $(SIM_UNIT_BIN) $(FUZZ_BIN)
 
 # A later archive may use nothing of an earlier one.
-A_CORE = $(BUILD)/libcore.a
+A_CORE = $(FLOORS:%=$(BUILD)/libcore_%.a)
 A_PROTOCOL = $(BUILD)/libprotocol.a
 # For the client library, which takes out of it what it needs.
 A_PROTOCOL_PIC = $(BUILD)/libprotocol_pic.a
@@ -254,7 +253,7 @@ inputs = $(filter %.o %.a,$^)
 
 $(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
-$(A_CORE): $(CORE_O)
+$(foreach floor,$(FLOORS),$(eval $(BUILD)/libcore_$(floor).a: $(call objects,daemon/core,$(CORE_$(floor)))))
 $(A_PROTOCOL): $(PROTOCOL_O)
 $(A_PROTOCOL_PIC): $(PROTOCOL_PIC_O)
 $(A_BASE_PURE): $(BASE_PURE_O)
@@ -294,10 +293,14 @@ $(UNIT_PURE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(PURE) $(UNIT_LIBS)
 
-$(UNIT_SESSION_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(call objects,daemon/core,session/proof.c session/window.c)
+# The floors of a list from that one on.
+from = $(if $(2),$(if $(filter $(1),$(firstword $(2))),$(2),$(call from,$(1),$(wordlist 2,$(words $(2)),$(2)))))
+$(foreach floor,$(FLOORS),$(if $(UNIT_$(floor)),$(eval $(UNIT_$(floor):%.c=$(TESTS)/%): \
+	UNDER = $(patsubst %,$(BUILD)/libcore_%.a,$(call from,$(floor),$(FLOORS))))))
+$(UNIT_FLOOR_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $(inputs) $(UNIT_LIBS)
+	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
 FIXTURE_O = $(call objects,tests/unit,$(UNIT_CORE_FIXTURE))
 $(UNIT_CORE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(FIXTURE_O) $(PURE)
