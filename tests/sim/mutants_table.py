@@ -417,7 +417,7 @@ MUTANTS = [
         ("ask.c", "terms->wait_ns != 0 && deadlock_closes", "terms->wait_ns != 0 && !client->mlock && deadlock_closes")],
      1000),
     ("MUNLOCK tells of no loss", [
-        ("w->argv[2 + i], \"\");\n\t\tif (g)\n\t\t\tgrant_end(g);\n", "w->argv[2 + i], \"\");\n")], 1000),
+        ("\t\tif (g)\n\t\t\tgrant_end(g);\n\t\treply_error(c, g ? ERROR_LOST", "\t\treply_error(c, g ? ERROR_LOST")], 1000),
     ("MUNLOCK takes all levels", [
         ("\t\tif (!g->depth)\n", "\t\tif (true)\n")], 1000),
     ("CLIENT UNBLOCK of an MLOCK leaves it behind", [

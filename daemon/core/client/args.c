@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/args.h"
 
-#include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
@@ -20,17 +19,11 @@ void args_command_word(struct bytes *out, enum command command)
 
 void args_usage_error(struct client *c, const char *what, enum command command)
 {
-	struct bytes text = { 0 };
-	size_t begin = reply_begin(c);
+	struct bytes word = { 0 };
 
-	bytes_text(&text, what);
-	bytes_text(&text, " '");
-	args_command_word(&text, command);
-	bytes_text(&text, "' command; ");
-	bytes_text(&text, command_table[command].summary);
-	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
-	reply_end(c, begin);
-	bytes_free(&text);
+	args_command_word(&word, command);
+	reply_error(c, ERROR_ERR, "%s '%s' command; %s", what, bytes_view(&word), command_table[command].summary);
+	bytes_free(&word);
 }
 
 void args_syntax_error(struct client *c, enum command command)
@@ -40,19 +33,12 @@ void args_syntax_error(struct client *c, enum command command)
 
 void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest)
 {
-	struct bytes text = { 0 };
-	size_t begin = reply_begin(c);
+	struct bytes shown = { 0 };
 
-	bytes_text(&text, "unknown ");
-	bytes_text(&text, what);
-	bytes_text(&text, " '");
 	for (size_t i = 0; i < word.len && i < 64; i++)
-		bytes_char(&text, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
-	bytes_text(&text, "'");
-	bytes_text(&text, rest);
-	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
-	reply_end(c, begin);
-	bytes_free(&text);
+		bytes_char(&shown, word.data[i] >= ' ' && word.data[i] <= '~' ? word.data[i] : '?');
+	reply_error(c, ERROR_ERR, "unknown %s '%s'%s", what, bytes_view(&shown), rest);
+	bytes_free(&shown);
 }
 
 void args_unknown_command(struct client *c, struct slice word)
@@ -62,18 +48,13 @@ void args_unknown_command(struct client *c, struct slice word)
 
 enum { NAME_SHOWN_BYTES = 64 };
 
-/* Whatever it is: its first bytes in quotes. */
+/* The first bytes of it in quotes, whatever they are. */
 static void refuse_name(struct client *c, const char *sentence, struct slice name)
 {
-	struct refusal no = refusal_of(ERROR_BADNAME, sentence, SLICE(""), "");
+	bool is_long = name.len > NAME_SHOWN_BYTES;
+	struct slice shown = { name.data, is_long ? NAME_SHOWN_BYTES : name.len };
 
-	if (name.len > NAME_SHOWN_BYTES) {
-		bytes_quote(&no.sentence, (struct slice){ name.data, NAME_SHOWN_BYTES });
-		bytes_text(&no.sentence, "...");
-	} else {
-		bytes_quote(&no.sentence, name);
-	}
-	refusal_reply(c, &no);
+	reply_error(c, ERROR_BADNAME, "%s%q%s", sentence, shown, is_long ? "..." : "");
 }
 
 bool args_valid_name(struct client *c, struct slice name)
@@ -93,14 +74,7 @@ bool args_valid_name(struct client *c, struct slice name)
 
 static bool refuse(struct client *c, const char *what, const char *takes)
 {
-	struct bytes text = { 0 };
-	size_t begin = reply_begin(c);
-
-	bytes_text(&text, what);
-	bytes_text(&text, takes);
-	resp_error(reply_out(c), ERROR_ERR, bytes_view(&text));
-	reply_end(c, begin);
-	bytes_free(&text);
+	reply_error(c, ERROR_ERR, "%s%s", what, takes);
 	return false;
 }
 

@@ -48,27 +48,22 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	return true;
 }
 
-struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after)
+struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count)
 {
 	struct refusal no = { .code = code };
 
-	bytes_text(&no.sentence, before);
-	bytes_slice(&no.sentence, name);
-	bytes_text(&no.sentence, after);
+	bytes_format_values(&no.sentence, format, values, count);
 	return no;
 }
 
 struct refusal refusal_held(struct slice name)
 {
 	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
-			  "connection for each thread: ", name, "");
+				      "connection for each thread: %s", name);
 }
 
 void refusal_reply(struct client *c, struct refusal *no)
 {
-	size_t begin = reply_begin(c);
-
-	resp_error(reply_out(c), no->code, bytes_view(&no->sentence));
-	reply_end(c, begin);
+	reply_error(c, no->code, "%s", bytes_view(&no->sentence));
 	bytes_free(&no->sentence);
 }

@@ -8,6 +8,7 @@
 
 #include "core/lock/request.h"
 #include "protocol/bytes.h"
+#include "protocol/bytes_format.h"
 #include "protocol/errors.h"
 
 struct client;
@@ -18,8 +19,9 @@ struct refusal {
 	struct bytes sentence;
 };
 
-/* The sentence is those three in a row. */
-struct refusal refusal_of(enum error_code code, const char *before, struct slice name, const char *after);
+/* The sentence with its values, as bytes_format() takes them. */
+#define refusal_of(code, format, ...) refusal_of_values(code, format, BYTES_ARGUMENTS(__VA_ARGS__))
+struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count);
 /* The client holds that lock, and did not say that it may enter it again. */
 struct refusal refusal_held(struct slice name);
 /* Answers with it, and frees the sentence. */

@@ -29,10 +29,7 @@ static size_t parse_names(const struct request_words *w, enum command command)
 			return 0;
 		for (size_t j = 0; j < i; j++)
 			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
-				struct refusal no =
-					refusal_of(ERROR_ERR, "a name is given twice: ", w->argv[2 + i], "");
-
-				refusal_reply(c, &no);
+				reply_error(c, ERROR_ERR, "a name is given twice: %s", w->argv[2 + i]);
 				return 0;
 			}
 	}
@@ -180,16 +177,15 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
 
 	if (semaphore_find(c->locks, name))
-		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: ", name, "");
+		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: %s", name);
 	else if (lock && !lock_may_be(lock, KIND_LOCK))
-		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: ", name, "");
+		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: %s", name);
 	else if (g && !m->reenter)
 		*ret = refusal_held(name);
 	else if (g && !mode_covers(g->mode, m->mode))
-		*ret = refusal_of(ERROR_DEADLOCK, "this client holds ", name,
-				  " shared, and would wait for itself: let go first");
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared, and would wait for itself: let go first", name);
 	else if (!g && lock && request_find(lock, c))
-		*ret = refusal_of(ERROR_ERR, "this client waits for ", name, " already: CANCEL takes its ENQUEUE back");
+		*ret = refusal_of(ERROR_ERR, "this client waits for %s already: CANCEL takes its ENQUEUE back", name);
 	else
 		return false;
 	return true;
@@ -210,7 +206,7 @@ static bool look(struct mlock *m)
 
 		if (!g || !g->lost)
 			continue;
-		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: ", name, "");
+		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: %s", name);
 		grant_end(g);
 		refuse(m, &no);
 		return false;
@@ -307,7 +303,6 @@ void mlock_unlock(const struct request_words *w)
 	size_t count = parse_names(w, COMMAND_MUNLOCK), begin;
 	int64_t depths[LIMIT_NAMES_MAX];
 	struct options none;
-	struct refusal no;
 	struct grant *g;
 
 	if (!count || !options_parse(w, COMMAND_MUNLOCK, 2 + count, 0, &none))
@@ -315,18 +310,15 @@ void mlock_unlock(const struct request_words *w)
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
 		if (g && g->lock->directory.kind == KIND_ELECTION) {
-			no = refusal_of(ERROR_MISMATCH,
-					"that name is an election, and nothing is released: ", w->argv[2 + i], "");
-			refusal_reply(c, &no);
+			reply_error(c, ERROR_MISMATCH, "that name is an election, and nothing is released: %s", w->argv[2 + i]);
 			return;
 		}
 		if (g && !g->lost)
 			continue;
-		no = g ? refusal_of(ERROR_LOST, "the grant was lost, and nothing is released: ", w->argv[2 + i], "")
-		       : refusal_of(ERROR_NOTHELD, "not held, and nothing is released: ", w->argv[2 + i], "");
 		if (g)
 			grant_end(g);
-		refusal_reply(c, &no);
+		reply_error(c, g ? ERROR_LOST : ERROR_NOTHELD, "%s, and nothing is released: %s",
+			    g ? "the grant was lost" : "not held", w->argv[2 + i]);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {

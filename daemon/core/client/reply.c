@@ -104,12 +104,16 @@ void reply_status(struct client *c, const char *text)
 	reply_end(c, begin);
 }
 
-void reply_error(struct client *c, enum error_code code, const char *sentence)
+void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
+			size_t count)
 {
+	struct bytes sentence = { 0 };
 	size_t begin = reply_begin(c);
 
-	resp_error(reply_out(c), code, slice_of(sentence));
+	bytes_format_values(&sentence, format, values, count);
+	resp_error(reply_out(c), code, bytes_view(&sentence));
 	reply_end(c, begin);
+	bytes_free(&sentence);
 }
 
 void reply_text(struct bytes *out, struct slice key, struct slice value)

@@ -12,6 +12,7 @@
 #include "core/lock/client.h"
 #include "core/port/effect.h"
 #include "protocol/bytes.h"
+#include "protocol/bytes_format.h"
 #include "protocol/errors.h"
 #include "protocol/resp.h"
 
@@ -27,7 +28,10 @@ void reply_integer(struct client *c, int64_t value);
 void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
 void reply_status(struct client *c, const char *text);
-void reply_error(struct client *c, enum error_code code, const char *sentence);
+/* The sentence with its values, as bytes_format() takes them. */
+#define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
+void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
+			size_t count);
 /* Pairs of a map. */
 void reply_text(struct bytes *out, struct slice key, struct slice value);
 void reply_int(struct bytes *out, struct slice key, int64_t value);

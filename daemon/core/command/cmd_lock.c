@@ -45,11 +45,9 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
 {
 	struct client *c = call->client;
-	struct refusal no;
 
 	if (!g) {
-		no = refusal_of(ERROR_NOTHELD, "this client does not hold it: ", call->name, "");
-		refusal_reply(c, &no);
+		reply_error(c, ERROR_NOTHELD, "this client does not hold it: %s", call->name);
 	} else if (call->options.token >= 0 && call->options.token != g->token) {
 		reply_error(c, ERROR_LOST, undone);
 	} else if (g->lost) {

@@ -55,18 +55,6 @@ static bool is_other_limit(const struct client *c, struct slice name, int64_t li
 	return s->limit && s->limit != limit && (s->state == SEMAPHORE_KNOWN || c->locks->env->conf->standalone);
 }
 
-/* "this client has 2 permits, and <asks for|gives> 3..." */
-static void refuse_permits(struct client *c, enum error_code code, int64_t has, int64_t count, const char *rest)
-{
-	struct refusal no = refusal_of(code, "this client has ", SLICE(""), "");
-
-	bytes_int(&no.sentence, has);
-	bytes_text(&no.sentence, code == ERROR_NOTHELD ? " permits, and gives " : " permits, asks for ");
-	bytes_int(&no.sentence, count);
-	bytes_text(&no.sentence, rest);
-	refusal_reply(c, &no);
-}
-
 void cmd_acquire(struct call *call)
 {
 	struct client *c = call->client;
@@ -90,7 +78,8 @@ void cmd_acquire(struct call *call)
 	if (g && g->lost)
 		call_reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	else if (g && g->depth + o->count > o->limit && !is_other_limit(c, call->name, o->limit))
-		refuse_permits(c, ERROR_DEADLOCK, g->depth, o->count, " more, and would wait for itself");
+		reply_error(c, ERROR_DEADLOCK, "this client has %d permits, asks for %d more, and would wait for itself",
+			    g->depth, o->count);
 	else
 		ask_for(c, call->name, &terms);
 }
@@ -106,7 +95,7 @@ void cmd_release(struct call *call)
 		return;
 	}
 	if (!g || g->depth < count) {
-		refuse_permits(c, ERROR_NOTHELD, g ? g->depth : 0, count, " back");
+		reply_error(c, ERROR_NOTHELD, "this client has %d permits, and gives %d back", g ? g->depth : 0, count);
 		return;
 	}
 	rest = g->depth - count;

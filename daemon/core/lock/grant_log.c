@@ -2,107 +2,54 @@
 #include "core/lock/grant_log.h"
 
 #include "core/lock/locks.h"
+#include "protocol/bytes_format.h"
 
 static const int64_t NS_PER_MS = 1000000;
 
-static void write_what(struct bytes *out, const struct grant *g, int64_t count)
+/* What it was and, where it ended, after how long; then whose. A broker that is freed logs nothing. */
+static void say(const struct grant *g, const char *event, int64_t count, bool ended)
 {
-	const struct lock *lock = g->lock;
+	const struct env *env = g->lock->locks->env;
+	const struct client *c = g->client;
+	struct slice name = bytes_view(&g->lock->name);
+	struct bytes *out;
+	size_t begin;
 
-	if (lock->semaphore) {
-		bytes_int(out, count);
-		bytes_text(out, " permits of semaphore ");
-		bytes_quote(out, bytes_view(&lock->name));
+	if (!env->out)
 		return;
-	}
-	bytes_text(out, lock->directory.kind == KIND_ELECTION ? "election " : "lock ");
-	bytes_quote(out, bytes_view(&lock->name));
-	bytes_text(out, ", ");
-	bytes_text(out, mode_word(g->mode));
-	bytes_text(out, ", token ");
-	bytes_int(out, g->token);
-}
-
-static void write_who(struct bytes *out, const struct client *c)
-{
-	bytes_int(out, (int64_t)c->id);
-	bytes_text(out, ", uid ");
-	bytes_int(out, c->uid);
-	bytes_text(out, ", pid ");
-	bytes_int(out, c->pid);
-	bytes_text(out, " (");
-	bytes_quote(out, bytes_view(&c->comm));
-	if (c->name.len) {
-		bytes_text(out, ", ");
-		bytes_quote(out, bytes_view(&c->name));
-	}
+	begin = effects_begin(env->out);
+	out = &env->out->arena;
+	if (g->lock->semaphore)
+		bytes_format(out, "%s: %d permits of semaphore %q", event, count, name);
+	else
+		bytes_format(out, "%s: %s %q, %s, token %d", event,
+			     g->lock->directory.kind == KIND_ELECTION ? "election" : "lock", name, mode_word(g->mode), g->token);
+	if (ended)
+		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
+	bytes_format(out, "%s%d, uid %d, pid %d (%q", ended ? ", by client " : ", to client ", c->id, c->uid, c->pid,
+		     bytes_view(&c->comm));
+	if (c->name.len)
+		bytes_format(out, ", %q", bytes_view(&c->name));
 	bytes_text(out, ")");
-}
-
-/* False: a broker that is freed says nothing. */
-static bool begin(const struct grant *g, size_t *ret_begin)
-{
-	struct locks *locks = g->lock->locks;
-
-	if (!locks->env->out)
-		return false;
-	*ret_begin = effects_begin(locks->env->out);
-	return true;
-}
-
-static void end(const struct grant *g, const char *how, size_t begun)
-{
-	struct locks *locks = g->lock->locks;
-
-	bytes_text(&locks->env->out->arena, how);
-	write_who(&locks->env->out->arena, g->client);
-	effects_log(locks->env->out, locks->env->conf->log_grants_level, begun)->one_of_many = true;
+	effects_log(env->out, env->conf->log_grants_level, begin)->one_of_many = true;
 }
 
 void grant_log_granted(const struct grant *g, int64_t count)
 {
-	size_t begun;
-
-	if (!begin(g, &begun))
-		return;
-	bytes_text(&g->lock->locks->env->out->arena, "granted: ");
-	write_what(&g->lock->locks->env->out->arena, g, count);
-	end(g, ", to client ", begun);
-}
-
-static void log_end(const struct grant *g, int64_t count)
-{
-	struct locks *locks = g->lock->locks;
-	struct bytes *out = &locks->env->out->arena;
-
-	write_what(out, g, count);
-	bytes_text(out, ", after ");
-	bytes_int(out, (locks->env->now_ns - g->granted_ns) / NS_PER_MS);
-	bytes_text(out, " ms");
+	say(g, "granted", count, false);
 }
 
 void grant_log_released(const struct grant *g, int64_t count)
 {
-	size_t begun;
-
-	if (!begin(g, &begun))
-		return;
-	bytes_text(&g->lock->locks->env->out->arena, "released: ");
-	log_end(g, count);
-	end(g, ", by client ", begun);
+	say(g, "released", count, true);
 }
 
 void grant_log_lost(const struct grant *g)
 {
-	struct bytes *out;
-	size_t begun;
+	static const char *const events[] = {
+		[LOSS_SESSION] = "lost (session)", [LOSS_DELETED] = "lost (deleted)", [LOSS_LEASE] = "lost (lease)",
+		[LOSS_LIMIT] = "lost (limit)",     [LOSS_FORCED] = "lost (forced)",
+	};
 
-	if (!begin(g, &begun))
-		return;
-	out = &g->lock->locks->env->out->arena;
-	bytes_text(out, "lost (");
-	bytes_text(out, loss_word(g->loss));
-	bytes_text(out, "): ");
-	log_end(g, g->depth);
-	end(g, ", by client ", begun);
+	say(g, events[g->loss], g->depth, true);
 }
