@@ -382,7 +382,7 @@ MUTANTS = [
     ("the name asked for takes in what the server adds", [
         ("\tc->adopting = true;\n", "\tc->name_len = name.len;\n\tc->adopting = true;\n")], 1000),
     ("an audit takes a claim's znode for a stray", [
-        ("directory_find(h->locks->directories, path) },", "NULL },")], 300),
+        ("directory_find(h->locks->directories, p->path)\n\t};", "NULL\n\t};")], 300),
     ("an audit skips the first child", [
         ("for (size_t i = 0; i < event->zk_answered.count; i++)\n\t\t\texamine_child",
          "for (size_t i = 1; i < event->zk_answered.count; i++)\n\t\t\texamine_child")], 1000),
@@ -497,7 +497,7 @@ MUTANTS = [
         ("\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
      300, "calm permits"),
     ("AUDIT does not look into semaphores", [
-        ("\t\tadd_parts(a, znode);\n", "")], 10000, "permits, operator"),
+        ("\t\tadd_name(a, p->name, \"/locks\");\n\t\tadd_name(a, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
         ("\t\tif (code == ZK_OK)\n\t\t\treturn true;\n\t\tm->refused", "\t\tm->refused"),
         ("\t\tget_answered(h, event);\n\t} else {\n\t\t*ret",

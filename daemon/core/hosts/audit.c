@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/audit.h"
 
-#include <assert.h>
-
 #include "base/mem.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
@@ -12,70 +10,64 @@
 
 /* ---- where lock directories are ---- */
 
-struct root {
-	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
-};
-
-/* After the first, those of the prefixes that have a path of their own. */
-static bool root_at(const struct hosts *h, size_t at, struct root *ret)
+/* Goes to that one: after the first, those of the prefixes that have a path of their own. False: there are no more. */
+static bool begin_root(struct hosts *h, size_t root)
 {
-	*ret = (struct root){ .path = slice_of(h->env->conf->root) };
-	for (size_t i = 0; at > 0 && i < h->env->conf->prefix_count; i++) {
-		const struct broker_prefix *p = &h->env->conf->prefixes[i];
+	const struct broker_conf *conf = h->env->conf;
+	struct audit *a = &h->audit;
+	size_t at = root;
 
-		if (!p->path || --at > 0)
+	a->root = root;
+	a->path = slice_of(conf->root);
+	a->prefix = (struct slice){ 0 };
+	for (size_t i = 0; at > 0 && i < conf->prefix_count; i++) {
+		if (!conf->prefixes[i].path || --at > 0)
 			continue;
-		*ret = (struct root){ slice_of(p->path), slice_of(p->prefix) };
+		a->path = slice_of(conf->prefixes[i].path);
+		a->prefix = slice_of(conf->prefixes[i].prefix);
 	}
-	return at == 0;
+	if (at > 0)
+		return false;
+	a->state = AUDIT_ROOT;
+	a->root_asked = a->mismatch = false;
+	bytes_clear(&a->names);
+	a->sent = a->answered = 0;
+	return true;
 }
 
-static struct root present_root(const struct hosts *h)
-{
-	struct root root;
-	bool found = root_at(h, h->audit.root, &root);
-
-	assert(found);
-	return root;
-}
-
-static const char PART = '\n'; /* in no name of a znode */
-
-/* The directory of that znode name below the present root. */
-static void directory_path(const struct hosts *h, struct slice znode, struct bytes *out)
-{
-	bytes_slice(out, present_root(h).path);
-	bytes_char(out, '/');
-	for (size_t i = 0; i < znode.len; i++)
-		bytes_char(out, znode.data[i] == PART ? '/' : znode.data[i]);
-}
-
-/* Those of a semaphore are looked at like any other, under names that no lock has: its own, PART, and theirs. */
-static void add_parts(struct audit *a, struct slice znode)
-{
-	struct bytes parts = { 0 };
-
-	bytes_format(&parts, "%s\nlocks/%s\nleases/", znode, znode);
-	bytes_slice(&a->names, bytes_view(&parts));
-	bytes_free(&parts);
-}
-
-/* False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
-static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *out)
+/* Its flavour is told, too. False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
+static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *out, enum flavour *flavour)
 {
 	struct bytes here = { 0 }, place = { 0 };
 	bool lives;
 
-	bytes_slice(out, present_root(h).prefix);
+	bytes_slice(out, h->audit.prefix);
 	if (!name_decode(znode, out) || !name_valid(bytes_view(out)) ||
 	    !flavour_has_place(h->env->conf, bytes_view(out)))
 		return false;
-	directory_path(h, znode, &here);
-	flavour_place(h->env->conf, bytes_view(out), &place);
+	bytes_format(&here, "%s/%s", h->audit.path, znode);
+	*flavour = flavour_place(h->env->conf, bytes_view(out), &place);
 	lives = slice_eq(bytes_view(&here), bytes_view(&place));
 	bytes_free(&here);
 	bytes_free(&place);
 	return lives;
+}
+
+/* A directory that is looked at: `name` below the root is a lock's, or a semaphore's with a part of it behind a '/'. */
+struct place {
+	struct slice name, path;
+	enum flavour flavour;
+};
+
+static struct slice name_at(const struct audit *a, size_t at)
+{
+	return slice_of(a->names.data + at);
+}
+
+static void add_name(struct audit *a, struct slice name, const char *part)
+{
+	bytes_format(&a->names, "%s%s", name, part);
+	bytes_char(&a->names, '\0');
 }
 
 /* ---- a sweep ---- */
@@ -109,16 +101,6 @@ static void wait_in(struct client_list *list, struct client *c)
 		TAILQ_INSERT_TAIL(list, c, audit_link);
 }
 
-static void begin_root(struct audit *a, size_t root)
-{
-	a->state = AUDIT_ROOT;
-	a->root = root;
-	a->root_asked = false;
-	bytes_clear(&a->names);
-	a->sent = a->answered = 0;
-	a->mismatch = false;
-}
-
 static void begin(struct hosts *h)
 {
 	struct audit *a = &h->audit;
@@ -129,7 +111,7 @@ static void begin(struct hosts *h)
 	a->sweep++;
 	a->begun_ns = h->env->now_ns;
 	a->counts = (struct audit_counts){ 0 };
-	begin_root(a, 0);
+	begin_root(h, 0);
 }
 
 void audit_leave(struct hosts *h, struct client *c)
@@ -163,20 +145,21 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 static const struct slice NO_CHILD = { 0 };
 
 /* The lock of that directory, made known if that may be. */
-static struct lock *find_lock(struct hosts *h, struct slice znode, struct slice path)
+static struct lock *find_lock(struct hosts *h, const struct place *p)
 {
-	const struct directory *d = directory_find(h->locks->directories, path);
+	const struct directory *d = directory_find(h->locks->directories, p->path);
 	struct lock *lock = d ? lock_of(d) : NULL;
 	struct bytes name = { 0 };
+	enum flavour flavour;
 
 	if (lock && lock->semaphore)
 		return lock;
 	if (lock)
 		lock = lock_make(h->locks, bytes_view(&lock->name));
-	else if (lock_name(h, znode, &name))
+	else if (lock_name(h, p->name, &name, &flavour))
 		lock = lock_make(h->locks, bytes_view(&name));
 	bytes_free(&name);
-	return lock && slice_eq(bytes_view(&lock->directory.path), path) ? lock : NULL;
+	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? lock : NULL;
 }
 
 static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path)
@@ -188,83 +171,55 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 }
 
 /* A lock deletes it however long that takes. When the host may know no more of them, there is one try. */
-static void delete_stray(struct hosts *h, struct slice znode, struct slice path, struct slice child)
+static void delete_stray(struct hosts *h, const struct place *p, struct slice child)
 {
+	struct lock *lock = find_lock(h, p);
 	struct bytes whole = { 0 };
-	struct lock *lock;
 
-	lock = find_lock(h, znode, path);
 	if (lock && claim_orphan(&lock->directory, child))
 		return;
 	if (!turn_of_questions(h->locks->directories)) {
 		h->audit.counts.undeleted++;
 		return;
 	}
-	bytes_format(&whole, "%s/%s", path, child);
+	bytes_format(&whole, "%s/%s", p->path, child);
 	h->env->stats.strays_total++;
 	h->audit.counts.undeleted++;
 	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
 	bytes_free(&whole);
 }
 
-/* Its name was found to be a lock's before. */
-static enum flavour flavour_of(const struct hosts *h, struct slice znode)
+static void examine_child(struct hosts *h, const struct place *p, struct slice child)
 {
-	const char *part = memchr(znode.data, PART, znode.len);
-	struct bytes name = { 0 }, path = { 0 };
-	enum flavour flavour;
-
-	if (part)
-		return part[2] == 'e' ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
-	lock_name(h, znode, &name);
-	flavour = flavour_place(h->env->conf, bytes_view(&name), &path);
-	bytes_free(&name);
-	bytes_free(&path);
-	return flavour;
-}
-
-static void examine_child(struct hosts *h, enum flavour flavour, struct slice znode, struct slice child)
-{
+	struct directory_view view = {
+		h->ensemble->session.id, p->flavour, directory_find(h->locks->directories, p->path)
+	};
 	struct audit *a = &h->audit;
-	struct bytes whole = { 0 };
-	struct slice path;
 	enum mode mode;
 
-	directory_path(h, znode, &whole);
-	path = bytes_view(&whole);
-	switch (directory_classify((struct directory_view){ h->ensemble->session.id, flavour,
-							    directory_find(h->locks->directories, path) },
-				   child, &mode)) {
+	switch (directory_classify(view, child, &mode)) {
 	case DIRECTORY_CHILD_OURS:
 		a->counts.contenders++;
 		a->counts.ours++;
 		break;
 	case DIRECTORY_CHILD_ORPHAN:
 		a->counts.contenders++;
-		FOUND(a, strays, path, child);
-		delete_stray(h, znode, path, child);
+		FOUND(a, strays, p->path, child);
+		delete_stray(h, p, child);
 		break;
 	case DIRECTORY_CHILD_OTHER:
 		a->counts.contenders++;
 		break;
 	case DIRECTORY_CHILD_UNKNOWN:
 		a->counts.contenders++;
-		FOUND(a, odd_children, path, child);
+		FOUND(a, odd_children, p->path, child);
 		break;
 	case DIRECTORY_CHILD_UNRECOGNIZED:
 		/* What lies in a directory of another kind is that kind's business. */
 		if (!a->mismatch)
-			FOUND(a, odd_children, path, child);
+			FOUND(a, odd_children, p->path, child);
 		break;
 	}
-	bytes_free(&whole);
-}
-
-static struct slice name_at(const struct audit *a, size_t at)
-{
-	const char *from = a->names.data + at, *end = memchr(from, '/', a->names.len - at);
-
-	return (struct slice){ from, (size_t)(end - from) };
 }
 
 static bool is_semaphore(struct slice data)
@@ -274,55 +229,65 @@ static bool is_semaphore(struct slice data)
 	return record_is_ours(data) && semaphore_data_fits(data, &limit);
 }
 
-static void data_answered(struct hosts *h, const struct event *event)
+static void data_answered(struct audit *a, const struct place *p, struct slice data)
 {
-	struct audit *a = &h->audit;
-	struct slice znode = name_at(a, a->answered);
-	struct bytes path = { 0 };
-
-	if (event->zk_answered.code != ZK_OK)
-		return;
-	if (is_semaphore(event->zk_answered.data)) {
-		add_parts(a, znode);
-		a->mismatch = true; /* they are its only children */
+	a->mismatch = true;
+	if (is_semaphore(data)) { /* the directories of its parts are its only children */
+		add_name(a, p->name, "/locks");
+		add_name(a, p->name, "/leases");
 		return;
 	}
 	for (int kind = 0; kind < KINDS; kind++)
-		if (directory_data_fits((enum kind)kind, flavour_of(h, znode), event->zk_answered.data))
-			return;
-	a->mismatch = true;
-	directory_path(h, znode, &path);
-	FOUND(a, mismatched, bytes_view(&path), NO_CHILD);
-	bytes_free(&path);
+		if (directory_data_fits((enum kind)kind, p->flavour, data))
+			a->mismatch = false;
+	if (a->mismatch)
+		FOUND(a, mismatched, p->path, NO_CHILD);
 }
 
-static void list_answered(struct hosts *h, const struct event *event)
+static void list_answered(struct hosts *h, const struct place *p, const struct event *event)
 {
 	struct audit *a = &h->audit;
-	struct slice znode = name_at(a, a->answered);
-	enum flavour flavour = flavour_of(h, znode);
-	struct bytes path = { 0 };
 
 	if (event->zk_answered.code == ZK_OK) {
 		a->counts.directories++;
 		h->env->stats.audit_directories_total++;
 		for (size_t i = 0; i < event->zk_answered.count; i++)
-			examine_child(h, flavour, znode, event->zk_answered.children[i]);
+			examine_child(h, p, event->zk_answered.children[i]);
 	} else if (event->zk_answered.code != ZK_NONODE) {
-		directory_path(h, znode, &path);
-		FOUND(a, refused, bytes_view(&path), NO_CHILD);
+		FOUND(a, refused, p->path, NO_CHILD);
 	}
-	a->answered += znode.len + 1;
+	a->answered += p->name.len + 1;
 	a->mismatch = false;
+}
+
+static void place_answered(struct hosts *h, const struct operation *op, const struct event *event)
+{
+	struct slice name = name_at(&h->audit, h->audit.answered);
+	const char *part = memchr(name.data, '/', name.len);
+	struct bytes path = { 0 }, lock = { 0 };
+	struct place p;
+
+	bytes_format(&path, "%s/%s", h->audit.path, name);
+	p.path = bytes_view(&path);
+	p.name = (struct slice){ path.data + h->audit.path.len + 1, name.len }; /* which stays where it is */
+	if (part)
+		p.flavour = slice_eq(slice_of(part), SLICE("/leases")) ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
+	else
+		lock_name(h, name, &lock, &p.flavour);
+	if (op->kind == OPERATION_AUDIT_LIST)
+		list_answered(h, &p, event);
+	else if (event->zk_answered.code == ZK_OK)
+		data_answered(&h->audit, &p, event->zk_answered.data);
 	bytes_free(&path);
+	bytes_free(&lock);
 }
 
 /* Names that begin with a dot are the brokers' own: no lock's does. */
 static void keep_names(struct hosts *h, const struct event *event)
 {
 	struct audit *a = &h->audit;
-	struct slice root = present_root(h).path;
 	struct bytes name = { 0 };
+	enum flavour flavour;
 
 	for (size_t i = 0; i < event->zk_answered.count; i++) {
 		struct slice child = event->zk_answered.children[i];
@@ -330,11 +295,10 @@ static void keep_names(struct hosts *h, const struct event *event)
 		if (child.len && child.data[0] == '.')
 			continue;
 		bytes_clear(&name);
-		if (!lock_name(h, child, &name)) {
-			FOUND(a, odd_names, root, child);
-			continue;
-		}
-		bytes_format(&a->names, "%s/", child);
+		if (lock_name(h, child, &name, &flavour))
+			add_name(a, child, "");
+		else
+			FOUND(a, odd_names, a->path, child);
 	}
 	bytes_free(&name);
 }
@@ -346,7 +310,7 @@ static void root_answered(struct hosts *h, const struct event *event)
 	if (event->zk_answered.code == ZK_OK)
 		keep_names(h, event);
 	else if (event->zk_answered.code != ZK_NONODE)
-		FOUND(a, refused, present_root(h).path, NO_CHILD);
+		FOUND(a, refused, a->path, NO_CHILD);
 	a->state = AUDIT_WALK;
 }
 
@@ -360,10 +324,8 @@ void audit_answered(struct hosts *h, const struct operation *op, const struct ev
 		return;
 	if (op->kind == OPERATION_AUDIT_ROOT)
 		root_answered(h, event);
-	else if (op->kind == OPERATION_AUDIT_DATA)
-		data_answered(h, event);
-	else if (op->kind == OPERATION_AUDIT_LIST)
-		list_answered(h, event);
+	else if (op->kind == OPERATION_AUDIT_DATA || op->kind == OPERATION_AUDIT_LIST)
+		place_answered(h, op, event);
 	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		a->counts.undeleted--;
 }
@@ -383,7 +345,7 @@ static void send_root(struct hosts *h)
 	if (a->root_asked || !may_send(h))
 		return;
 	a->root_asked = true;
-	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, present_root(h).path);
+	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, a->path);
 }
 
 static void send_directories(struct hosts *h)
@@ -395,7 +357,7 @@ static void send_directories(struct hosts *h)
 		struct slice znode = name_at(a, a->sent);
 
 		bytes_clear(&path);
-		directory_path(h, znode, &path);
+		bytes_format(&path, "%s/%s", a->path, znode);
 		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, bytes_view(&path));
 		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, bytes_view(&path));
 		a->sent += znode.len + 1;
@@ -407,12 +369,8 @@ static void end_root(struct hosts *h)
 {
 	struct audit *a = &h->audit;
 
-	struct root next;
-
-	if (root_at(h, a->root + 1, &next)) {
-		begin_root(a, a->root + 1);
+	if (begin_root(h, a->root + 1))
 		return;
-	}
 	a->state = AUDIT_CLEAR;
 	a->clear_op = h->ensemble->operations.end;
 }
@@ -423,21 +381,16 @@ static void reply(const struct audit *a, struct client *c)
 	size_t begin = reply_begin(c);
 
 	resp_map(out, sizeof(a->counts) / sizeof(int64_t) + 2, c->version);
-#define X(name, text) \
-	resp_bulk(out, SLICE(#name)); \
-	resp_integer(out, a->counts.name);
+#define X(name, text) reply_int(out, SLICE(#name), a->counts.name);
 	AUDIT_COUNTS(X)
 #undef X
-	resp_bulk(out, SLICE("elapsed_ms"));
-	resp_integer(out, (c->locks->env->now_ns - a->begun_ns) / 1000000);
+	reply_int(out, SLICE("elapsed_ms"), (c->locks->env->now_ns - a->begun_ns) / 1000000);
 	resp_bulk(out, SLICE("examples"));
 	resp_array(out, a->example_count);
 	for (size_t i = 0; i < a->example_count; i++) {
 		resp_map(out, 2, c->version);
-		resp_bulk(out, SLICE("what"));
-		resp_bulk(out, slice_of(a->examples[i].what));
-		resp_bulk(out, SLICE("path"));
-		resp_bulk(out, bytes_view(&a->examples[i].path));
+		reply_text(out, SLICE("what"), slice_of(a->examples[i].what));
+		reply_text(out, SLICE("path"), bytes_view(&a->examples[i].path));
 	}
 	reply_end(c, begin);
 }

@@ -67,9 +67,10 @@ struct audit {
 	struct client_list served, queued; /* by this sweep, by the next */
 	uint64_t sweep;        /* its number; 0: none yet */
 	size_t open;           /* operations without an answer, those of sweeps that ended early included */
-	size_t root;           /* the one being looked at */
+	size_t root;           /* the one being looked at: */
+	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
 	bool root_asked;
-	struct bytes names;    /* of the directories below it, each followed by '/' */
+	struct bytes names;    /* of the directories below it, each with a NUL */
 	size_t sent, answered; /* so many bytes of `names` */
 	bool mismatch;         /* the next directory to be answered is of another kind */
 	uint64_t clear_op;     /* CLEAR: what has a smaller number must be answered */
