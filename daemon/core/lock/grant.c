@@ -43,6 +43,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	struct locks *locks = lock->locks;
 	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
 
+	assert(session_grants(lock->locks->ensemble)); /* nothing without proof */
 	g->client = client;
 	g->lock = lock;
 	g->mode = mode;

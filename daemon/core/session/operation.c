@@ -161,6 +161,7 @@ struct operation operation_take(struct ensemble *zk, uint64_t number)
 	struct operations *o = &zk->operations;
 	struct operation op = *slot(o, number);
 
+	assert(!op.done);
 	slot(o, number)->done = true;
 	while (o->first != o->end && slot(o, o->first)->done)
 		o->first++;
