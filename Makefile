@@ -272,11 +272,11 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
 
-# Both libraries show lb_ names only.
+# Both libraries show lb_ names only, and need nothing of the command's. (What sanitizers add is not there at this point.)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(SHARED_MAP) $(LINK_REQUIRED) \
-		$(LDFLAGS) -o $@ $(inputs)
+		$(if $(SAN),,-Wl,-z,defs) $(LDFLAGS) -o $@ $(inputs)
 	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
 
 $(STATIC): $(SHARED_O) $(A_PROTOCOL_PIC)
