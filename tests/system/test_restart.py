@@ -206,26 +206,6 @@ def test_another_process_of_the_same_number_is_no_holder(daemons, zk, root, clie
     assert time.monotonic() - began < AT_ONCE
 
 
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_killed_twice_in_a_row(own_zk, daemons, clients, processes):
-    """The second successor waits for the holders of the first daemon, and leaves nothing of either."""
-    zk = own_zk(tick_ms=SLOW_TICK_MS)
-    alpha, beta = daemons(zk, **SLOW, host="alpha"), daemons(zk, **SLOW, host="beta")
-    processes(HOLD, alpha.socket, "a")
-    (b,) = others_wait(beta, clients, "a")
-    asked = time.monotonic()
-    safe_ms, killed = int(alpha.info()["safe_for_ms"]), time.monotonic()
-    alpha.kill()
-    alpha.start()
-    second = session_id(alpha)
-    alpha.kill()
-    alpha.start()
-    harness.wait_until(lambda: second not in zk.sessions(), "the second session to be ended", AT_ONCE)
-    assert isinstance(b.reply(), int) and time.monotonic() - asked >= safe_ms / 1000
-    assert time.monotonic() - killed < 11.5
-    harness.wait_until(lambda: len(zk.sessions()) == 2, "one session of each host")
-
-
 def test_killed_again_and_again_under_load(daemons, zk, root, clients, processes):
     alpha, beta = daemons(zk, root, host="alpha", limits={"clients": 60}), daemons(zk, root, host="beta")
     for _ in range(2):
@@ -318,20 +298,6 @@ def test_a_clean_stop_leaves_nothing(daemons, zk, root, clients):
     d.start()
     assert d.info()["leftover_sessions"] == "0"
     assert "earlier daemon" not in d.log()
-
-
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_stop_that_left_its_session_is_respected_as_well(own_zk, daemons, clients, processes):
-    zk = own_zk(tick_ms=SLOW_TICK_MS)
-    alpha, beta = daemons(zk, **SLOW, host="alpha", daemon__stop_timeout_ms=0), daemons(zk, **SLOW, host="beta")
-    processes(HOLD, alpha.socket, "a")
-    (b,) = others_wait(beta, clients, "a")
-    safe_ms, stopped = int(alpha.info()["safe_for_ms"]), time.monotonic()
-    assert alpha.terminate() == 0
-    alpha.start()
-    assert b.quiet(safe_ms / 1000 - 0.2 - (time.monotonic() - stopped))
-    assert isinstance(b.reply(), int)
-    assert time.monotonic() - stopped < 11.5
 
 
 def garble(path):

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several locks at once: MLOCK and MUNLOCK."""
 
-import signal
 import threading
 
-import pytest
-
 import harness
-from harness import FAST, FAST_TICK_MS
 
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 
@@ -73,24 +69,3 @@ def test_opposite_orders_between_two_hosts(two_hosts, clients):
     for t in threads:
         t.join()
     assert not wrong
-
-
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_lost_session_on_the_way_begins_again(own_zk, daemons, clients):
-    """What it had taken goes to another host meanwhile; it gets it back, under a larger token, and all together."""
-    zk = own_zk(tick_ms=FAST_TICK_MS)
-    alpha, beta = (daemons(zk, **FAST, host=host) for host in ("alpha", "beta"))
-    a, b = clients(alpha), clients(beta)
-    other = b.call("LOCK", "b")
-    a.send("MLOCK", 2, "a", "b", "WAIT", 120000)
-    harness.wait_queued(alpha, "b", 1)
-    alpha.signal(signal.SIGSTOP)
-    stolen = b.call("LOCK", "a", "WAIT", 60000)
-    alpha.signal(signal.SIGCONT)
-    assert isinstance(stolen, int)
-    assert b.call("UNLOCK", "a") == 0
-    assert b.call("UNLOCK", "b") == 0
-    tokens = a.reply()
-    assert tokens[0] > stolen and tokens[1] > other
-    assert not [push for push in a.pushes if push[0] == "lost"]
-    assert alpha.info("stats")["multi_again_total"] != "0"

@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -125,23 +124,3 @@ def test_a_leftover_without_its_file_refuses_nobody(own_zk, daemons, clients):
     assert isinstance(clients(d).call("LOCK", "a"), int), "it serves meanwhile"
     wait_announced(d)
     assert d.info()["rival"] == ""
-
-
-@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_who_lost_its_name_with_its_session_goes_on_and_says_so(own_zk, daemons, clients):
-    """With a long timeout: a machine that stands still for seconds must not cost the second its session, too."""
-    zk, longer = own_zk(tick_ms=1000), {"zookeeper__session_timeout_ms": 6000, "locks__grant_min_ms": 300}
-    first = daemons(zk, **longer, host="alpha")
-    wait_announced(first)
-    first.signal(signal.SIGSTOP)
-    second = daemons(zk, **longer, host="alpha")
-    wait_announced(second)
-    first.signal(signal.SIGCONT)
-    harness.wait_until(lambda: first.info()["rival"], "the first to notice")
-    assert f'pid "{second.process.pid}" on this host' in first.info()["rival"]
-    assert first.info()["announced"] == "0" and second.info()["rival"] == ""
-    assert isinstance(clients(first).call("LOCK", "a"), int)
-    assert first.log().count("was taken") == 1
-    assert second.terminate() == 0
-    wait_announced(first)
-    assert first.info()["rival"] == ""

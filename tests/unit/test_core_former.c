@@ -330,6 +330,7 @@ static void who_was_announced_goes_on_whoever_has_its_name(void **state)
 	for (int i = 1; i <= 4; i++) {
 		beat_fails(f);
 		fixture_answer_duplicate(f, STRANGER, 100 + i, data);
+		assert_int_equal(fixture_logged(f, "was taken"), i == 3); /* said once */
 	}
 	assert_int_equal(f->stopped, 0);
 	fixture_ask(f, 0, "INFO session");
