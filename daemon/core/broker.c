@@ -15,7 +15,7 @@
 #include "core/hosts/release.h"
 #include "core/recovery.h"
 #include "core/route.h"
-#include "core/session/budget.h"
+#include "core/claim/charge.h"
 #include "core/kind/kinds.h"
 #include "core/kind/semaphore.h"
 #include "core/state.h"
@@ -105,8 +105,14 @@ static void settle_locks(struct broker *b)
 	while ((d = TAILQ_FIRST(&b->directories.touched))) {
 		struct lock *lock = lock_of(d);
 
+		/* What was lost with a znode is told before a *next* that took its place is served. */
+		if (d->facts) {
+			lock_learn(lock);
+			tell_outcomes(&b->locks);
+			continue;
+		}
 		lock_settle(lock);
-		budget_recount(d);
+		charge_recount(d);
 		tell_outcomes(&b->locks);
 		lock_rest(lock);
 	}

@@ -4,7 +4,7 @@
 
 #include "core/client/mlock.h"
 #include "core/kind/semaphore.h"
-#include "core/session/budget.h"
+#include "core/claim/charge.h"
 #include "core/state.h"
 
 /* A request wants it, or the held one comes to the end of its tokens. */
@@ -64,7 +64,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
 		n_claims++;
 	}
-	assert(!d->next || (d->claim && d->next != d->claim));
+	assert(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
 	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
 	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
 	if (lock->semaphore)
@@ -72,7 +72,7 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	check_sending(lock);
 	assert(!n_grants || d->flavour == FLAVOUR_SLOTS ||
 	       (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
-	assert(d->watch_bytes == budget_watches(d));
+	assert(d->watch_bytes == charge_watches(d));
 	n_claims += (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
 	assert(n_grants == lock->grant_count && n_claims == d->claim_count);
@@ -99,7 +99,7 @@ void broker_check(const struct broker *b)
 	assert(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		check_lock(lock, &requests, &grants, &lost, &claims);
-		watches += budget_watches(&lock->directory);
+		watches += charge_watches(&lock->directory);
 		remembered += lock->directory.remembered;
 	}
 	TAILQ_FOREACH(lock, &b->locks.idle, link)

@@ -9,6 +9,7 @@
 #include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"
+#include "core/claim/charge.h"
 #include "core/state.h"
 
 static const int64_t JOIN_JITTER_NS = 200000000;
@@ -46,13 +47,7 @@ static void suspend_lock(struct lock *lock)
 {
 	struct claim *c;
 
-	if (lock->directory.claim)
-		claim_suspended(lock->directory.claim);
-	if (lock->directory.next)
-		claim_suspended(lock->directory.next);
-	TAILQ_FOREACH(c, &lock->directory.slots, link)
-		claim_suspended(c);
-	TAILQ_FOREACH(c, &lock->directory.leaving, link)
+	CLAIM_FOREACH(c, &lock->directory)
 		claim_suspended(c);
 	if (lock->directory.claim_count)
 		directory_remember(&lock->directory, true);
@@ -200,8 +195,8 @@ void recovery_follow(struct broker *b, unsigned int changes)
 /* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
 static void give_up(struct lock *lock)
 {
-	request_fail_all(lock, ERROR_LIMIT, budget_too_long);
-	observe_fail_all(lock, ERROR_LIMIT, budget_too_long);
+	request_fail_all(lock, ERROR_LIMIT, charge_too_long);
+	observe_fail_all(lock, ERROR_LIMIT, charge_too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
 	claim_free_all(&lock->directory);
 }
@@ -212,6 +207,6 @@ void recovery_packet(struct broker *b, const struct event *event)
 
 	budget_packet(&b->ensemble, event);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (budget_is_oversize(&lock->directory))
+		if (charge_is_oversize(&lock->directory))
 			give_up(lock);
 }

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "core/claim/listing.h"
+#include "core/claim/look.h"
 #include "core/drain.h"
 #include "core/hosts/query_limit.h"
 #include "core/kind/election.h"
@@ -16,29 +18,23 @@ static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 
 static struct claim *claim_of(const struct operation *op)
 {
-	const struct directory *d = op->directory;
 	struct claim *c;
 
-	if (!d || !op->claim)
+	if (!op->directory || !op->claim)
 		return NULL;
-	if (d->claim && d->claim->number == op->claim)
-		return d->claim;
-	if (d->next && d->next->number == op->claim)
-		return d->next;
-	TAILQ_FOREACH(c, &d->slots, link)
+	CLAIM_FOREACH(c, op->directory)
 		if (c->number == op->claim)
-			return c;
-	TAILQ_FOREACH(c, &d->leaving, link)
-		if (c->number == op->claim)
-			return c;
-	return NULL;
+			break;
+	return c;
 }
 
 /* Whose answer it is. */
 enum owner {
 	OWNER_PRESENCE,
 	OWNER_DIRECTORY,
+	OWNER_LISTING,
 	OWNER_CLAIM,
+	OWNER_LOOK,
 	OWNER_ELECTION,
 	OWNER_OBSERVER,
 	OWNER_SEMAPHORE,
@@ -64,7 +60,13 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 			drain_refuse(b);
 		break;
 	case OWNER_DIRECTORY:
-		directory_answered(op, number, event);
+		directory_answered(op, event);
+		break;
+	case OWNER_LISTING:
+		listing_answered(op, number, event);
+		break;
+	case OWNER_LOOK:
+		look_answered(claim_of(op), op, event);
 		break;
 	case OWNER_CLAIM:
 		claim_answered(claim_of(op), op, event);
@@ -166,12 +168,8 @@ static void child_watched(struct directory *d, enum zk_watch type, struct slice 
 	struct claim *c;
 
 	seen_forget(d, child);
-	if (d->next)
-		directory_child_watched(d->next, type, child);
-	TAILQ_FOREACH(c, &d->slots, link)
-		directory_child_watched(c, type, child);
-	if (d->claim)
-		directory_child_watched(d->claim, type, child);
+	CLAIM_FOREACH(c, d)
+		claim_watched(c, type, child);
 	observe_watched(lock_of(d), &child);
 	directory_touch(d);
 }

@@ -20,7 +20,7 @@ MUTANTS = [
         ("return turn == TURN_DELETE || oldest_ns == INT64_MAX ||", "return true;")], 1000),
     ("a delete that waits is overtaken by a join", [
         ("turn.c", "\tif (turn != TURN_DELETE && d->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
-        ("void lock_settle(struct lock *lock)\n{\n\tclaim_send_deletes(&lock->directory);\n", "void lock_settle(struct lock *lock)\n{\n"),
+        ("\tassert(!lock->directory.facts);\n\tclaim_send_deletes(&lock->directory);\n", ""),
         ("lock.c", "\tclaim_send_deletes(d);\n", "")], 1000, "load"),
     ("a list that had to wait is forgotten", [
         ("claims.c", "\tdirectory_list_wanted(&lock->directory);\n", "")], 1000, "load"),
@@ -37,7 +37,7 @@ MUTANTS = [
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
-        ("\t\tlock_settle(lock);\n\t\tbudget_recount(d);", "\t\tbudget_recount(d);\n\t\tlock_settle(lock);")], 100),
+        ("\t\tlock_settle(lock);\n\t\tcharge_recount(d);", "\t\tcharge_recount(d);\n\t\tlock_settle(lock);")], 100),
     ("who is behind a wait that ran out is not looked at again", [
         ("lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
     ("what joined and is held at once is not looked at again", [
@@ -46,9 +46,9 @@ MUTANTS = [
         ("\tobserve_watched(lock_of(d), &child);\n\tdirectory_touch(d);", "\tobserve_watched(lock_of(d), &child);"),
         ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
-        ("\tcase ZK_NONODE:\n\t\tdirectory_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
+        ("\tcase ZK_NONODE:\n\t\tclaim_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
     ("granted at DELETED without listing again", [
-        ("\t\t\tdirectory_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
+        ("\t\t\tclaim_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
         ("c->nonce = ++all->last_nonce;", "c->nonce = all->last_nonce;")], 3000),
     ("deadline from the last read, whatever the leader saw", [
@@ -139,7 +139,7 @@ MUTANTS = [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
         ("\tif (!ahead.any) {\n", "\tif (!ahead.any) {\n\t\tif (c == c->directory->next)\n\t\t\treturn;\n"),
-        ("\tif (d->next)\n\t\tdirectory_child_watched(d->next, type, child);\n", ""),
+        ("\tCLAIM_FOREACH(c, d)\n\t\tclaim_watched(", "\tCLAIM_FOREACH(c, d)\n\t\tif (c != d->next)\n\t\t\tclaim_watched("),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1500, "storm"),
     ("the hand-offs run past their ten bits", [
         (
@@ -154,10 +154,10 @@ MUTANTS = [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        ("\tif (!lock->directory.claim || somebody_waits(lock))\n\t\trollover_release(&lock->directory);\n", ""),
-        ("\trollover_release(d);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
+        ("\tif (!lock->directory.claim || somebody_waits(lock))\n\t\tclaim_release(&lock->directory);\n", ""),
+        ("\tclaim_release(d);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
-        ("\tall->turns.breath = true;\n\trollover_release(d);\n", "\tall->turns.breath = true;\n")], 300, "spent"),
+        ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n")], 300, "spent"),
     ("takes over although it was not right behind", [
         (" || claim_before(next) != c)", ")"),
         ("lock->rule->follows && nobody_waits(lock);", "lock->rule->follows;")], 1000, "spent, operator"),
@@ -168,8 +168,8 @@ MUTANTS = [
         ("lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
-        ("\tall->turns.breath = true;\n\trollover_release(d);\n", "\tall->turns.breath = true;\n"),
-        ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\trollover_release(d);\n")], 1000, "spent, operator"),
+        ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n"),
+        ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
     ("lingers although a list has shown who waits", [
         ("!lock->rule->lingers || c->rivals", "!lock->rule->lingers")], 300),
     ("who may not be seen is nobody that could be asked", [
@@ -178,7 +178,7 @@ MUTANTS = [
         ("\tif (directory_lists_after(c->directory, deleted))", "\tif (c->directory->list_op)"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 300),
     ("what waits behind our own is not listed when that goes", [
-        ("\telse\n\t\tdirectory_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
+        ("\telse\n\t\tclaim_pred_gone(c);\n", "\telse\n\t\tclaim_forget_pred(c);\n"),
         ("LONG_WAIT_NS = 30000000000;", "LONG_WAIT_NS = 1000000000000000;")], 1000),
     ("the delete after a wait that ran out is forgotten", [
         (
@@ -314,6 +314,7 @@ MUTANTS = [
         ("\treturn locks->ensemble->session.connected ?",
          "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
+        ("listing.c", "#include \"core/claim/look.h\"\n", "#include \"core/claim/look.h\"\n#include \"core/lock/lock.h\"\n"),
         ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock_of(d)->request_count;")], 1000),
     ("each reader asks for a list of its own", [
         ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
@@ -558,8 +559,7 @@ MUTANTS = [
     ("a name that changes its kind is thought to be what it was", [
         ("lock.c", "\tlock->directory.state = DIRECTORY_UNKNOWN;\n}", "}")], 300, "anything"),
     ("an election that turns out to be none is observed", [
-        ("\trequest_fail_all(lock_of(d), code, sentence);\n\tobserve_fail_all(lock_of(d), code, sentence);",
-         "\trequest_fail_all(lock_of(d), code, sentence);")], 300, "anything"),
+        ("facts & FACT_FAILED && f->failed == FAILED_ALL", "false")], 300, "anything"),
     ("an MLOCK that ends keeps what it took, whatever is asked", [
         ("\tlet_go(m);\n\tmlock_free(m);\n", "\tmlock_free(m);\n")], 300, "anything"),
     ("a LOCK that closes a circle waits, whatever is asked", [

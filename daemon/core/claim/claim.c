@@ -5,11 +5,8 @@
 
 #include "base/mem.h"
 #include "core/znode/holder.h"
-#include "core/claim/look.h"
-#include "core/session/budget.h"
-#include "core/kind/semaphore.h"
-#include "core/claim/rollover.h"
-#include "core/lock/locks.h"
+#include "core/claim/charge.h"
+#include "core/claim/directories.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -109,6 +106,18 @@ static struct claim *claim_new(struct directory *d, enum mode mode)
 	return c;
 }
 
+void claim_release(struct directory *d)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &d->leaving, link) {
+		if (!c->withheld)
+			continue;
+		c->withheld = false;
+		claim_send_delete(c);
+	}
+}
+
 /* Standalone: the claim is held as soon as there is a number for its tokens. */
 static struct claim *join_locally(struct directory *d, enum mode mode)
 {
@@ -128,10 +137,10 @@ struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool w
 
 	if (all->env->conf->standalone)
 		return join_locally(d, mode);
-	if (budget_refuses(d, 1))
+	if (charge_refuses(d, 1))
 		return NULL;
 	all->turns.breath = true;
-	rollover_release(d);
+	claim_release(d);
 	TAILQ_FOREACH(c, &d->leaving, link)
 		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
 	mode = flavour_claim_mode(d->flavour, mode);
@@ -179,6 +188,24 @@ void claim_free(struct claim *c)
 	directory_touch(d);
 }
 
+struct claim *claim_first(const struct directory *d)
+{
+	if (d->claim)
+		return d->claim;
+	return TAILQ_EMPTY(&d->slots) ? TAILQ_FIRST(&d->leaving) : TAILQ_FIRST(&d->slots);
+}
+
+struct claim *claim_after(const struct claim *c)
+{
+	const struct directory *d = c->directory;
+
+	if (c == d->claim && d->next)
+		return d->next;
+	if (c == d->claim || c == d->next)
+		return TAILQ_FIRST(&d->leaving);
+	return TAILQ_NEXT(c, link) || c->state == CLAIM_LEAVING ? TAILQ_NEXT(c, link) : TAILQ_FIRST(&d->leaving);
+}
+
 void claim_free_all(struct directory *d)
 {
 	struct claim *c;
@@ -215,6 +242,18 @@ void claim_held(struct claim *c)
 	all->env->stats.claims_total++;
 }
 
+void claim_pred_gone(struct claim *c)
+{
+	const struct directory *d = c->directory;
+
+	claim_forget_pred(c);
+	/*
+	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
+	 * a watch would only tell of those who come next, and be an event more in every hand-off.
+	 */
+	directory_list(c->directory, c == c->directory->claim && !d->contended_before && !directory_watches(d));
+}
+
 /*
  * What stands behind a znode of ours need not be told by a watch that it goes: a list that was sent after the delete
  * sees it gone.
@@ -226,7 +265,7 @@ static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 	if (directory_lists_after(c->directory, deleted))
 		claim_forget_pred(c);
 	else
-		directory_pred_gone(c);
+		claim_pred_gone(c);
 }
 
 static void follow_all(const struct claim *gone, uint64_t deleted)
@@ -266,7 +305,7 @@ void claim_leave(struct claim *c)
 	}
 	if (c->state == CLAIM_HELD)
 		d->contended_before = c->rivals;
-	rollover_release(d);
+	claim_release(d);
 	detach(c);
 	c->state = CLAIM_LEAVING;
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
@@ -324,7 +363,7 @@ static bool is_held_alone(const struct directory *d)
  */
 bool claim_recover(struct directory *d, bool alone)
 {
-	if (!is_held_alone(d) || !alone || !budget_has_room_for_own(d->claim)) {
+	if (!is_held_alone(d) || !alone || !charge_fits_own(d->claim)) {
 		directory_list(d, false);
 		return !d->wanted;
 	}
@@ -416,10 +455,8 @@ static void give_up(struct claim *c, const char *why)
 	bool first = c == d->claim;
 
 	claim_free(c);
-	if (d->flavour == FLAVOUR_SLOTS)
-		semaphore_fail(lock_of(d)->semaphore, why);
-	else if (first)
-		request_fail_all(lock_of(d), ERROR_UNAVAILABLE, why);
+	if (first || d->flavour == FLAVOUR_SLOTS)
+		directory_fail(d, FAILED_JOINER, ERROR_UNAVAILABLE, why);
 }
 
 static void join_again(struct claim *c)
@@ -430,7 +467,7 @@ static void join_again(struct claim *c)
 		claim_free(c);
 	} else if (d->part) {
 		claim_free(c);
-		semaphore_vanished(lock_of(d)->semaphore);
+		d->facts |= FACT_MISSING;
 	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
@@ -470,7 +507,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 		return;
 	switch (event->zk_answered.code) {
 	case ZK_NONODE:
-		directory_pred_gone(c);
+		claim_pred_gone(c);
 		break;
 	case ZK_OK:
 		c->other_kind = !holder_fits(c->directory->kind, event->zk_answered.data);
@@ -551,58 +588,37 @@ static void leave_answered(struct claim *c, const struct event *event)
 	}
 }
 
+void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
+{
+	if (c->state == CLAIM_LEAVING)
+		return;
+	if (c->named && slice_eq(child, slice_of(c->name))) {
+		if (type == ZK_WATCH_DELETED)
+			directory_list(c->directory, false);
+		else
+			c->own_watch = false; /* used up; settling the lock sets it again */
+	} else if (c->state == CLAIM_WAITING && c->pred.len && slice_eq(child, bytes_view(&c->pred))) {
+		if (type == ZK_WATCH_DELETED)
+			claim_pred_gone(c);
+		else
+			c->pred_watch = false; /* used up; settling the lock sets it again */
+	}
+}
+
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
 	if (!c)
 		return;
-	switch (op->kind) {
-	case OPERATION_JOIN:
+	if (op->kind == OPERATION_JOIN)
 		join_answered(c, event);
-		break;
-	case OPERATION_LOOK_OWN:
-	case OPERATION_LOOK_PRED:
-		look_answered(c, op, event);
-		break;
-	case OPERATION_WATCH_PRED:
+	else if (op->kind == OPERATION_WATCH_PRED)
 		pred_answered(c, event);
-		break;
-	case OPERATION_WATCH_OWN:
+	else if (op->kind == OPERATION_WATCH_OWN)
 		own_answered(c, event);
-		break;
-	case OPERATION_ADOPT:
+	else if (op->kind == OPERATION_ADOPT)
 		adopt_answered(c, event);
-		break;
-	case OPERATION_LEAVE:
+	else if (op->kind == OPERATION_LEAVE)
 		leave_answered(c, event);
-		break;
-	case OPERATION_HOLDER: /* that it is gone is told by the watch */
-		break;
-	case OPERATION_PATH:
-	case OPERATION_BEAT:
-	case OPERATION_DUPLICATE:
-	case OPERATION_DIR_MAKE:
-	case OPERATION_DIR_GET:
-	case OPERATION_DIR_END:
-	case OPERATION_LIST:
-	case OPERATION_PROCLAIM:
-	case OPERATION_OBSERVE_LIST:
-	case OPERATION_OBSERVE_GET:
-	case OPERATION_SEMAPHORE_GET:
-	case OPERATION_SEMAPHORE_WRITE:
-	case OPERATION_LIMIT_GET:
-	case OPERATION_LIMIT_SET:
-	case OPERATION_QUERY_LIST:
-	case OPERATION_QUERY_GET:
-	case OPERATION_AUDIT_ROOT:
-	case OPERATION_AUDIT_DATA:
-	case OPERATION_AUDIT_LIST:
-	case OPERATION_AUDIT_DELETE:
-	case OPERATION_INBOX_LIST:
-	case OPERATION_INBOX_GET:
-	case OPERATION_INBOX_DELETE:
-	case OPERATION_LETTER_POST:
-	case OPERATION_LETTER_WITHDRAW:
-	case OPERATION_REVOCATION_DELETE:
-		assert(!"an operation of a claim");
-	}
+	else
+		assert(op->kind == OPERATION_HOLDER); /* that it is gone is told by the watch */
 }

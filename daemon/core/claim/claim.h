@@ -55,6 +55,7 @@ struct claim {
 	bool contested, in_use; /* WAITING and listed: the one before waits, too; its data say that it does not */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say so (or may, or its forerunner's) */
 	bool adopting;          /* UNSURE: found, its owner is being asked for */
+	bool counted;           /* SLOTS: the last list showed it (FACT_COUNTED) */
 	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
 	bool pred_watch, other_kind; /* WAITING: the predecessor is watched; its host takes the name for another kind */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
@@ -84,8 +85,13 @@ const char *claim_state_word(enum claim_state state);
  * set the watch, whoever is known to wait.
  */
 struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches);
+void claim_release(struct directory *d); /* deletes what was withheld (rollover.h) */
 void claim_leave(struct claim *c); /* nobody wants it: moved to lock->leaving, deleted as soon as that can be done */
-const struct claim *claim_before(const struct claim *c);   /* the lock's own that it waits for, or NULL */
+const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
+/* All of a directory, those that leave last. */
+struct claim *claim_first(const struct directory *d);
+struct claim *claim_after(const struct claim *c);
+#define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
 void claim_free(struct claim *c);                          /* its znode is gone, or goes with its session */
 void claim_free_all(struct directory *d);                  /* the same, of all that the lock has */
 bool claim_orphan(struct directory *d, struct slice name); /* nobody knew it: to be deleted. False: no name of ours */
@@ -102,7 +108,11 @@ bool claim_recover(struct directory *d, bool alone);
 uint64_t claim_read(struct claim *c, enum operation_kind kind,
 		    struct slice name); /* a znode beside it; the operation */
 uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
-/* Answers of JOIN, LOOK_*, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
+/* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
+void claim_pred_gone(struct claim *c);
+/* What the claim watches, of that name, was deleted or written: its predecessor or its own znode. */
+void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
+/* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name);      /* asks what a create of unknown outcome left under it */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING, its create of unknown outcome: it left this */

@@ -21,7 +21,6 @@
 
 #include "base/map.h"
 #include "base/queue.h"
-#include "core/claim/child.h"
 #include "core/claim/seen.h"
 #include "core/claim/turn.h"
 #include "core/port/event.h"
@@ -30,6 +29,7 @@
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "protocol/bytes.h"
+#include "protocol/errors.h"
 
 struct claim;
 struct directories;
@@ -45,6 +45,22 @@ enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ARMED, DIRECTORY_WA
 
 TAILQ_HEAD(claim_list, claim);
 
+/* What answers have shown, for the rule above to act on when it settles the directory: never kept beyond the event. */
+enum {
+	FACT_LOST = 1,    /* somebody deleted the held znode: what was granted on it is void */
+	FACT_MISSING = 2, /* of a semaphore: the directory is gone */
+	FACT_COUNTED = 4, /* SLOTS: it was listed, and has so many `children`; which claims are among them, they say */
+	FACT_FAILED = 8,  /* those whom `failure` names cannot be served */
+};
+
+enum failed { FAILED_JOINER, FAILED_REQUESTS, FAILED_ALL }; /* for whom a claim was made; all; and observers, too */
+
+struct failure {
+	enum failed failed;
+	enum error_code code;
+	struct bytes sentence; /* a string */
+};
+
 struct directory {
 	struct directories *directories;
 	struct map_node path_node;
@@ -58,12 +74,14 @@ struct directory {
 	struct claim_list slots; /* SLOTS: all claims but those that leave */
 	struct claim_list leaving;
 	size_t claim_count;
-	size_t watch_bytes;     /* of its watches, budget.h */
-	size_t operations;      /* open ones; they keep the struct */
-	int64_t pause_until_ns; /* nothing is asked of ZooKeeper before: jitter, or it refused something */
-	int64_t verified_ns;    /* when it was found out last what became of its claims */
-	bool relist;            /* after the pause it is to be listed */
-	bool remembered;        /* it has claims from before the connection: not verified on this one yet */
+	bool observed;            /* somebody watches who leads: the list and the first contender are watched */
+	size_t extra_watch_bytes; /* of what else is watched for it */
+	size_t watch_bytes;       /* of its watches, budget.h */
+	size_t operations;        /* open ones; they keep the struct */
+	int64_t pause_until_ns;   /* nothing is asked of ZooKeeper before: jitter, or it refused something */
+	int64_t verified_ns;      /* when it was found out last what became of its claims */
+	bool relist;              /* after the pause it is to be listed */
+	bool remembered;          /* it has claims from before the connection: not verified on this one yet */
 	enum directory_state state;
 	enum directory_watch watch;
 	bool uncontended;      /* ARMED: no contender of another session conflicts with our claim */
@@ -78,6 +96,9 @@ struct directory {
 	uint64_t exhausted_op;      /* the list that asks whether it is empty by now; 0: none, nor its deletion */
 	int64_t czxid;              /* of the directory whose data was read */
 	int64_t list_bytes;         /* of its last list; 0: not known */
+	unsigned int facts;
+	size_t children;
+	struct failure failure;
 	struct seen seen;
 	struct bytes path;
 };
@@ -109,21 +130,22 @@ void directory_arm(struct directory *d);           /* lists and arms it, unless 
 bool directory_watches(const struct directory *d); /* there is a children watch, or will be */
 /* Its numbers are too near the wrap: nothing more is put into it. */
 void directory_exhaust(struct directory *d);
+void directory_end(struct directory *d);            /* it is empty: deletes it */
+void directory_renewed(struct directory *d);        /* it is gone, or another one stands there */
+void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 /* Worn, and wanted: looks whether it can be made anew. Requests fail when somebody else is in it. */
 void directory_renew(struct directory *d);
 /* Reads its data again if they are not known, and lists it. */
 void directory_list_anew(struct directory *d);
-/* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
-void directory_pred_gone(struct claim *c);
 /* It is known that nobody who conflicts with our claim waits; that somebody does. */
 bool directory_is_uncontended(const struct directory *d);
 bool directory_is_contended(const struct directory *d);
 /* Somebody may wait: the watch fired, or was never answered. */
 void directory_forget_watch(struct directory *d);
 void directory_suspended(struct directory *d); /* the same: the connection is gone */
-/* Answers of DIR_MAKE, DIR_GET, DIR_END and LIST. */
-void directory_answered(const struct operation *op, uint64_t number, const struct event *event);
+/* Notes why those cannot be served, unless it is known already. */
+void directory_fail(struct directory *d, enum failed failed, enum error_code code, const char *sentence);
+/* Answers of DIR_MAKE, DIR_GET and DIR_END. */
+void directory_answered(const struct operation *op, const struct event *event);
 /* Something was made or deleted in it. */
 void directory_changed(struct directory *d);
-/* What the claim watches, of that name, was deleted or written: its predecessor or its own znode. */
-void directory_child_watched(struct claim *c, enum zk_watch type, struct slice child);

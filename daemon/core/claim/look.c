@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/look.h"
 
-#include "core/lock/lock.h"
-#include "core/kind/semaphore.h"
-#include "core/lock/locks.h"
+#include "core/claim/claim.h"
+#include "core/claim/directories.h"
 
 static const int64_t LONG_WAIT_NS = 30000000000;
 
@@ -63,6 +62,6 @@ static bool is_as_it_was(const struct claim *c, const struct operation *op, cons
 
 void look_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
-	if (c->state == CLAIM_WAITING && event->zk_answered.code != ZK_UNKNOWN && !is_as_it_was(c, op, event))
+	if (c && c->state == CLAIM_WAITING && event->zk_answered.code != ZK_UNKNOWN && !is_as_it_was(c, op, event))
 		list(c);
 }

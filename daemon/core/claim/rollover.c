@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/rollover.h"
 
-#include "core/lock/lock.h"
-#include "core/lock/locks.h"
+#include "core/claim/claim.h"
+#include "core/claim/directories.h"
 
 void rollover_follow(struct directory *d)
 {
@@ -17,18 +17,6 @@ void rollover_follow(struct directory *d)
 	d->claim->says_held = c->says_held; /* whose data are read as long as it stands */
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	claim_held(d->claim);
-}
-
-void rollover_release(struct directory *d)
-{
-	struct claim *c;
-
-	TAILQ_FOREACH(c, &d->leaving, link) {
-		if (!c->withheld)
-			continue;
-		c->withheld = false;
-		claim_send_delete(c);
-	}
 }
 
 size_t rollover_count(const struct directory *d)

@@ -26,9 +26,7 @@ struct directory;
 
 /* The lock's next is held from now on, in the place of its claim. */
 void rollover_follow(struct directory *d);
-/* Deletes what was withheld. */
-void rollover_release(struct directory *d);
-/* So many are not there any more when what is sent now arrives, or after rollover_release(). */
+/* So many are not there any more when what is sent now arrives, or after claim_release(). */
 size_t rollover_count(const struct directory *d);
 /*
  * The znode of that name is what this host's grants rest on: the held one, or what that has followed. Others may have

@@ -6,7 +6,7 @@
 #include "core/hosts/query_reply.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
-#include "core/session/budget.h"
+#include "core/claim/charge.h"
 
 void cmd_campaign(struct call *call)
 {
@@ -82,7 +82,7 @@ static void observe(struct client *c, struct slice name)
 	lock = lock_make(c->locks, name);
 	if (!lock) {
 		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if ((why = budget_refuses_observer(&lock->directory))) {
+	} else if ((why = charge_refuses_observer(&lock->directory))) {
 		call_refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);

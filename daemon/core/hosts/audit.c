@@ -2,6 +2,7 @@
 #include "core/hosts/audit.h"
 
 #include "base/mem.h"
+#include "core/claim/listing.h"
 #include "core/client/reply.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
@@ -191,30 +192,30 @@ static void delete_stray(struct hosts *h, const struct place *p, struct slice ch
 
 static void examine_child(struct hosts *h, const struct place *p, struct slice child)
 {
-	struct directory_view view = {
+	struct listing_view view = {
 		h->ensemble->session.id, p->flavour, directory_find(h->locks->directories, p->path)
 	};
 	struct audit *a = &h->audit;
 	enum mode mode;
 
-	switch (directory_classify(view, child, &mode)) {
-	case DIRECTORY_CHILD_OURS:
+	switch (listing_classify(view, child, &mode)) {
+	case CHILD_OURS:
 		a->counts.contenders++;
 		a->counts.ours++;
 		break;
-	case DIRECTORY_CHILD_ORPHAN:
+	case CHILD_ORPHAN:
 		a->counts.contenders++;
 		FOUND(a, strays, p->path, child);
 		delete_stray(h, p, child);
 		break;
-	case DIRECTORY_CHILD_OTHER:
+	case CHILD_OTHER:
 		a->counts.contenders++;
 		break;
-	case DIRECTORY_CHILD_UNKNOWN:
+	case CHILD_UNKNOWN:
 		a->counts.contenders++;
 		FOUND(a, odd_children, p->path, child);
 		break;
-	case DIRECTORY_CHILD_UNRECOGNIZED:
+	case CHILD_UNRECOGNIZED:
 		/* What lies in a directory of another kind is that kind's business. */
 		if (!a->mismatch)
 			FOUND(a, odd_children, p->path, child);
@@ -403,7 +404,8 @@ static void finish(struct hosts *h)
 	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
 	h->env->stats.audits_total++;
 	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
-		    "audit: %d directories looked at, %d strays of ours found", a->counts.directories, a->counts.strays);
+		    "audit: %d directories looked at, %d strays of ours found", a->counts.directories,
+		    a->counts.strays);
 	while ((c = TAILQ_FIRST(&a->served))) {
 		wait_in(NULL, c);
 		reply(a, c);

@@ -83,8 +83,18 @@ static void settle(struct lock *lock)
 	}
 }
 
+static void learn(struct lock *lock, unsigned int facts)
+{
+	const struct failure *f = &lock->directory.failure;
+
+	claims_learn(lock, facts);
+	if (facts & FACT_FAILED && f->failed == FAILED_ALL)
+		observe_fail_all(lock, f->code, f->sentence.data);
+}
+
 const struct kind_rule election_rule = {
 	.marks_tries = true,
+	.learn = learn,
 	.settle = settle,
 	.serve = serve,
 	.is_taken = rwlock_is_taken,

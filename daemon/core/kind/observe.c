@@ -93,6 +93,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	TAILQ_INSERT_TAIL(&lock->observation->observers, o, link);
 	TAILQ_INSERT_TAIL(&client->observers, o, client_link);
 	lock->observer_count++;
+	lock->directory.observed = true;
 	client->observer_count++;
 	if (lock->observation->known)
 		tell(o);
@@ -112,6 +113,7 @@ static void leave(struct observer *o)
 	if (--lock->observer_count == 0) {
 		forget(lock->observation);
 		lock->observation = NULL;
+		lock->directory.observed = false;
 	}
 	directory_touch(&lock->directory);
 }

@@ -132,6 +132,7 @@ const struct kind_rule rwlock_rule = {
 	.lingers = true,
 	.follows = true,
 	.marks_tries = true,
+	.learn = claims_learn,
 	.settle = rwlock_settle,
 	.serve = rwlock_serve,
 	.is_taken = rwlock_is_taken,

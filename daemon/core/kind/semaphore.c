@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/lock/grant_log.h"
+#include "core/claim/charge.h"
 #include "core/session/budget.h"
 #include "core/znode/record.h"
 #include "core/kind/rwlock.h"
@@ -111,11 +112,11 @@ static void rest(struct lock *part)
 	if (s->mutex->directory.touched || s->slots->directory.touched || lock_in_use(s->mutex) ||
 	    lock_in_use(s->slots))
 		return;
-	s->state = SEMAPHORE_UNKNOWN;
+	s->mutex->directory.extra_watch_bytes = 0;
 	directory_forget_watch(&s->mutex->directory);
 	directory_forget_watch(&s->slots->directory);
-	budget_recount(&s->mutex->directory);
-	budget_recount(&s->slots->directory);
+	charge_recount(&s->mutex->directory);
+	charge_recount(&s->slots->directory);
 	lock_free(s->mutex);
 	lock_free(s->slots);
 	semaphore_free(s);
@@ -292,7 +293,8 @@ void semaphore_suspended(struct semaphore *s)
 	s->made = false;
 }
 
-void semaphore_vanished(struct semaphore *s)
+/* One of its directories is gone. */
+static void vanished(struct semaphore *s)
 {
 	s->incomplete = true;
 	directory_touch(&s->mutex->directory);
@@ -405,12 +407,6 @@ static void ended(struct lock *mutex, const struct request *r)
 	directory_touch(&s->slots->directory);
 }
 
-void semaphore_fail(struct semaphore *s, const char *why)
-{
-	if (s->gathering)
-		request_fail(s->gathering, ERROR_UNAVAILABLE, why);
-}
-
 /* ---- permits ---- */
 
 int64_t semaphore_granted(const struct semaphore *s)
@@ -452,12 +448,9 @@ bool semaphore_full(const struct semaphore *s)
 	return false;
 }
 
-void semaphore_counted(struct claim *c, size_t children)
+/* A list showed its znode among so many. */
+static void count(struct semaphore *s, struct claim *c, size_t children)
 {
-	struct semaphore *s = lock_of(c->directory)->semaphore;
-
-	if (s->state != SEMAPHORE_KNOWN || !s->limit)
-		return; /* listed anew once it is known */
 	c->listed = children > (size_t)s->limit;
 	if (c->listed) {
 		directory_touch(&s->mutex->directory); /* a try ends with that */
@@ -468,9 +461,42 @@ void semaphore_counted(struct claim *c, size_t children)
 	s->tries = 0;
 }
 
-void semaphore_listed(struct lock *leases, size_t children)
+static void counted(struct semaphore *s)
 {
-	permit_holders_listed(leases->semaphore, children);
+	const struct directory *d = &s->slots->directory;
+	bool known = s->state == SEMAPHORE_KNOWN && s->limit; /* else they are listed again once it is */
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &d->slots, link) {
+		if (known && c->counted && c->state == CLAIM_WAITING)
+			count(s, c, d->children);
+		c->counted = false;
+	}
+	permit_holders_listed(s, d->children);
+}
+
+static void learn_mutex(struct lock *mutex, unsigned int facts)
+{
+	if (facts & FACT_MISSING)
+		vanished(mutex->semaphore);
+	claims_learn(mutex, facts);
+}
+
+static void learn_slots(struct lock *slots, unsigned int facts)
+{
+	const struct failure *f = &slots->directory.failure;
+	struct semaphore *s = slots->semaphore;
+
+	if (facts & FACT_MISSING)
+		vanished(s);
+	if (facts & FACT_COUNTED)
+		counted(s);
+	if (!(facts & FACT_FAILED))
+		return;
+	if (f->failed != FAILED_JOINER)
+		request_fail_all(s->mutex, f->code, f->sentence.data);
+	else if (s->gathering)
+		request_fail(s->gathering, f->code, f->sentence.data);
 }
 
 static bool enough(const struct semaphore *s)
@@ -503,7 +529,7 @@ static void join(struct semaphore *s, int64_t missing)
 {
 	struct lock *leases = s->slots;
 	const char *why =
-		budget_refuses(&leases->directory, (size_t)missing); /* for all of them, before the first is made */
+		charge_refuses(&leases->directory, (size_t)missing); /* for all of them, before the first is made */
 
 	if (leases->directory.pause_until_ns > s->locks->env->now_ns)
 		heap_set_by(&s->locks->env->timers, &leases->timer, leases->directory.pause_until_ns);
@@ -647,18 +673,22 @@ static bool is_known(const struct lock *mutex)
 
 static void settle_mutex(struct lock *mutex)
 {
+	struct semaphore *s = mutex->semaphore;
+
 	rwlock_decide(mutex);
+	mutex->directory.extra_watch_bytes = s->state == SEMAPHORE_KNOWN ? s->path.len + BUDGET_WATCH_OVERHEAD : 0;
 	if (!claims_may_ask(mutex))
 		return;
 	claims_ask_again(mutex);
 	/* An orphan of ours among the permits would keep whoever is before us. */
 	if (claims_watch(mutex))
-		directory_list(&mutex->semaphore->slots->directory, false);
+		directory_list(&s->slots->directory, false);
 }
 
 /* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
 static const struct kind_rule mutex_rule = {
 	.lingers = true,
+	.learn = learn_mutex,
 	.settle = settle_mutex,
 	.serve = gather,
 	.is_taken = is_full,
@@ -669,6 +699,7 @@ static const struct kind_rule mutex_rule = {
 };
 
 static const struct kind_rule slots_rule = {
+	.learn = learn_slots,
 	.settle = settle_slots,
 	.rest = rest,
 };

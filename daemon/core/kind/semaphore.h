@@ -53,14 +53,14 @@ enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
 	struct locks *locks;
-	struct map_node node;   /* by its name, which is that of its locks */
+	struct map_node node; /* by its name, which is that of its locks */
 	struct lock *mutex, *slots;
 	enum semaphore_state state;
-	bool incomplete;        /* its directories are to be made */
-	bool made;              /* permits, and they were not listed since */
-	int tries;              /* to make them, without having got a permit */
-	int64_t limit;          /* 0: nobody has said yet */
-	int32_t version;        /* KNOWN: of the data */
+	bool incomplete; /* its directories are to be made */
+	bool made;       /* permits, and they were not listed since */
+	int tries;       /* to make them, without having got a permit */
+	int64_t limit;   /* 0: nobody has said yet */
+	int32_t version; /* KNOWN: of the data */
 	struct request *gathering;
 	struct permit_holders holders;
 	struct bytes path;
@@ -79,11 +79,6 @@ int64_t semaphore_granted(const struct semaphore *s);
 /* No more are to be had now, as far as that is known. */
 bool semaphore_full(const struct semaphore *s);
 void semaphore_suspended(struct semaphore *s);
-/* The leases were listed: so many there are. A lease stands among them. */
-void semaphore_listed(struct lock *leases, size_t children);
-void semaphore_counted(struct claim *c, size_t children);
-void semaphore_vanished(struct semaphore *s); /* one of its directories is gone */
-void semaphore_fail(struct semaphore *s, const char *why); /* who gathers cannot be served */
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/claims.h"
 
+#include <assert.h>
+
 #include "core/claim/look.h"
 #include "core/claim/rollover.h"
 #include "core/lock/holder_data.h"
 #include "core/lock/locks.h"
 #include "core/lock/readers.h"
-#include "core/session/budget.h"
+#include "core/claim/charge.h"
 
 enum { LOCK_ZNODES_MAX = 2 };
 
@@ -217,7 +219,7 @@ static void join_first(struct lock *lock, enum mode mode)
 		return;
 	lock->directory.claim = claim_join(&lock->directory, mode, try_only(lock), false);
 	if (!lock->directory.claim && !lock->directory.claim_count)
-		request_fail_all(lock, ERROR_LIMIT, budget_refuses(&lock->directory, 1));
+		request_fail_all(lock, ERROR_LIMIT, charge_refuses(&lock->directory, 1));
 }
 
 static bool wants_next(const struct lock *lock, const struct claim *c, enum mode mode)
@@ -326,7 +328,7 @@ bool claims_watch(struct lock *lock)
 void claims_ask_again(struct lock *lock)
 {
 	if (!lock->directory.claim || somebody_waits(lock))
-		rollover_release(&lock->directory);
+		claim_release(&lock->directory);
 	directory_list_wanted(&lock->directory);
 	if (lock->directory.relist && !lock->directory.waits[TURN_RECOVER] && turn_may(&lock->directory, TURN_JOIN)) {
 		lock->directory.relist = false;
@@ -362,8 +364,31 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&locks->env->timers, &lock->timer, holder_data_due_ns(lock));
 }
 
+void claims_learn(struct lock *lock, unsigned int facts)
+{
+	const struct failure *f = &lock->directory.failure;
+
+	if (facts & FACT_LOST)
+		grant_lose_all(lock, LOSS_DELETED);
+	if (facts & FACT_FAILED)
+		request_fail_all(lock, f->code, f->sentence.data);
+}
+
+void lock_learn(struct lock *lock)
+{
+	struct directory *d = &lock->directory;
+	unsigned int facts = d->facts;
+
+	d->facts = 0;
+	lock->rule->learn(lock, facts);
+	/* Behind what that has touched. */
+	directory_untouch(d);
+	directory_touch(d);
+}
+
 void lock_settle(struct lock *lock)
 {
+	assert(!lock->directory.facts);
 	claim_send_deletes(&lock->directory);
 	lock->rule->settle(lock);
 	set_timer(lock);

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/lock/locks.h"
-#include "core/session/budget.h"
+#include "core/claim/charge.h"
 #include "core/znode/holder.h"
 #include "core/znode/record.h"
 
@@ -75,7 +75,7 @@ static void write_first(struct lock *lock)
 	c->holder_token = g->token;
 	c->holder_ns = lock->locks->env->now_ns;
 	write_grant(g, &data);
-	if (g->data.len && budget_has_room_for_text(&lock->directory))
+	if (g->data.len && charge_fits_text(&lock->directory))
 		record_slice(&data, "data", bytes_view(&g->data));
 	if (c->says_held)
 		record_int(&data, "held", 1);

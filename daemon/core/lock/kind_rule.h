@@ -18,7 +18,9 @@ struct kind_rule {
 	bool lingers;     /* a held claim stays a while after its last grant */
 	bool follows;     /* a held claim without tokens may be followed without a gap (rollover.h) */
 	bool marks_tries; /* a claim that only tries want says so in its name (try.h) */
-	/* The whole rule, for a touched lock. */
+	/* Takes the directory's facts. */
+	void (*learn)(struct lock *lock, unsigned int facts);
+	/* The whole rule, for a touched lock, which has no facts any longer. */
 	void (*settle)(struct lock *lock);
 	/* Grants what the held claim may serve (rule 1). */
 	void (*serve)(struct lock *lock);

@@ -72,6 +72,7 @@ struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice 
 bool lock_has_room(
 	struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
+void lock_learn(struct lock *lock); /* of a touched one: what answers have shown, before it is settled */
 void lock_settle(struct lock *lock);
 void lock_take_turn(struct lock *lock, enum turn turn); /* it is its turn: sends what goes before all else */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */

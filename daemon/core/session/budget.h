@@ -22,25 +22,10 @@
 #include <stddef.h>
 
 struct ensemble;
-struct claim;
 struct event;
-struct directory;
+
+enum { BUDGET_WATCH_OVERHEAD = 4 }; /* what a watch counts besides its path: the length before that */
 
 size_t budget_path_max(const struct ensemble *zk);
 /* EVENT_ZK_PACKET. */
 void budget_packet(struct ensemble *zk, const struct event *event);
-/* A request about the lock would be larger than a server takes; and the sentence for that. */
-bool budget_is_oversize(const struct directory *d);
-extern const char budget_too_long[];
-/* NULL: so many more claims of this lock are within all limits. Else the sentence for who asked. */
-const char *budget_refuses(const struct directory *d, size_t count);
-/* The same for who wants to observe it. */
-const char *budget_refuses_observer(const struct directory *d);
-/* What a znode of the lock tells of a holder may include the text that it gave. */
-bool budget_has_room_for_text(const struct directory *d);
-/* After a reconnection the claim's own znode may be watched: that leaves room for others. */
-bool budget_has_room_for_own(const struct claim *c);
-/* What the watches of a lock count, from its flags. */
-size_t budget_watches(const struct directory *d);
-/* Once a lock that was touched is settled. */
-void budget_recount(struct directory *d);

@@ -10,10 +10,10 @@
 	X(DIR_MAKE, DIRECTORY, "make") /* create a lock's directory */ \
 	X(DIR_GET, DIRECTORY, "read") /* get its data: kind and flavour */ \
 	X(DIR_END, DIRECTORY, "delete") /* delete it: its numbers run out and it is empty */ \
-	X(LIST, DIRECTORY, "list") /* list it */ \
+	X(LIST, LISTING, "list") /* list it */ \
 	X(JOIN, CLAIM, "create a znode in") /* create a claim's znode */ \
-	X(LOOK_OWN, CLAIM, "read a znode of") /* get a waiting claim's own znode (look.h), */ \
-	X(LOOK_PRED, CLAIM, "read a znode of") /* and its predecessor */ \
+	X(LOOK_OWN, LOOK, "read a znode of") /* get a waiting claim's own znode (look.h), */ \
+	X(LOOK_PRED, LOOK, "read a znode of") /* and its predecessor */ \
 	X(WATCH_PRED, CLAIM, "read a znode of") /* get and watch the predecessor that a claim waits for */ \
 	X(WATCH_OWN, CLAIM, "read a znode of") /* get and watch a held claim's own znode */ \
 	X(ADOPT, CLAIM, "read a znode of") /* get a znode that a create of unknown outcome left */ \

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/claim/charge.h"
+
+#include <string.h>
+
+#include "core/claim/claim.h"
+#include "core/claim/directories.h"
+#include "core/session/budget.h"
+#include "protocol/limits.h"
+
+/* Header, ACL, what the data say besides the host's name: at most a holder (holder.h). */
+enum { REQUEST_SLACK = 512 };
+
+const char charge_too_long[] = "that name is too long for the packets this ZooKeeper server takes";
+static const char too_many_watches[] = "this host's session has as many watches as ZooKeeper can take";
+
+static size_t znode_path(const struct directory *d)
+{
+	return d->path.len + CONTENDER_NAME_MAX;
+}
+
+static bool fits(const struct directory *d, size_t text)
+{
+	const struct ensemble *zk = d->directories->ensemble;
+
+	return !zk->packet_bytes ||
+	       znode_path(d) + strlen(zk->env->conf->host) + REQUEST_SLACK + text <= (size_t)zk->packet_bytes;
+}
+
+bool charge_fits_text(const struct directory *d)
+{
+	return fits(d, LIMIT_DATA_BYTES_MAX);
+}
+
+/* A leader's text has to be told. */
+bool charge_is_oversize(const struct directory *d)
+{
+	return !fits(d, d->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+}
+
+const char *charge_refuses(const struct directory *d, size_t count)
+{
+	const struct ensemble *zk = d->directories->ensemble;
+	size_t max = budget_path_max(zk), watches = count * (znode_path(d) + BUDGET_WATCH_OVERHEAD);
+
+	if (charge_is_oversize(d))
+		return charge_too_long;
+	if (zk->path_bytes + count * znode_path(d) > max)
+		return "this host's session has as many znodes as ZooKeeper can take";
+	if (!directory_watches(d))
+		watches += d->path.len + BUDGET_WATCH_OVERHEAD;
+	if (zk->watch_bytes + watches > max)
+		return too_many_watches;
+	return NULL;
+}
+
+static size_t claim_watches(const struct claim *c)
+{
+	size_t bytes = 0, directory = c->directory->path.len + 1;
+
+	if (c->pred_watch)
+		bytes += directory + c->pred.len + BUDGET_WATCH_OVERHEAD;
+	if (c->own_watch)
+		bytes += directory + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
+	return bytes;
+}
+
+/* The other half is for those that join, and for the directories. */
+bool charge_fits_own(const struct claim *c)
+{
+	const struct ensemble *zk = c->directory->directories->ensemble;
+	size_t own = c->directory->path.len + 1 + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
+
+	return zk->watch_bytes + own <= budget_path_max(zk) / 2;
+}
+
+/* The directory's, and one on its first contender, as long as one of ours. */
+static size_t observed_watches(const struct directory *d)
+{
+	return d->path.len + BUDGET_WATCH_OVERHEAD + znode_path(d) + BUDGET_WATCH_OVERHEAD;
+}
+
+const char *charge_refuses_observer(const struct directory *d)
+{
+	const struct ensemble *zk = d->directories->ensemble;
+
+	if (zk->env->conf->standalone || d->observed)
+		return NULL;
+	if (charge_is_oversize(d))
+		return charge_too_long;
+	return zk->watch_bytes + observed_watches(d) > budget_path_max(zk) ? too_many_watches : NULL;
+}
+
+size_t charge_watches(const struct directory *d)
+{
+	size_t bytes = 0;
+	const struct claim *c;
+
+	if (d->directories->env->conf->standalone)
+		return 0;
+	if (d->observed)
+		bytes += observed_watches(d);
+	else if (directory_watches(d))
+		bytes += d->path.len + BUDGET_WATCH_OVERHEAD;
+	CLAIM_FOREACH(c, d)
+		bytes += claim_watches(c);
+	return bytes + d->extra_watch_bytes;
+}
+
+void charge_recount(struct directory *d)
+{
+	struct ensemble *zk = d->directories->ensemble;
+	size_t bytes = charge_watches(d);
+
+	zk->watch_bytes += bytes - d->watch_bytes;
+	d->watch_bytes = bytes;
+}
