@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# After `make install`: the dynamic linker gets to know the library, or whoever installs it what is left to be done.
+# After `make install`: makes the library known to the dynamic linker, or says what is left to be done.
 # Arguments: DESTDIR, the library's directory, its file name. $LDCONFIG: the program.
 set -u
 if [ -n "$1" ]; then

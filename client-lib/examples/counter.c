@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * counter FILE TIMES [LOCK]: adds one to the number in FILE, TIMES times, each time while holding LOCK; without LOCK,
- * without one, which loses updates as soon as two do it at once. Prints "pid token number" for each.
+ * counter FILE TIMES [LOCK] adds one to the number in FILE, TIMES times, each time while holding LOCK. Without LOCK it
+ * holds no lock, and loses updates as soon as two processes run at once. It prints "pid token number" for each addition.
  *
  *     cc counter.c -llockbroker -o counter
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Read, modify, write: with a pause where another one could come in between. */
+/* Reads, modifies and writes, with a pause in which another process could interfere. */
 static int increment(const char *path, long *ret_number)
 {
 	FILE *file = fopen(path, "r+");
