@@ -89,7 +89,7 @@ void connection_gone(struct broker *b, struct client *c)
 {
 	struct locks *locks = &b->locks;
 
-	/* First, so that no effect names it any more. */
+	/* First, so that no effect names it any longer. */
 	locks->conns[c->conn] = NULL;
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client comes, sends no more, and goes. */
+/* A client connects, closes its sending side, and goes. */
 #pragma once
 
 struct broker;
@@ -7,7 +7,7 @@ struct client;
 struct event;
 
 void connection_begin(struct broker *b, const struct event *event);
-/* It sends no more: what waits ends now. */
+/* It will send nothing further: what waits ends now. */
 void connection_half_closed(struct client *c);
 /* What the adapter saw of the processes that share the connection. */
 void connection_process(struct client *c, const struct event *event);

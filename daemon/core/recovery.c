@@ -192,7 +192,7 @@ void recovery_follow(struct broker *b, unsigned int changes)
 
 /* ---- the largest packet ---- */
 
-/* What it has in ZooKeeper, if anything, cannot be asked about any more; it goes with the session at the latest. */
+/* What it has in ZooKeeper, if anything, cannot be asked about any longer; it goes with the session at the latest. */
 static void give_up(struct lock *lock)
 {
 	request_fail_all(lock, ERROR_LIMIT, charge_too_long);

@@ -442,7 +442,7 @@ static void connected_with(struct fixture *f, int64_t session, int64_t timeout_m
 /* Once for each session, and again when a server that it moves to grants another. */
 static void another_timeout_than_asked_for_is_told(void **state)
 {
-	static const char ten[] = "the servers grant a session timeout of 10000 ms, asked for were 12000 ms";
+	static const char ten[] = "the servers grant a session timeout of 10000 ms, not 12000 ms as configured";
 	struct fixture *f = *state;
 
 	assert_false(fixture_logged(f, "the servers grant"));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZooKeeper sessions for which nobody speaks any more: those that earlier daemons of this host left behind, and those
+ * ZooKeeper sessions that no daemon uses any longer: those that earlier daemons of this host left behind, and those
  * that this one has given up, because no server could be reached for so long. Processes that were granted locks under one
  * may still believe to hold them, until the last safe_until they can have been told. Its znodes keep everybody else
  * waiting, also when all servers were restarted and gave it its whole timeout again: so it is ended as soon as it may be,
  * and not before.
  *
  *   state   | means                                            | left by
- *   WAITING | a process that held something under it may live  | none lives any more, or now >= not_before -> ENDING
+ *   WAITING | a process that held something under it may live  | none is alive any longer, or now >= not_before -> ENDING
  *   ENDING  | the adapter was asked to end it                  | it is over, or was given up -> OVER
  *   OVER    | ended, expired, or left to its timeout           | its place is needed
  *

@@ -6,7 +6,7 @@
 #define OPERATION_KINDS(X) \
 	X(PATH, PRESENCE, "make the directories of all locks") /* create a parent of everything */ \
 	X(BEAT, PRESENCE, "announce this host") /* create or set this host's own znode: the heartbeat */ \
-	X(DUPLICATE, PRESENCE, "read who announced this host's name") /* get it, somebody else made it */ \
+	X(DUPLICATE, PRESENCE, "read who announced this host's name") /* get that znode, which another session made */ \
 	X(DIR_MAKE, DIRECTORY, "make") /* create a lock's directory */ \
 	X(DIR_GET, DIRECTORY, "read") /* get its data: kind and flavour */ \
 	X(DIR_END, DIRECTORY, "delete") /* delete it: its numbers run out and it is empty */ \

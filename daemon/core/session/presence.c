@@ -109,7 +109,7 @@ static void beat_answered(struct ensemble *zk, enum zk_code code)
 	}
 }
 
-/* ---- somebody else has the name ---- */
+/* ---- another daemon has the name ---- */
 
 static void log_name(struct ensemble *zk, enum effect_level level, const char *text, struct slice who, const char *rest)
 {

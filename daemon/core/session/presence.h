@@ -7,7 +7,7 @@
  *
  *   whose it is                                  | what is done
  *   a session that an earlier daemon left here   | nothing: it is being ended (former.h)
- *   one that does not write it any more          | nothing: a former, it expires
+ *   one that has stopped writing it              | nothing: it expires
  *   one that goes on writing it: a rival         | never announced in this daemon's life: it gives up, its name is
  *                                                | taken; else it lost its session and the name with it: it goes
  *                                                | on, and says so as an error

@@ -15,7 +15,7 @@ enum {
 	SHORT_LIVES = 5,
 };
 
-/* Connections that each last less are somebody else's doing. */
+/* Something else ends connections that last less than this, one after the other. */
 static const int64_t SHORT_LIFE_NS = 1000000000;
 static const int64_t SHARED_AGAIN_NS = 600000000000;
 
@@ -199,7 +199,7 @@ void session_disconnect(struct ensemble *zk)
 	s->proving = false;
 	s->contact_ns = zk->env->now_ns;
 	begin_silence(zk);
-	operation_begin(zk); /* nothing is open any more */
+	operation_begin(zk); /* nothing is open any longer */
 	zk->env->stats.suspensions_total++;
 }
 
@@ -218,8 +218,8 @@ static void clear(struct session *s)
 }
 
 /*
- * Nobody speaks for it any more, and it may live: servers that were restarted count anew. Even one of which a server says
- * that it has expired is looked at: that costs a connection.
+ * No daemon uses the old session any longer, and it may still be alive: servers that were restarted give it its whole
+ * timeout again. Even a session that a server calls expired is looked at, which costs one connection.
  */
 void session_open(struct ensemble *zk)
 {
@@ -258,8 +258,8 @@ static void log_timeout(struct ensemble *zk)
 {
 	if (zk->session.timeout_ns != zk->env->conf->session_timeout_ns)
 		effects_say(zk->env->out, level_of(&zk->session, EFFECT_LEVEL_WARNING),
-			    "the servers grant a session timeout of %d ms, asked for were %d ms: their minSessionTimeout or "
-			    "maxSessionTimeout, or 2 and 20 of their ticks, bound it",
+			    "the servers grant a session timeout of %d ms, not %d ms as configured: their minSessionTimeout or "
+			    "maxSessionTimeout, or 2 and 20 of their ticks, limit it",
 			    zk->session.timeout_ns / 1000000, zk->env->conf->session_timeout_ns / 1000000);
 }
 
@@ -289,8 +289,8 @@ void session_connected(struct ensemble *zk, const struct event *event)
 }
 
 /*
- * Two that use one session take the connection from each other again and again. What is proven stays so: whoever it is
- * keeps the session alive, unless he ends it.
+ * Two that use one session take the connection from each other again and again. What is proven stays so: whichever
+ * daemon has the connection keeps the session alive, unless it ends it.
  */
 static void suspect_sharing(struct ensemble *zk)
 {
@@ -398,7 +398,7 @@ static void complain(struct ensemble *zk)
 	if (zk->env->now_ns < s->complain_ns)
 		return;
 	s->complain_ns = zk->env->now_ns + (silent_ns < COMPLAIN_FIRST_NS ? COMPLAIN_FIRST_NS : silent_ns);
-	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, "no ZooKeeper server can be reached for %d s: trying on%s%s",
+	effects_say(zk->env->out, EFFECT_LEVEL_WARNING, "no ZooKeeper server reachable for %d s; still trying%s%s",
 		    silent_ns / 1000000000, zk->health.sentence.len ? "; " : "", bytes_view(&zk->health.sentence));
 }
 

@@ -75,7 +75,10 @@ const char *session_state_word(enum session_state state);
 void session_open(struct ensemble *zk);
 /* There is a connection, perhaps of another session. Behind it session_review(). */
 void session_connected(struct ensemble *zk, const struct event *event);
-/* The connection ends: how loud that is to be said. Then session_disconnect(), and when all is told session_suspended(). */
+/*
+ * The connection ends: returns the level at which to log that. Then session_disconnect(), and once every part has been
+ * told session_suspended().
+ */
 enum effect_level session_ending(struct ensemble *zk);
 void session_disconnect(struct ensemble *zk);
 unsigned int session_suspended(struct ensemble *zk, enum effect_level level);

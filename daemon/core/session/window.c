@@ -67,7 +67,7 @@ int64_t window_span_ns(const struct window *w, int64_t timeout_ns)
 /* So much was answered in so long: what would be in `span_ns`, if so much more is to be believed. */
 static int64_t in_time(int64_t answered, int64_t took_ns, int64_t span_ns)
 {
-	/* By a quotient: T may be an hour, and a product of that and of some megabytes is no number any more. */
+	/* By a quotient: T may be an hour, and the product of that and some megabytes would overflow. */
 	if (took_ns <= span_ns / 2)
 		return 2 * answered;
 	return (int64_t)((double)answered * ((double)span_ns / (double)took_ns));

@@ -22,7 +22,7 @@ enum {
 	/* A connection begins with these; they are soon twice as much, and again, if it is faster. */
 	WINDOW_FIRST_BYTES = 16384,
 	WINDOW_FIRST_COUNT = 64,
-	/* What takes long although no more is open than that takes long for another reason. */
+	/* If so little is open and an answer still takes long, that has another reason. */
 	WINDOW_LEAST_BYTES = 4096,
 	WINDOW_LEAST_COUNT = 8,
 };
