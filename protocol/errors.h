@@ -12,7 +12,7 @@
 	X(LIMIT, "a limit of the daemon is reached") \
 	X(DENIED, "not allowed for this user") \
 	X(MISMATCH, "the lock is of another kind, flavour or limit") \
-	X(UNAVAILABLE, "ZooKeeper cannot be asked now") \
+	X(UNAVAILABLE, "there is no connection to ZooKeeper") \
 	X(DRAINING, "the daemon is stopping") \
 	X(NOPROTO, "unsupported protocol version")
 

@@ -88,7 +88,7 @@ def test_other_software_cannot_be_asked_but_bereft(two_hosts, clients, kz, root)
     c = clients(two_hosts[0])
     znode = kz.create(f"{root}/a/_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__WRIT__", b"10.0.0.1", ephemeral=True,
                       sequence=True, makepath=True)
-    assert c.call("REVOKE", "a").startswith("ERR it is held by other software")
+    assert c.call("REVOKE", "a").startswith("ERR it is held by software other than lockbroker")
     waiter = clients(two_hosts[1])
     waiter.send("LOCK", "a")
     assert c.call("FORCEUNLOCK", "a") == 1

@@ -106,10 +106,10 @@ static void a_try_without_connection_is_unavailable(void **state)
 
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 0, "LOCK a WAIT 0",
-		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_say(f, 0, "LOCK a WAIT 50", "");
 	fixture_pass(f, 50);
-	fixture_expect(f, 0, "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_expect(f, 0, "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
@@ -196,8 +196,8 @@ static void a_held_znode_deleted_by_hand_is_told_as_lost(void **state)
 	fixture_watch(f, ZK_WATCH_CHILDREN, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
 	fixture_say(f, 0, "VALID a", ":0");
-	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
 static void waiters_outlive_a_full_session_at_a_give_back(void **state)
@@ -268,12 +268,12 @@ static void near_the_wrap_nobody_joins(void **state)
 	fixture_expect(f, 0, "");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
-	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	/* The next request only looks; once the directory is empty it is made anew. */
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
-	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
@@ -327,7 +327,7 @@ static void near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for(vo
 
 	ending(f);
 	fixture_answer(f, ZK_NOTEMPTY);
-	fixture_expect(f, 0, "-LIMIT this lock's sequence numbers run out: let its directory empty first");
+	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
@@ -364,7 +364,7 @@ static void the_session_has_room_for_so_many_paths(void **state)
 		bytes_clear(&f->replies[held]);
 	}
 	snprintf(words, sizeof(words), "LOCK d");
-	fixture_say(f, 3, words, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	fixture_say(f, 3, words, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): d");
 	fixture_no_op(f);
 }
 

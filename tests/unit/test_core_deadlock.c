@@ -72,7 +72,7 @@ static void two_that_cross_are_told_apart(void **state)
 	waits(f, 0, "LOCK b");
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for a held by c0 (pid 100), which waits for b held by this client: "
-		    "let go first");
+		    "release one of them first");
 	expect_stat(f, "deadlocks_total:1\r\n");
 	held(f, 1, "UNLOCK b");
 	fixture_expect(f, 0, ":2049");
@@ -118,7 +118,7 @@ static void a_circle_of_many_is_told_in_part(void **state)
 	fixture_say(f, 5, "LOCK k0",
 		    "-DEADLOCK this client waits for k0 held by c0 (pid 100), which waits for k1 held by c1 (pid 101), "
 		    "which waits for k2 held by c2 (pid 102), which waits for 2 more in turn, the last of which "
-		    "waits for k5 held by this client: let go first");
+		    "waits for k5 held by this client: release one of them first");
 }
 
 static void the_circle_goes_through_who_waits_before(void **state)
@@ -136,7 +136,7 @@ static void the_circle_goes_through_who_waits_before(void **state)
 	fixture_say(
 		f, 2, "LOCK d",
 		"-DEADLOCK this client waits for d held by c3 (pid 103), which waits for b behind c0 (pid 100), which "
-		"waits for b held by c1 (pid 101), which waits for a held by this client: let go first");
+		"waits for b held by c1 (pid 101), which waits for a held by this client: release one of them first");
 }
 
 static void readers_do_not_wait_for_readers(void **state)
@@ -196,7 +196,7 @@ static void who_waits_behind_an_enqueue_waits_for_its_owner(void **state)
 	waits(f, 0, "LOCK b");
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for a behind c0 (pid 100), which waits for b held by this client: "
-		    "let go first");
+		    "release one of them first");
 }
 
 /* The first to ask held nothing: nobody waited for it then. What it queued for makes a holder of it later. */
@@ -221,24 +221,24 @@ static void clients_of_one_owner_belong_together(void **state)
 	held(f, 0, "LOCK a");
 	fixture_say(f, 1, "LOCK a",
 		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
-		    "let go first");
+		    "release one of them first");
 	/* What REENTER enters again is the connection's own. */
 	fixture_say(f, 1, "LOCK a REENTER",
 		    "-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with this client: "
-		    "let go first");
+		    "release one of them first");
 	fixture_say(f, 1, "LOCK a REENTER WAIT 0", "$-1");
 	held(f, 2, "LOCK b");
 	waits(f, 1, "LOCK b");
 	fixture_say(
 		f, 2, "LOCK a",
 		"-DEADLOCK this client waits for a held by c0 (pid 100), which is one owner with c1 (pid 101), which "
-		"waits for b held by this client: let go first");
+		"waits for b held by this client: release one of them first");
 }
 
 static void an_owner_is_said_before_anything_is_held(void **state)
 {
 	struct fixture *f = *state;
-	static const char late[] = "-ERR OWNER is set before anything is held or waited for";
+	static const char late[] = "-ERR set OWNER before acquiring or waiting for a lock";
 
 	held(f, 0, "LOCK a");
 	fixture_say(f, 0, "CLIENT SETINFO OWNER x", late);
@@ -248,7 +248,7 @@ static void an_owner_is_said_before_anything_is_held(void **state)
 	fixture_say(f, 2, "CLIENT SETINFO OWNER y", "+OK");
 	fixture_say(f, 3, "CLIENT SETINFO OWNER y", "+OK");
 	fixture_say(f, 3, "CLIENT SETINFO OWNER not\tprintable",
-		    "-ERR a name or an owner is at most 64 printable ASCII characters without spaces");
+		    "-ERR a name or an owner has at most 64 printable ASCII characters and no spaces");
 	held(f, 2, "LOCK b");
 	deadlock(f, 3, "LOCK b");
 	/* RESET forgets it. */
@@ -298,7 +298,7 @@ static void long_names_are_cut_between_characters(void **state)
 	snprintf(
 		expected, sizeof(expected),
 		"-DEADLOCK this client waits for 0123456789012345678901234567890... held by c0 (pid 100), which waits for b "
-		"held by this client: let go first");
+		"held by this client: release one of them first");
 	fixture_say(f, 1, words, expected);
 }
 

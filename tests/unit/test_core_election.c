@@ -64,7 +64,7 @@ static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
 	fixture_expect(f, 0, ":71680");
 	answer_watch_list(f, name);
 	fixture_no_op(f);
-	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client leads already: RESIGN first");
+	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client already leads a: RESIGN first");
 	fixture_say(f, 0, "VALID a", ":8000");
 }
 
@@ -152,7 +152,7 @@ static void a_refused_proclamation_fails(void **state)
 
 	campaign(f, 0, "x", 5, 70, name, sizeof(name));
 	fixture_answer(f, ZK_REFUSED);
-	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to write the leader's data");
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refuses to write the leader's data: a");
 }
 
 static void a_campaign_can_be_queued_and_taken_back(void **state)
@@ -165,9 +165,9 @@ static void a_campaign_can_be_queued_and_taken_back(void **state)
 	answer_watch_list(f, name);
 	bytes_clear(&f->replies[0]);
 	fixture_say(f, 1, "CAMPAIGN a ENQUEUE DATA y", "+QUEUED");
-	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client campaigns for that already: RESIGN takes it back");
+	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client already campaigns for a: RESIGN withdraws it");
 	fixture_say(f, 1, "RESIGN a", ":0");
-	fixture_say(f, 1, "RESIGN a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 1, "RESIGN a", "-NOTHELD this client does not hold a");
 	fixture_say(f, 2, "CAMPAIGN a ENQUEUE DATA z", "+QUEUED");
 	fixture_say(f, 3, "CAMPAIGN a WAIT 0 DATA z", "$-1");
 	fixture_say(f, 0, "RESIGN a", ":1");
@@ -184,18 +184,18 @@ static void a_lock_is_no_election_and_the_other_way_round(void **state)
 	fixture_answer(f, ZK_OK);
 	answer_watch_list(f, name);
 	bytes_clear(&f->replies[0]);
-	fixture_say(f, 1, "LOCK a", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "UNLOCK a", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "DOWNGRADE a", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "RENEW a 10", "-MISMATCH that name is an election");
-	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH that name is an election: a");
-	fixture_say(f, 0, "MUNLOCK 1 a", "-MISMATCH that name is an election, and nothing is released: a");
+	fixture_say(f, 1, "LOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "UNLOCK a", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "DOWNGRADE a", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "RENEW a 10", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "MLOCK 1 a", "-MISMATCH this name is in use as an election, not as a lock: a");
+	fixture_say(f, 0, "MUNLOCK 1 a", "-MISMATCH this name is in use as an election; nothing was released: a");
 	fixture_lock_held(f, 2, "b", 5, 80, name, sizeof(name));
 	fixture_expect(f, 2, ":81920");
-	fixture_say(f, 1, "CAMPAIGN b DATA x", "-MISMATCH that name is a lock");
-	fixture_say(f, 2, "RESIGN b", "-MISMATCH that name is a lock");
-	fixture_say(f, 1, "LEADER b", "-MISMATCH that name is a lock");
-	fixture_say(f, 1, "OBSERVE b", "-MISMATCH that name is a lock");
+	fixture_say(f, 1, "CAMPAIGN b DATA x", "-MISMATCH this name is in use as a lock, not as an election: b");
+	fixture_say(f, 2, "RESIGN b", "-MISMATCH this name is in use as a lock, not as an election: b");
+	fixture_say(f, 1, "LEADER b", "-MISMATCH this name is in use as a lock, not as an election: b");
+	fixture_say(f, 1, "OBSERVE b", "-MISMATCH this name is in use as a lock, not as an election: b");
 	fixture_say(f, 1, "CAMPAIGN c", "-ERR wrong number of arguments for 'campaign' command; Become the leader: CAMPAIGN "
 					"name DATA text [WAIT ms] [ENQUEUE]");
 	fixture_say(f, 1, "CAMPAIGN c WAIT 5", "-ERR syntax error in 'campaign' command; Become the leader: CAMPAIGN "

@@ -116,7 +116,7 @@ static void cancel_takes_it_back_for_good(void **state)
 static void one_wait_for_each_client_and_name(void **state)
 {
 	struct fixture *f = *state;
-	static const char twice[] = "-ERR this client waits for that lock already: CANCEL takes its ENQUEUE back";
+	static const char twice[] = "-ERR this client already waits for a: CANCEL withdraws its ENQUEUE";
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");
@@ -140,7 +140,7 @@ static void what_one_holds_is_granted_again_at_once(void **state)
 	fixture_say(f, 2, "UNLOCK a", ":1");
 	fixture_pass(f, 200);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 a :1024 $5 lease");
-	fixture_say(f, 2, "ENQUEUE a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 2, "ENQUEUE a", "-LOST the lease of the grant ran out: a");
 	fixture_say(f, 2, "ENQUEUE a LEASE 50", "+QUEUED");
 	fixture_expect_push(f, 2, ">3 $7 granted $1 a :2048");
 	fixture_pass(f, 50);
@@ -157,7 +157,7 @@ static void modes_are_those_of_lock(void **state)
 	fixture_say(f, 3, "ENQUEUE a WAIT 100 SHARED", "+QUEUED");
 	fixture_expect_push(f, 3, ">3 $7 granted $1 a :1024");
 	fixture_say(f, 2, "ENQUEUE a REENTER",
-		    "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first");
+		    "-DEADLOCK this client holds a shared and would wait for itself: release it first");
 	fixture_say(f, 0, "LOCK a", "");
 	fixture_say(f, 1, "ENQUEUE a SHARED", "+QUEUED");
 	fixture_say(f, 1, "EVENTS WAIT 0", "*-1");
@@ -252,14 +252,14 @@ static void one_connection_waits_for_many_up_to_its_limit(void **state)
 		fixture_say(f, 2, words, "+QUEUED");
 	}
 	fixture_say(f, 2, "ENQUEUE n4",
-		    "-LIMIT this client waits for as many locks as it may (limits.requests_per_client)");
-	fixture_say(f, 2, "LOCK n4", "-LIMIT this client waits for as many locks as it may (limits.requests_per_client)");
+		    "-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
+	fixture_say(f, 2, "LOCK n4", "-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
 	fixture_say(f, 0, "UNLOCK n0", ":0");
 	fixture_expect_push(f, 2, ">3 $7 granted $2 n0 :1025");
 	fixture_say(f, 2, "ENQUEUE n4", "+QUEUED");
 	f->conf.limits.requests_per_client = 5;
 	fixture_say(f, 2, "ENQUEUE n5",
-		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): n5");
 }
 
 static void a_full_event_buffer_closes_the_connection(void **state)
@@ -386,7 +386,7 @@ static void errors_reach_a_queued_wait(void **state)
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 0, "ENQUEUE b WAIT 0", "+QUEUED");
 	fixture_expect_push(f, 0, ">4 $6 failed $1 b $11 UNAVAILABLE "
-			    "$66 not connected to ZooKeeper: nobody knows whether the lock is taken");
+			    "$81 there is no connection to ZooKeeper, so it is not known whether the lock is taken");
 	fixture_free(f);
 }
 

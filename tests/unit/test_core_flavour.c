@@ -200,7 +200,7 @@ static void a_host_of_another_flavour_is_told(void **state)
 	fixture_ask(f, 0, "LOCK app/a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"lock\" and \"mutex\"");
+		    "and flavour \"rw\", not \"lock\" and \"mutex\": app/a");
 }
 
 /* Its directory, made by Curator, says nothing of what it is. */
@@ -215,7 +215,7 @@ static void curators_semaphore_is_no_lock(void **state)
 		fixture_answer_get(f, 1, 0, ""); /* from the second on before anything is put there */
 		fixture_answer_made(f, (uint32_t)i, 77 + i, name, sizeof(name));
 		fixture_answer_list(f, 1, 3, (const char *[]){ "leases", name, "locks" });
-		fixture_expect(f, 0, "-MISMATCH that name is in use as a semaphore");
+		fixture_expect(f, 0, "-MISMATCH this name is in use as a semaphore, not as a lock: app/a");
 		fixture_op(f, EFFECT_ZK_DELETE, name);
 		fixture_answer(f, ZK_OK);
 		fixture_no_op(f);

@@ -25,7 +25,7 @@ static void only_operators_take_by_force(void **state)
 	struct fixture *f = *state;
 
 	f->conf.uid = 1001;
-	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED locks are taken by force by root and the daemon's own user only");
+	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED only root and the daemon's own user may take a lock by force");
 	fixture_no_op(f);
 }
 
@@ -41,11 +41,11 @@ static void a_holder_here_is_told_before_the_next_is_granted(void **state)
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
 	fixture_expect(f, 1, ":78849");
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $6 forced");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 	fixture_say(f, 3, "FORCEUNLOCK a", ":1");
 	fixture_expect_push(f, 1, ">4 $4 lost $1 a :78849 $6 forced");
 	fixture_expect(f, 2, ":78850");
-	fixture_say(f, 1, "UNLOCK a", "-LOST the grant was lost before it was released");
+	fixture_say(f, 1, "UNLOCK a", "-LOST the grant was lost before it was released: a");
 	fixture_say(f, 2, "UNLOCK a", ":0");
 }
 
@@ -59,7 +59,7 @@ static void a_standalone_daemon_has_holders_here_only(void **state)
 	fixture_say(f, 1, "REVOKE a", ":1");
 	fixture_say(f, 1, "FORCEUNLOCK a", ":1");
 	fixture_say(f, 1, "LOCK a", ":2048");
-	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again");
+	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again: a");
 }
 
 /* A line of the log ends where it would without it, and what it says of the lock is within quotes. */
@@ -273,7 +273,7 @@ static void a_connection_lost_ends_a_demand(void **state)
 	force_beta(f, id);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0,
-		       "-UNAVAILABLE the connection to ZooKeeper was lost; what was asked for may be done or not");
+		       "-UNAVAILABLE the connection to ZooKeeper was lost: the request may have been carried out or not");
 	fixture_zk_connected(f, SESSION);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_LIST, "/.mail/alpha");

@@ -231,8 +231,8 @@ static void who_goes_on_writing_has_the_name_and_a_newcomer_ends(void **state)
 	assert_int_equal(f->stopped, 2);
 	assert_true(f->refused);
 	assert_true(fixture_logged(
-		f, "the name \"alpha\" is taken by a lockbrokerd that lives (pid \"99\" on this host, boot "
-		   "id \"boot\", version \"9.9\"): give each its own zookeeper.host"));
+		f, "the name \"alpha\" is in use by another lockbrokerd (pid \"99\" on this host, boot "
+		   "id \"boot\", version \"9.9\"): give each daemon its own zookeeper.host"));
 	fixture_free(f);
 }
 

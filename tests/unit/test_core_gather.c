@@ -38,7 +38,7 @@ static void nothing_is_put_into_a_locks_directory(void **state)
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore: s");
 	fixture_no_op(f);
 }
 
@@ -147,7 +147,7 @@ static void a_lease_that_ends_gives_the_znode_back(void **state)
 	fixture_answer_session(f);
 	fixture_pass(f, 100);
 	fixture_op(f, EFFECT_ZK_DELETE, lease);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST the lease of the permits ran out: s");
 }
 
 static void a_deleted_permit_is_lost(void **state)
@@ -163,7 +163,7 @@ static void a_deleted_permit_is_lost(void **state)
 	fixture_answer(f, ZK_NONODE);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
 	fixture_answer_list(f, 2, 0, NULL);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again: s");
 }
 
 static void a_lost_session_loses_all_permits(void **state)
@@ -173,8 +173,8 @@ static void a_lost_session_loses_all_permits(void **state)
 
 	permit_held(f, lease);
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
+	fixture_say(f, 0, "RELEASE s", "-LOST the permits were lost before they were released: s");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
 }
 
 /* Under a new session each of the two directories waits for a while, by chance: that of the leases may be later. */
@@ -191,7 +191,7 @@ static void who_waits_when_a_session_begins_is_served(void **state)
 		fixture_zk_connected(f, SESSION + round);
 		there_answer(f, &t);
 		if (round > 1)
-			fixture_say(f, 1, "RELEASE s", "-LOST the permits were lost before they were released");
+			fixture_say(f, 1, "RELEASE s", "-LOST the permits were lost before they were released: s");
 		fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
 		for (int step = 0; step < 30; step++) {
 			there_answer(f, &t);
@@ -211,7 +211,7 @@ static void idle_locks_are_forgotten_for_a_semaphore(void **state)
 	f->conf.limits.locks = 1;
 	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
 	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon knows as many locks as it may (limits.locks)");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon already knows as many locks as it may (limits.locks)");
 	fixture_ask(f, 0, "UNLOCK l");
 	fixture_answer_session(f);
 	bytes_clear(&f->replies[0]);
@@ -238,7 +238,7 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
 	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
 	there_answer(f, &t);
-	fixture_expect(f, 1, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	fixture_expect(f, 1, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
 }
 
 /* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
@@ -290,7 +290,7 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 			assert_int_not_equal(fixture_oldest(f)->effect.type, EFFECT_ZK_CREATE);
 		there_answer_one(f, &t);
 	}
-	fixture_expect(f, 0, "-LIMIT this host's session has as many znodes as ZooKeeper can take");
+	fixture_expect(f, 0, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */

@@ -41,7 +41,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\"");
+		    "and flavour \"rw\", not \"lock\" and \"rw\": a");
 	fixture_answer_made(f, 0, 77, name, sizeof(name));
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ name });
@@ -52,7 +52,7 @@ static void a_directory_of_another_kind_is_refused(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_answer_get(f, 1, 0, "1\nkind=semaphore\nflavour=rw\n");
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"semaphore\" "
-		    "and flavour \"rw\", not \"lock\" and \"rw\"");
+		    "and flavour \"rw\", not \"lock\" and \"rw\": a");
 	fixture_no_op(f);
 }
 
@@ -71,7 +71,7 @@ static void a_name_that_was_a_lock_here_is_read_again(void **state)
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
 	fixture_expect(f, 0, "-MISMATCH that name's directory in ZooKeeper is of kind \"lock\" "
-		    "and flavour \"rw\", not \"election\" and \"rw\"");
+		    "and flavour \"rw\", not \"election\" and \"rw\": a");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "CAMPAIGN a DATA x");
 	fixture_op(f, EFFECT_ZK_GET, "/lb/a");
@@ -120,8 +120,8 @@ static void in_a_directory_of_other_software_the_contenders_tell_the_kind(void *
 		if (cases[i].fits) {
 			fixture_expect(f, 0, "");
 		} else {
-			fixture_expect(f, 0, cases[i].words[0] == 'L' ? "-MISMATCH that name is in use as an election" :
-								"-MISMATCH that name is in use as a lock");
+			fixture_expect(f, 0, cases[i].words[0] == 'L' ? "-MISMATCH that name is in use as an election: a" :
+								"-MISMATCH that name is in use as a lock: a");
 			fixture_op(f, EFFECT_ZK_DELETE, name);
 			fixture_answer(f, ZK_OK);
 		}
@@ -155,7 +155,7 @@ static void another_kind_before_a_claim_counts_while_it_stands_there(void **stat
 	fixture_expect(f, 1, "");
 	fixture_op(f, EFFECT_ZK_GET, other);
 	fixture_answer_get(f, 70, 9, "1\nhost=beta\n");
-	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as a lock: a");
 }
 
 /* conn 0 reads, and conn 1 wants to write: its *next* stands behind a campaigner of another host. */
@@ -201,7 +201,7 @@ static void another_kind_is_told_when_nothing_is_held_any_more(void **state)
 
 	queue_behind_campaigner(f, first, next);
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_expect(f, 1, "-MISMATCH that name is in use as an election");
+	fixture_expect(f, 1, "-MISMATCH that name is in use as an election: a");
 	fixture_op(f, EFFECT_ZK_DELETE, first);
 	fixture_answer(f, ZK_OK);
 	fixture_op(f, EFFECT_ZK_DELETE, next);

@@ -27,8 +27,8 @@ static void a_lease_ends_by_itself_and_the_next_token_is_larger(void **state)
 	fixture_expect_push(f, 3, ">4 $4 lost $1 a :1024 $5 lease");
 	fixture_expect(f, 1, ":1025");
 	fixture_say(f, 3, "VALID a", ":0");
-	fixture_say(f, 3, "UNLOCK a", "-LOST the lease of the grant ran out");
-	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 3, "UNLOCK a", "-LOST the lease of the grant ran out: a");
+	fixture_say(f, 3, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
 static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
@@ -39,13 +39,13 @@ static void the_end_of_a_lease_is_told_by_lock_renew_and_events(void **state)
 	fixture_say(f, 0, "LOCK b LEASE 10", ":2048");
 	fixture_say(f, 0, "LOCK c LEASE 10", ":3072");
 	fixture_pass(f, 10);
-	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out: a");
 	fixture_say(f, 0, "LOCK a", ":4096");
-	fixture_say(f, 0, "RENEW b 10", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "RENEW b 10", "-NOTHELD this client does not hold it: b");
+	fixture_say(f, 0, "RENEW b 10", "-LOST the lease of the grant ran out: b");
+	fixture_say(f, 0, "RENEW b 10", "-NOTHELD this client does not hold b");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*4 $4 lost $1 c :3072 $5 lease");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold it: c");
+	fixture_say(f, 0, "UNLOCK c", "-NOTHELD this client does not hold c");
 }
 
 static void re_entry_takes_the_later_end(void **state)
@@ -87,13 +87,13 @@ static void renew_sets_the_end_anew_earlier_or_later(void **state)
 	fixture_say(f, 0, "VALID a", ":40");
 	fixture_say(f, 0, "RENEW a 5 TOKEN 1024", ":1");
 	fixture_say(f, 0, "VALID a", ":5");
-	fixture_say(f, 0, "RENEW a 50 TOKEN 7", "-LOST that token is another grant's; nothing was renewed");
+	fixture_say(f, 0, "RENEW a 50 TOKEN 7", "-LOST that token belongs to another grant; nothing was renewed: a");
 	fixture_pass(f, 5);
 	fixture_say(f, 0, "VALID a", ":0");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	fixture_say(f, 1, "RENEW b 30", ":1");
 	fixture_pass(f, 30);
-	fixture_say(f, 1, "UNLOCK b", "-LOST the lease of the grant ran out");
+	fixture_say(f, 1, "UNLOCK b", "-LOST the lease of the grant ran out: b");
 }
 
 static void a_lease_counts_from_the_grant(void **state)
@@ -119,7 +119,7 @@ static void deadlines_come_before_the_event(void **state)
 	fixture_say(f, 0, "LOCK a LEASE 100", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	f->now_ns += 5000 * MS;
-	fixture_say(f, 0, "UNLOCK a", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "UNLOCK a", "-LOST the lease of the grant ran out: a");
 	fixture_expect(f, 1, ":1025");
 }
 
@@ -248,7 +248,7 @@ static void ended_leases_count_until_they_are_told(void **state)
 		fixture_pass(f, 2);
 	}
 	fixture_say(f, 0, "LOCK more",
-		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): more");
 	fixture_ask(f, 0, "UNLOCK n0");
 	bytes_clear(&f->replies[0]);
 	fixture_ask(f, 0, "LOCK more");

@@ -21,14 +21,14 @@ static void all_agree_on_the_limit_while_anybody_uses_it(void **state)
 
 	fixture_say(f, 0, "LIMIT s", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "-MISMATCH this semaphore has a limit of 2, not 3");
+	fixture_say(f, 1, "ACQUIRE s LIMIT 3", "-MISMATCH this semaphore has a limit of 2, not 3: s");
 	/* And not that it would wait for itself. */
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 2, not 1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 2, not 1: s");
 	fixture_say(f, 1, "LIMIT s", ":2");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 0, "LOCK l", ":3072");
-	fixture_say(f, 1, "LIMIT l", "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_say(f, 1, "LIMIT l", "-MISMATCH this name is in use as a lock, not as a semaphore: l");
 }
 
 static void operators_change_the_limit(void **state)
@@ -38,10 +38,10 @@ static void operators_change_the_limit(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", "");
 	fixture_say(f, 0, "LIMIT s 2", ":2");
-	fixture_expect(f, 1, "-MISMATCH this semaphore has a limit of 2, not 1");
+	fixture_expect(f, 1, "-MISMATCH this semaphore has a limit of 2, not 1: s");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
 	f->conf.uid = 1001;
-	fixture_say(f, 0, "LIMIT s 3", "-DENIED limits are changed by root and the daemon's own user only");
+	fixture_say(f, 0, "LIMIT s 3", "-DENIED only root and the daemon's own user may change a limit");
 }
 
 static void another_limit_is_refused_and_nothing_created(void **state)
@@ -50,7 +50,7 @@ static void another_limit_is_refused_and_nothing_created(void **state)
 
 	fixture_ask(f, 0, "ACQUIRE s LIMIT 3");
 	fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(2));
-	fixture_expect(f, 0, "-MISMATCH this semaphore has a limit of 2, not 3");
+	fixture_expect(f, 0, "-MISMATCH this semaphore has a limit of 2, not 3: s");
 	fixture_no_op(f);
 }
 
@@ -75,10 +75,10 @@ static void whose_limit_is_another_one_is_told_so_first(void **state)
 	char lease[128];
 
 	permit_held(f, lease);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 3, not 1");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", "-MISMATCH this semaphore has a limit of 3, not 1: s");
 	fixture_watch(f, ZK_WATCH_CHANGED, "/lb/s"); /* it may be agreed on by now */
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1",
-		    "-DEADLOCK this client has 1 permits, asks for 1 more, and would wait for itself");
+		    "-DEADLOCK this client has 1 permits and asks for 1 more: it would wait for itself; release some first");
 }
 
 /* Somebody overwrote the data, and so the limit, while permits are waited for: who is next says it again. */
@@ -124,7 +124,7 @@ static void limit_reads_and_sets_what_zookeeper_has(void **state)
 	fixture_expect(f, 0, ":2");
 	fixture_ask(f, 0, "LIMIT s 2");
 	fixture_answer_get(f, 1, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s");
 	fixture_answer(f, ZK_NONODE);
@@ -145,14 +145,14 @@ static void limit_writes_over_nothing_that_it_has_not_read(void **state)
 	fixture_op(f, EFFECT_ZK_SET, "/lb/s");
 	fixture_answer(f, ZK_BADVERSION);
 	fixture_answer_get(f, 2, 0, LOCK_DATA);
-	fixture_expect(f, 0, "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_expect(f, 0, "-MISMATCH this name is in use as a lock, not as a semaphore");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LIMIT s 2");
 	for (int tries = 0; tries < 8; tries++) {
 		fixture_answer_get(f, 1, 0, SEMAPHORE_DATA(3));
 		fixture_answer(f, ZK_BADVERSION);
 	}
-	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper did not say");
+	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper refused to tell the limit");
 	fixture_no_op(f);
 }
 

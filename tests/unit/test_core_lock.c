@@ -36,7 +36,7 @@ static void reentry_keeps_the_token_and_counts_levels(void **state)
 	fixture_say(f, 0, "UNLOCK a", ":1");
 	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
 	fixture_say(f, 0, "UNLOCK a", ":0");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
 /* Clients of Redis share a connection among threads: nothing is granted because it is the same connection. */
@@ -72,9 +72,9 @@ static void a_loss_is_told_before_that_it_is_held(void **state)
 	fixture_say(f, 0, "LOCK b LEASE 100", ":2048");
 	fixture_say(f, 0, "LOCK c LEASE 100", ":3072");
 	fixture_pass(f, 100);
-	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "LOCK b REENTER", "-LOST the lease of the grant ran out");
-	fixture_say(f, 0, "ENQUEUE c", "-LOST the lease of the grant ran out");
+	fixture_say(f, 0, "LOCK a", "-LOST the lease of the grant ran out: a");
+	fixture_say(f, 0, "LOCK b REENTER", "-LOST the lease of the grant ran out: b");
+	fixture_say(f, 0, "ENQUEUE c", "-LOST the lease of the grant ran out: c");
 	fixture_say(f, 0, "LOCK a REENTER", ":4096");
 	fixture_say(f, 0, "LOCK a", "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 		    "connection for each thread: a");
@@ -85,7 +85,7 @@ static void a_wrong_token_releases_nothing(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(f, 0, "UNLOCK a TOKEN 5", "-LOST that token is another grant's; nothing was released");
+	fixture_say(f, 0, "UNLOCK a TOKEN 5", "-LOST that token belongs to another grant; nothing was released: a");
 	fixture_say(f, 0, "VALID a TOKEN 5", ":0");
 	fixture_say(f, 0, "VALID a TOKEN 1024", ":9223372036854");
 	fixture_say(f, 1, "VALID a", ":0");
@@ -103,7 +103,7 @@ static void a_lazy_answer_may_wait_and_no_other(void **state)
 	assert_true(f->lazy[0]);
 	fixture_expect(f, 1, ":1025");
 	assert_false(f->lazy[1]);
-	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "UNLOCK a LAZY TOKEN 7", "-NOTHELD this client does not hold a");
 	assert_true(f->lazy[0]);
 	fixture_say(f, 0, "UNLOCK a LAZY LAZY",
 		    "-ERR syntax error in 'unlock' command; Release one level of a lock: UNLOCK name [TOKEN t] [LAZY]");
@@ -167,7 +167,7 @@ static void reset_releases_and_forgets(void **state)
 	/* 64 bytes, and one more. */
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "+OK");
 	fixture_say(f, 0, "CLIENT SETNAME 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefX",
-		    "-ERR a name or an owner is at most 64 printable ASCII characters without spaces");
+		    "-ERR a name or an owner has at most 64 printable ASCII characters and no spaces");
 	fixture_say(f, 0, "CLIENT GETNAME", "$64 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
@@ -201,7 +201,7 @@ static void waits_of_others_are_ended_by_operators_only(void **state)
 	fixture_event(f, &e);
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
-	fixture_say(f, 4, "CLIENT UNBLOCK 2", "-DENIED that connection is another user's");
+	fixture_say(f, 4, "CLIENT UNBLOCK 2", "-DENIED that connection belongs to another user");
 	fixture_expect(f, 1, "");
 	e.conn = 5;
 	e.connected.uid = 1001;
@@ -229,8 +229,8 @@ static void names_and_words_are_checked(void **state)
 	fixture_say(f, 0, "LOCK", "-ERR wrong number of arguments for 'lock' command; Take a lock: "
 		    "LOCK name [SHARED] [WAIT ms] [LEASE ms] [DATA text] [REENTER]");
 	fixture_say(f, 0, "NOPE", "-ERR unknown command 'NOPE'");
-	fixture_say(f, 0, "SELECT 1", "-ERR there is one namespace only: SELECT 0");
-	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here");
+	fixture_say(f, 0, "SELECT 1", "-ERR there is only one database: SELECT 0");
+	fixture_say(f, 0, "HELLO 4", "-NOPROTO unsupported protocol version: this server speaks 2 and 3");
 	fixture_say(f, 0, "lock a wait 31536000000", ":1024");
 }
 
@@ -269,8 +269,8 @@ static void a_refusal_names_what_it_refuses(void **state)
 	snprintf(reply, sizeof(reply), "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: "
 		 "\"%.64s\"...", words + 5);
 	fixture_say(f, 0, words, reply);
-	fixture_say(f, 0, "MUNLOCK 2 b a", "-NOTHELD not held, and nothing is released: b");
-	fixture_say(f, 0, "DOWNGRADE b", "-NOTHELD this client does not hold it: b");
+	fixture_say(f, 0, "MUNLOCK 2 b a", "-NOTHELD this client does not hold it; nothing was released: b");
+	fixture_say(f, 0, "DOWNGRADE b", "-NOTHELD this client does not hold b");
 }
 
 static void limits_hold_at_and_one_past(void **state)
@@ -283,7 +283,7 @@ static void limits_hold_at_and_one_past(void **state)
 		assert_true(f->replies[0].data[0] == ':');
 		bytes_clear(&f->replies[0]);
 	}
-	fixture_say(f, 0, words, "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, words, "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): 5");
 	fixture_say(f, 0, "UNLOCK 0", ":0");
 	fixture_ask(f, 0, words);
 	assert_true(f->replies[0].data[0] == ':');
@@ -294,7 +294,7 @@ static void limits_hold_at_and_one_past(void **state)
 	}
 	fixture_connect(f, 20);
 	fixture_say(f, 20, "LOCK 1",
-		    "-LIMIT as many clients wait for this lock as may (limits.requests_per_lock)");
+		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): 1");
 	fixture_say(f, 20, "LOCK z WAIT 0", ":7168");
 }
 
@@ -306,7 +306,7 @@ static void waiting_counts_against_what_a_user_may_hold(void **state)
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK a", "");
 	fixture_say(f, 2, "LOCK b",
-		    "-LIMIT this user holds and waits for as many locks as it may (limits.grants_per_uid)");
+		    "-LIMIT this user already holds or waits for as many locks as one user may (limits.grants_per_uid): b");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_say(f, 2, "LOCK b", ":2048");
 	fixture_connect(f, 1);
@@ -329,7 +329,7 @@ static void one_user_cannot_take_all_connections(void **state)
 
 	f->conf.limits.clients_per_uid = 4;
 	fixture_connect(f, 4);
-	fixture_expect_push(f, 4, "-LIMIT this user has as many connections as it may (limits.clients_per_uid)");
+	fixture_expect_push(f, 4, "-LIMIT this user already has as many connections as one user may (limits.clients_per_uid)");
 	assert_int_equal(f->closed[4], 1);
 	fixture_simple(f, EVENT_CLIENT_GONE, 4);
 	fixture_simple(f, EVENT_CLIENT_GONE, 3);

@@ -166,12 +166,12 @@ static void readers(void **state)
 	fixture_say(f, 0, "MLOCK 2 a b SHARED", "*2 :1024 :2048");
 	fixture_say(f, 1, "MLOCK 2 b a SHARED", "*2 :2048 :1024");
 	fixture_say(f, 1, "MLOCK 2 b c REENTER",
-		    "-DEADLOCK this client holds b shared, and would wait for itself: let go first");
+		    "-DEADLOCK this client holds b shared and would wait for itself: release it first");
 	expect_free(f, "c");
 	/* What was held before stays, whichever it is that is refused. */
 	fixture_say(f, 1, "LOCK d", ":3072");
 	fixture_say(f, 1, "MLOCK 3 a c d REENTER",
-		    "-DEADLOCK this client holds a shared, and would wait for itself: let go first");
+		    "-DEADLOCK this client holds a shared and would wait for itself: release it first");
 	fixture_say(f, 1, "UNLOCK d", ":0");
 	fixture_say(f, 1, "MUNLOCK 2 a b", "*2 :0 :0");
 }
@@ -189,9 +189,9 @@ static void the_leases_begin_when_all_is_there(void **state)
 	fixture_say(f, 2, "VALID a", ":100");
 	fixture_pass(f, 101);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 a :2048 $5 lease >4 $4 lost $1 b :1025 $5 lease");
-	fixture_say(f, 2, "MUNLOCK 2 a b", "-LOST the grant was lost, and nothing is released: a");
-	fixture_say(f, 2, "UNLOCK a", "-NOTHELD this client does not hold it: a");
-	fixture_say(f, 2, "UNLOCK b", "-LOST the lease of the grant ran out");
+	fixture_say(f, 2, "MUNLOCK 2 a b", "-LOST the grant was lost; nothing was released: a");
+	fixture_say(f, 2, "UNLOCK a", "-NOTHELD this client does not hold a");
+	fixture_say(f, 2, "UNLOCK b", "-LOST the lease of the grant ran out: b");
 }
 
 static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
@@ -267,13 +267,13 @@ static void an_error_lets_go_of_what_was_taken(void **state)
 	fixture_say(f, 1, "LOCK e", ":4096");
 	/* Five for each client, here. */
 	fixture_say(f, 1, "MLOCK 3 a b f",
-		    "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client): f");
+		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): f");
 	expect_free(f, "a");
 	expect_free(f, "b");
 	fixture_say(f, 0, "LOCK d", "");
 	fixture_say(f, 1, "MLOCK 2 a f",
 		    "-DEADLOCK this client waits for f held by test (pid 100), which waits for d held by this client: "
-		    "let go first");
+		    "release one of them first");
 	expect_free(f, "a");
 	fixture_say(f, 1, "UNLOCK d", ":0");
 	fixture_expect(f, 0, ":3073");
@@ -314,7 +314,7 @@ static void what_it_queued_for_is_no_part(void **state)
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 2, "MLOCK 2 a b",
-		    "-ERR this client waits for b already: CANCEL takes its ENQUEUE back");
+		    "-ERR this client already waits for b: CANCEL withdraws its ENQUEUE");
 	expect_free(f, "a");
 }
 
@@ -325,7 +325,7 @@ static void a_semaphore_is_no_part(void **state)
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 1", ":1");
-	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH that name is a semaphore's, not a lock's: s");
+	fixture_say(f, 1, "MLOCK 2 a s", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
 	fixture_say(f, 1, "RELEASE s", ":0");
 }
 
@@ -345,9 +345,9 @@ static void words(void **state)
 	fixture_say(f, 0, "MLOCK 2 a a", "-ERR a name is given twice: a");
 	fixture_say(f, 0, "MLOCK 2 a ..",
 		    "-BADNAME a lock name is 1..512 bytes of UTF-8 without control characters, not . or ..: \"..\"");
-	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: a");
+	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD this client does not hold it; nothing was released: a");
 	fixture_say(f, 0, "LOCK a", ":1024");
-	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD not held, and nothing is released: b");
+	fixture_say(f, 0, "MUNLOCK 2 a b", "-NOTHELD this client does not hold it; nothing was released: b");
 	fixture_say(f, 0, "MUNLOCK 1 a", "*1 :0");
 }
 

@@ -7,7 +7,7 @@
 
 static const char held[] = "-HELD this connection holds it already; say REENTER to enter it again, or use one "
 			   "connection for each thread: a";
-static const char upgrade[] = "-DEADLOCK this client holds the lock shared, and would wait for itself: let go first";
+static const char upgrade[] = "-DEADLOCK this client holds a shared and would wait for itself: release it first";
 static const char reader_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b11-__READ__0000000001";
 static const char writer_low[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b12-__WRIT__0000000002";
 static const char writer_low2[] = "_c_4c61f3c2-7f3c-4c11-9d3e-1c6f0f3a9b13-__WRIT__0000000003";
@@ -139,7 +139,7 @@ static void a_downgrade_keeps_the_token_and_lets_readers_in(void **state)
 	fixture_expect(f, 2, "");
 	fixture_say(f, 1, "UNLOCK a", ":0");
 	fixture_expect(f, 2, ":1026");
-	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 1, "DOWNGRADE a", "-NOTHELD this client does not hold a");
 }
 
 static void words_of_lock_come_in_any_order(void **state)
@@ -355,8 +355,8 @@ static void a_downgrade_of_a_lost_grant_tells_the_loss(void **state)
 	fixture_lock_held(f, 0, "a", 5, 75, name, sizeof(name));
 	fixture_expect(f, 0, ":76800");
 	fixture_simple(f, EVENT_ZK_EXPIRED, 0);
-	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded");
-	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "DOWNGRADE a", "-LOST the grant was lost before it was downgraded: a");
+	fixture_say(f, 0, "DOWNGRADE a", "-NOTHELD this client does not hold a");
 }
 
 int main(void)

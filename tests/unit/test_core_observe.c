@@ -178,7 +178,7 @@ static void observers_are_limited(void **state)
 	f->conf.limits.requests_per_client = 2;
 	fixture_say(f, 0, "OBSERVE a", "+OK");
 	fixture_say(f, 0, "OBSERVE b", "+OK");
-	fixture_say(f, 0, "OBSERVE c", "-LIMIT this client observes as many elections as it may wait for locks "
+	fixture_say(f, 0, "OBSERVE c", "-LIMIT this client already observes as many elections as one client may "
 				       "(limits.requests_per_client)");
 	f->conf.limits.session_path_bytes = 200;
 	fixture_say(f, 1, "OBSERVE a", "+OK"); /* the same watches */

@@ -120,9 +120,9 @@ static void without_a_connection_the_answer_tells_what_is_known_here(void **stat
 	fixture_ask(f, 1, "HOSTS");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_expect(f, 0, "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
-	fixture_expect(f, 1, "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
+	fixture_expect(f, 1, "-UNAVAILABLE there is no connection to ZooKeeper, which knows the hosts");
 	fixture_say(f, 0, "QUEUE a", "-UNAVAILABLE ZooKeeper cannot be asked what other hosts do");
-	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE ZooKeeper cannot be asked which hosts there are");
+	fixture_say(f, 0, "HOSTS", "-UNAVAILABLE there is no connection to ZooKeeper, which knows the hosts");
 	fixture_say(f, 0, "WHY a",
 		    "*14 $3 why $69 there is no connection to ZooKeeper: what other hosts do is not known $5 state $4 none "
 		    "$8 position :0 $7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
@@ -273,8 +273,8 @@ static void who_inherited_is_shown_when_who_connected_has_ended(void **state)
 
 	fixture_ask(f, 0, "LOCK a");
 	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "CLIENT SETINFO CHILD x", "-ERR CHILD is the number of a process, or 0");
-	fixture_say(f, 0, "CLIENT SETINFO CHILD 2147483648", "-ERR CHILD is the number of a process, or 0");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD x", "-ERR CHILD takes the pid of a process, or 0");
+	fixture_say(f, 0, "CLIENT SETINFO CHILD 2147483648", "-ERR CHILD takes the pid of a process, or 0");
 	fixture_say(f, 0, "CLIENT SETINFO CHILD 77", "+OK");
 	expect_shown(f, "pid 100 (test)");
 	processes(f, 77, false, false);

@@ -256,7 +256,7 @@ static void without_a_connection_readers_join_where_nobody_else_waited(void **st
 	fixture_say(f, 4, "LOCK a SHARED", "");
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 5, "LOCK a SHARED WAIT 0",
-		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_expect(f, 4, "");
 }
 
@@ -269,7 +269,7 @@ static void without_a_connection_nobody_joins_where_somebody_may_wait(void **sta
 	something_changes(f);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 2, "LOCK a SHARED WAIT 0",
-		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_say(f, 2, "LOCK a SHARED", "");
 	fixture_reconnected(f);
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a"); /* recovery's */

@@ -10,7 +10,7 @@ static int setup(void **state)
 	return fixture_setup(fixture_new(false), 2, state);
 }
 
-static const char refused[] = "-UNAVAILABLE ZooKeeper refuses to list the lock's directory";
+static const char refused[] = "-UNAVAILABLE ZooKeeper refuses to list the lock's directory: a";
 
 /* Held, and near the end of its tokens; the next one is made, and the list that came with it refused. */
 static void refuse_list_of_next(struct fixture *f, char name[128], char next[128])

@@ -151,10 +151,10 @@ static void other_software_cannot_be_asked(void **state)
 
 	fixture_ask(f, 0, "REVOKE a");
 	held_by(f, elsewhere, "10.0.0.1");
-	fixture_expect(f, 0, "-ERR it is held by other software, which cannot be asked");
+	fixture_expect(f, 0, "-ERR it is held by software other than lockbroker, which cannot be asked to release it");
 	fixture_ask(f, 0, "REVOKE a");
 	held_by(f, elsewhere, "1\nhost=../x\n");
-	fixture_expect(f, 0, "-ERR it is held by other software, which cannot be asked");
+	fixture_expect(f, 0, "-ERR it is held by software other than lockbroker, which cannot be asked to release it");
 	fixture_no_op(f);
 }
 
@@ -200,7 +200,7 @@ static void what_cannot_be_asked_now_is_unavailable(void **state)
 	fixture_ask(f, 0, "REVOKE a");
 	held_by_beta(f);
 	fixture_answer(f, ZK_NONODE);
-	fixture_expect(f, 0, "-UNAVAILABLE the holder's host takes no mail");
+	fixture_expect(f, 0, "-UNAVAILABLE the holder's host has no mailbox, so it cannot be asked");
 	fixture_ask(f, 0, "REVOKE a");
 	fixture_ask(f, 1, "FORCEUNLOCK a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");

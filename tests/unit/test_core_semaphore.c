@@ -19,10 +19,10 @@ static void permits_are_counted_and_waited_for_in_order(void **state)
 	fixture_expect(f, 2, "");
 	fixture_say(f, 0, "RELEASE s", ":0");
 	fixture_expect(f, 2, ":1");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
 	fixture_simple(f, EVENT_CLIENT_GONE, 1);
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 2", ":3");
-	fixture_say(f, 2, "RELEASE s COUNT 4", "-NOTHELD this client has 3 permits, and gives 4 back");
+	fixture_say(f, 2, "RELEASE s COUNT 4", "-NOTHELD this client has 3 permits and cannot release 4");
 	fixture_say(f, 2, "RELEASE s COUNT 3", ":0");
 }
 
@@ -43,14 +43,14 @@ static void nonsense_is_refused(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 COUNT 3",
-		    "-ERR ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+		    "-ERR ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 	fixture_say(f, 0, "ACQUIRE s COUNT 1",
-		    "-ERR ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+		    "-ERR ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 0", "-ERR LIMIT takes a number of permits, 1..1000000");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000001", "-ERR LIMIT takes a number of permits, 1..1000000");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 1000000 COUNT 1000000",
-		    "-DEADLOCK this client has 1 permits, asks for 1000000 more, and would wait for itself");
+		    "-DEADLOCK this client has 1 permits and asks for 1000000 more: it would wait for itself; release some first");
 }
 
 static void locks_and_semaphores_are_told_apart(void **state)
@@ -58,9 +58,9 @@ static void locks_and_semaphores_are_told_apart(void **state)
 	struct fixture *f = *state;
 
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
-	fixture_say(f, 1, "LOCK s", "-MISMATCH that name is a semaphore's, not a lock's");
+	fixture_say(f, 1, "LOCK s", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
 	fixture_say(f, 1, "LOCK l", ":2048");
-	fixture_say(f, 0, "ACQUIRE l LIMIT 2", "-MISMATCH that name is a lock's, not a semaphore's");
+	fixture_say(f, 0, "ACQUIRE l LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: l");
 	fixture_say(f, 0, "RESET", "+RESET");
 	fixture_say(f, 1, "LOCK s", ":3072");
 }
@@ -77,14 +77,14 @@ static void a_lease_ends_and_the_next_is_served(void **state)
 	fixture_pass(f, 1);
 	fixture_expect(f, 1, ":1");
 	fixture_say(f, 0, "VALID s", ":0");
-	fixture_say(f, 0, "RELEASE s", "-LOST the lease of the permits ran out");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
+	fixture_say(f, 0, "RELEASE s", "-LOST the lease of the permits ran out: s");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 10", ":1");
 	fixture_pass(f, 10);
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 s :0 $5 lease");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2 LEASE 10", ":1");
 	fixture_pass(f, 10);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LOST the lease of the permits ran out");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LOST the lease of the permits ran out: s");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 }
 
@@ -111,10 +111,10 @@ static void permits_are_renewed(void **state)
 	fixture_say(f, 0, "RENEW s 300", ":1");
 	fixture_say(f, 0, "VALID s", ":300");
 	fixture_say(f, 0, "RENEW s 30", ":1");
-	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold it: s");
+	fixture_say(f, 1, "RENEW s 30", "-NOTHELD this client does not hold s");
 	fixture_pass(f, 30);
-	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the permits ran out");
-	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold it: s");
+	fixture_say(f, 0, "RENEW s 30", "-LOST the lease of the permits ran out: s");
+	fixture_say(f, 0, "RENEW s 30", "-NOTHELD this client does not hold s");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 0, "RENEW s 20", ":1");
 	fixture_pass(f, 20);
@@ -130,10 +130,10 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "");
 	fixture_say(f, 2, "ACQUIRE s LIMIT 2 COUNT 2", "");
 	fixture_pass(f, 50);
-	fixture_expect(f, 0, "-LOST the lease of the permits ran out");
+	fixture_expect(f, 0, "-LOST the lease of the permits ran out: s");
 	fixture_say(f, 1, "RELEASE s", ":0");
 	fixture_expect(f, 2, ":2");
-	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits, and gives 1 back");
+	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
 }
 
 /* ---- circles of waits (deadlock.h, deadlock_permits.h) ---- */
@@ -149,7 +149,7 @@ static void a_circle_through_permits_is_refused(void **state)
 	fixture_say(f, 1, "LOCK l", "");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ""); /* client 2 can give one back */
 	fixture_say(f, 2, "LOCK l", "-DEADLOCK this client waits for l behind test (pid 101), which waits for l held by "
-		    "test (pid 100), which waits for s held by this client: let go first");
+		    "test (pid 100), which waits for s held by this client: release one of them first");
 	fixture_say(f, 2, "LOCK l WAIT 0", "$-1");
 	fixture_say(f, 2, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":1");
@@ -167,7 +167,7 @@ static void an_acquire_may_be_what_closes_it(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", ":1"); /* there is room */
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 WAIT 0", "$-1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
-		    "held by this client: let go first");
+		    "held by this client: release one of them first");
 	fixture_say(f, 0, "UNLOCK l", ":0");
 	fixture_expect(f, 1, ":1025");
 }
@@ -200,7 +200,7 @@ static void who_waits_for_many_keeps_those_behind_it(void **state)
 	fixture_say(f, 2, "ACQUIRE s LIMIT 3 COUNT 3", ""); /* for those of client 1, which is first to wait for l */
 	fixture_say(f, 1, "LOCK l", "");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-DEADLOCK this client waits for s held by test (pid 101), which waits for l "
-		    "held by this client: let go first");
+		    "held by this client: release one of them first");
 	f->conf.deadlock_detection = false;
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "");
 }
@@ -213,7 +213,7 @@ static void two_who_want_more_of_the_same_are_told(void **state)
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3", ":1");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3 COUNT 2", "");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 3 COUNT 2", "-DEADLOCK this client waits for s behind test (pid 100), which waits "
-		    "for s held by this client: let go first");
+		    "for s held by this client: release one of them first");
 	fixture_say(f, 1, "RELEASE s", ":0");
 	fixture_expect(f, 0, ":3");
 }
@@ -228,7 +228,7 @@ static void two_of_one_owner_want_too_many_together(void **state)
 	fixture_say(f, 2, "ACQUIRE s LIMIT 5 COUNT 5", ":5");
 	fixture_say(f, 0, "ACQUIRE s LIMIT 5 COUNT 3", "");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 3", "-DEADLOCK this client waits for s behind test (pid 100), which is one "
-		    "owner with this client: let go first");
+		    "owner with this client: release one of them first");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 5 COUNT 2", "");
 	fixture_say(f, 2, "RELEASE s COUNT 5", ":0");
 	fixture_expect(f, 0, ":3");

@@ -199,7 +199,7 @@ static void loss_is_told_at_two_thirds_and_once(void **state)
 	fixture_pass(f, 1);
 	fixture_say(f, 0, "VALID a", ":0");
 	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :78848 $7 session");
-	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold it: a");
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
 }
 
 static void an_unread_loss_is_told_by_the_next_lock(void **state)
@@ -208,9 +208,9 @@ static void an_unread_loss_is_told_by_the_next_lock(void **state)
 
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
-	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again");
+	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again: a");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	fixture_say(f, 0, "LOCK a WAIT 0", "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_say(f, 0, "LOCK a WAIT 0", "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void a_push_does_not_count_as_told(void **state)
@@ -221,7 +221,7 @@ static void a_push_does_not_count_as_told(void **state)
 	held(f);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 session");
-	fixture_say(f, 0, "UNLOCK a TOKEN 78848", "-LOST the grant was lost before it was released");
+	fixture_say(f, 0, "UNLOCK a TOKEN 78848", "-LOST the grant was lost before it was released: a");
 	assert_int_equal(f->opens, 2);
 }
 
@@ -381,7 +381,7 @@ static void losses_do_not_eat_the_limits(void **state)
 	fixture_pass(f, 200);
 	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
 	fixture_expect(f, 0, ":79872");
-	fixture_say(f, 0, "LOCK c", "-LIMIT this client holds and waits for as many locks as it may (limits.grants_per_client)");
+	fixture_say(f, 0, "LOCK c", "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): c");
 	/* One more that it is not told of is one too many to remember. */
 	assert_int_equal(f->closed[0], 0);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
@@ -395,7 +395,7 @@ static void waking_after_the_deadline_tells_the_loss_first(void **state)
 	held(f);
 	fixture_ask(f, 1, "LOCK a");
 	f->now_ns += 9000 * MS;
-	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released");
+	fixture_say(f, 0, "UNLOCK a", "-LOST the grant was lost before it was released: a");
 	fixture_expect(f, 1, "");
 }
 

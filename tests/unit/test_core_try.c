@@ -151,7 +151,7 @@ static void what_is_seen_ends_with_the_connection(void **state)
 	deleted(f, name);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	fixture_say(f, 1, "LOCK a WAIT 0",
-		    "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_reconnected(f);
 	fixture_say(f, 1, "LOCK a WAIT 0", "");
 	fixture_op(f, EFFECT_ZK_CREATE, "-__WRIT__");
@@ -180,7 +180,7 @@ static void a_connection_lost_on_the_way_is_unavailable(void **state)
 	behind(f, "LOCK a WAIT 0", beta, name);
 	reads(f, beta, idle_data);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_expect(f, 0, "-UNAVAILABLE not connected to ZooKeeper: nobody knows whether the lock is taken");
+	fixture_expect(f, 0, "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void it_is_told_as_soon_as_that_is_written(void **state)

@@ -30,14 +30,14 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	if (!client_may_ask(client, &why))
 		return refuse_limit(locks, ret, why);
 	if (semaphore_find(locks, name))
-		return refuse(ret, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+		return refuse(ret, ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock");
 	lock = lock_make(locks, name);
 	if (!lock)
-		return refuse_limit(locks, ret, "this daemon knows as many locks as it may (limits.locks)");
+		return refuse_limit(locks, ret, "this daemon already knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
-		return refuse_limit(locks, ret, "as many clients wait for this lock as may (limits.requests_per_lock)");
+		return refuse_limit(locks, ret, "as many clients as one lock may have already wait for it (limits.requests_per_lock)");
 	if (!lock_may_be(lock, terms->kind))
-		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "this name is in use as an election, not as a lock" : "this name is in use as a lock, not as an election");
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;
@@ -60,6 +60,12 @@ struct refusal refusal_held(struct slice name)
 {
 	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
 				      "connection for each thread: %s", name);
+}
+
+void refusal_name(struct refusal *no, struct slice name)
+{
+	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING)
+		bytes_format(&no->sentence, ": %s", name);
 }
 
 void refusal_reply(struct client *c, struct refusal *no)

@@ -24,6 +24,8 @@ struct refusal {
 struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count);
 /* The client holds that lock, and did not say that it may enter it again. */
 struct refusal refusal_held(struct slice name);
+/* Ends the sentence with the name that it is about; a deadlock names its locks itself, and a stop concerns all. */
+void refusal_name(struct refusal *no, struct slice name);
 /* Answers with it, and frees the sentence. */
 void refusal_reply(struct client *c, struct refusal *no);
 

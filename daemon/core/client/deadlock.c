@@ -197,7 +197,7 @@ static void tell(struct search *s, struct bytes *out)
 		bytes_text(out, " more in turn, the last of which");
 	}
 	write_hop(s, out, &s->last, s->client);
-	bytes_text(out, ": let go first");
+	bytes_text(out, ": release one of them first");
 }
 
 static bool nobody_before(const struct lock *lock)

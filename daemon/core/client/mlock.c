@@ -123,13 +123,9 @@ static void refuse(struct mlock *m, struct refusal *no)
 	refusal_reply(c, no);
 }
 
-/* The one it is at is refused, unless it is for no fault of that one. A circle tells its names itself. */
 void mlock_failed(struct mlock *m, struct refusal *no)
 {
-	if (no->code != ERROR_DEADLOCK && no->code != ERROR_DRAINING) {
-		bytes_text(&no->sentence, ": ");
-		bytes_slice(&no->sentence, bytes_view(&m->parts[m->at].name));
-	}
+	refusal_name(no, bytes_view(&m->parts[m->at].name));
 	refuse(m, no);
 }
 
@@ -177,15 +173,15 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
 
 	if (semaphore_find(c->locks, name))
-		*ret = refusal_of(ERROR_MISMATCH, "that name is a semaphore's, not a lock's: %s", name);
+		*ret = refusal_of(ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock: %s", name);
 	else if (lock && !lock_may_be(lock, KIND_LOCK))
-		*ret = refusal_of(ERROR_MISMATCH, "that name is an election: %s", name);
+		*ret = refusal_of(ERROR_MISMATCH, "this name is in use as an election, not as a lock: %s", name);
 	else if (g && !m->reenter)
 		*ret = refusal_held(name);
 	else if (g && !mode_covers(g->mode, m->mode))
-		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared, and would wait for itself: let go first", name);
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared and would wait for itself: release it first", name);
 	else if (!g && lock && request_find(lock, c))
-		*ret = refusal_of(ERROR_ERR, "this client waits for %s already: CANCEL takes its ENQUEUE back", name);
+		*ret = refusal_of(ERROR_ERR, "this client already waits for %s: CANCEL withdraws its ENQUEUE", name);
 	else
 		return false;
 	return true;
@@ -310,15 +306,15 @@ void mlock_unlock(const struct request_words *w)
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
 		if (g && g->lock->directory.kind == KIND_ELECTION) {
-			reply_error(c, ERROR_MISMATCH, "that name is an election, and nothing is released: %s", w->argv[2 + i]);
+			reply_error(c, ERROR_MISMATCH, "this name is in use as an election; nothing was released: %s", w->argv[2 + i]);
 			return;
 		}
 		if (g && !g->lost)
 			continue;
 		if (g)
 			grant_end(g);
-		reply_error(c, g ? ERROR_LOST : ERROR_NOTHELD, "%s, and nothing is released: %s",
-			    g ? "the grant was lost" : "not held", w->argv[2 + i]);
+		reply_error(c, g ? ERROR_LOST : ERROR_NOTHELD, "%s; nothing was released: %s",
+			    g ? "the grant was lost" : "this client does not hold it", w->argv[2 + i]);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {

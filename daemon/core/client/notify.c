@@ -259,7 +259,7 @@ void notify_forget_unobserved(struct client *c, struct slice name)
 void notify_wait(struct client *c, int64_t wait_ns)
 {
 	if (c->version == 3) {
-		reply_error(c, ERROR_ERR, "events come as pushes on this connection (HELLO 3)");
+		reply_error(c, ERROR_ERR, "this connection speaks RESP3: its events come as pushes");
 		return;
 	}
 	c->events_waiting = true;

@@ -35,14 +35,16 @@ static void step(struct mlock *m, const struct outcome *o, struct refusal *no)
 		mlock_failed(m, no);
 }
 
-static void reply(struct client *c, const struct outcome *o, struct refusal *no)
+static void reply(struct client *c, struct slice name, const struct outcome *o, struct refusal *no)
 {
-	if (o->kind == OUTCOME_GRANTED)
+	if (o->kind == OUTCOME_GRANTED) {
 		reply_integer(c, o->number);
-	else if (o->kind == OUTCOME_TIMED_OUT)
+	} else if (o->kind == OUTCOME_TIMED_OUT) {
 		reply_nil(c);
-	else
+	} else {
+		refusal_name(no, name);
 		refusal_reply(c, no);
+	}
 }
 
 static void tell_request(struct locks *locks, struct request *r)
@@ -61,7 +63,7 @@ static void tell_request(struct locks *locks, struct request *r)
 	else if (o.client->mlock)
 		step(o.client->mlock, &o, &no);
 	else
-		reply(o.client, &o, &no);
+		reply(o.client, bytes_view(&lock->name), &o, &no);
 	if (o.kind == OUTCOME_GRANTED)
 		notify_session(o.client);
 }

@@ -28,7 +28,7 @@ static bool valid_label(struct slice s)
 
 static void refuse_label(struct client *c)
 {
-	reply_error(c, ERROR_ERR, "a name or an owner is at most 64 printable ASCII characters without spaces");
+	reply_error(c, ERROR_ERR, "a name or an owner has at most 64 printable ASCII characters and no spaces");
 }
 
 static bool set_label(struct client *c, struct bytes *to, struct slice value)
@@ -77,7 +77,7 @@ void cmd_hello(struct call *call)
 	size_t at = 1;
 
 	if (w->argc > 1 && (!number_parse(w->argv[at++], &version) || version < 2 || version > 3)) {
-		reply_error(c, ERROR_NOPROTO, "unsupported protocol version: 2 and 3 are spoken here");
+		reply_error(c, ERROR_NOPROTO, "unsupported protocol version: this server speaks 2 and 3");
 		return;
 	}
 	while (at < w->argc) {
@@ -127,7 +127,7 @@ void cmd_select(struct call *call)
 	if (slice_is(w->argv[1], "0"))
 		reply_status(call->client, "OK");
 	else
-		reply_error(call->client, ERROR_ERR, "there is one namespace only: SELECT 0");
+		reply_error(call->client, ERROR_ERR, "there is only one database: SELECT 0");
 }
 
 void cmd_info(struct call *call)
@@ -153,12 +153,12 @@ static void client_unblock(struct call *call)
 	int64_t id, done = 1;
 
 	if (w->argc != 3 || !number_parse(w->argv[2], &id) || id < 1) {
-		reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes a client id");
+		reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes the id of a client");
 		return;
 	}
 	other = client_by_id(c->locks, (uint64_t)id);
 	if (other && other->uid != c->uid && !client_is_operator(c)) {
-		reply_error(c, ERROR_DENIED, "that connection is another user's");
+		reply_error(c, ERROR_DENIED, "that connection belongs to another user");
 		return;
 	}
 	if (other && other->request) {
@@ -181,7 +181,7 @@ static void set_owner(struct client *c, struct slice name)
 	else if (group_join(c, name))
 		reply_status(c, "OK");
 	else
-		reply_error(c, ERROR_ERR, "OWNER is set before anything is held or waited for");
+		reply_error(c, ERROR_ERR, "set OWNER before acquiring or waiting for a lock");
 }
 
 static void set_child(struct client *c, struct slice text)
@@ -189,7 +189,7 @@ static void set_child(struct client *c, struct slice text)
 	int64_t pid;
 
 	if (!number_parse(text, &pid) || pid < 0 || pid > INT32_MAX) {
-		reply_error(c, ERROR_ERR, "CHILD is the number of a process, or 0");
+		reply_error(c, ERROR_ERR, "CHILD takes the pid of a process, or 0");
 		return;
 	}
 	client_set_child(c, (uint32_t)pid);

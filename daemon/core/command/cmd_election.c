@@ -31,9 +31,9 @@ void cmd_campaign(struct call *call)
 	if (g && g->lost)
 		call_reply_lost(c, g, "an earlier leadership was lost; ask again");
 	else if (g)
-		reply_error(c, ERROR_HELD, "this client leads already: RESIGN first");
+		reply_error(c, ERROR_HELD, "this client already leads %s: RESIGN first", call->name);
 	else if (call_request(call))
-		reply_error(c, ERROR_ERR, "this client campaigns for that already: RESIGN takes it back");
+		reply_error(c, ERROR_ERR, "this client already campaigns for %s: RESIGN withdraws it", call->name);
 	else
 		call_ask(call, &terms);
 }
@@ -81,8 +81,13 @@ static void observe(struct client *c, struct slice name)
 	}
 	lock = lock_make(c->locks, name);
 	if (!lock) {
+<<<<<<< Updated upstream
 		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
 	} else if ((why = charge_refuses_observer(&lock->directory))) {
+=======
+		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
+	} else if ((why = budget_refuses_observer(&lock->directory))) {
+>>>>>>> Stashed changes
 		call_refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);

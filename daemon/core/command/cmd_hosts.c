@@ -43,7 +43,7 @@ void cmd_forceunlock(struct call *call)
 	struct client *c = call->client;
 
 	if (!client_is_operator(c))
-		reply_error(c, ERROR_DENIED, "locks are taken by force by root and the daemon's own user only");
+		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may take a lock by force");
 	else if (args_valid_name(c, name))
 		revocation_new(call->hosts, c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
 }

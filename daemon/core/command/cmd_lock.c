@@ -17,12 +17,15 @@ bool call_is_kind(const struct call *call, enum kind kind)
 	struct client *c = call->client;
 
 	if (semaphore_find(c->locks, call->name)) {
-		reply_error(c, ERROR_MISMATCH, "that name is a semaphore's, not a lock's");
+		reply_error(c, ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock: %s", call->name);
 		return false;
 	}
 	if (!call->lock || lock_may_be(call->lock, kind))
 		return true;
-	reply_error(c, ERROR_MISMATCH, kind == KIND_LOCK ? "that name is an election" : "that name is a lock");
+	reply_error(c, ERROR_MISMATCH,
+		    kind == KIND_LOCK ? "this name is in use as an election, not as a lock: %s"
+				      : "this name is in use as a lock, not as an election: %s",
+		    call->name);
 	return false;
 }
 
@@ -33,13 +36,12 @@ struct request *call_request(const struct call *call)
 
 void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 {
-	bool permits = g->lock->semaphore;
-	enum loss loss = g->loss;
+	struct slice name = bytes_view(&g->lock->name); /* the lock lasts until all is settled */
 
+	if (g->loss == LOSS_LEASE)
+		else_told = g->lock->semaphore ? "the lease of the permits ran out" : "the lease of the grant ran out";
 	grant_end(g);
-	if (loss == LOSS_LEASE)
-		else_told = permits ? "the lease of the permits ran out" : "the lease of the grant ran out";
-	reply_error(c, ERROR_LOST, else_told);
+	reply_error(c, ERROR_LOST, "%s: %s", else_told, name);
 }
 
 struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
@@ -47,9 +49,9 @@ struct grant *call_valid(const struct call *call, struct grant *g, const char *e
 	struct client *c = call->client;
 
 	if (!g) {
-		reply_error(c, ERROR_NOTHELD, "this client does not hold it: %s", call->name);
+		reply_error(c, ERROR_NOTHELD, "this client does not hold %s", call->name);
 	} else if (call->options.token >= 0 && call->options.token != g->token) {
-		reply_error(c, ERROR_LOST, undone);
+		reply_error(c, ERROR_LOST, "%s: %s", undone, call->name);
 	} else if (g->lost) {
 		call_reply_lost(c, g, else_told);
 	} else {
@@ -69,10 +71,13 @@ void call_ask(const struct call *call, const struct request_terms *terms)
 {
 	struct refusal no = { 0 };
 
-	if (!ask_lock(call->client, call->name, terms, &no))
-		refusal_reply(call->client, &no);
-	else if (terms->queued)
-		reply_status(call->client, "QUEUED");
+	if (ask_lock(call->client, call->name, terms, &no)) {
+		if (terms->queued)
+			reply_status(call->client, "QUEUED");
+		return;
+	}
+	refusal_name(&no, call->name);
+	refusal_reply(call->client, &no);
 }
 
 void call_refuse_limit(struct client *c, const char *why)
@@ -100,7 +105,8 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
 	if (!mode_covers(g->mode, terms->mode)) {
 		reply_error(c, ERROR_DEADLOCK,
-			    "this client holds the lock shared, and would wait for itself: let go first");
+			    "this client holds %s shared and would wait for itself: release it first",
+			    bytes_view(&g->lock->name));
 		return;
 	}
 	grant_reenter(g, terms->lease_ns, terms->data);
@@ -131,7 +137,7 @@ void cmd_lock(struct call *call)
 	if (g)
 		reenter(c, g, &terms, o->given & OPTION_REENTER);
 	else if (call_request(call))
-		reply_error(c, ERROR_ERR, "this client waits for that lock already: CANCEL takes its ENQUEUE back");
+		reply_error(c, ERROR_ERR, "this client already waits for %s: CANCEL withdraws its ENQUEUE", call->name);
 	else
 		call_ask(call, &terms);
 }
@@ -155,7 +161,7 @@ void cmd_unlock(struct call *call)
 
 	c->lazy = call->options.given & OPTION_LAZY;
 	g = call_grant(call, KIND_LOCK, "the grant was lost before it was released",
-		       "that token is another grant's; nothing was released");
+		       "that token belongs to another grant; nothing was released");
 	if (!g)
 		return;
 	depth = --g->depth;
@@ -188,7 +194,7 @@ void cmd_renew(struct call *call)
 			       "permits have no token; nothing was renewed");
 	else
 		g = call_grant(call, KIND_LOCK, "the grant was lost before it was renewed",
-			       "that token is another grant's; nothing was renewed");
+			       "that token belongs to another grant; nothing was renewed");
 	if (!g)
 		return;
 	grant_renew(g, lease_ns);

@@ -24,9 +24,9 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 	}
 	s = semaphore_make(c->locks, name);
 	if (!s)
-		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
+		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
 	else if (s->mutex->request_count >= c->locks->env->conf->limits.requests_per_lock)
-		call_refuse_limit(c, "as many clients wait for this lock as may (limits.requests_per_lock)");
+		call_refuse_limit(c, "as many clients as one lock may have already wait for it (limits.requests_per_lock)");
 	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
 		refusal_reply(c, &no);
 	else
@@ -43,7 +43,7 @@ static bool may_be_semaphore(const struct call *call)
 {
 	if (!is_lock_here(call))
 		return true;
-	reply_error(call->client, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+	reply_error(call->client, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore: %s", call->name);
 	return false;
 }
 
@@ -69,7 +69,7 @@ void cmd_acquire(struct call *call)
 	struct grant *g;
 
 	if (!(o->given & OPTION_LIMIT) || o->count > o->limit) {
-		reply_error(c, ERROR_ERR, "ACQUIRE takes LIMIT n, on which all agree, and COUNT of no more than that");
+		reply_error(c, ERROR_ERR, "ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 		return;
 	}
 	if (!may_be_semaphore(call))
@@ -78,7 +78,7 @@ void cmd_acquire(struct call *call)
 	if (g && g->lost)
 		call_reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	else if (g && g->depth + o->count > o->limit && !is_other_limit(c, call->name, o->limit))
-		reply_error(c, ERROR_DEADLOCK, "this client has %d permits, asks for %d more, and would wait for itself",
+		reply_error(c, ERROR_DEADLOCK, "this client has %d permits and asks for %d more: it would wait for itself; release some first",
 			    g->depth, o->count);
 	else
 		ask_for(c, call->name, &terms);
@@ -95,7 +95,7 @@ void cmd_release(struct call *call)
 		return;
 	}
 	if (!g || g->depth < count) {
-		reply_error(c, ERROR_NOTHELD, "this client has %d permits, and gives %d back", g ? g->depth : 0, count);
+		reply_error(c, ERROR_NOTHELD, "this client has %d permits and cannot release %d", g ? g->depth : 0, count);
 		return;
 	}
 	rest = g->depth - count;
@@ -133,7 +133,7 @@ void cmd_limit(struct call *call)
 	if (call->words.argc == 3 && !options_parse_count(c, "LIMIT", call->words.argv[2], &wanted))
 		return;
 	if (wanted && !client_is_operator(c))
-		reply_error(c, ERROR_DENIED, "limits are changed by root and the daemon's own user only");
+		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may change a limit");
 	else if (!standalone)
 		query_limit(call->hosts, c, call->name, wanted);
 	else if (may_be_semaphore(call))

@@ -253,7 +253,7 @@ void info_locks(struct client *c, const struct slice *pattern)
 	}
 	if (work > MATCH_STEPS_MAX) {
 		mem_free(shown);
-		reply_error(c, ERROR_LIMIT, "that pattern takes more than 10000000 steps to match with all locks");
+		reply_error(c, ERROR_LIMIT, "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
 		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
 		return;
 	}

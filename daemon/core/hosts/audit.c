@@ -404,8 +404,12 @@ static void finish(struct hosts *h)
 	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
 	h->env->stats.audits_total++;
 	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
+<<<<<<< Updated upstream
 		    "audit: %d directories looked at, %d strays of ours found", a->counts.directories,
 		    a->counts.strays);
+=======
+		    "audit: looked at %d directories and found %d strays of this host", a->counts.directories, a->counts.strays);
+>>>>>>> Stashed changes
 	while ((c = TAILQ_FIRST(&a->served))) {
 		wait_in(NULL, c);
 		reply(a, c);
@@ -494,7 +498,7 @@ void audit_ask(struct hosts *h, struct client *c)
 	else if (h->env->stopping)
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 	else if (!h->ensemble->session.connected)
-		reply_error(c, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked now");
+		reply_error(c, ERROR_UNAVAILABLE, "there is no connection to ZooKeeper");
 	else
 		wait_in(&h->audit.queued, c);
 }

@@ -55,10 +55,10 @@ void query_limit_answered(struct hosts *h, const struct operation *op, const str
 		return;
 	}
 	if (!fits)
-		reply_error(q->client, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+		reply_error(q->client, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
 	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
 		query_limit_reply(q->client, event->zk_answered.code == ZK_OK ? limit : 0);
 	else
-		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper did not say");
+		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper refused to tell the limit");
 	query_free(q);
 }

@@ -39,9 +39,9 @@ static const char *obstacle(const struct view *v)
 	if (queue && !v->permits && queue->directory.unverified)
 		return "the lock is of another kind or flavour in ZooKeeper";
 	if (queue && !v->permits && readers_hold_back(queue) && directory_is_contended(&queue->directory))
-		return "who waits on another host comes before those who would join its readers";
+		return "a waiter on another host comes before further readers of this host";
 	if (queue && (is_paused(queue) || is_paused(v->held)))
-		return "ZooKeeper is asked again in a moment: it refused something, or a new session begins";
+		return "ZooKeeper will be asked again in a moment: it refused something, or a new session has begun";
 	return NULL;
 }
 
@@ -144,7 +144,7 @@ static const char *unknown(const struct view *v)
 	if (known || q->command == COMMAND_WHY || (!q->partial && !q->refused))
 		return NULL;
 	if (v->permits)
-		return "ZooKeeper does not say what other hosts do";
+		return "ZooKeeper does not tell what other hosts do";
 	return q->refused ? "ZooKeeper refuses to show the lock's directory" : "ZooKeeper cannot be asked what other hosts do";
 }
 
@@ -237,7 +237,7 @@ static void reply_hosts(const struct query *q)
 	size_t begin, there = 0;
 
 	if (q->partial || q->refused) {
-		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked which hosts there are");
+		reply_error(q->client, ERROR_UNAVAILABLE, "there is no connection to ZooKeeper, which knows the hosts");
 		return;
 	}
 	begin = reply_begin(q->client);

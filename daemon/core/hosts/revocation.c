@@ -51,7 +51,7 @@ static void finish(struct revocation *d)
 	if (d->failed) {
 		fail(d, ERROR_UNAVAILABLE, d->failed);
 	} else if (d->strangers && !d->holders) {
-		fail(d, ERROR_ERR, "it is held by other software, which cannot be asked");
+		fail(d, ERROR_ERR, "it is held by software other than lockbroker, which cannot be asked to release it");
 	} else {
 		reply_integer(d->client, d->holders);
 		revocation_free(d);
@@ -323,7 +323,7 @@ static void revoke_letter(struct revocation *d, struct target *t, enum letter_fa
 		done(d, t, 1);
 		break;
 	case LETTER_NO_BOX:
-		failed(d, t, "the holder's host takes no mail");
+		failed(d, t, "the holder's host has no mailbox, so it cannot be asked");
 		break;
 	case LETTER_FAILED:
 	case LETTER_WITHDRAWN:
@@ -427,5 +427,5 @@ void revocation_suspended(struct hosts *h)
 	TAILQ_FOREACH_SAFE(d, &h->revocations, link, after)
 		if (!d->client->query)
 			fail(d, ERROR_UNAVAILABLE,
-			     "the connection to ZooKeeper was lost; what was asked for may be done or not");
+			     "the connection to ZooKeeper was lost: the request may have been carried out or not");
 }

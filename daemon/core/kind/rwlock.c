@@ -87,7 +87,7 @@ static bool end_expired(struct lock *lock)
 			request_time_out(r);
 		else
 			request_fail(r, ERROR_UNAVAILABLE,
-				     "not connected to ZooKeeper: nobody knows whether the lock is taken");
+				     "there is no connection to ZooKeeper, so it is not known whether the lock is taken");
 	}
 	return lock->expired_count != before;
 }

@@ -225,7 +225,7 @@ static void make(struct semaphore *s)
 static void known(struct semaphore *s, struct slice data, int32_t version)
 {
 	if (!semaphore_data_fits(data, &s->limit)) {
-		fail_all(s, ERROR_MISMATCH, "that name is a lock's, not a semaphore's");
+		fail_all(s, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
 		return;
 	}
 	s->state = SEMAPHORE_KNOWN;

@@ -81,13 +81,13 @@ bool client_may_ask(const struct client *c, const char **why)
 	const struct broker_limits *limits = &c->locks->env->conf->limits;
 
 	if (c->request_count >= limits->requests_per_client)
-		*why = "this client waits for as many locks as it may (limits.requests_per_client)";
+		*why = "this client already waits for as many locks as one client may (limits.requests_per_client)";
 	else if (c->counted + c->request_count >= limits->grants_per_client)
-		*why = "this client holds and waits for as many locks as it may (limits.grants_per_client)";
+		*why = "this client already holds or waits for as many locks as one client may (limits.grants_per_client)";
 	else if (c->user->grants + c->user->requests >= limits->grants_per_uid)
-		*why = "this user holds and waits for as many locks as it may (limits.grants_per_uid)";
+		*why = "this user already holds or waits for as many locks as one user may (limits.grants_per_uid)";
 	else if (c->user->requests >= limits->requests_per_uid)
-		*why = "this user waits for as many locks as it may (limits.requests_per_uid)";
+		*why = "this user already waits for as many locks as one user may (limits.requests_per_uid)";
 	else
 		return true;
 	return false;
@@ -95,6 +95,6 @@ bool client_may_ask(const struct client *c, const char **why)
 
 bool client_may_observe(const struct client *c, const char **why)
 {
-	*why = "this client observes as many elections as it may wait for locks (limits.requests_per_client)";
+	*why = "this client already observes as many elections as one client may (limits.requests_per_client)";
 	return c->observer_count < c->locks->env->conf->limits.requests_per_client;
 }

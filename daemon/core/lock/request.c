@@ -168,7 +168,7 @@ void request_expire(struct request *r)
 		request_fail(r, ERROR_UNAVAILABLE,
 			     locks->env->conf->standalone
 				     ? "no fencing token could be reserved in daemon.statedir: the log says why"
-				     : "ZooKeeper did not say in time whether the lock is taken");
+				     : "ZooKeeper refused to tell the limit in time whether the lock is taken");
 		return;
 	}
 	r->expired = true;

@@ -152,8 +152,8 @@ static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 	duplicate_forget(zk);
 	r->session = session;
 	r->mzxid = mzxid;
-	log_name(zk, EFFECT_LEVEL_INFO, " is announced by another session: ", SLICE(""),
-		 "what an earlier daemon left and ZooKeeper has not expired yet, or a second daemon");
+	log_name(zk, EFFECT_LEVEL_INFO, " is announced by another session, ", SLICE(""),
+		 "which an earlier daemon left and ZooKeeper has not expired yet, or which a second daemon uses");
 }
 
 static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
@@ -163,8 +163,8 @@ static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
 	r->lives = true;
 	describe(zk, data);
 	if (!zk->session.was_announced) {
-		log_name(zk, EFFECT_LEVEL_ERROR, " is taken by a lockbrokerd that lives (", bytes_view(&r->text),
-			 "): give each its own zookeeper.host, or stop one; this one ends");
+		log_name(zk, EFFECT_LEVEL_ERROR, " is in use by another lockbrokerd (", bytes_view(&r->text),
+			 "): give each daemon its own zookeeper.host, or stop one of them; this one stops now");
 		return PRESENCE_DUPLICATE;
 	}
 	if (zk->env->now_ns >= r->complain_ns) {

@@ -383,7 +383,7 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
 		proof_stalled(&s->proof, zk->env->now_ns, zk->env->conf->tick_ns);
 		zk->env->stats.stalls_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon stood still: nothing is granted until the session is proven");
+		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon did not run for a while: nothing is granted until the session is proven again");
 		arm(zk);
 	}
 	return update(zk);
@@ -409,7 +409,7 @@ static unsigned int tick_connected(struct ensemble *zk)
 
 	if (silent_ns != INT64_MAX && zk->env->now_ns - silent_ns >= s->timeout_ns / PROOF_ANSWER_PART) {
 		zk->env->stats.drops_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING, "ZooKeeper server is silent: trying the next one");
+		log_state(zk, EFFECT_LEVEL_WARNING, "the ZooKeeper server does not answer: trying the next one");
 		effects_add(zk->env->out, EFFECT_ZK_DROP);
 		return SESSION_DROPPED;
 	}
