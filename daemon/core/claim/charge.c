@@ -46,7 +46,7 @@ const char *charge_refuses(const struct directory *d, size_t count)
 	if (charge_is_oversize(d))
 		return charge_too_long;
 	if (zk->path_bytes + count * znode_path(d) > max)
-		return "this host's session has as many znodes as ZooKeeper can take";
+		return "this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes)";
 	if (!directory_watches(d))
 		watches += d->path.len + BUDGET_WATCH_OVERHEAD;
 	if (zk->watch_bytes + watches > max)

@@ -293,7 +293,7 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 	if (is_semaphores(d, event)) {
 		d->state = DIRECTORY_MISMATCH;
 		d->unverified = true;
-		directory_fail(d, FAILED_REQUESTS, ERROR_MISMATCH, "that name is in use as a semaphore");
+		directory_fail(d, FAILED_REQUESTS, ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock");
 	}
 	if (d->exhausted)
 		examine_exhausted(d, number, event);

@@ -81,13 +81,8 @@ static void observe(struct client *c, struct slice name)
 	}
 	lock = lock_make(c->locks, name);
 	if (!lock) {
-<<<<<<< Updated upstream
-		call_refuse_limit(c, "this daemon knows as many locks as it may (limits.locks)");
-	} else if ((why = charge_refuses_observer(&lock->directory))) {
-=======
 		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
-	} else if ((why = budget_refuses_observer(&lock->directory))) {
->>>>>>> Stashed changes
+	} else if ((why = charge_refuses_observer(&lock->directory))) {
 		call_refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);

@@ -404,12 +404,8 @@ static void finish(struct hosts *h)
 	a->counts.undeleted += (int64_t)h->locks->directories->orphan_count;
 	h->env->stats.audits_total++;
 	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
-<<<<<<< Updated upstream
-		    "audit: %d directories looked at, %d strays of ours found", a->counts.directories,
+		    "audit: looked at %d directories and found %d strays of this host", a->counts.directories,
 		    a->counts.strays);
-=======
-		    "audit: looked at %d directories and found %d strays of this host", a->counts.directories, a->counts.strays);
->>>>>>> Stashed changes
 	while ((c = TAILQ_FIRST(&a->served))) {
 		wait_in(NULL, c);
 		reply(a, c);
