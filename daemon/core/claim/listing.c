@@ -176,17 +176,11 @@ static void examine_exhausted(struct directory *d, uint64_t number, const struct
 static void report_unrecognized(struct directory *d, struct slice child)
 {
 	struct directories *all = d->directories;
-	size_t begin;
 
 	if (d->unrecognized_reported)
 		return;
 	d->unrecognized_reported = true;
-	begin = effects_begin(all->env->out);
-	bytes_text(&all->env->out->arena, "a child of no known kind in ");
-	bytes_slice(&all->env->out->arena, bytes_view(&d->path));
-	bytes_text(&all->env->out->arena, ": ");
-	bytes_quote(&all->env->out->arena, child);
-	effects_log(all->env->out, EFFECT_LEVEL_WARNING, begin);
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "a child of no known kind in %s: %q", bytes_view(&d->path), child);
 }
 
 enum child listing_classify(struct listing_view view, struct slice child, enum mode *mode)

@@ -159,9 +159,7 @@ static void write_client(const struct search *s, struct bytes *out, const struct
 		return;
 	}
 	write_name(out, bytes_view(c->name.len ? &c->name : &c->comm));
-	bytes_text(out, " (pid ");
-	bytes_int(out, c->pid);
-	bytes_char(out, ')');
+	bytes_format(out, " (pid %d)", c->pid);
 }
 
 /* The one at the other end of an edge, and whose wait is the next: usually the same. */
@@ -191,11 +189,8 @@ static void tell(struct search *s, struct bytes *out)
 		write_hop(s, out, step, step->request->client);
 		bytes_text(out, ", which");
 	}
-	if (count >= DEADLOCK_HOPS_TOLD) {
-		bytes_text(out, " waits for ");
-		bytes_int(out, (int64_t)(count - (DEADLOCK_HOPS_TOLD - 1)));
-		bytes_text(out, " more in turn, the last of which");
-	}
+	if (count >= DEADLOCK_HOPS_TOLD)
+		bytes_format(out, " waits for %d more in turn, the last of which", count - (DEADLOCK_HOPS_TOLD - 1));
 	write_hop(s, out, &s->last, s->client);
 	bytes_text(out, ": release one of them first");
 }

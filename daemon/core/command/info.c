@@ -20,18 +20,12 @@ enum {
 
 static void line_text(struct bytes *out, const char *key, struct slice value)
 {
-	bytes_text(out, key);
-	bytes_char(out, ':');
-	bytes_slice(out, value);
-	bytes_text(out, "\r\n");
+	bytes_format(out, "%s:%s\r\n", key, value);
 }
 
 static void line_int(struct bytes *out, const char *key, int64_t value)
 {
-	bytes_text(out, key);
-	bytes_char(out, ':');
-	bytes_int(out, value);
-	bytes_text(out, "\r\n");
+	bytes_format(out, "%s:%d\r\n", key, value);
 }
 
 static void info_server(const struct hosts *h, struct bytes *out)
@@ -72,14 +66,10 @@ static void info_session(const struct hosts *h, struct bytes *out)
 	line_text(out, "session_state", slice_of(h->env->conf->standalone ? "standalone" : session_state_word(s->state)));
 	health_why(h->ensemble, &text);
 	line_text(out, "session_why", bytes_view(&text));
-	bytes_clear(&text);
-	bytes_text(&text, "0x");
-	bytes_hex(&text, (uint64_t)s->id, 16);
-	if (!h->env->conf->standalone)
-		line_text(out, "session_id", bytes_view(&text));
 	bytes_free(&text);
 	if (h->env->conf->standalone)
 		return;
+	bytes_format(out, "session_id:0x%x\r\n", s->id);
 	line_int(out, "asked_timeout_ms", h->env->conf->session_timeout_ns / NS_PER_MS);
 	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - h->env->now_ns) / NS_PER_MS);
@@ -266,39 +256,17 @@ void info_locks(struct client *c, const struct slice *pattern)
 	mem_free(shown);
 }
 
-static void word(struct bytes *out, const char *key, struct slice value)
-{
-	bytes_text(out, key);
-	bytes_slice(out, value);
-}
-
-static void number(struct bytes *out, const char *key, int64_t value)
-{
-	bytes_text(out, key);
-	bytes_int(out, value);
-}
-
 static void write_client(struct bytes *out, const struct client *c)
 {
-	number(out, "id=", (int64_t)c->id);
-	word(out, " addr=unix name=", bytes_view(&c->name));
-	number(out, " pid=", c->pid);
-	number(out, " uid=", c->uid);
-	bytes_text(out, " cmd=");
+	bytes_format(out, "id=%d addr=unix name=%s pid=%d uid=%d cmd=", c->id, bytes_view(&c->name), c->pid, c->uid);
 	if (c->last_command != COMMAND_COUNT)
 		args_command_word(out, c->last_command);
-	word(out, " comm=", bytes_view(&c->comm));
-	number(out, " resp=", c->version);
-	number(out, " held=", (int64_t)c->grant_count);
-	bytes_text(out, " waiting=");
+	bytes_format(out, " comm=%s resp=%d held=%d waiting=", bytes_view(&c->comm), c->version, c->grant_count);
 	if (c->request)
 		name_encode(bytes_view(&c->request->lock->name), out);
-	number(out, " queued=", (int64_t)(c->request_count - (c->request != NULL)));
-	number(out, " age=", (c->locks->env->now_ns - c->connected_ns) / (1000 * NS_PER_MS));
-	word(out, " lib-name=", bytes_view(&c->lib_name));
-	word(out, " lib-ver=", bytes_view(&c->lib_version));
-	word(out, " owner=", c->group ? bytes_view(&c->group->name) : SLICE(""));
-	bytes_text(out, "\n");
+	bytes_format(out, " queued=%d age=%d lib-name=%s lib-ver=%s owner=%s\n", c->request_count - (c->request != NULL),
+		     (c->locks->env->now_ns - c->connected_ns) / (1000 * NS_PER_MS), bytes_view(&c->lib_name),
+		     bytes_view(&c->lib_version), c->group ? bytes_view(&c->group->name) : SLICE(""));
 }
 
 void info_clients(struct client *c)

@@ -314,10 +314,7 @@ static void reject(struct semaphore *s)
 		if (!s->limit || r->limit == s->limit)
 			continue;
 		bytes_clear(&why);
-		bytes_text(&why, "this semaphore has a limit of ");
-		bytes_int(&why, s->limit);
-		bytes_text(&why, ", not ");
-		bytes_int(&why, r->limit);
+		bytes_format(&why, "this semaphore has a limit of %d, not %d", s->limit, r->limit);
 		bytes_char(&why, '\0');
 		request_fail(r, ERROR_MISMATCH, why.data);
 	}

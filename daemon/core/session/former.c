@@ -5,20 +5,9 @@
 
 #include "core/session/ensemble.h"
 
-static void log_about(struct ensemble *zk, const struct former *l, const char *text, int64_t ms, const char *rest)
-{
-	struct bytes *out = &zk->env->out->arena;
-	size_t begin = effects_begin(zk->env->out);
-
-	bytes_text(out, "the session 0x");
-	bytes_hex(out, (uint64_t)l->session, 16);
-	bytes_text(out, l->own ? " that this daemon gave up " : " of an earlier daemon ");
-	bytes_text(out, text);
-	if (ms >= 0)
-		bytes_int(out, ms);
-	bytes_text(out, rest);
-	effects_log(zk->env->out, EFFECT_LEVEL_INFO, begin);
-}
+#define log_about(zk, l, text, ...) \
+	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "the session 0x%x %s " text, (l)->session, \
+		    (l)->own ? "that this daemon gave up" : "of an earlier daemon", ##__VA_ARGS__)
 
 void formers_init(struct ensemble *zk)
 {
@@ -83,10 +72,10 @@ void formers_start(struct ensemble *zk)
 		const struct former *l = &all->list[i];
 
 		if (zk->env->now_ns >= l->not_before_ns)
-			log_about(zk, l, "is ended: no process lives that could believe to hold something under it", -1, "");
+			log_about(zk, l, "is ended: no process lives that could believe to hold something under it");
 		else
-			log_about(zk, l, "is not ended yet: a process lives that may believe to hold something under it, for ",
-				  (l->not_before_ns - zk->env->now_ns) / 1000000, " ms at most");
+			log_about(zk, l, "is not ended yet: a process lives that may believe to hold something under it, for "
+				  "%d ms at most", (l->not_before_ns - zk->env->now_ns) / 1000000);
 	}
 	look(zk);
 }
@@ -108,7 +97,7 @@ void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 	struct former *l = place(&zk->formers);
 
 	if (!l) {
-		log_about(zk, &added, "is left to its timeout: too many are still to be ended", -1, "");
+		log_about(zk, &added, "is left to its timeout: too many are still to be ended");
 		return;
 	}
 	*l = added;
@@ -137,7 +126,7 @@ void former_over(struct ensemble *zk, const struct event *event)
 	if (!l || l->state == FORMER_OVER)
 		return;
 	l->state = FORMER_OVER;
-	log_about(zk, l, event->former.ended ? "is over" : "could not be ended: it is left to its timeout", -1, "");
+	log_about(zk, l, "%s", event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
 }
 
 bool former_is(const struct ensemble *zk, int64_t session)

@@ -76,36 +76,30 @@ void health_proved(struct ensemble *zk)
 
 /* ---- what INFO says ---- */
 
-static void put_ms(struct bytes *out, int64_t ns)
+static int64_t ms_of(int64_t ns)
 {
-	bytes_int(out, ns > 0 ? ns / NS_PER_MS : 0);
-	bytes_text(out, " ms");
+	return ns > 0 ? ns / NS_PER_MS : 0;
 }
 
 static void why_nothing(const struct ensemble *zk, struct bytes *out)
 {
 	const struct session *s = &zk->session;
 
-	if (!s->had_one) {
-		bytes_text(out, "never connected; trying for ");
-		put_ms(out, zk->env->now_ns - s->silent_ns);
-	} else if (!s->connected) {
-		bytes_text(out, "a new session, and no connection for ");
-		put_ms(out, zk->env->now_ns - s->silent_ns);
-	} else {
+	if (s->had_one && s->connected)
 		bytes_text(out, "connected; no write was answered yet");
-	}
+	else
+		bytes_format(out, "%s for %d ms", s->had_one ? "a new session, and no connection" : "never connected; trying",
+			     ms_of(zk->env->now_ns - s->silent_ns));
 }
 
 static void why_lost(const struct ensemble *zk, struct bytes *out)
 {
 	const struct session *s = &zk->session;
 
-	bytes_text(out, "last proof ");
-	put_ms(out, zk->env->now_ns - s->proved_ns);
-	bytes_text(out, " ago; every grant made before is void; ");
-	bytes_text(out, !s->id ? "a new session is asked for" :
-			       s->connected ? "a write is waited for" : "no connection");
+	bytes_format(out, "last proof %d ms ago; every grant made before is void; %s", ms_of(zk->env->now_ns - s->proved_ns),
+		     !s->id	  ? "a new session is asked for"
+		     : s->connected ? "a write is waited for"
+				    : "no connection");
 }
 
 void health_why(const struct ensemble *zk, struct bytes *out)
@@ -124,14 +118,10 @@ void health_why(const struct ensemble *zk, struct bytes *out)
 		break;
 	case SESSION_SAFE:
 	case SESSION_JEOPARDY:
-		bytes_text(out, "last proof ");
-		put_ms(out, zk->env->now_ns - s->proved_ns);
-		bytes_text(out, " ago");
-		if (s->state == SESSION_SAFE)
-			break;
-		bytes_text(out, s->connected ? "; lost in " : "; not connected; lost in ");
-		put_ms(out, s->proof.safe_until_ns - zk->env->now_ns);
-		bytes_text(out, " unless a write is answered");
+		bytes_format(out, "last proof %d ms ago", ms_of(zk->env->now_ns - s->proved_ns));
+		if (s->state == SESSION_JEOPARDY)
+			bytes_format(out, "%s; lost in %d ms unless a write is answered", s->connected ? "" : "; not connected",
+				     ms_of(s->proof.safe_until_ns - zk->env->now_ns));
 		break;
 	case SESSION_LOST:
 		why_lost(zk, out);

@@ -12,9 +12,7 @@ static const int64_t COMPLAIN_NS = 600000000000;
 
 static void host_path(const struct ensemble *zk, struct bytes *out)
 {
-	bytes_text(out, zk->env->conf->root);
-	bytes_text(out, "/.hosts/");
-	bytes_text(out, zk->env->conf->host);
+	bytes_format(out, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
 }
 
 static void host_data(const struct ensemble *zk, struct bytes *out)
@@ -111,26 +109,12 @@ static void beat_answered(struct ensemble *zk, enum zk_code code)
 
 /* ---- another daemon has the name ---- */
 
-static void log_name(struct ensemble *zk, enum effect_level level, const char *text, struct slice who, const char *rest)
-{
-	struct bytes *out = &zk->env->out->arena;
-	size_t begin = effects_begin(zk->env->out);
-
-	bytes_text(out, "the name ");
-	bytes_quote(out, slice_of(zk->env->conf->host));
-	bytes_text(out, text);
-	bytes_slice(out, who);
-	bytes_text(out, rest);
-	effects_log(zk->env->out, level, begin);
-}
-
 static void add_field(struct bytes *out, const char *title, struct slice value)
 {
-	bytes_text(out, title);
 	if (value.len)
-		bytes_quote(out, value);
+		bytes_format(out, "%s%q", title, value);
 	else
-		bytes_text(out, "unknown");
+		bytes_format(out, "%sunknown", title);
 }
 
 static void describe(struct ensemble *zk, struct slice data)
@@ -152,8 +136,10 @@ static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 	duplicate_forget(zk);
 	r->session = session;
 	r->mzxid = mzxid;
-	log_name(zk, EFFECT_LEVEL_INFO, " is announced by another session, ", SLICE(""),
-		 "which an earlier daemon left and ZooKeeper has not expired yet, or which a second daemon uses");
+	effects_say(zk->env->out, EFFECT_LEVEL_INFO,
+		    "the name %q is announced by another session, which an earlier daemon left and ZooKeeper has not "
+		    "expired yet, or which a second daemon uses",
+		    zk->env->conf->host);
 }
 
 static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
@@ -163,14 +149,18 @@ static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
 	r->lives = true;
 	describe(zk, data);
 	if (!zk->session.was_announced) {
-		log_name(zk, EFFECT_LEVEL_ERROR, " is in use by another lockbrokerd (", bytes_view(&r->text),
-			 "): give each daemon its own zookeeper.host, or stop one of them; this one stops now");
+		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
+			    "the name %q is in use by another lockbrokerd (%s): give each daemon its own zookeeper.host, or "
+			    "stop one of them; this one stops now",
+			    zk->env->conf->host, bytes_view(&r->text));
 		return PRESENCE_DUPLICATE;
 	}
 	if (zk->env->now_ns >= r->complain_ns) {
 		r->complain_ns = zk->env->now_ns + COMPLAIN_NS;
-		log_name(zk, EFFECT_LEVEL_ERROR, " was taken, while this daemon had no session, by a lockbrokerd that lives (",
-			 bytes_view(&r->text), "): give each its own zookeeper.host, or stop one");
+		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
+			    "the name %q was taken, while this daemon had no session, by a lockbrokerd that lives (%s): give "
+			    "each its own zookeeper.host, or stop one",
+			    zk->env->conf->host, bytes_view(&r->text));
 	}
 	return PRESENCE_FITS;
 }
@@ -181,8 +171,9 @@ static void not_ephemeral(struct ensemble *zk)
 	if (zk->env->now_ns < zk->duplicate.complain_ns)
 		return;
 	zk->duplicate.complain_ns = zk->env->now_ns + COMPLAIN_NS;
-	log_name(zk, EFFECT_LEVEL_WARNING, " cannot be announced: its znode below .hosts", SLICE(""),
-		 " is no daemon's, it was made by hand; delete it");
+	effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
+		    "the name %q cannot be announced: its znode below .hosts is no daemon's, it was made by hand; delete it",
+		    zk->env->conf->host);
 }
 
 static enum presence duplicate_answered(struct ensemble *zk, const struct event *event)

@@ -76,8 +76,7 @@ static void add_word(struct bytes *text, const char *before, struct slice word)
 {
 	if (word.len > WORD_SHOWN_BYTES)
 		word.len = WORD_SHOWN_BYTES;
-	bytes_text(text, before);
-	bytes_quote(text, word);
+	bytes_format(text, "%s%q", before, word);
 }
 
 void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavour, struct slice data)
