@@ -55,7 +55,7 @@ CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
 CORE_lock = lock/user.c lock/group.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/table.c lock/request.c \
 	lock/grant.c lock/grant_log.c lock/holder_data.c lock/readers.c lock/try.c
-CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
+CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c claim/directories.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c
@@ -79,6 +79,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
 # Those of one floor of the core: each links the archive of that floor and those below.
+UNIT_znode = test_contender.c
 UNIT_session = test_proof.c test_window.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds between any two events, for tests and the simulator: counters equal sums, and what one part promises another. */
+/* What holds between two events, for tests and the simulator: counters equal sums, and what one part promises another. */
 #include <assert.h>
 
 #include "core/client/mlock.h"

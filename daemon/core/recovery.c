@@ -9,6 +9,7 @@
 #include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"
+#include "core/claim/claims.h"
 #include "core/claim/charge.h"
 #include "core/state.h"
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/claim/claims.h"
 #include "core/claim/listing.h"
 #include "core/claim/look.h"
 #include "core/drain.h"

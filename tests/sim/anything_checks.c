@@ -268,7 +268,7 @@ static void check_kind(struct world *w, const struct lock *lock)
 	if (!n || !n->view[FAKEZK_TRUTH].exists || !n->view[FAKEZK_TRUTH].data)
 		return;
 	data = (struct slice){ n->view[FAKEZK_TRUTH].data->bytes, n->view[FAKEZK_TRUTH].data->len };
-	if (!directory_data_fits(lock->directory.kind, lock->directory.flavour, data))
+	if (!flavour_fits(lock->directory.kind, lock->directory.flavour, data))
 		world_fail(w, -1, "%s is held as another kind than its directory is of", n->path);
 }
 

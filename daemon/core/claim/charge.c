@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/claim/claim.h"
+#include "core/claim/claims.h"
 #include "core/claim/directories.h"
 #include "core/session/budget.h"
 #include "protocol/limits.h"

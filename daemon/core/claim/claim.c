@@ -9,6 +9,8 @@
 #include "core/claim/directories.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
+enum { JOIN_TRIES = 8 }; /* NONODE that often in a row: something deletes as fast as we make */
+
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 const char *claim_state_word(enum claim_state state)
@@ -186,24 +188,6 @@ void claim_free(struct claim *c)
 	bytes_free(&c->pred);
 	mem_free(c);
 	directory_touch(d);
-}
-
-struct claim *claim_first(const struct directory *d)
-{
-	if (d->claim)
-		return d->claim;
-	return TAILQ_EMPTY(&d->slots) ? TAILQ_FIRST(&d->leaving) : TAILQ_FIRST(&d->slots);
-}
-
-struct claim *claim_after(const struct claim *c)
-{
-	const struct directory *d = c->directory;
-
-	if (c == d->claim && d->next)
-		return d->next;
-	if (c == d->claim || c == d->next)
-		return TAILQ_FIRST(&d->leaving);
-	return TAILQ_NEXT(c, link) || c->state == CLAIM_LEAVING ? TAILQ_NEXT(c, link) : TAILQ_FIRST(&d->leaving);
 }
 
 void claim_free_all(struct directory *d)
@@ -468,7 +452,7 @@ static void join_again(struct claim *c)
 	} else if (d->part) {
 		claim_free(c);
 		d->facts |= FACT_MISSING;
-	} else if (++c->join_tries > CLAIM_JOIN_TRIES) {
+	} else if (++c->join_tries > JOIN_TRIES) {
 		give_up(c, "the lock's directory cannot be made");
 	} else {
 		d->directories->turns.breath = true;

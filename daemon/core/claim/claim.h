@@ -25,92 +25,73 @@
 #include "base/queue.h"
 #include "core/znode/contender.h"
 #include "core/port/event.h"
-#include "core/znode/mode.h"
 #include "core/session/operation.h"
 
 struct directory;
-
 enum claim_state { CLAIM_JOINING, CLAIM_WAITING, CLAIM_HELD, CLAIM_UNSURE, CLAIM_LEAVING };
 
-enum {
-	CLAIM_HANDOFFS_MAX = 1023, /* the token has ten bits for them */
-	CLAIM_NEXT_FROM = 768,     /* from here on the next znode is queued early */
-	CLAIM_JOIN_TRIES = 8,      /* NONODE that often in a row: something deletes as fast as we make */
-};
+enum { CLAIM_HANDOFFS_MAX = 1023, CLAIM_NEXT_FROM = 768 }; /* the token has ten bits; then next is queued early */
 
 struct claim {
 	struct directory *directory;
 	TAILQ_ENTRY(claim) link; /* directory->leaving or ->slots */
 	enum claim_state state;
 	enum mode mode;
-	uint64_t number, nonce;        /* never used twice; of its uuid */
-	uint64_t join_op;              /* the create: lists sent after it must show the znode */
-	uint64_t leave_op;             /* the delete under way; 0: none */
+	uint64_t number, nonce; /* never used twice; of its uuid */
+	uint64_t join_op,
+		leave_op; /* the create: lists sent after it must show the znode; the delete under way, or 0 */
 	char name[CONTENDER_NAME_MAX]; /* with the number once it is known */
-	size_t name_len;               /* length of the name without the number */
+	size_t name_len, path_bytes;   /* of the name without the number; charged against the session */
 	bool named, orphan;            /* the number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: does not count to the lock's two; waits. See rollover.h */
 	bool listed, readers_ahead;    /* WAITING: seen taken on this connection; by readers only */
 	bool tries, watches;           /* its name says that only tries want it (try.h); claim_join() */
 	bool contested, in_use; /* WAITING and listed: the one before waits, too; its data say that it does not */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say so (or may, or its forerunner's) */
-	bool adopting;          /* UNSURE: found, its owner is being asked for */
-	bool counted;           /* SLOTS: the last list showed it (FACT_COUNTED) */
+	bool adopting, counted; /* UNSURE: found, its owner is being asked for; SLOTS: the list showed it (facts.h) */
 	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
 	bool pred_watch, other_kind; /* WAITING: the predecessor is watched; its host takes the name for another kind */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
 	uint32_t seq, followed;
-	int64_t czxid;
-	int64_t look_ns;   /* WAITING and listed: when it is to be looked at again */
+	int64_t czxid, idle_ns; /* idle: without grant since then */
+	int64_t look_ns,
+		looked_ns; /* WAITING, listed: to be looked at again; HELD: listed last with who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's before it counts as a holder's; 0: not listed so */
-	int64_t looked_ns; /* HELD: when a list last showed who is behind it */
 	struct bytes pred; /* WAITING and listed: the predecessor's name */
 	uint64_t pred_op;  /* the latest that read its data */
-	size_t path_bytes; /* charged against the session */
 	/* HELD: what was granted on it. */
 	bool granted, follows;  /* or, of an election, proclaimed; it took over (rollover.h) from number `followed` */
 	enum mode granted_mode; /* of the last grant, whatever a downgrade made of it: its token fences that, too */
 	int64_t held_ns, granted_ns;     /* since when; when the first of the present grants was made */
 	int32_t handoffs;                /* n of the token */
 	int64_t contended, contended_ns; /* hand-offs made while somebody waited, or might; since when */
-	int64_t idle_ns;                 /* without grant since then */
 	/* Of the grant that its data tell of (holder.h), and when that was written; 0: none on this connection. */
-	uint64_t holder_client;
 	int64_t holder_token, holder_ns;
+	uint64_t holder_client;
 };
 
 const char *claim_state_word(enum claim_state state);
-/*
- * Its create sent; NULL: a limit forbids it. `tries`: nothing but tries want it; `watches`: the list that goes with it is to
- * set the watch, whoever is known to wait.
- */
+/* Its create sent; NULL: a limit forbids it. `tries`: only tries want it; `watches`: its list is to set the watch. */
 struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches);
 void claim_release(struct directory *d); /* deletes what was withheld (rollover.h) */
 void claim_leave(struct claim *c); /* nobody wants it: moved to lock->leaving, deleted as soon as that can be done */
-const struct claim *claim_before(const struct claim *c); /* the lock's own that it waits for, or NULL */
-/* All of a directory, those that leave last. */
-struct claim *claim_first(const struct directory *d);
-struct claim *claim_after(const struct claim *c);
-#define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
+const struct claim *claim_before(const struct claim *c);   /* the lock's own that it waits for, or NULL */
 void claim_free(struct claim *c);                          /* its znode is gone, or goes with its session */
 void claim_free_all(struct directory *d);                  /* the same, of all that the lock has */
 bool claim_orphan(struct directory *d, struct slice name); /* nobody knew it: to be deleted. False: no name of ours */
-void claim_send_delete(struct claim *c); /* of a LEAVING one, if it can be sent and is not under way */
-/* Of all that leave, as long as there is room; before anything else of the directory. */
-void claim_send_deletes(struct directory *d);
-void claim_suspended(struct claim *c);   /* the connection is gone: what was under way is unknown */
-void claim_held(struct claim *c);        /* entitled from now on */
+void claim_send_delete(struct claim *c);      /* of a LEAVING one, if it can be sent and is not under way */
+void claim_send_deletes(struct directory *d); /* of all that leave, as long as there is room; before anything else */
+void claim_suspended(struct claim *c);        /* the connection is gone: what was under way is unknown */
+void claim_held(struct claim *c);             /* entitled from now on */
 void claim_watch_pred(struct claim *c);  /* WAITING: watches what it waits for, unless that is done, or it is ours */
 void claim_forget_pred(struct claim *c); /* that is not known any longer */
 void claim_watch_own(struct claim *c);
-/* After a reconnection: asks what became of its claims; false: it could not. `alone`: held here, and nobody is next. */
+/* After a reconnection: asks what became of its claims; false: it cannot. `alone`: held here, and nobody is next. */
 bool claim_recover(struct directory *d, bool alone);
-uint64_t claim_read(struct claim *c, enum operation_kind kind,
-		    struct slice name); /* a znode beside it; the operation */
-uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* to its znode; the operation */
-/* The predecessor is no more: the list alone says who is first now, and whether our own znode still stands. */
-void claim_pred_gone(struct claim *c);
-/* What the claim watches, of that name, was deleted or written: its predecessor or its own znode. */
+uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name);  /* a znode beside it */
+uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data); /* its own */
+void claim_pred_gone(struct claim *c); /* a list alone says who is first now, and whether our own znode still stands */
+/* What it watches, of that name, was deleted or written: its predecessor or its own znode. */
 void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and DETAIL. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);

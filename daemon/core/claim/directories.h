@@ -26,3 +26,16 @@ struct directories {
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;
 };
+
+void directory_init(struct directory *d, struct directories *all);
+void directory_deinit(struct directory *d);
+/* Its path is known: it can be found from now on. */
+void directory_add(struct directory *d);
+struct directory *directory_find(const struct directories *all, struct slice path);
+void directory_touch(struct directory *d);   /* to be settled before the event ends */
+void directory_untouch(struct directory *d); /* of a touched one: what touched it is settled */
+/* What became of its claims is not known, or was found out now. */
+void directory_remember(struct directory *d, bool remembered);
+void directory_verified(struct directory *d);
+void directory_pause(struct directory *d, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
+bool directory_may_send(const struct directory *d);          /* there is a connection, and no pause */

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/container.h"
 #include "base/mem.h"
 #include "core/claim/directories.h"
 #include "core/session/presence.h"
@@ -11,93 +10,6 @@
 
 /* A list or a read that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
-
-void directory_init(struct directory *d, struct directories *all)
-{
-	d->directories = all;
-	d->pause_until_ns = INT64_MIN;
-	TAILQ_INIT(&d->slots);
-	TAILQ_INIT(&d->leaving);
-}
-
-void directory_deinit(struct directory *d)
-{
-	struct directories *all = d->directories;
-
-	if (d->touched)
-		directory_untouch(d);
-	turn_forget(d);
-	if (all->turns.served == d)
-		all->turns.served = NULL;
-	map_remove(&all->paths, &d->path_node);
-	bytes_free(&d->failure.sentence);
-	bytes_free(&d->seen.by);
-	bytes_free(&d->seen.data);
-	bytes_free(&d->path);
-}
-
-void directory_add(struct directory *d)
-{
-	struct map *paths = &d->directories->paths;
-
-	map_add(paths, &d->path_node, map_hash(paths, d->path.data, d->path.len));
-}
-
-struct directory *directory_find(const struct directories *all, struct slice path)
-{
-	struct map_node *node = map_first(&all->paths, map_hash(&all->paths, path.data, path.len));
-
-	for (; node; node = map_next(node)) {
-		struct directory *d = container_of(node, struct directory, path_node);
-
-		if (slice_eq(bytes_view(&d->path), path))
-			return d;
-	}
-	return NULL;
-}
-
-void directory_touch(struct directory *d)
-{
-	if (d->touched)
-		return;
-	d->touched = true;
-	TAILQ_INSERT_TAIL(&d->directories->touched, d, touched_link);
-}
-
-void directory_untouch(struct directory *d)
-{
-	assert(d->touched);
-	d->touched = false;
-	TAILQ_REMOVE(&d->directories->touched, d, touched_link);
-}
-
-void directory_pause(struct directory *d, int64_t pause_ns)
-{
-	d->pause_until_ns = d->directories->env->now_ns + pause_ns;
-	directory_touch(d);
-}
-
-bool directory_may_send(const struct directory *d)
-{
-	return d->directories->ensemble->session.connected && d->directories->env->now_ns >= d->pause_until_ns;
-}
-
-void directory_remember(struct directory *d, bool remembered)
-{
-	if (d->remembered == remembered)
-		return;
-	d->remembered = remembered;
-	d->directories->remembered_count += remembered ? 1 : (size_t)-1;
-}
-
-void directory_verified(struct directory *d)
-{
-	d->verified_ns = d->directories->env->now_ns;
-	if (!d->remembered)
-		return;
-	d->directories->env->stats.relisted_total++;
-	directory_remember(d, false);
-}
 
 uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r)
 {
@@ -259,14 +171,6 @@ bool directory_is_contended(const struct directory *d)
 	return d->watch == DIRECTORY_WATCH_ARMED && !d->uncontended;
 }
 
-bool directory_data_fits(enum kind kind, enum flavour flavour, struct slice data)
-{
-	if (!record_is_ours(data))
-		return true;
-	return slice_eq(record_get(data, "kind"), slice_of(kind_word(kind))) &&
-	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
-}
-
 static void tell_mismatch(struct directory *d, struct slice data)
 {
 	struct bytes why = { 0 };
@@ -283,8 +187,8 @@ static void get_answered(struct directory *d, const struct event *event)
 	switch (event->zk_answered.code) {
 	case ZK_OK:
 		d->czxid = event->zk_answered.stat.czxid;
-		d->state = directory_data_fits(d->kind, d->flavour, event->zk_answered.data) ? DIRECTORY_FITS
-											     : DIRECTORY_MISMATCH;
+		d->state = flavour_fits(d->kind, d->flavour, event->zk_answered.data) ? DIRECTORY_FITS
+										      : DIRECTORY_MISMATCH;
 		d->unverified = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			tell_mismatch(d, event->zk_answered.data);

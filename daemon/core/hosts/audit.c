@@ -239,7 +239,7 @@ static void data_answered(struct audit *a, const struct place *p, struct slice d
 		return;
 	}
 	for (int kind = 0; kind < KINDS; kind++)
-		if (directory_data_fits((enum kind)kind, p->flavour, data))
+		if (flavour_fits((enum kind)kind, p->flavour, data))
 			a->mismatch = false;
 	if (a->mismatch)
 		FOUND(a, mismatched, p->path, NO_CHILD);

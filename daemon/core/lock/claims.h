@@ -28,6 +28,6 @@ bool claims_settle(struct lock *lock);
 bool claims_may_ask(const struct lock *lock);
 /* What answers have shown: what the lost znode held is void, and requests fail. */
 void claims_learn(struct lock *lock, unsigned int facts);
-/* Only then: sends what had to wait; then what the present claims want to know, or have to say. True: it looked by a list. */
+/* Only then: sends what had to wait; then what the claims want to know, or have to say. True: it looked by a list. */
 void claims_ask_again(struct lock *lock);
 bool claims_watch(struct lock *lock);

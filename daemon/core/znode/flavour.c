@@ -86,3 +86,11 @@ void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavo
 	add_word(text, ", not ", slice_of(kind_word(kind)));
 	add_word(text, " and ", slice_of(flavour_word(flavour)));
 }
+
+bool flavour_fits(enum kind kind, enum flavour flavour, struct slice data)
+{
+	if (!record_is_ours(data))
+		return true;
+	return slice_eq(record_get(data, "kind"), slice_of(kind_word(kind))) &&
+	       slice_is(record_get(data, "flavour"), flavour_word(flavour));
+}

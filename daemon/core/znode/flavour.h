@@ -29,5 +29,7 @@ enum mode flavour_claim_mode(enum flavour flavour, enum mode wanted);
 enum flavour flavour_place(const struct broker_conf *conf, struct slice name, struct bytes *path);
 /* False when the name is a prefix with a path and nothing else: that path is no lock's directory. */
 bool flavour_has_place(const struct broker_conf *conf, struct slice name);
+/* A directory with such data was made for that kind and flavour, or by software that does not say. */
+bool flavour_fits(enum kind kind, enum flavour flavour, struct slice data);
 /* Why a directory with these data is none of that kind and flavour. */
 void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavour, struct slice data);
