@@ -134,7 +134,7 @@ MUTANTS = [
     ("a next that nobody wants stays behind a claim that lingers", [
         (
          "\tif (!lock->grant_count && give_back_held(lock, c))\n\t\treturn true;",
-         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 10000),
+         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 3000, "readers"),
     ("a grant that lacked only the proof is not tried again", [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
@@ -303,7 +303,7 @@ MUTANTS = [
         ("if (!mode_conflicts(c->mode, other.mode))",
          "if (c->mode == MODE_SHARED || !mode_conflicts(c->mode, other.mode))")], 300),
     ("a reader held back never looks again whether somebody waits", [
-        ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(&lock->directory);\n", "")], 40000, "readers"),
+        ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(&lock->directory);\n", "")], 3000, "ensemble"),
     ("a reader joins although something has changed since nobody waited", [
         ("? directory_is_uncontended(&lock->directory)", "? lock->directory.uncontended")], 300),
     ("a reader joins while it is not known whether somebody waits", [
@@ -504,7 +504,7 @@ MUTANTS = [
         ("\t\tget_answered(h, event);\n\t} else {\n\t\t*ret",
          "\t\tget_answered(h, event);\n"
          "\t\t*ret = (struct inbox_letter){ slice_of(m->sorted[m->done]), bytes_view(&m->data) };\n"
-         "\t\treturn event->zk_answered.code == ZK_OK;\n\t} else {\n\t\t*ret")], 40000, "resets"),
+         "\t\treturn event->zk_answered.code == ZK_OK;\n\t} else {\n\t\t*ret")], 2000, "refused"),
     ("who loses a lock by force is not told", [
         ("\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),
