@@ -80,6 +80,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_znode = test_contender.c
+UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \

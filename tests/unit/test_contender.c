@@ -102,10 +102,8 @@ static void the_order_goes_on_past_the_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_names_are_read_back),
-		cmocka_unit_test(a_try_says_so),
-		cmocka_unit_test(two_of_one_session_are_known),
-		cmocka_unit_test(other_children_are_told_apart),
+		cmocka_unit_test(our_names_are_read_back),         cmocka_unit_test(a_try_says_so),
+		cmocka_unit_test(two_of_one_session_are_known),    cmocka_unit_test(other_children_are_told_apart),
 		cmocka_unit_test(the_order_goes_on_past_the_wrap),
 	};
 

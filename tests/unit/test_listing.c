@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a list says of our claims (listing.h); nothing above the floor of claims is linked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/claim/claims.h"
+#include "core/claim/directories.h"
+#include "core/claim/listing.h"
+
+enum { SESSION = 0x1234, DIRECTORY_CZXID = 5 };
+
+static const struct broker_conf conf = {
+	.root = "/locks",
+	.host = "h1",
+	.session_timeout_ns = 12000000000,
+	.tick_ns = 2000000000,
+	.limits.session_path_bytes = 100000,
+};
+
+struct fixture {
+	struct env env;
+	struct ensemble zk;
+	struct directories all;
+	struct directory d;
+	struct effects out;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	*state = f;
+	f->env.conf = &conf;
+	f->env.out = &f->out;
+	f->env.now_ns = 1000000000;
+	f->zk.env = f->all.env = &f->env;
+	f->all.ensemble = &f->zk;
+	session_init(&f->zk);
+	operation_begin(&f->zk);
+	f->zk.session.id = SESSION;
+	f->zk.session.connected = f->zk.session.proving = true;
+	TAILQ_INIT(&f->all.touched);
+	turn_init(&f->all);
+	map_init(&f->all.paths, 1, 2);
+	directory_init(&f->d, &f->all);
+	bytes_text(&f->d.path, "/locks/a");
+	directory_add(&f->d);
+	f->d.state = DIRECTORY_FITS;
+	f->d.czxid = DIRECTORY_CZXID;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	claim_free_all(&f->d);
+	/* Nothing is charged for what is gone. */
+	assert_true(f->d.claim_count == 0 && f->all.claim_count == 0 && f->all.orphan_count == 0 &&
+		    f->zk.path_bytes == 0);
+	directory_deinit(&f->d);
+	map_deinit(&f->all.paths);
+	operation_deinit(&f->zk.operations);
+	session_deinit(&f->zk);
+	heap_deinit(&f->env.timers);
+	effects_free(&f->out);
+	free(f);
+	return 0;
+}
+
+/* The operation that is answered. */
+static struct operation taken(struct fixture *f, const struct event *event)
+{
+	operation_measure(&f->zk, operation_find(&f->zk, event->zk_answered.op), event);
+	return operation_take(&f->zk, event->zk_answered.op);
+}
+
+/* A claim whose znode got that number. */
+static struct claim *joined(struct fixture *f, enum mode mode, const char *digits)
+{
+	struct claim *c = claim_join(&f->d, mode, false, false);
+	struct bytes path = { 0 };
+	struct event event = { .type = EVENT_ZK_ANSWERED };
+	struct operation op;
+
+	assert_non_null(c);
+	claim_path(c, &path);
+	bytes_text(&path, digits);
+	event.zk_answered.op = c->join_op;
+	event.zk_answered.path = bytes_view(&path);
+	event.zk_answered.stat.czxid = 100;
+	op = taken(f, &event);
+	claim_answered(c, &op, &event);
+	bytes_free(&path);
+	return c;
+}
+
+static void answer_list(struct fixture *f, enum zk_code code, size_t count, const struct slice *children)
+{
+	uint64_t number = f->d.list_op;
+	struct event event = { .type = EVENT_ZK_ANSWERED };
+	struct operation op;
+
+	event.zk_answered.op = number;
+	event.zk_answered.code = code;
+	event.zk_answered.stat.czxid = DIRECTORY_CZXID;
+	event.zk_answered.count = count;
+	event.zk_answered.children = children;
+	op = taken(f, &event);
+	listing_answered(&op, number, &event);
+}
+
+#define LISTED(f, ...) \
+	answer_list(f, ZK_OK, sizeof((struct slice[]){ __VA_ARGS__ }) / sizeof(struct slice), \
+		    (struct slice[]){ __VA_ARGS__ })
+
+static void whoever_is_first_holds(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *c = f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+
+	LISTED(f, SLICE("_c_x-__WRIT__0000000008"), slice_of(c->name));
+	assert_int_equal(c->state, CLAIM_HELD);
+	assert_true(c->rivals && !f->d.facts);
+}
+
+static void others_wait_for_the_nearest_that_conflicts(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *c = f->d.claim = joined(f, MODE_SHARED, "0000000007");
+
+	LISTED(f, SLICE("_c_x-__READ__0000000006"), SLICE("_c_y-__WRIT__0000000005"), SLICE("_c_z-__WRIT__0000000003"),
+	       slice_of(c->name));
+	assert_true(c->state == CLAIM_WAITING && c->listed && !c->readers_ahead);
+	assert_true(slice_eq(bytes_view(&c->pred), SLICE("_c_y-__WRIT__0000000005")));
+	directory_list(&f->d, false);
+	LISTED(f, SLICE("_c_x-__READ__0000000006"), slice_of(c->name));
+	assert_int_equal(c->state, CLAIM_HELD); /* readers hold together */
+}
+
+static void a_list_that_precedes_the_create_says_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *c;
+
+	directory_list(&f->d, false);
+	c = f->d.claim = claim_join(&f->d, MODE_EXCLUSIVE, false, false);
+	f->d.list_op = c->join_op - 1;
+	answer_list(f, ZK_OK, 0, NULL);
+	assert_true(f->d.claim == c && c->state == CLAIM_JOINING && !f->d.facts);
+}
+
+static void a_held_znode_that_is_gone_is_lost_and_next_follows(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *next;
+
+	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+	LISTED(f, slice_of(f->d.claim->name));
+	next = f->d.next = joined(f, MODE_EXCLUSIVE, "0000000009");
+	LISTED(f, slice_of(next->name));
+	assert_true(f->d.claim == next && !f->d.next && next->state == CLAIM_HELD);
+	assert_int_equal(f->d.facts, FACT_LOST);
+	f->d.facts = 0;
+}
+
+static void a_waiting_znode_that_is_gone_loses_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+	LISTED(f, SLICE("_c_x-__WRIT__0000000001"), slice_of(f->d.claim->name));
+	directory_list(&f->d, false);
+	LISTED(f, SLICE("_c_x-__WRIT__0000000001"));
+	assert_null(f->d.claim);
+	assert_int_equal(f->env.stats.vanished_total, 1);
+}
+
+static void an_orphan_of_ours_is_deleted(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes orphan = { 0 };
+	const struct effect *sent;
+
+	contender_name(&orphan, (struct contender_id){ SESSION, 77 }, FLAVOUR_RW, MODE_EXCLUSIVE);
+	bytes_text(&orphan, "0000000002");
+	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+	LISTED(f, bytes_view(&orphan), slice_of(f->d.claim->name));
+	assert_int_equal(f->all.orphan_count, 1);
+	sent = &f->out.list[f->out.count - 2];
+	assert_int_equal(sent[0].type, EFFECT_ZK_DELETE);
+	/* Ours waits behind it, until a list that is sent behind the delete shows that it is gone. */
+	assert_int_equal(sent[1].type, EFFECT_ZK_LIST);
+	assert_int_equal(f->d.claim->state, CLAIM_WAITING);
+	bytes_free(&orphan);
+}
+
+static void a_refusal_concerns_all_requests(void **state)
+{
+	struct fixture *f = *state;
+
+	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
+	answer_list(f, ZK_REFUSED, 0, NULL);
+	assert_int_equal(f->d.facts, FACT_FAILED);
+	assert_int_equal(f->d.failure.failed, FAILED_REQUESTS);
+	assert_int_equal(f->d.failure.code, ERROR_UNAVAILABLE);
+	assert_true(f->d.relist && !directory_may_send(&f->d));
+	f->d.facts = 0;
+}
+
+static void slots_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct claim *c;
+
+	f->d.flavour = FLAVOUR_SLOTS;
+	f->d.part = true;
+	c = joined(f, MODE_EXCLUSIVE, "0000000007");
+	TAILQ_INSERT_TAIL(&f->d.slots, c, link);
+	directory_list(&f->d, false);
+	LISTED(f, SLICE("_c_x-lease-0000000001"), slice_of(c->name));
+	/* Whether that is few enough is for the semaphore to say. */
+	assert_true(f->d.facts == FACT_COUNTED && f->d.children == 2 && c->counted && c->state == CLAIM_WAITING);
+	f->d.facts = 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(whoever_is_first_holds),
+		TEST(others_wait_for_the_nearest_that_conflicts),
+		TEST(a_list_that_precedes_the_create_says_nothing),
+		TEST(a_held_znode_that_is_gone_is_lost_and_next_follows),
+		TEST(a_waiting_znode_that_is_gone_loses_nothing),
+		TEST(an_orphan_of_ours_is_deleted),
+		TEST(a_refusal_concerns_all_requests),
+		TEST(slots_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
