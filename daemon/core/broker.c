@@ -118,13 +118,26 @@ static void settle_locks(struct broker *b)
 	}
 }
 
-static void settle(struct broker *b)
+static bool is_settled(const struct broker *b)
 {
-	tell_outcomes(&b->locks);
-	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
+	return TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks);
+}
+
+/* Every touched lock; and what an MLOCK asks for next once one of its locks is there. */
+static void settle_all(struct broker *b)
+{
+	while (!is_settled(b)) {
 		settle_locks(b);
-		mlock_continue(&b->locks);
+		if (!TAILQ_EMPTY(&b->locks.mlocks))
+			mlock_continue(&b->locks);
 	}
+}
+
+/* Most often nothing is left to settle. */
+static inline void settle(struct broker *b)
+{
+	if (!is_settled(b))
+		settle_all(b);
 }
 
 /* Their buffers are full, or they asked for it: nothing is granted any more to a connection that is being closed. */
@@ -244,19 +257,14 @@ static void dispatch(struct broker *b, const struct event *event)
 	}
 }
 
-/* What waited until all that the event changed is settled. */
-static void answer(struct broker *b, const struct event *event)
+/* What waited until all is settled. */
+static void answer(struct client *c)
 {
-	struct client *c;
-
-	if (event->type == EVENT_CLIENT_ASKED) {
-		reply_settled(client_of(b, event->conn));
-	} else if (event->type == EVENT_CLIENT_HALF_CLOSED) {
-		c = client_of(b, event->conn);
-		/* The end of a wait may have been the event that EVENTS waits for. */
-		if (c->events_waiting)
-			notify_end_wait(c);
-	}
+	c->locks->after = NULL;
+	reply_settled(c);
+	/* The end of a wait may have been the event that EVENTS waits for. */
+	if (c->half_closed && c->events_waiting)
+		notify_end_wait(c);
 }
 
 static void fire(struct broker *b, struct timer *t)
@@ -299,6 +307,7 @@ static void pass(struct broker *b)
 {
 	struct timer *t;
 
+	tell_outcomes(&b->locks);
 	while ((t = heap_first(&b->env.timers)) && t->due_ns <= b->env.now_ns) {
 		heap_unset(&b->env.timers, t);
 		fire(b, t);
@@ -352,7 +361,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		ask_tokens(b);
 	close_clients(b);
 	settle(b);
-	answer(b, event);
+	if (b->locks.after)
+		answer(b->locks.after);
 	serve_turns(b);
 	hosts_continue(&b->hosts);
 	/* What one lets go of may be one event too many for the next. */

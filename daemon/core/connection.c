@@ -111,6 +111,7 @@ void connection_half_closed(struct client *c)
 	struct request *r;
 
 	c->half_closed = true;
+	c->locks->after = c;
 	if (c->mlock)
 		mlock_hurry(c->mlock);
 	TAILQ_FOREACH(r, &c->requests, client_link)

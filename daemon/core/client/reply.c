@@ -47,7 +47,8 @@ void reply_end(struct client *c, size_t begin)
 
 void reply_end_settled(struct client *c, size_t begin)
 {
-	assert(!c->answered);
+	assert(!c->answered && !c->locks->after);
+	c->locks->after = c;
 	c->answered = true;
 	c->answer = text_since(c, begin);
 }

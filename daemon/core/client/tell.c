@@ -9,63 +9,66 @@
 #include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/kind/observe.h"
-#include "core/lock/locks.h"
 
 /* ---- how a request ended ---- */
 
-/* Each takes the sentence over. */
-static void notify(struct client *c, struct slice name, const struct outcome *o, struct refusal *no)
+/* Before its client is told and may ask again: a blocked request's memory is that of the next one. */
+static void finish(struct locks *locks, struct request *r)
 {
-	if (o->kind == OUTCOME_GRANTED)
-		notify_granted(c, name, o->number);
-	else if (o->kind == OUTCOME_TIMED_OUT)
-		notify_timeout(c, name);
-	else
-		notify_failed(c, name, no->code, bytes_view(&no->sentence));
-	bytes_free(&no->sentence);
+	outcome_drop(&locks->outcomes, &r->outcome);
+	request_free(r);
 }
 
-static void step(struct mlock *m, const struct outcome *o, struct refusal *no)
+static void tell_granted(struct locks *locks, struct request *r)
 {
-	if (o->kind == OUTCOME_GRANTED)
-		mlock_granted(m);
-	else if (o->kind == OUTCOME_TIMED_OUT)
-		mlock_timed_out(m);
-	else
-		mlock_failed(m, no);
-}
-
-static void reply(struct client *c, struct slice name, const struct outcome *o, struct refusal *no)
-{
-	if (o->kind == OUTCOME_GRANTED) {
-		reply_integer(c, o->number);
-	} else if (o->kind == OUTCOME_TIMED_OUT) {
-		reply_nil(c);
-	} else {
-		refusal_name(no, name);
-		refusal_reply(c, no);
-	}
-}
-
-static void tell_request(struct locks *locks, struct request *r)
-{
-	struct refusal no = { .code = r->outcome.code, .sentence = r->outcome.sentence };
-	struct outcome o = r->outcome;
+	int64_t number = r->outcome.number;
+	struct client *c = r->client;
 	struct lock *lock = r->lock;
 	bool queued = r->queued;
 
-	/* Before its client may ask again: it may be the memory of the next request. */
-	outcome_drop(&locks->outcomes, &r->outcome);
-	r->outcome.sentence = (struct bytes){ 0 };
-	request_free(r);
+	finish(locks, r);
 	if (queued)
-		notify(o.client, bytes_view(&lock->name), &o, &no);
-	else if (o.client->mlock)
-		step(o.client->mlock, &o, &no);
+		notify_granted(c, bytes_view(&lock->name), number);
+	else if (c->mlock)
+		mlock_granted(c->mlock);
 	else
-		reply(o.client, bytes_view(&lock->name), &o, &no);
-	if (o.kind == OUTCOME_GRANTED)
-		notify_session(o.client);
+		reply_integer(c, number);
+	notify_session(c);
+}
+
+static void tell_timed_out(struct locks *locks, struct request *r)
+{
+	struct client *c = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	finish(locks, r);
+	if (queued)
+		notify_timeout(c, bytes_view(&lock->name));
+	else if (c->mlock)
+		mlock_timed_out(c->mlock);
+	else
+		reply_nil(c);
+}
+
+static void tell_failed(struct locks *locks, struct request *r)
+{
+	struct refusal no = { .code = r->outcome.code, .sentence = r->outcome.sentence };
+	struct client *c = r->client;
+	struct lock *lock = r->lock;
+	bool queued = r->queued;
+
+	r->outcome.sentence = (struct bytes){ 0 };
+	finish(locks, r);
+	if (!queued && c->mlock) {
+		mlock_failed(c->mlock, &no);
+	} else if (!queued) {
+		refusal_name(&no, bytes_view(&lock->name));
+		refusal_reply(c, &no);
+	} else {
+		notify_failed(c, bytes_view(&lock->name), no.code, bytes_view(&no.sentence));
+		bytes_free(&no.sentence);
+	}
 }
 
 /* ---- what was not asked for ---- */
@@ -96,9 +99,13 @@ static void tell(struct locks *locks, struct outcome *o)
 {
 	switch (o->kind) {
 	case OUTCOME_GRANTED:
+		tell_granted(locks, container_of(o, struct request, outcome));
+		break;
 	case OUTCOME_TIMED_OUT:
+		tell_timed_out(locks, container_of(o, struct request, outcome));
+		break;
 	case OUTCOME_FAILED:
-		tell_request(locks, container_of(o, struct request, outcome));
+		tell_failed(locks, container_of(o, struct request, outcome));
 		break;
 	case OUTCOME_LOST:
 		tell_lost(locks, container_of(o, struct grant, outcome));
@@ -114,7 +121,7 @@ static void tell(struct locks *locks, struct outcome *o)
 	}
 }
 
-void tell_outcomes(struct locks *locks)
+void tell_all(struct locks *locks)
 {
 	struct outcome *o;
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outcomes become replies, notifications and steps of an MLOCK here, and nowhere else. */
+/* Outcomes (outcome.h) become replies, notifications and steps of an MLOCK here, and nowhere else. */
 #pragma once
 
-struct locks;
+#include "core/lock/locks.h"
 
-/* All that there are (outcome.h), in the order in which they were queued. */
-void tell_outcomes(struct locks *locks);
+/* All that there are, in the order in which they were queued. */
+void tell_all(struct locks *locks);
+
+/* The same. Most often there are none. */
+static inline void tell_outcomes(struct locks *locks)
+{
+	if (!TAILQ_EMPTY(&locks->outcomes))
+		tell_all(locks);
+}

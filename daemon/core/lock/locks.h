@@ -27,7 +27,8 @@ struct locks {
 	uint64_t last_client;
 	struct client_list clients, closing;
 	struct outcome_list outcomes; /* to be told before the event ends */
-	struct mlock_list mlocks; /* to be gone on with */
+	struct mlock_list mlocks;     /* to be gone on with */
+	struct client *after;         /* it is answered, or its EVENTS ends, once all is settled; NULL: nobody is */
 	uint64_t last_search;
 	struct map users, groups;
 

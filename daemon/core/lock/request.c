@@ -92,7 +92,8 @@ static void take_off(struct request *r)
 void request_free(struct request *r)
 {
 	assert(r->outcome.kind == OUTCOME_NONE);
-	bytes_free(&r->outcome.sentence);
+	if (r->outcome.sentence.data)
+		bytes_free(&r->outcome.sentence);
 	if (r->queued)
 		mem_free(r);
 }
