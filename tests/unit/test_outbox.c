@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Letters to other hosts, over the floors below: what becomes of one is told once, and its path is charged until it goes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "core/hosts/hosts.h"
+
+static const struct broker_conf conf = { .root = "/locks", .host = "here", .limits = { .session_path_bytes = 100000 } };
+
+struct desk {
+	struct effects out;
+	struct env env;
+	struct ensemble ensemble;
+	struct directories directories;
+	struct locks locks;
+	struct hosts hosts;
+};
+
+static int begin(void **state)
+{
+	struct desk *d = calloc(1, sizeof(*d));
+
+	d->env.conf = &conf;
+	d->env.out = &d->out;
+	d->ensemble.env = d->directories.env = d->locks.env = d->hosts.env = &d->env;
+	d->directories.ensemble = d->locks.ensemble = d->hosts.ensemble = &d->ensemble;
+	d->locks.directories = &d->directories;
+	d->hosts.locks = &d->locks;
+	d->ensemble.session.connected = true;
+	d->ensemble.session.timeout_ns = 6000000000;
+	operation_begin(&d->ensemble);
+	hosts_init(&d->hosts);
+	*state = d;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct desk *d = *state;
+
+	outbox_forget_all(&d->hosts);
+	assert_int_equal(d->ensemble.path_bytes, 0);
+	hosts_deinit(&d->hosts);
+	operation_deinit(&d->ensemble.operations);
+	heap_deinit(&d->env.timers);
+	effects_free(&d->out);
+	free(d);
+	return 0;
+}
+
+static const struct letter *post(struct desk *d, uint64_t revocation)
+{
+	return outbox_post(&d->hosts, SLICE("there"), SLICE("data"), revocation);
+}
+
+static struct letter_news answer(struct desk *d, enum operation_kind kind, uint64_t letter, enum zk_code code)
+{
+	struct operation op = { .kind = kind, .query = letter };
+	struct event event = { .type = EVENT_ZK_ANSWERED };
+
+	event.zk_answered.code = code;
+	return outbox_answered(&d->hosts, &op, &event);
+}
+
+static void a_letter_is_created_in_its_host_s_mailbox(void **state)
+{
+	struct desk *d = *state;
+	const struct letter *l = post(d, 7);
+	const struct effect *e = &d->out.list[0];
+	struct slice path = effects_slice(&d->out, e->text);
+
+	assert_int_equal(d->out.count, 1);
+	assert_int_equal(e->type, EFFECT_ZK_CREATE);
+	assert_memory_equal(path.data, "/locks/.mail/there/", strlen("/locks/.mail/there/"));
+	assert_true(slice_eq(letter_id(l), (struct slice){ path.data + 19, path.len - 19 }));
+	assert_int_equal(d->ensemble.path_bytes, path.len);
+}
+
+static void what_becomes_of_it_is_told_once(void **state)
+{
+	struct desk *d = *state;
+	uint64_t number = post(d, 7)->number;
+	struct letter_news news = answer(d, OPERATION_LETTER_POST, number, ZK_OK);
+
+	assert_int_equal(news.revocation, 7);
+	assert_int_equal(news.letter, number);
+	assert_int_equal(news.fate, LETTER_STANDS);
+	outbox_withdraw(&d->hosts, number);
+	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).fate, LETTER_TAKEN);
+	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).revocation, 0);
+	assert_int_equal(d->hosts.outbox_count, 0);
+	assert_int_equal(d->ensemble.path_bytes, 0);
+}
+
+static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
+{
+	struct desk *d = *state;
+
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d, 7)->number, ZK_NONODE).fate, LETTER_NO_BOX);
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d, 7)->number, ZK_REFUSED).fate, LETTER_FAILED);
+	assert_int_equal(d->hosts.outbox_count, 0);
+}
+
+static void a_letter_on_its_way_out_tells_with_its_delete(void **state)
+{
+	struct desk *d = *state;
+	uint64_t number = post(d, 7)->number;
+
+	outbox_withdraw(&d->hosts, number);
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, number, ZK_OK).revocation, 0);
+	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_OK).fate, LETTER_WITHDRAWN);
+}
+
+static void who_wants_to_be_told_nothing_is_told_nothing(void **state)
+{
+	struct desk *d = *state;
+	uint64_t number = post(d, 7)->number;
+
+	outbox_orphan(&d->hosts, number);
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, number, ZK_OK).revocation, 0);
+	assert_int_equal(d->hosts.outbox_count, 1);
+}
+
+static void there_is_room_for_so_many_of_a_kind(void **state)
+{
+	struct desk *d = *state;
+
+	for (size_t i = 0; i < LETTER_REVOKES_MAX; i++) {
+		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, 1));
+		post(d, 0);
+	}
+	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, 1));
+	assert_true(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX));
+	assert_false(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX + 1));
+	d->ensemble.packet_bytes = 1024; /* takes no more paths */
+	assert_false(outbox_room(&d->hosts, LETTER_ANSWER, 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_letter_is_created_in_its_host_s_mailbox, begin, end),
+		cmocka_unit_test_setup_teardown(what_becomes_of_it_is_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(a_host_without_a_mailbox_is_told_apart_from_a_refusal, begin, end),
+		cmocka_unit_test_setup_teardown(a_letter_on_its_way_out_tells_with_its_delete, begin, end),
+		cmocka_unit_test_setup_teardown(who_wants_to_be_told_nothing_is_told_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(there_is_room_for_so_many_of_a_kind, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
