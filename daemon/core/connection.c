@@ -35,7 +35,8 @@ static void refuse(struct client *c)
 {
 	size_t begin = effects_begin(c->locks->env->out);
 
-	resp_error(reply_out(c), ERROR_LIMIT, SLICE("this user already has as many connections as one user may (limits.clients_per_uid)"));
+	resp_error(reply_out(c), ERROR_LIMIT,
+		   SLICE("this user already has as many connections as one user may (limits.clients_per_uid)"));
 	reply_push(c, begin);
 	c->locks->env->stats.limits_total++;
 	client_close(c);

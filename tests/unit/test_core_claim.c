@@ -109,7 +109,9 @@ static void a_try_without_connection_is_unavailable(void **state)
 		    "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 	fixture_say(f, 0, "LOCK a WAIT 50", "");
 	fixture_pass(f, 50);
-	fixture_expect(f, 0, "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
+	fixture_expect(
+		f, 0,
+		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void a_hand_off_asks_zookeeper_only_who_waits(void **state)
@@ -268,12 +270,16 @@ static void near_the_wrap_nobody_joins(void **state)
 	fixture_expect(f, 0, "");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
-	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
+	fixture_expect(
+		f, 0,
+		"-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	/* The next request only looks; once the directory is empty it is made anew. */
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
 	fixture_answer_list(f, 1, 1, (const char *[]){ foreign_high });
-	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
+	fixture_expect(
+		f, 0,
+		"-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	fixture_ask(f, 0, "LOCK a");
 	fixture_answer_list(f, 1, 0, NULL);
 	fixture_op(f, EFFECT_ZK_DELETE, "/lb/a");
@@ -327,7 +333,9 @@ static void near_the_wrap_who_came_just_before_the_deletion_is_not_waited_for(vo
 
 	ending(f);
 	fixture_answer(f, ZK_NOTEMPTY);
-	fixture_expect(f, 0, "-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
+	fixture_expect(
+		f, 0,
+		"-LIMIT the sequence numbers of this lock's directory run out: it can be used again once nobody uses it: a");
 	fixture_no_op(f);
 	fixture_ask(f, 0, "LOCK a");
 	fixture_op(f, EFFECT_ZK_LIST, "/lb/a");
@@ -364,7 +372,9 @@ static void the_session_has_room_for_so_many_paths(void **state)
 		bytes_clear(&f->replies[held]);
 	}
 	snprintf(words, sizeof(words), "LOCK d");
-	fixture_say(f, 3, words, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): d");
+	fixture_say(
+		f, 3, words,
+		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): d");
 	fixture_no_op(f);
 }
 

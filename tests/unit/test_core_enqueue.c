@@ -253,7 +253,9 @@ static void one_connection_waits_for_many_up_to_its_limit(void **state)
 	}
 	fixture_say(f, 2, "ENQUEUE n4",
 		    "-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
-	fixture_say(f, 2, "LOCK n4", "-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
+	fixture_say(
+		f, 2, "LOCK n4",
+		"-LIMIT this client already waits for as many locks as one client may (limits.requests_per_client): n4");
 	fixture_say(f, 0, "UNLOCK n0", ":0");
 	fixture_expect_push(f, 2, ">3 $7 granted $2 n0 :1025");
 	fixture_say(f, 2, "ENQUEUE n4", "+QUEUED");

@@ -238,7 +238,9 @@ static void znodes_that_leave_make_room_for_permits(void **state)
 	f->conf.limits.session_path_bytes = 3 * (sizeof("/lb/s/leases") + CONTENDER_NAME_MAX);
 	fixture_ask(f, 1, "ACQUIRE s LIMIT 3");
 	there_answer(f, &t);
-	fixture_expect(f, 1, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
+	fixture_expect(
+		f, 1,
+		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
 }
 
 /* More than may be under way at a time (operation.c): each place that comes free is for one of them, not for a list. */
@@ -290,7 +292,9 @@ static void permits_that_are_too_many_for_the_session_are_not_begun_with(void **
 			assert_int_not_equal(fixture_oldest(f)->effect.type, EFFECT_ZK_CREATE);
 		there_answer_one(f, &t);
 	}
-	fixture_expect(f, 0, "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
+	fixture_expect(
+		f, 0,
+		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): s");
 }
 
 /* Its queue's numbers run out: the directory is made anew once it is empty, and not joined again and again. */

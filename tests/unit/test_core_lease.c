@@ -247,8 +247,9 @@ static void ended_leases_count_until_they_are_told(void **state)
 		bytes_clear(&f->replies[0]);
 		fixture_pass(f, 2);
 	}
-	fixture_say(f, 0, "LOCK more",
-		    "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): more");
+	fixture_say(
+		f, 0, "LOCK more",
+		"-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): more");
 	fixture_ask(f, 0, "UNLOCK n0");
 	bytes_clear(&f->replies[0]);
 	fixture_ask(f, 0, "LOCK more");

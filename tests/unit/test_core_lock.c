@@ -283,7 +283,9 @@ static void limits_hold_at_and_one_past(void **state)
 		assert_true(f->replies[0].data[0] == ':');
 		bytes_clear(&f->replies[0]);
 	}
-	fixture_say(f, 0, words, "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): 5");
+	fixture_say(
+		f, 0, words,
+		"-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): 5");
 	fixture_say(f, 0, "UNLOCK 0", ":0");
 	fixture_ask(f, 0, words);
 	assert_true(f->replies[0].data[0] == ':');

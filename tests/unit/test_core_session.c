@@ -210,7 +210,9 @@ static void an_unread_loss_is_told_by_the_next_lock(void **state)
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });
 	fixture_say(f, 0, "LOCK a", "-LOST an earlier grant of this lock was lost; ask again: a");
 	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
-	fixture_say(f, 0, "LOCK a WAIT 0", "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
+	fixture_say(
+		f, 0, "LOCK a WAIT 0",
+		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void a_push_does_not_count_as_told(void **state)
@@ -381,7 +383,9 @@ static void losses_do_not_eat_the_limits(void **state)
 	fixture_pass(f, 200);
 	fixture_lock_held(f, 0, "b", 5, 78, name, sizeof(name));
 	fixture_expect(f, 0, ":79872");
-	fixture_say(f, 0, "LOCK c", "-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): c");
+	fixture_say(
+		f, 0, "LOCK c",
+		"-LIMIT this client already holds or waits for as many locks as one client may (limits.grants_per_client): c");
 	/* One more that it is not told of is one too many to remember. */
 	assert_int_equal(f->closed[0], 0);
 	fixture_event(f, &(struct event){ .type = EVENT_ZK_EXPIRED });

@@ -182,7 +182,9 @@ static void the_lowered_limit_refuses_and_takes_nothing_away(void **state)
 		fixture_expect(f, i / 3, ":78848");
 	}
 	packet(f, 600); /* 540, and 621 are used */
-	fixture_say(f, 3, "LOCK j", "-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): j");
+	fixture_say(
+		f, 3, "LOCK j",
+		"-LIMIT this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes): j");
 	fixture_say(f, 0, "UNLOCK a", ":0");
 }
 
@@ -194,7 +196,9 @@ static void a_request_that_is_too_large_is_never_sent(void **state)
 	connected(f);
 	packet(f, 700);
 	memset(words + 5, 'x', 150);
-	fixture_say(f, 0, words, "-LIMIT that name is too long for the packets this ZooKeeper server takes: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+	fixture_say(
+		f, 0, words,
+		"-LIMIT that name is too long for the packets this ZooKeeper server takes: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 	fixture_no_op(f);
 	fixture_held(f, name);
 	packet(f, 0);
@@ -212,7 +216,9 @@ static void a_lock_under_way_that_is_too_large_is_given_up(void **state)
 	fixture_ask(f, 0, words);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	packet(f, 700);
-	fixture_expect(f, 0, "-LIMIT that name is too long for the packets this ZooKeeper server takes: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+	fixture_expect(
+		f, 0,
+		"-LIMIT that name is too long for the packets this ZooKeeper server takes: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 	expect_info(f, "claims", "0");
 	fixture_zk_connected(f, SESSION);
 	fixture_answer_session(f);

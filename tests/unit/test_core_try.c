@@ -180,7 +180,9 @@ static void a_connection_lost_on_the_way_is_unavailable(void **state)
 	behind(f, "LOCK a WAIT 0", beta, name);
 	reads(f, beta, idle_data);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
-	fixture_expect(f, 0, "-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
+	fixture_expect(
+		f, 0,
+		"-UNAVAILABLE there is no connection to ZooKeeper, so it is not known whether the lock is taken: a");
 }
 
 static void it_is_told_as_soon_as_that_is_written(void **state)

@@ -35,9 +35,13 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 	if (!lock)
 		return refuse_limit(locks, ret, "this daemon already knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
-		return refuse_limit(locks, ret, "as many clients as one lock may have already wait for it (limits.requests_per_lock)");
+		return refuse_limit(
+			locks, ret,
+			"as many clients as one lock may have already wait for it (limits.requests_per_lock)");
 	if (!lock_may_be(lock, terms->kind))
-		return refuse(ret, ERROR_MISMATCH, terms->kind == KIND_LOCK ? "this name is in use as an election, not as a lock" : "this name is in use as a lock, not as an election");
+		return refuse(ret, ERROR_MISMATCH,
+			      terms->kind == KIND_LOCK ? "this name is in use as an election, not as a lock"
+						       : "this name is in use as a lock, not as an election");
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;

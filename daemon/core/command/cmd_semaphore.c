@@ -69,7 +69,9 @@ void cmd_acquire(struct call *call)
 	struct grant *g;
 
 	if (!(o->given & OPTION_LIMIT) || o->count > o->limit) {
-		reply_error(c, ERROR_ERR, "ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
+		reply_error(
+			c, ERROR_ERR,
+			"ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 		return;
 	}
 	if (!may_be_semaphore(call))
@@ -78,8 +80,10 @@ void cmd_acquire(struct call *call)
 	if (g && g->lost)
 		call_reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	else if (g && g->depth + o->count > o->limit && !is_other_limit(c, call->name, o->limit))
-		reply_error(c, ERROR_DEADLOCK, "this client has %d permits and asks for %d more: it would wait for itself; release some first",
-			    g->depth, o->count);
+		reply_error(
+			c, ERROR_DEADLOCK,
+			"this client has %d permits and asks for %d more: it would wait for itself; release some first",
+			g->depth, o->count);
 	else
 		ask_for(c, call->name, &terms);
 }

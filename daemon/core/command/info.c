@@ -243,7 +243,8 @@ void info_locks(struct client *c, const struct slice *pattern)
 	}
 	if (work > MATCH_STEPS_MAX) {
 		mem_free(shown);
-		reply_error(c, ERROR_LIMIT, "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
+		reply_error(c, ERROR_LIMIT,
+			    "matching that pattern with all locks takes more than 10000000 steps: use a simpler one");
 		_Static_assert(MATCH_STEPS_MAX == 10000000, "as it is said");
 		return;
 	}

@@ -30,24 +30,24 @@ struct zk_stat {
 };
 
 enum event_type {
-	EVENT_TIME,          /* nothing but time passed */
+	EVENT_TIME, /* nothing but time passed */
 	EVENT_CLIENT_CONNECTED,
-	EVENT_CLIENT_ASKED,  /* one request; the next only after its one EFFECT_REPLY */
+	EVENT_CLIENT_ASKED, /* one request; the next only after its one EFFECT_REPLY */
 	EVENT_CLIENT_HALF_CLOSED, /* it will send nothing further: what waits is cancelled, what it sent before may still be asked */
 	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and with it all that was to be before */
 	EVENT_CLIENT_PROCESS, /* of one that EFFECT_PROCESS named, whether it lives, and the peer; not of another user's */
-	EVENT_CLIENT_GONE,   /* the connection is closed: no effect may name it any longer, its number is free */
-	EVENT_ZK_CONNECTED,  /* also after a reconnection; may come without a SUSPENDED before */
-	EVENT_ZK_SUSPENDED,  /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
-	EVENT_ZK_EXPIRED,    /* the server said so; the handle is dead, a new one is asked for by EFFECT_ZK_OPEN */
-	EVENT_ZK_ANSWERED,   /* exactly one per operation; in the order of sending within a connection */
-	EVENT_ZK_WATCH,      /* fires once per watch set; gone with the connection */
-	EVENT_ZK_TROUBLE,    /* there is no connection, and this is known of why; any number of times */
-	EVENT_ZK_PACKET,     /* what is known of the largest packet the servers take */
-	EVENT_TOKENS,        /* standalone: claim numbers below `limit` may be used, durably reserved */
-	EVENT_FORMER_FREE, /* no process is alive any longer that was granted something under that session */
-	EVENT_FORMER_OVER, /* what EFFECT_FORMER_END asked for is done, or given up */
-	EVENT_STOP,          /* SIGTERM, SIGINT */
+	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
+	EVENT_ZK_CONNECTED, /* also after a reconnection; may come without a SUSPENDED before */
+	EVENT_ZK_SUSPENDED, /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
+	EVENT_ZK_EXPIRED,   /* the server said so; the handle is dead, a new one is asked for by EFFECT_ZK_OPEN */
+	EVENT_ZK_ANSWERED,  /* exactly one per operation; in the order of sending within a connection */
+	EVENT_ZK_WATCH,     /* fires once per watch set; gone with the connection */
+	EVENT_ZK_TROUBLE,   /* there is no connection, and this is known of why; any number of times */
+	EVENT_ZK_PACKET,    /* what is known of the largest packet the servers take */
+	EVENT_TOKENS,       /* standalone: claim numbers below `limit` may be used, durably reserved */
+	EVENT_FORMER_FREE,  /* no process is alive any longer that was granted something under that session */
+	EVENT_FORMER_OVER,  /* what EFFECT_FORMER_END asked for is done, or given up */
+	EVENT_STOP,         /* SIGTERM, SIGINT */
 };
 
 struct event {

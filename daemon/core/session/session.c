@@ -383,7 +383,8 @@ unsigned int session_pass(struct ensemble *zk, int64_t before_ns)
 	if (zk->env->now_ns - before_ns > s->timeout_ns / STALL_PART) {
 		proof_stalled(&s->proof, zk->env->now_ns, zk->env->conf->tick_ns);
 		zk->env->stats.stalls_total++;
-		log_state(zk, EFFECT_LEVEL_WARNING, "the daemon did not run for a while: nothing is granted until the session is proven again");
+		log_state(zk, EFFECT_LEVEL_WARNING,
+			  "the daemon did not run for a while: nothing is granted until the session is proven again");
 		arm(zk);
 	}
 	return update(zk);
