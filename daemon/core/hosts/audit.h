@@ -10,7 +10,7 @@
  *   CLEAR | what was sent up to the last list, deletes of   | all answered -> clients are answered, IDLE
  *         |   strays included, is being answered            |
  *
- * From any of them, connection lost, daemon stopping or nobody waiting any more -> IDLE. Who asks while a sweep is
+ * From any of them, connection lost, daemon stopping or nobody waiting any longer -> IDLE. Who asks while a sweep is
  * under way waits for it to end and shares the next one: what stood when it asked is looked at.
  *
  * A sweep goes last: it sends only while the connection proves, recovery is done and the window has room, and has few

@@ -107,7 +107,7 @@ bool inbox_watched(struct hosts *h, struct slice path)
 	bytes_free(&own);
 	if (!is_own)
 		return false;
-	/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
+	/* A list that is under way asks for the watch again: its answer is younger than the event of an older watch. */
 	if (h->inbox.state == INBOX_WATCHING)
 		list(h);
 	else

@@ -55,7 +55,7 @@ size_t query_entitled(const struct query *q)
 }
 
 /* Who is to let go; and behind one that holds it alone perhaps what has taken over from it (rollover.h). */
-static size_t demanded(const struct query *q)
+static size_t revoked(const struct query *q)
 {
 	size_t entitled = query_entitled(q);
 	bool alone = q->part == QUERY_LOCK && q->command == COMMAND_FORCEUNLOCK && entitled == 1 &&
@@ -182,7 +182,7 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_revocation(q) ? demanded(q) : q->count;
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_revocation(q) ? revoked(q) : q->count;
 	q->crowded = q->part == QUERY_SLOTS ? q->permits && q->count > (size_t)q->permits : q->crowded;
 	while (q->count > keep || q->count > most)
 		bytes_free(&q->children[--q->count].name);

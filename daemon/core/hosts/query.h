@@ -31,7 +31,7 @@ struct client;
 struct semaphore;
 
 enum {
-	QUERY_CHILDREN_MAX = 1000, /* the others are not told of; a demand is for all */
+	QUERY_CHILDREN_MAX = 1000, /* the others are not told of; a revocation is for all */
 	QUERY_READS_MAX = 16,      /* at a time */
 	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
 	QUERY_OPEN_MAX = 64,       /* operations open before the next has its turn, also of those whose client left */

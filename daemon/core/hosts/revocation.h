@@ -14,10 +14,10 @@
  *   DELETING   | nobody will do it: its znode is deleted     |                       | answered -> DONE
  *   DONE       | its holders are counted                     |                       |
  *
- * A znode is deleted only when its daemon cannot act any more, or has not said that it did: a letter that was deleted
+ * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: a letter that was deleted
  * unread is acted upon by nobody. With it goes the one right behind it of the same host, which may have taken over from it
  * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
- * be asked, and FORCEUNLOCK deletes their znode at once. A connection lost ends the demand.
+ * be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
  */
 #pragma once
 

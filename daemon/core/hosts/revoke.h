@@ -20,7 +20,7 @@ struct lock;
 enum {
 	REVOKE_REASON_MAX = 128,
 	REVOKE_NOT_MINE =
-		-1, /* in the place of a number of holders: the znode is of a session this daemon has no more */
+		-1, /* in the place of a number of holders: the znode is of a session that is over */
 };
 
 /* Who wants it. */
