@@ -231,7 +231,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		recovery_expired(b);
 		break;
 	case EVENT_ZK_ANSWERED:
-		route_answered(b, event);
+		recovery_answered(b, event);
 		break;
 	case EVENT_ZK_WATCH:
 		route_watched(b, event);

@@ -136,8 +136,8 @@ void broker_check(const struct broker *b)
 		letter_bytes += l->path.len;
 	}
 	assert(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
-	assert(claims == b->directories.claim_count && (claims || b->ensemble.path_bytes == letter_bytes) &&
-	       watches == b->ensemble.watch_bytes);
+	assert(claims == b->directories.claim_count && (claims || b->ensemble.budget.path_bytes == letter_bytes) &&
+	       watches == b->ensemble.budget.watch_bytes);
 	assert(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
 }
 

@@ -13,6 +13,8 @@
 #include "core/claim/charge.h"
 #include "core/state.h"
 
+/* An answer of unknown outcome on a living connection: the same would happen again at once. */
+static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 static const int64_t JOIN_JITTER_NS = 200000000;
 
 static void tell_holders(struct broker *b)
@@ -189,6 +191,40 @@ void recovery_follow(struct broker *b, unsigned int changes)
 		recovery_suspended(b);
 	if (changes & SESSION_OVER)
 		recovery_open(b);
+}
+
+/* ---- an answer ---- */
+
+/* The answers that went through the quorum, also when they are errors. */
+static bool proves(enum zk_code code)
+{
+	return code <= ZK_BADVERSION;
+}
+
+void recovery_answered(struct broker *b, const struct event *event)
+{
+	struct ensemble *zk = &b->ensemble;
+	const struct operation *op = operation_find(zk, event->zk_answered.op);
+	int64_t list_bytes;
+
+	if (!op)
+		return;
+	if (op->flight.write && proves(event->zk_answered.code))
+		recovery_follow(b, session_proved(zk, op));
+	else if (op->flight.write)
+		session_refused(zk, op);
+	if (event->zk_answered.code == ZK_UNKNOWN) {
+		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
+		if (op->directory)
+			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
+		effects_add(b->env.out, EFFECT_ZK_DROP);
+		recovery_suspended(b);
+		return;
+	}
+	list_bytes = operation_measure(zk, op, event);
+	if (event->zk_answered.children && op->directory)
+		op->directory->list_bytes = list_bytes;
+	route_answer(b, event->zk_answered.op, event);
 }
 
 /* ---- the largest packet ---- */

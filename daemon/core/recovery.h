@@ -15,6 +15,8 @@ void recovery_open(struct broker *b);
 void recovery_connected(struct broker *b, const struct event *event);
 void recovery_suspended(struct broker *b);
 void recovery_expired(struct broker *b);
+/* An answer: what it proves of the session comes first, then whoever asked gets it. One of an older life is dropped. */
+void recovery_answered(struct broker *b, const struct event *event);
 /* Acts on what a function of the session returned. */
 void recovery_follow(struct broker *b, unsigned int changes);
 /* EVENT_ZK_PACKET: what is too large for the servers by now is given up. */

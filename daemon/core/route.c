@@ -11,11 +11,7 @@
 #include "core/kind/election.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
-#include "core/recovery.h"
 #include "core/state.h"
-
-/* An answer of unknown outcome on a living connection: the same would happen again at once. */
-static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 
 static struct claim *claim_of(const struct operation *op)
 {
@@ -102,8 +98,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 	}
 }
 
-/* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
-static void finish(struct broker *b, uint64_t number, const struct event *event)
+void route_answer(struct broker *b, uint64_t number, const struct event *event)
 {
 	struct operation op = operation_take(&b->ensemble, number);
 
@@ -117,38 +112,6 @@ static void finish(struct broker *b, uint64_t number, const struct event *event)
 	}
 }
 
-/* The answers that went through the quorum, also when they are errors. */
-static bool proves(enum zk_code code)
-{
-	return code <= ZK_BADVERSION;
-}
-
-void route_answered(struct broker *b, const struct event *event)
-{
-	struct ensemble *zk = &b->ensemble;
-	const struct operation *op = operation_find(zk, event->zk_answered.op);
-	int64_t list_bytes;
-
-	if (!op)
-		return;
-	if (op->flight.write && proves(event->zk_answered.code))
-		recovery_follow(b, session_proved(zk, op));
-	else if (op->flight.write)
-		session_refused(zk, op);
-	if (event->zk_answered.code == ZK_UNKNOWN) {
-		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
-		if (op->directory)
-			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
-		effects_add(b->env.out, EFFECT_ZK_DROP);
-		recovery_suspended(b);
-		return;
-	}
-	list_bytes = operation_measure(zk, op, event);
-	if (event->zk_answered.children && op->directory)
-		op->directory->list_bytes = list_bytes;
-	finish(b, event->zk_answered.op, event);
-}
-
 void route_fail_all(struct broker *b)
 {
 	const struct operations *o = &b->ensemble.operations;
@@ -159,7 +122,7 @@ void route_fail_all(struct broker *b)
 
 		unknown.zk_answered.op = o->first;
 		unknown.zk_answered.code = ZK_UNKNOWN;
-		finish(b, o->first, &unknown);
+		route_answer(b, o->first, &unknown);
 	}
 	assert(o->first == o->end);
 }

@@ -21,10 +21,8 @@ static size_t znode_path(const struct directory *d)
 
 static bool fits(const struct directory *d, size_t text)
 {
-	const struct ensemble *zk = d->directories->ensemble;
-
-	return !zk->packet_bytes ||
-	       znode_path(d) + strlen(zk->env->conf->host) + REQUEST_SLACK + text <= (size_t)zk->packet_bytes;
+	return budget_takes_request(&d->directories->ensemble->budget,
+				    znode_path(d) + strlen(d->directories->env->conf->host) + REQUEST_SLACK + text);
 }
 
 bool charge_fits_text(const struct directory *d)
@@ -40,18 +38,16 @@ bool charge_is_oversize(const struct directory *d)
 
 const char *charge_refuses(const struct directory *d, size_t count)
 {
-	const struct ensemble *zk = d->directories->ensemble;
-	size_t max = budget_path_max(zk), watches = count * (znode_path(d) + BUDGET_WATCH_OVERHEAD);
+	const struct budget *b = &d->directories->ensemble->budget;
+	size_t watches = count * (znode_path(d) + BUDGET_WATCH_OVERHEAD);
 
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	if (zk->path_bytes + count * znode_path(d) > max)
+	if (!budget_takes_paths(b, count * znode_path(d)))
 		return "this host's session already has as many znodes as one ZooKeeper session may (limits.session_path_bytes)";
 	if (!directory_watches(d))
 		watches += d->path.len + BUDGET_WATCH_OVERHEAD;
-	if (zk->watch_bytes + watches > max)
-		return too_many_watches;
-	return NULL;
+	return budget_takes_watches(b, watches) ? NULL : too_many_watches;
 }
 
 static size_t claim_watches(const struct claim *c)
@@ -68,10 +64,10 @@ static size_t claim_watches(const struct claim *c)
 /* The other half is for those that join, and for the directories. */
 bool charge_fits_own(const struct claim *c)
 {
-	const struct ensemble *zk = c->directory->directories->ensemble;
+	const struct budget *b = &c->directory->directories->ensemble->budget;
 	size_t own = c->directory->path.len + 1 + strlen(c->name) + BUDGET_WATCH_OVERHEAD;
 
-	return zk->watch_bytes + own <= budget_path_max(zk) / 2;
+	return b->watch_bytes + own <= budget_max(b) / 2;
 }
 
 /* The directory's, and one on its first contender, as long as one of ours. */
@@ -82,13 +78,11 @@ static size_t observed_watches(const struct directory *d)
 
 const char *charge_refuses_observer(const struct directory *d)
 {
-	const struct ensemble *zk = d->directories->ensemble;
-
-	if (zk->env->conf->standalone || d->observed)
+	if (d->directories->env->conf->standalone || d->observed)
 		return NULL;
 	if (charge_is_oversize(d))
 		return charge_too_long;
-	return zk->watch_bytes + observed_watches(d) > budget_path_max(zk) ? too_many_watches : NULL;
+	return budget_takes_watches(&d->directories->ensemble->budget, observed_watches(d)) ? NULL : too_many_watches;
 }
 
 size_t charge_watches(const struct directory *d)
@@ -109,9 +103,10 @@ size_t charge_watches(const struct directory *d)
 
 void charge_recount(struct directory *d)
 {
-	struct ensemble *zk = d->directories->ensemble;
-	size_t bytes = charge_watches(d);
+	size_t *sum = &d->directories->ensemble->budget.watch_bytes, bytes = charge_watches(d);
 
-	zk->watch_bytes += bytes - d->watch_bytes;
-	d->watch_bytes = bytes;
+	if (bytes == d->watch_bytes)
+		return;
+	budget_give_back(sum, d->watch_bytes);
+	budget_charge(sum, d->watch_bytes = bytes);
 }

@@ -104,7 +104,7 @@ static struct claim *claim_new(struct directory *d, enum mode mode)
 	c->path_bytes = d->path.len + CONTENDER_NAME_MAX;
 	d->claim_count++;
 	all->claim_count++;
-	all->ensemble->path_bytes += c->path_bytes;
+	budget_charge(&all->ensemble->budget.path_bytes, c->path_bytes);
 	return c;
 }
 
@@ -184,7 +184,7 @@ void claim_free(struct claim *c)
 		directory_remember(d, false);
 	all->claim_count--;
 	all->orphan_count -= c->orphan;
-	all->ensemble->path_bytes -= c->path_bytes;
+	budget_give_back(&all->ensemble->budget.path_bytes, c->path_bytes);
 	bytes_free(&c->pred);
 	mem_free(c);
 	directory_touch(d);

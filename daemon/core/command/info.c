@@ -110,9 +110,9 @@ static void info_zookeeper(const struct hosts *h, struct bytes *out)
 	line_text(out, "root", slice_of(h->env->conf->root));
 	line_int(out, "operations", (int64_t)(h->ensemble->operations.end - h->ensemble->operations.first));
 	info_window(h, out);
-	line_int(out, "session_path_bytes", (int64_t)h->ensemble->path_bytes);
-	line_int(out, "watch_path_bytes", (int64_t)h->ensemble->watch_bytes);
-	line_int(out, "packet_bytes", h->ensemble->packet_bytes);
+	line_int(out, "session_path_bytes", (int64_t)h->ensemble->budget.path_bytes);
+	line_int(out, "watch_path_bytes", (int64_t)h->ensemble->budget.watch_bytes);
+	line_int(out, "packet_bytes", h->ensemble->budget.packet_bytes);
 	line_int(out, "letters", (int64_t)h->outbox_count);
 }
 
@@ -147,7 +147,7 @@ static void info_limits(const struct hosts *h, struct bytes *out)
 	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
 	line_int(out, "limit_request_args", (int64_t)l->request_args);
 	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)budget_path_max(h->ensemble));
+	line_int(out, "limit_session_path_bytes", (int64_t)budget_max(&h->ensemble->budget));
 	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
 }
 

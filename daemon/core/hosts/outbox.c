@@ -59,7 +59,7 @@ bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count)
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
 	return h->outbox_count + count <= most[kind] &&
-	       h->ensemble->path_bytes + count * path_max <= budget_path_max(h->ensemble);
+	       budget_takes_paths(&h->ensemble->budget, count * path_max);
 }
 
 static struct letter *find(const struct hosts *h, uint64_t number)
@@ -79,7 +79,7 @@ static void letter_free(struct letter *l)
 	heap_unset(&h->env->timers, &l->timer);
 	TAILQ_REMOVE(&h->letters, l, link);
 	h->outbox_count--;
-	h->ensemble->path_bytes -= l->path.len;
+	budget_give_back(&h->ensemble->budget.path_bytes, l->path.len);
 	bytes_free(&l->path);
 	mem_free(l);
 }
@@ -124,7 +124,7 @@ const struct letter *outbox_post(struct hosts *h, struct slice host, struct slic
 	write_id(h, &l->path);
 	TAILQ_INSERT_TAIL(&h->letters, l, link);
 	h->outbox_count++;
-	h->ensemble->path_bytes += l->path.len;
+	budget_charge(&h->ensemble->budget.path_bytes, l->path.len);
 	h->env->stats.mail_posted_total++;
 	heap_set(&h->env->timers, &l->timer, h->env->now_ns + h->ensemble->session.timeout_ns);
 	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);

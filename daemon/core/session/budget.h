@@ -20,12 +20,29 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "core/port/conf.h"
 
 struct ensemble;
 struct event;
 
 enum { BUDGET_WATCH_OVERHEAD = 4 }; /* what a watch counts besides its path: the length before that */
 
-size_t budget_path_max(const struct ensemble *zk);
+struct budget {
+	const struct broker_limits *limits;
+	size_t path_bytes;    /* of all claims and letters */
+	size_t watch_bytes;   /* of all watches that stand or are asked for: path and length */
+	int64_t packet_bytes; /* the largest packet a server takes; 0: large enough, or not known */
+};
+
+size_t budget_max(const struct budget *b);
+bool budget_takes_paths(const struct budget *b, size_t more);
+bool budget_takes_watches(const struct budget *b, size_t more);
+/* One request of that size. */
+bool budget_takes_request(const struct budget *b, size_t bytes);
+/* `sum` is path_bytes or watch_bytes; what was charged is given back later, no more. */
+void budget_charge(size_t *sum, size_t bytes);
+void budget_give_back(size_t *sum, size_t bytes);
 /* EVENT_ZK_PACKET. */
 void budget_packet(struct ensemble *zk, const struct event *event);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/port/env.h"
+#include "core/session/budget.h"
 #include "core/session/former.h"
 #include "core/session/health.h"
 #include "core/session/operation.h"
@@ -16,7 +17,5 @@ struct ensemble {
 	struct duplicate duplicate;
 	struct formers formers;
 	struct health health;
-	size_t path_bytes;    /* of all claims and letters */
-	size_t watch_bytes;   /* of all watches that stand or are asked for: path and length */
-	int64_t packet_bytes; /* the largest packet a server takes; 0: large enough, or not known */
+	struct budget budget;
 };
