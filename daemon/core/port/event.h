@@ -33,7 +33,7 @@ enum event_type {
 	EVENT_TIME, /* nothing but time passed */
 	EVENT_CLIENT_CONNECTED,
 	EVENT_CLIENT_ASKED, /* one request; the next only after its one EFFECT_REPLY */
-	EVENT_CLIENT_HALF_CLOSED, /* it will send nothing further: what waits is cancelled, what it sent before may still be asked */
+	EVENT_CLIENT_HALF_CLOSED, /* it sends nothing further: its waits end, its earlier requests may still come */
 	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and with it all that was to be before */
 	EVENT_CLIENT_PROCESS, /* of one that EFFECT_PROCESS named, whether it lives, and the peer; not of another user's */
 	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
