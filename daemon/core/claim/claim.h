@@ -74,10 +74,10 @@ const char *claim_state_word(enum claim_state state);
 /* Its create sent; NULL: a limit forbids it. `tries`: only tries want it; `watches`: its list is to set the watch. */
 struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches);
 void claim_release(struct directory *d); /* deletes what was withheld (rollover.h) */
-void claim_leave(struct claim *c); /* nobody wants it: moved to lock->leaving, deleted as soon as that can be done */
-const struct claim *claim_before(const struct claim *c);   /* the lock's own that it waits for, or NULL */
+void claim_leave(struct claim *c);       /* nobody wants it: among `leaving`, deleted as soon as that can be done */
+const struct claim *claim_before(const struct claim *c);   /* the own one that it waits for, or NULL */
 void claim_free(struct claim *c);                          /* its znode is gone, or goes with its session */
-void claim_free_all(struct directory *d);                  /* the same, of all that the lock has */
+void claim_free_all(struct directory *d);                  /* the same, of all that the directory has */
 bool claim_orphan(struct directory *d, struct slice name); /* nobody knew it: to be deleted. False: no name of ours */
 void claim_send_delete(struct claim *c);      /* of a LEAVING one, if it can be sent and is not under way */
 void claim_send_deletes(struct directory *d); /* of all that leave, as long as there is room; before anything else */

@@ -17,6 +17,8 @@ void directory_deinit(struct directory *d)
 {
 	struct directories *all = d->directories;
 
+	assert(!d->claim_count && !d->claim && !d->next && TAILQ_EMPTY(&d->slots) && TAILQ_EMPTY(&d->leaving));
+	assert(!d->facts && !d->operations);
 	if (d->touched)
 		directory_untouch(d);
 	turn_forget(d);

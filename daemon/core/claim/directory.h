@@ -49,7 +49,7 @@ struct directory {
 	size_t claim_count;
 	bool observed;            /* somebody watches who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of what else is watched for it */
-	size_t watch_bytes;       /* of its watches, budget.h */
+	size_t watch_bytes;       /* of its watches, charge.h */
 	size_t operations;        /* open ones; they keep the struct */
 	int64_t pause_until_ns;   /* nothing is asked of ZooKeeper before: jitter, or it refused something */
 	int64_t verified_ns;      /* when it was found out last what became of its claims */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/rollover.h"
 
+#include <assert.h>
+
 #include "core/claim/claim.h"
 #include "core/claim/directories.h"
 
@@ -8,6 +10,7 @@ void rollover_follow(struct directory *d)
 {
 	struct claim *c = d->claim;
 
+	assert(c->state == CLAIM_HELD && d->next->state == CLAIM_WAITING && claim_before(d->next) == c);
 	d->claim = d->next;
 	d->next = NULL;
 	c->state = CLAIM_LEAVING;
