@@ -63,7 +63,7 @@ static int tear_down(void **state)
 	claim_free_all(&f->d);
 	/* Nothing is charged for what is gone. */
 	assert_true(f->d.claim_count == 0 && f->all.claim_count == 0 && f->all.orphan_count == 0 &&
-		    f->zk.path_bytes == 0);
+		    f->zk.budget.path_bytes == 0);
 	f->d.operations = 0; /* some are never answered */
 	directory_deinit(&f->d);
 	map_deinit(&f->all.paths);
