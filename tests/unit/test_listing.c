@@ -64,7 +64,8 @@ static int tear_down(void **state)
 	/* Nothing is charged for what is gone. */
 	assert_true(f->d.claim_count == 0 && f->all.claim_count == 0 && f->all.orphan_count == 0 &&
 		    f->zk.budget.path_bytes == 0);
-	f->d.operations = 0; /* some are never answered */
+	f->d.operations = 0; /* some are never answered, */
+	f->d.facts = 0;      /* and nobody takes what they have shown */
 	directory_deinit(&f->d);
 	map_deinit(&f->all.paths);
 	operation_deinit(&f->zk.operations);
