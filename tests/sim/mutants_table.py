@@ -82,10 +82,10 @@ MUTANTS = [
     ("no heartbeat while idle, whatever the leader saw", [
         (
          "\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n",
-         "\t\tif (zk->path_bytes)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
+         "\t\tif (zk->budget.path_bytes)\n\t\t\tdue = min64(due, s->write_ns + T / BEAT_PART);\n"),
         (
          "if (zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART ||",
-         "if ((zk->path_bytes && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
+         "if ((zk->budget.path_bytes && zk->env->now_ns - s->write_ns >= s->timeout_ns / BEAT_PART) ||"),
         ("\t\tdue = min64(due, s->announced_ns + T / ANNOUNCE_PART);\n", ""),
         ("\t    zk->env->now_ns - s->announced_ns >= s->timeout_ns / ANNOUNCE_PART ||\n", ""),
         (
