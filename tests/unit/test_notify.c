@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notifications of one client: pushed or kept, read in order, bounded. */
+#include "core/client/notify.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/lock/locks.h"
+
+static struct broker_conf conf;
+static struct effects effects;
+static struct env env;
+static struct ensemble ensemble;
+static struct locks locks;
+static struct client c;
+
+static int setup(void **state)
+{
+	conf = (struct broker_conf){ .standalone = true, .limits = { .events_per_client = 3, .output_bytes = 4000 } };
+	env = (struct env){ .conf = &conf, .out = &effects };
+	ensemble = (struct ensemble){ .env = &env };
+	locks = (struct locks){ .env = &env, .ensemble = &ensemble };
+	c = (struct client){ .locks = &locks, .version = 2 };
+	TAILQ_INIT(&locks.closing);
+	TAILQ_INIT(&c.notifications);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	notification_drop_all(&c);
+	assert_int_equal(c.notification_count, 0);
+	effects_free(&effects);
+	effects = (struct effects){ 0 };
+	heap_deinit(&env.timers);
+	return 0;
+}
+
+/* The only effect since the last time is of that type and has that text. */
+static void said(enum effect_type type, const char *text)
+{
+	struct slice s;
+
+	assert_int_equal(effects.count, 1);
+	assert_int_equal(effects.list[0].type, type);
+	s = effects_slice(&effects, effects.list[0].text);
+	assert_int_equal(s.len, strlen(text));
+	assert_memory_equal(s.data, text, s.len);
+	effects_clear(&effects);
+}
+
+static void asks(int64_t wait_ns)
+{
+	c.asking = true;
+	notify_wait(&c, wait_ns);
+}
+
+static void kept_until_it_is_read_in_order(void **state)
+{
+	notify_granted(&c, SLICE("a"), 7);
+	notify_timeout(&c, SLICE("b"));
+	assert_int_equal(effects.count, 0);
+	asks(0);
+	said(EFFECT_REPLY, "*3\r\n$7\r\ngranted\r\n$1\r\na\r\n:7\r\n");
+	asks(0);
+	said(EFFECT_REPLY, "*2\r\n$7\r\ntimeout\r\n$1\r\nb\r\n");
+	asks(0);
+	said(EFFECT_REPLY, "*-1\r\n");
+}
+
+static void events_that_waits_is_answered_at_once(void **state)
+{
+	asks(-1);
+	assert_true(c.events_waiting);
+	notify_timeout(&c, SLICE("b"));
+	said(EFFECT_REPLY, "*2\r\n$7\r\ntimeout\r\n$1\r\nb\r\n");
+	assert_false(c.events_waiting || c.asking);
+	assert_true(TAILQ_EMPTY(&c.notifications));
+}
+
+static void pushed_in_resp3(void **state)
+{
+	c.version = 3;
+	notify_failed(&c, SLICE("a"), ERROR_LIMIT, SLICE("why"));
+	said(EFFECT_PUSH, ">4\r\n$6\r\nfailed\r\n$1\r\na\r\n$5\r\nLIMIT\r\n$3\r\nwhy\r\n");
+}
+
+static void what_was_kept_is_pushed_when_it_turns_to_resp3(void **state)
+{
+	notify_timeout(&c, SLICE("b"));
+	notify_speak(&c, 3);
+	said(EFFECT_PUSH, ">2\r\n$7\r\ntimeout\r\n$1\r\nb\r\n");
+	assert_true(TAILQ_EMPTY(&c.notifications));
+}
+
+static void only_the_latest_word_of_the_session_is_kept(void **state)
+{
+	c.is_holder = true;
+	ensemble.session.state = SESSION_JEOPARDY;
+	notify_session(&c);
+	notify_session(&c);
+	ensemble.session.state = SESSION_SAFE;
+	notify_session(&c);
+	assert_int_equal(c.notification_count, 1);
+	asks(0);
+	said(EFFECT_REPLY, "*1\r\n$4\r\nsafe\r\n");
+	assert_null(c.session_notification);
+}
+
+static void a_client_that_holds_nothing_is_in_no_jeopardy(void **state)
+{
+	ensemble.session.state = SESSION_JEOPARDY;
+	notify_session(&c);
+	assert_true(TAILQ_EMPTY(&c.notifications));
+}
+
+static void a_client_that_reads_none_is_closed(void **state)
+{
+	for (int i = 0; i < 3; i++)
+		notify_timeout(&c, SLICE("b"));
+	assert_false(c.closing);
+	assert_true(notify_full(&c));
+	notify_timeout(&c, SLICE("b"));
+	assert_true(c.closing);
+	assert_ptr_equal(TAILQ_FIRST(&locks.closing), &c);
+}
+
+static void an_election_that_is_observed_again_forgets_what_was_said_before(void **state)
+{
+	notify_unobserved(&c, SLICE("a"), ERROR_UNAVAILABLE, SLICE("why"));
+	notify_unobserved(&c, SLICE("ab"), ERROR_UNAVAILABLE, SLICE("why"));
+	notify_forget_unobserved(&c, SLICE("a"));
+	assert_int_equal(c.notification_count, 1);
+	asks(0);
+	said(EFFECT_REPLY, "*4\r\n$10\r\nunobserved\r\n$2\r\nab\r\n$11\r\nUNAVAILABLE\r\n$3\r\nwhy\r\n");
+}
+
+static void a_revocation_is_kept_once_for_each_grant(void **state)
+{
+	struct lock lock = { .locks = &locks };
+	struct grant g = { .client = &c, .lock = &lock, .token = 5 };
+
+	bytes_text(&lock.name, "a");
+	notify_revoke(&c, &g, SLICE("first"));
+	notify_revoke(&c, &g, SLICE("second"));
+	assert_int_equal(c.notification_count, 1);
+	asks(0);
+	said(EFFECT_REPLY, "*4\r\n$6\r\nrevoke\r\n$1\r\na\r\n:5\r\n$6\r\nsecond\r\n");
+	assert_null(g.notification);
+	bytes_free(&lock.name);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(kept_until_it_is_read_in_order),
+		TEST(events_that_waits_is_answered_at_once),
+		TEST(pushed_in_resp3),
+		TEST(what_was_kept_is_pushed_when_it_turns_to_resp3),
+		TEST(only_the_latest_word_of_the_session_is_kept),
+		TEST(a_client_that_holds_nothing_is_in_no_jeopardy),
+		TEST(a_client_that_reads_none_is_closed),
+		TEST(an_election_that_is_observed_again_forgets_what_was_said_before),
+		TEST(a_revocation_is_kept_once_for_each_grant),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
