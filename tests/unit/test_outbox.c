@@ -28,6 +28,7 @@ static int begin(void **state)
 	d->env.out = &d->out;
 	d->ensemble.env = d->directories.env = d->locks.env = d->hosts.env = &d->env;
 	d->directories.ensemble = d->locks.ensemble = d->hosts.ensemble = &d->ensemble;
+	d->ensemble.budget.limits = &conf.limits;
 	d->locks.directories = &d->directories;
 	d->hosts.locks = &d->locks;
 	d->ensemble.session.connected = true;
@@ -43,7 +44,7 @@ static int end(void **state)
 	struct desk *d = *state;
 
 	outbox_forget_all(&d->hosts);
-	assert_int_equal(d->ensemble.path_bytes, 0);
+	assert_int_equal(d->ensemble.budget.path_bytes, 0);
 	hosts_deinit(&d->hosts);
 	operation_deinit(&d->ensemble.operations);
 	heap_deinit(&d->env.timers);
@@ -77,7 +78,7 @@ static void a_letter_is_created_in_its_host_s_mailbox(void **state)
 	assert_int_equal(e->type, EFFECT_ZK_CREATE);
 	assert_memory_equal(path.data, "/locks/.mail/there/", strlen("/locks/.mail/there/"));
 	assert_true(slice_eq(letter_id(l), (struct slice){ path.data + 19, path.len - 19 }));
-	assert_int_equal(d->ensemble.path_bytes, path.len);
+	assert_int_equal(d->ensemble.budget.path_bytes, path.len);
 }
 
 static void what_becomes_of_it_is_told_once(void **state)
@@ -93,7 +94,7 @@ static void what_becomes_of_it_is_told_once(void **state)
 	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).fate, LETTER_TAKEN);
 	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).revocation, 0);
 	assert_int_equal(d->hosts.outbox_count, 0);
-	assert_int_equal(d->ensemble.path_bytes, 0);
+	assert_int_equal(d->ensemble.budget.path_bytes, 0);
 }
 
 static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
@@ -136,7 +137,7 @@ static void there_is_room_for_so_many_of_a_kind(void **state)
 	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, 1));
 	assert_true(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX));
 	assert_false(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX + 1));
-	d->ensemble.packet_bytes = 1024; /* takes no more paths */
+	d->ensemble.budget.packet_bytes = 1024; /* takes no more paths */
 	assert_false(outbox_room(&d->hosts, LETTER_ANSWER, 1));
 }
 
