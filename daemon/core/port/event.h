@@ -90,9 +90,7 @@ struct event {
 			int64_t bytes;       /* the least of all servers tried; 0: none takes less than the limits need */
 			struct slice server; /* which one that is */
 		} zk_packet;
-		struct {
-			int64_t limit;
-		} tokens;
+		struct { int64_t limit; } tokens;
 		struct {
 			int64_t session;
 			bool ended; /* OVER: ZooKeeper does not know it any longer */

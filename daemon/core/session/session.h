@@ -8,10 +8,8 @@
  *   JEOPARDY  | otherwise, while now < safe_until              | proof -> SAFE; now >= safe_until, expired -> LOST
  *   LOST      | every grant is void                            | proof of the same session -> SAFE; new one -> NONE
  *
- * What is proven, and how, is proof.h's.
- *
- * A heartbeat is written every T/8 when nothing else is. A silent server is
- * dropped after T/6, so that another one can prove what this one does not: one that answers nothing of what is open
+ * What is proven, and how, is proof.h's. A heartbeat is written every T/8 when nothing else is. A silent server is dropped
+ * after T/6, so that another one can prove what this one does not: one that answers nothing of what is open
  * (operation_silent_since), for an answer that takes long is no silence.
  */
 #pragma once
@@ -75,10 +73,7 @@ const char *session_state_word(enum session_state state);
 void session_open(struct ensemble *zk);
 /* There is a connection, perhaps of another session. Behind it session_review(). */
 void session_connected(struct ensemble *zk, const struct event *event);
-/*
- * The connection ends: returns the level at which to log that. Then session_disconnect(), and once every part has been
- * told session_suspended().
- */
+/* The connection ends: the level at which to log it. Then session_disconnect(); once all know, session_suspended(). */
 enum effect_level session_ending(struct ensemble *zk);
 void session_disconnect(struct ensemble *zk);
 unsigned int session_suspended(struct ensemble *zk, enum effect_level level);
