@@ -255,7 +255,7 @@ MUTANTS = [
     ("two writes of another session make a duplicate", [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 3000, "late"),
     ("a holder is not in the table", [
-        ("\tclient_grants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
+        ("\tgrants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
     ("a reader passes a waiting writer of its host", [
         ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"

@@ -50,32 +50,6 @@ bool client_is_operator(const struct client *c)
 	return c->uid == 0 || c->uid == c->locks->env->conf->uid;
 }
 
-/* No more to the adapter of who is gone; standalone nobody asks who holds something. */
-static void tell_adapter(const struct client *c)
-{
-	struct effect *e;
-
-	if (c->locks->env->conf->standalone || c->locks->conns[c->conn] != c)
-		return;
-	e = effects_add(c->locks->env->out, EFFECT_HOLDER);
-	e->conn = c->conn;
-	e->holds = c->is_holder;
-}
-
-void client_grants_changed(struct client *c)
-{
-	bool holds = c->grant_count > c->lost_count;
-
-	if (c->is_holder == holds)
-		return;
-	c->is_holder = holds;
-	tell_adapter(c);
-	if (holds)
-		return;
-	c->told_jeopardy = false;
-	notification_drop(c, c->session_notification);
-}
-
 bool client_may_ask(const struct client *c, const char **why)
 {
 	const struct broker_limits *limits = &c->locks->env->conf->limits;

@@ -72,8 +72,6 @@ void client_set_child(struct client *c, uint32_t pid);
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 /* Ends the connection: before this event ends it holds nothing, then it is closed. */
 void client_close(struct client *c);
-/* It got, lost or let go of a grant: a client that holds nothing is no holder, and in no jeopardy. */
-void client_grants_changed(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 

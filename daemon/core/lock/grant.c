@@ -37,6 +37,33 @@ struct grant *grant_find(const struct lock *lock, const struct client *client)
 	return NULL;
 }
 
+/* No more to the adapter of who is gone; standalone nobody asks who holds something. */
+static void tell_adapter(const struct client *c)
+{
+	struct effect *e;
+
+	if (c->locks->env->conf->standalone || c->locks->conns[c->conn] != c)
+		return;
+	e = effects_add(c->locks->env->out, EFFECT_HOLDER);
+	e->conn = c->conn;
+	e->holds = c->is_holder;
+}
+
+/* It got, lost or let go of a grant: a client that holds nothing is no holder, and in no jeopardy. */
+static void grants_changed(struct client *c)
+{
+	bool holds = c->grant_count > c->lost_count;
+
+	if (c->is_holder == holds)
+		return;
+	c->is_holder = holds;
+	tell_adapter(c);
+	if (holds)
+		return;
+	c->told_jeopardy = false;
+	notification_drop(c, c->session_notification);
+}
+
 void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
 	       struct bytes *data)
 {
@@ -61,7 +88,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	client->user->grants++;
 	client->counted++;
 	g->counted = true;
-	client_grants_changed(client);
+	grants_changed(client);
 	locks->env->stats.grants_total++;
 	if (lease_ns)
 		grant_renew(g, lease_ns);
@@ -136,7 +163,7 @@ void grant_end(struct grant *g)
 	}
 	bytes_free(&g->data);
 	mem_spare(&lock->locks->spare_grant, g);
-	client_grants_changed(client);
+	grants_changed(client);
 	directory_touch(&lock->directory);
 }
 
@@ -162,7 +189,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	notification_drop(g->client, g->notification);
 	if (loss == LOSS_LEASE)
 		locks->env->stats.leases_ended_total++;
-	client_grants_changed(g->client);
+	grants_changed(g->client);
 	outcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);
 	directory_touch(&lock->directory);
 }
