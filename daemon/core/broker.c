@@ -50,7 +50,6 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->locks.groups, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
-	map_init(&b->locks.semaphores, random_next(&b->env.random), random_next(&b->env.random));
 	session_init(&b->ensemble);
 	formers_init(&b->ensemble);
 	return b;
@@ -58,13 +57,16 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 
 static void free_locks(struct broker *b)
 {
+	struct directory *d;
 	struct lock *lock;
 
 	while ((lock = TAILQ_FIRST(&b->locks.used))) {
-		claim_free_all(&lock->directory);
-		lock->directory.operations = 0;
+		LOCK_DIRECTORIES(d, lock) {
+			claim_free_all(d);
+			d->operations = 0;
+		}
 		if (lock->semaphore)
-			semaphore_detach(lock);
+			semaphore_free(lock);
 		lock_free(lock);
 	}
 	while ((lock = TAILQ_FIRST(&b->locks.idle)))
@@ -92,7 +94,6 @@ void broker_free(struct broker *b)
 	map_deinit(&b->locks.groups);
 	map_deinit(&b->locks.names);
 	map_deinit(&b->directories.paths);
-	map_deinit(&b->locks.semaphores);
 	mem_free(b->locks.conns);
 	mem_free(b->locks.spare_grant);
 	mem_free(b);
@@ -107,11 +108,11 @@ static void settle_locks(struct broker *b)
 
 		/* What was lost with a znode is told before a *next* that took its place is served. */
 		if (d->facts) {
-			lock_learn(lock);
+			lock_learn(d);
 			tell_outcomes(&b->locks);
 			continue;
 		}
-		lock_settle(lock);
+		lock_settle(d);
 		charge_recount(d);
 		tell_outcomes(&b->locks);
 		lock_rest(lock);
@@ -273,8 +274,8 @@ static void fire(struct broker *b, struct timer *t)
 	case TIMER_SESSION:
 		recovery_follow(b, session_tick(&b->ensemble));
 		break;
-	case TIMER_LOCK:
-		directory_touch(&container_of(t, struct lock, timer)->directory);
+	case TIMER_DIRECTORY:
+		directory_touch(container_of(t, struct directory, timer));
 		break;
 	case TIMER_REQUEST:
 		request_expire(container_of(t, struct request, timer));
@@ -334,7 +335,7 @@ static void serve_turns(struct broker *b)
 		if (turn == TURN_QUESTIONS) {
 			hosts_continue(&b->hosts);
 		} else {
-			lock_take_turn(lock_of(d), turn);
+			lock_take_turn(d, turn);
 			settle(b);
 		}
 	}

@@ -19,10 +19,9 @@ static bool is_wanted(const struct claim *next)
 }
 
 /* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
-static void check_sending(const struct lock *lock)
+static void check_sending(const struct directory *d)
 {
-	const struct directory *d = &lock->directory;
-	bool sends = lock->locks->ensemble->session.proving && d->pause_until_ns <= lock->locks->env->now_ns;
+	bool sends = d->directories->ensemble->session.proving && d->pause_until_ns <= d->directories->env->now_ns;
 	bool listed = d->claim && d->claim->state == CLAIM_WAITING && d->claim->listed;
 	const struct claim *c;
 
@@ -34,13 +33,33 @@ static void check_sending(const struct lock *lock)
 	}
 }
 
-static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, size_t *claims)
+static size_t check_directory(const struct directory *d)
+{
+	const struct claim *c;
+	size_t claims = (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
+
+	TAILQ_FOREACH(c, &d->leaving, link) {
+		assert(c->state == CLAIM_LEAVING);
+		claims++;
+	}
+	TAILQ_FOREACH(c, &d->slots, link) {
+		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
+		claims++;
+	}
+	assert(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
+	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
+	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
+	check_sending(d);
+	assert(d->watch_bytes == charge_watches(d) && claims == d->claim_count);
+	return claims;
+}
+
+static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost)
 {
 	const struct directory *d = &lock->directory;
 	const struct request *r;
 	const struct grant *g;
-	const struct claim *c;
-	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0, n_claims = 0;
+	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
 		assert(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
@@ -56,34 +75,18 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(g->lost && !g->lease.place);
 		n_lost++;
 	}
-	TAILQ_FOREACH(c, &d->leaving, link) {
-		assert(c->state == CLAIM_LEAVING);
-		n_claims++;
-	}
-	TAILQ_FOREACH(c, &d->slots, link) {
-		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
-		n_claims++;
-	}
-	assert(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
-	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
-	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
 	if (lock->semaphore)
 		semaphore_check(lock->semaphore);
-	check_sending(lock);
-	assert(!n_grants || d->flavour == FLAVOUR_SLOTS ||
-	       (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
-	assert(d->watch_bytes == charge_watches(d));
-	n_claims += (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
-	assert(n_requests == lock->request_count && n_expired == lock->expired_count);
-	assert(n_grants == lock->grant_count && n_claims == d->claim_count);
+	assert(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
+	assert(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;
-	*claims += n_claims;
 }
 
 void broker_check(const struct broker *b)
 {
+	const struct directory *d;
 	const struct lock *lock;
 	const struct client *c;
 	const struct request *r;
@@ -98,9 +101,12 @@ void broker_check(const struct broker *b)
 	       b->ensemble.operations.first != b->ensemble.operations.end);
 	assert(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		check_lock(lock, &requests, &grants, &lost, &claims);
-		watches += charge_watches(&lock->directory);
-		remembered += lock->directory.remembered;
+		check_lock(lock, &requests, &grants, &lost);
+		LOCK_DIRECTORIES(d, lock) {
+			claims += check_directory(d);
+			watches += charge_watches(d);
+			remembered += d->remembered;
+		}
 	}
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
 		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&

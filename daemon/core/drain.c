@@ -19,6 +19,7 @@ static void end_all_requests(struct broker *b)
 
 void drain(struct broker *b)
 {
+	struct directory *d;
 	struct lock *lock;
 	struct grant *g;
 
@@ -27,7 +28,8 @@ void drain(struct broker *b)
 	b->env.stopping = true;
 	end_all_requests(b);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		directory_touch(&lock->directory);
+		LOCK_DIRECTORIES(d, lock)
+			directory_touch(d);
 		TAILQ_FOREACH(g, &lock->grants, link)
 			/* A client that is closed for what it has not read would hold nothing any longer. */
 			if (!notify_full(g->client))

@@ -27,11 +27,13 @@ static void tell_holders(struct broker *b)
 
 static void lose_all(struct broker *b)
 {
+	struct directory *d;
 	struct lock *lock;
 
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
 		lock_lose(lock);
-		directory_touch(&lock->directory);
+		LOCK_DIRECTORIES(d, lock)
+			directory_touch(d);
 	}
 }
 
@@ -46,21 +48,29 @@ static void touch_waiting(struct broker *b)
 
 /* ---- the end of a connection ---- */
 
-static void suspend_lock(struct lock *lock)
+static void suspend_directory(struct directory *d)
 {
 	struct claim *c;
 
-	CLAIM_FOREACH(c, &lock->directory)
+	CLAIM_FOREACH(c, d)
 		claim_suspended(c);
-	if (lock->directory.claim_count)
-		directory_remember(&lock->directory, true);
-	directory_suspended(&lock->directory);
-	seen_forget(&lock->directory, (struct slice){ 0 });
+	if (d->claim_count)
+		directory_remember(d, true);
+	directory_suspended(d);
+	seen_forget(d, (struct slice){ 0 });
+	turn_forget(d);
+	directory_touch(d);
+}
+
+static void suspend_lock(struct lock *lock)
+{
+	struct directory *d;
+
+	LOCK_DIRECTORIES(d, lock)
+		suspend_directory(d);
 	observe_suspended(lock);
 	if (lock->semaphore)
 		semaphore_suspended(lock->semaphore);
-	turn_forget(&lock->directory);
-	directory_touch(&lock->directory);
 }
 
 static void disconnect(struct broker *b)
@@ -93,15 +103,17 @@ void recovery_suspended(struct broker *b)
 /* It is over, or as good as: nothing of it will be heard of again. */
 static void forget(struct broker *b)
 {
+	struct directory *d;
 	struct lock *lock;
 
 	if (b->ensemble.session.connected)
 		disconnect(b);
 	recovery_follow(b, session_lose(&b->ensemble));
-	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		claim_free_all(&lock->directory);
-		directory_touch(&lock->directory);
-	}
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		LOCK_DIRECTORIES(d, lock) {
+			claim_free_all(d);
+			directory_touch(d);
+		}
 	hosts_forget(&b->hosts);
 }
 
@@ -122,41 +134,50 @@ void recovery_expired(struct broker *b)
 /* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
 static void jitter_joins(struct broker *b)
 {
+	struct directory *d;
 	struct lock *lock;
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		directory_pause(&lock->directory, random_below(&b->env.random, JOIN_JITTER_NS));
+		LOCK_DIRECTORIES(d, lock)
+			directory_pause(d, random_below(&b->env.random, JOIN_JITTER_NS));
 }
 
 static int by_age(const void *a, const void *b)
 {
-	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+	const struct directory *x = *(struct directory *const *)a, *y = *(struct directory *const *)b;
 
-	return (x->directory.verified_ns > y->directory.verified_ns) -
-	       (x->directory.verified_ns < y->directory.verified_ns);
+	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
+}
+
+static bool is_to_recover(const struct directory *d)
+{
+	return d->claim_count || lock_of(d)->observer_count;
 }
 
 /* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
 static void queue_recovery(struct broker *b)
 {
-	struct lock *lock, **locks;
+	struct directory *d, **all;
+	struct lock *lock;
 	size_t count = 0;
 
-	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		directory_touch(&lock->directory);
-		if (!TAILQ_EMPTY(&lock->directory.leaving))
-			turn_wait(&lock->directory, TURN_DELETE);
-		count += lock->directory.claim_count || lock->observer_count;
-	}
-	locks = mem_new((count + 1) * sizeof(struct lock *));
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		LOCK_DIRECTORIES(d, lock) {
+			directory_touch(d);
+			if (!TAILQ_EMPTY(&d->leaving))
+				turn_wait(d, TURN_DELETE);
+			count += is_to_recover(d);
+		}
+	all = mem_new((count + 1) * sizeof(struct directory *));
 	count = 0;
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (lock->directory.claim_count || lock->observer_count)
-			locks[count++] = lock;
-	qsort(locks, count, sizeof(struct lock *), by_age);
+		LOCK_DIRECTORIES(d, lock)
+			if (is_to_recover(d))
+				all[count++] = d;
+	qsort(all, count, sizeof(struct directory *), by_age);
 	for (size_t i = 0; i < count; i++)
-		turn_wait(&locks[i]->directory, TURN_RECOVER);
-	mem_free(locks);
+		turn_wait(all[i], TURN_RECOVER);
+	mem_free(all);
 }
 
 void recovery_connected(struct broker *b, const struct event *event)
@@ -232,10 +253,13 @@ void recovery_answered(struct broker *b, const struct event *event)
 /* What it has in ZooKeeper, if anything, cannot be asked about any longer; it goes with the session at the latest. */
 static void give_up(struct lock *lock)
 {
+	struct directory *d;
+
 	request_fail_all(lock, ERROR_LIMIT, charge_too_long);
 	observe_fail_all(lock, ERROR_LIMIT, charge_too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
-	claim_free_all(&lock->directory);
+	LOCK_DIRECTORIES(d, lock)
+		claim_free_all(d);
 }
 
 void recovery_packet(struct broker *b, const struct event *event)
@@ -244,6 +268,6 @@ void recovery_packet(struct broker *b, const struct event *event)
 
 	budget_packet(&b->ensemble, event);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (charge_is_oversize(&lock->directory))
-			give_up(lock);
+		if (charge_is_oversize(lock_held(lock)))
+			give_up(lock); /* the longer path of two */
 }

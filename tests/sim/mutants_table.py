@@ -20,24 +20,24 @@ MUTANTS = [
         ("return turn == TURN_DELETE || oldest_ns == INT64_MAX ||", "return true;")], 1000),
     ("a delete that waits is overtaken by a join", [
         ("turn.c", "\tif (turn != TURN_DELETE && d->waits[TURN_DELETE])\n\t\treturn false; /* its turn for that is one for this, too */\n", ""),
-        ("\tassert(!lock->directory.facts);\n\tclaim_send_deletes(&lock->directory);\n", ""),
+        ("claims.c", "\tclaim_send_deletes(d);\n", ""),
         ("lock.c", "\tclaim_send_deletes(d);\n", "")], 1000, "load"),
     ("a list that had to wait is forgotten", [
-        ("claims.c", "\tdirectory_list_wanted(&lock->directory);\n", "")], 1000, "load"),
+        ("claims.c", "\tdirectory_list_wanted(d);\n", "")], 1000, "load"),
     ("all looks come in one event", [
         ("c->look_ns = all->env->now_ns + LONG_WAIT_NS - random_below(&all->env->random, LONG_WAIT_NS / 3);",
          "c->look_ns = (all->env->now_ns / LONG_WAIT_NS + 1) * LONG_WAIT_NS;")], 300, "load"),
     ("a look is always a list", [
         ("\tif (must_list(c, fits)) {", "\tif (true) {")], 300, "load"),
     ("recovery begins anew each time", [
-        ("\tqsort(locks, count, sizeof(struct lock *), by_age);\n", "")], 300, "load"),
+        ("\tqsort(all, count, sizeof(struct directory *), by_age);\n", "")], 300, "load"),
     ("a held claim is asked for after a reconnection, and the answer is not looked at", [
         ("\tif (!is_of_session(c, event) || event->zk_answered.stat.czxid != c->czxid)",
          "\tif (false)")], 1000),
     ("a watch event is an answer", [
         ("broker.c", "\tcase EVENT_ZK_WATCH:\n", "\tcase EVENT_ZK_WATCH:\n\t\tb->ensemble.operations.answered_ns = b->env.now_ns;\n")], 1000),
     ("watches are counted before they are set", [
-        ("\t\tlock_settle(lock);\n\t\tcharge_recount(d);", "\t\tcharge_recount(d);\n\t\tlock_settle(lock);")], 100),
+        ("\t\tlock_settle(d);\n\t\tcharge_recount(d);", "\t\tcharge_recount(d);\n\t\tlock_settle(d);")], 100),
     ("who is behind a wait that ran out is not looked at again", [
         ("lock->expired_count && end_expired(lock));", "lock->expired_count && end_expired(lock) && false);")], 1000),
     ("what joined and is held at once is not looked at again", [
@@ -129,12 +129,12 @@ MUTANTS = [
         ("return (c->czxid << 10) | c->handoffs;", "return c->czxid << 10;")], 100),
     ("a claim goes back only when a grant has ended", [
         (
-         "\tif (!lock->grant_count && give_back_held(lock, c))",
-         "\tif (!lock->grant_count && c->granted && give_back_held(lock, c))")], 1000),
+         "\tif (!holders(lock) && give_back_held(lock, c))",
+         "\tif (!holders(lock) && c->granted && give_back_held(lock, c))")], 1000),
     ("a next that nobody wants stays behind a claim that lingers", [
         (
-         "\tif (!lock->grant_count && give_back_held(lock, c))\n\t\treturn true;",
-         "\tif (!lock->grant_count)\n\t\treturn give_back_held(lock, c);")], 3000, "readers"),
+         "\tif (!holders(lock) && give_back_held(lock, c))\n\t\treturn true;",
+         "\tif (!holders(lock))\n\t\treturn give_back_held(lock, c);")], 3000, "readers"),
     ("a grant that lacked only the proof is not tried again", [
         ("\treturn changes | (!granted && session_grants(zk) ? SESSION_GRANTS : 0);", "\treturn changes;")], 1000),
     ("the entitlement of next is forgotten", [
@@ -154,7 +154,7 @@ MUTANTS = [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        ("\tif (!lock->directory.claim || somebody_waits(lock))\n\t\tclaim_release(&lock->directory);\n", ""),
+        ("\tif (!d->claim || d->claim->rivals || directory_is_contended(d))\n\t\tclaim_release(d);\n", ""),
         ("\tclaim_release(d);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
         ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n")], 300, "spent"),
@@ -162,11 +162,11 @@ MUTANTS = [
         (" || claim_before(next) != c)", ")"),
         ("lock->rule->follows && nobody_waits(lock);", "lock->rule->follows;")], 1000, "spent, operator"),
     ("a claim is followed while somebody holds it", [
-        ("c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
+        ("c->state != CLAIM_HELD || holders(lock) || c->handoffs < CLAIM_HANDOFFS_MAX)",
          "c->state != CLAIM_HELD || c->handoffs < CLAIM_HANDOFFS_MAX)")], 300, "spent, operator"),
     ("a claim is followed before its tokens are used up", [
-        ("lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)",
-         "lock->grant_count || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
+        ("holders(lock) || c->handoffs < CLAIM_HANDOFFS_MAX)",
+         "holders(lock) || c->handoffs < CLAIM_NEXT_FROM)")], 300, "spent, operator"),
     ("the spent one goes when the next but one has come", [
         ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n"),
         ("\tdirectory_check(d);\n\tsend_join(c);\n", "\tdirectory_check(d);\n\tsend_join(c);\n\tclaim_release(d);\n")], 1000, "spent, operator"),
@@ -233,7 +233,7 @@ MUTANTS = [
          "\t\tdue = min64(due, s->proof.safe_until_ns);\n",
          "")], 300),
     ("claims outlive their session", [
-        ("\tTAILQ_FOREACH(lock, &b->locks.used, link) {\n\t\tclaim_free_all(&lock->directory);\n\t\tdirectory_touch(&lock->directory);\n\t}\n", "")], 3000),
+        ("\tTAILQ_FOREACH(lock, &b->locks.used, link)\n\t\tLOCK_DIRECTORIES(d, lock) {\n\t\t\tclaim_free_all(d);\n\t\t\tdirectory_touch(d);\n\t\t}\n", "")], 3000),
     ("the client library forgets the last zxid it has seen", [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
@@ -470,10 +470,10 @@ MUTANTS = [
     ("held permits leave before those that only wait", [
         ("for (int held = 0; held <= 1; held++)", "for (int held = 1; held >= 0; held--)")], 300, "calm permits"),
     ("nobody watches for room", [
-        ("\t\tdirectory_arm(&leases->directory);", "\t\t;")], 100, "calm permits"),
+        ("\t\tdirectory_arm(slots);", "\t\t;")], 100, "calm permits"),
     ("a semaphore whose data changed is not read again", [
-        ("\tif (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->mutex->directory) &&",
-         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && directory_may_send(&s->mutex->directory) &&")], 300, "permits"),
+        ("\tif (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->lock->directory) &&",
+         "\tif (s->state == SEMAPHORE_UNKNOWN && !s->limit && directory_may_send(&s->lock->directory) &&")], 300, "permits"),
     ("a limit that was overwritten is not said again", [
         ("\t\tsay_limit(s, s->gathering);", "\t\t;")], 300, "permits, operator"),
     ("more permits leave the lease as it is", [
@@ -539,7 +539,7 @@ MUTANTS = [
     ("an election lingers", [
         ("!lock->rule->lingers || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
-        ("if (lock->directory.claim_count || lock->observer_count)", "if (lock->directory.claim_count)"),
+        ("return d->claim_count || lock_of(d)->observer_count;", "return d->claim_count;"),
         ("\tobserve_suspended(lock);\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),

@@ -48,7 +48,7 @@ static int set_up(void **state)
 	TAILQ_INIT(&f->all.touched);
 	turn_init(&f->all);
 	map_init(&f->all.paths, 1, 2);
-	directory_init(&f->d, &f->all);
+	directory_init(&f->d, &f->all, NULL);
 	bytes_text(&f->d.path, "/locks/a");
 	directory_add(&f->d);
 	f->d.state = DIRECTORY_FITS;

@@ -33,7 +33,6 @@ static int begin(void **state)
 	d->locks.directories = &d->directories;
 	d->hosts.locks = d->client.locks = &d->locks;
 	map_init(&d->locks.names, 1, 2);
-	map_init(&d->locks.semaphores, 3, 4);
 	hosts_init(&d->hosts);
 	d->query = query_new(&d->hosts, &d->client, COMMAND_QUEUE, SLICE("name"));
 	*state = d;
@@ -47,7 +46,6 @@ static int end(void **state)
 	query_free(d->query);
 	hosts_deinit(&d->hosts);
 	map_deinit(&d->locks.names);
-	map_deinit(&d->locks.semaphores);
 	heap_deinit(&d->env.timers);
 	free(d);
 	return 0;

@@ -5,9 +5,11 @@
 
 #include "base/container.h"
 
-void directory_init(struct directory *d, struct directories *all)
+void directory_init(struct directory *d, struct directories *all, struct lock *lock)
 {
 	d->directories = all;
+	d->lock = lock;
+	d->timer.kind = TIMER_DIRECTORY;
 	d->pause_until_ns = INT64_MIN;
 	TAILQ_INIT(&d->slots);
 	TAILQ_INIT(&d->leaving);
@@ -21,6 +23,7 @@ void directory_deinit(struct directory *d)
 	assert(!d->facts && !d->operations);
 	if (d->touched)
 		directory_untouch(d);
+	heap_unset(&all->env->timers, &d->timer);
 	turn_forget(d);
 	if (all->turns.served == d)
 		all->turns.served = NULL;

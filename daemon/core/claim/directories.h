@@ -27,7 +27,7 @@ struct directories {
 	bool token_asked;
 };
 
-void directory_init(struct directory *d, struct directories *all);
+void directory_init(struct directory *d, struct directories *all, struct lock *lock);
 void directory_deinit(struct directory *d);
 /* Its path is known: it can be found from now on. */
 void directory_add(struct directory *d);

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/heap.h"
 #include "base/map.h"
 #include "base/queue.h"
 #include "core/claim/facts.h"
@@ -38,6 +39,8 @@ TAILQ_HEAD(claim_list, claim);
 
 struct directory {
 	struct directories *directories;
+	struct lock *lock;  /* whose it is: nothing in claim/ looks at it */
+	struct timer timer; /* the next instant at which time alone changes something */
 	struct map_node path_node;
 	TAILQ_ENTRY(directory) touched_link, turn_links[TURNS];
 	bool touched, waits[TURNS]; /* to be settled; to send something */

@@ -29,8 +29,6 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
 	if (!client_may_ask(client, &why))
 		return refuse_limit(locks, ret, why);
-	if (semaphore_find(locks, name))
-		return refuse(ret, ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock");
 	lock = lock_make(locks, name);
 	if (!lock)
 		return refuse_limit(locks, ret, "this daemon already knows as many locks as it may (limits.locks)");
@@ -38,10 +36,9 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse_limit(
 			locks, ret,
 			"as many clients as one lock may have already wait for it (limits.requests_per_lock)");
-	if (!lock_may_be(lock, terms->kind))
-		return refuse(ret, ERROR_MISMATCH,
-			      terms->kind == KIND_LOCK ? "this name is in use as an election, not as a lock"
-						       : "this name is in use as a lock, not as an election");
+	why = lock_refuses(lock, terms->kind);
+	if (why)
+		return refuse(ret, ERROR_MISMATCH, why);
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;

@@ -75,7 +75,6 @@ static bool meet(struct search *s, const struct step *how)
 /* Who is before it gets permits first, and need not let go of them. */
 static bool expand_permits(struct search *s, size_t at, const struct request *r)
 {
-	const struct semaphore *semaphore = s->steps[at].lock->semaphore;
 	const struct grant *g;
 
 	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
@@ -86,7 +85,7 @@ static bool expand_permits(struct search *s, size_t at, const struct request *r)
 		else if (meet(s, &how)) /* it will have some, and its owner waits otherwise */
 			return true;
 	}
-	TAILQ_FOREACH(g, &semaphore->slots->grants, link)
+	TAILQ_FOREACH(g, &s->steps[at].lock->grants, link)
 		if ((at || g->client != s->client) && looked(s) && meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
 	return false;
@@ -98,7 +97,7 @@ static bool expand(struct search *s, size_t at, enum mode mode, const struct req
 	const struct lock *lock = s->steps[at].lock;
 	const struct grant *g;
 
-	if (lock->semaphore) {
+	if (lock->slots) {
 		s->permits = true;
 		return s->knot && expand_permits(s, at, r);
 	}
@@ -197,9 +196,7 @@ static void tell(struct search *s, struct bytes *out)
 
 static bool nobody_before(const struct lock *lock)
 {
-	const struct lock *held = lock->semaphore ? lock->semaphore->slots : lock;
-
-	return TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&held->grants);
+	return TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&lock->grants);
 }
 
 static void begin(struct search *s, uint64_t knot)

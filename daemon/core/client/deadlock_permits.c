@@ -26,12 +26,6 @@ static bool looked(struct knot *k)
 	return !k->cut;
 }
 
-/* Of a semaphore, whose mutex it waits for: those who have permits. */
-static const struct grant_list *holders(const struct lock *lock)
-{
-	return lock->semaphore ? &lock->semaphore->slots->grants : &lock->grants;
-}
-
 static const struct request *one_before(const struct wait *w)
 {
 	return w->request ? TAILQ_PREV(w->request, request_list, link) : TAILQ_LAST(&w->lock->requests, request_list);
@@ -39,7 +33,7 @@ static const struct request *one_before(const struct wait *w)
 
 static bool conflicts(const struct wait *w, enum mode mode)
 {
-	return w->lock->semaphore || mode_conflicts(w->mode, mode);
+	return w->lock->slots || mode_conflicts(w->mode, mode);
 }
 
 /* ---- those that it may depend on ---- */
@@ -78,7 +72,7 @@ static void add_all(struct knot *k, const struct wait *w)
 	for (r = one_before(w); r && looked(k); r = TAILQ_PREV(r, request_list, link))
 		if (conflicts(w, r->mode))
 			add_group(k, r->client);
-	TAILQ_FOREACH(g, holders(w->lock), link)
+	TAILQ_FOREACH(g, &w->lock->grants, link)
 		if (looked(k) && conflicts(w, g->mode))
 			add_group(k, g->client);
 }
@@ -106,19 +100,20 @@ static bool group_tied(struct knot *k, const struct client *c)
 }
 
 /* 0: not known. If it is another one than the client says it is refused in any case. */
-static int64_t limit_of(const struct knot *k, const struct semaphore *s)
+static int64_t limit_of(const struct knot *k, const struct lock *lock)
 {
-	return !s->limit && k->waits[0].lock == s->mutex ? k->waits[0].limit : s->limit;
+	int64_t limit = lock->semaphore->limit;
+
+	return !limit && k->waits[0].lock == lock ? k->waits[0].limit : limit;
 }
 
 static bool permits_tied(struct knot *k, const struct wait *w)
 {
-	const struct semaphore *s = w->lock->semaphore;
 	int64_t left = w->limit;
 	const struct request *r;
 	const struct grant *g;
 
-	if (left != limit_of(k, s))
+	if (left != limit_of(k, w->lock))
 		return false;
 	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link)) {
 		if (client_tied(k, r->client))
@@ -126,7 +121,7 @@ static bool permits_tied(struct knot *k, const struct wait *w)
 		if (group_tied(k, r->client)) /* by another wait: it will have them, and keep them */
 			left -= r->count;
 	}
-	TAILQ_FOREACH(g, &s->slots->grants, link)
+	TAILQ_FOREACH(g, &w->lock->grants, link)
 		if (group_tied(k, g->client))
 			left -= g->depth;
 	return left < w->count;
@@ -154,7 +149,7 @@ static bool untie(struct knot *k)
 	for (size_t i = 0; i < k->count && !k->cut; i++) {
 		struct wait *w = &k->waits[i];
 
-		if (!w->tied || (w->lock->semaphore ? permits_tied(k, w) : lock_tied(k, w)))
+		if (!w->tied || (w->lock->slots ? permits_tied(k, w) : lock_tied(k, w)))
 			continue;
 		any = true;
 		w->tied = false;

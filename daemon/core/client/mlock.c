@@ -89,7 +89,7 @@ static struct grant *grant_of(const struct client *c, struct slice name)
 {
 	struct lock *lock = lock_find(c->locks, name);
 
-	return lock ? grant_find(lock, c) : NULL;
+	return lock && !lock->slots ? grant_find(lock, c) : NULL;
 }
 
 /* ---- its ends ---- */
@@ -171,11 +171,10 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	struct client *c = m->client;
 	struct lock *lock = lock_find(c->locks, name);
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
+	const char *why = lock ? lock_refuses(lock, KIND_LOCK) : NULL;
 
-	if (semaphore_find(c->locks, name))
-		*ret = refusal_of(ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock: %s", name);
-	else if (lock && !lock_may_be(lock, KIND_LOCK))
-		*ret = refusal_of(ERROR_MISMATCH, "this name is in use as an election, not as a lock: %s", name);
+	if (why)
+		*ret = refusal_of(ERROR_MISMATCH, "%s: %s", why, name);
 	else if (g && !m->reenter)
 		*ret = refusal_held(name);
 	else if (g && !mode_covers(g->mode, m->mode))

@@ -14,19 +14,11 @@ static const int64_t NS_PER_MS = 1000000;
 
 bool call_is_kind(const struct call *call, enum kind kind)
 {
-	struct client *c = call->client;
+	const char *why = call->lock ? lock_refuses(call->lock, kind) : NULL;
 
-	if (semaphore_find(c->locks, call->name)) {
-		reply_error(c, ERROR_MISMATCH, "this name is in use as a semaphore, not as a lock: %s", call->name);
-		return false;
-	}
-	if (!call->lock || lock_may_be(call->lock, kind))
-		return true;
-	reply_error(c, ERROR_MISMATCH,
-		    kind == KIND_LOCK ? "this name is in use as an election, not as a lock: %s"
-				      : "this name is in use as a lock, not as an election: %s",
-		    call->name);
-	return false;
+	if (why)
+		reply_error(call->client, ERROR_MISMATCH, "%s: %s", why, call->name);
+	return !why;
 }
 
 struct request *call_request(const struct call *call)
@@ -39,7 +31,7 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 	struct slice name = bytes_view(&g->lock->name); /* the lock lasts until all is settled */
 
 	if (g->loss == LOSS_LEASE)
-		else_told = g->lock->semaphore ? "the lease of the permits ran out" : "the lease of the grant ran out";
+		else_told = g->lock->slots ? "the lease of the permits ran out" : "the lease of the grant ran out";
 	grant_end(g);
 	reply_error(c, ERROR_LOST, "%s: %s", else_told, name);
 }
@@ -189,8 +181,8 @@ void cmd_renew(struct call *call)
 	if (!options_parse_lease(c, "RENEW", call->words.argv[2], &lease_ns) ||
 	    !options_parse(&call->words, COMMAND_RENEW, 3, OPTION_TOKEN, &call->options))
 		return;
-	if (semaphore_find(c->locks, call->name))
-		g = call_valid(call, semaphore_grant(c, call->name), "the permits were lost before they were renewed",
+	if (call->lock && call->lock->slots)
+		g = call_valid(call, grant_find(call->lock, c), "the permits were lost before they were renewed",
 			       "permits have no token; nothing was renewed");
 	else
 		g = call_grant(call, KIND_LOCK, "the grant was lost before it was renewed",
@@ -225,8 +217,6 @@ void cmd_valid(struct call *call)
 	struct grant *g = call->lock ? grant_find(call->lock, c) : NULL;
 	int64_t left_ns = 0, until_ns = session_safe_until(c->locks->ensemble), token = call->options.token;
 
-	if (!g)
-		g = semaphore_grant(c, call->name);
 	if (g && !g->lost && (token < 0 || token == g->token)) {
 		left_ns = until_ns == INT64_MAX ? INT64_MAX : until_ns - c->locks->env->now_ns;
 		left_ns = min64(left_ns, grant_lease_rest_ns(g));

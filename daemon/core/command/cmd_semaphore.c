@@ -11,7 +11,7 @@
 static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
 {
 	struct refusal no = { .code = ERROR_DEADLOCK };
-	struct semaphore *s;
+	struct lock *lock;
 	const char *why;
 
 	if (c->locks->env->stopping) {
@@ -22,29 +22,15 @@ static void ask_for(struct client *c, struct slice name, const struct request_te
 		call_refuse_limit(c, why);
 		return;
 	}
-	s = semaphore_make(c->locks, name);
-	if (!s)
+	lock = semaphore_make(c->locks, name);
+	if (!lock)
 		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
-	else if (s->mutex->request_count >= c->locks->env->conf->limits.requests_per_lock)
+	else if (lock->request_count >= c->locks->env->conf->limits.requests_per_lock)
 		call_refuse_limit(c, "as many clients as one lock may have already wait for it (limits.requests_per_lock)");
-	else if (terms->wait_ns != 0 && deadlock_closes(c, s->mutex, terms, &no.sentence))
+	else if (terms->wait_ns != 0 && deadlock_closes(c, lock, terms, &no.sentence))
 		refusal_reply(c, &no);
 	else
-		request_new(s->mutex, c, terms);
-}
-
-static bool is_lock_here(const struct call *call)
-{
-	return call->lock && !call->lock->idle;
-}
-
-/* False when that was answered: the name is a lock's here. */
-static bool may_be_semaphore(const struct call *call)
-{
-	if (!is_lock_here(call))
-		return true;
-	reply_error(call->client, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore: %s", call->name);
-	return false;
+		request_new(lock, c, terms);
 }
 
 /* Than was agreed on, for certain: it is refused for that. */
@@ -74,9 +60,9 @@ void cmd_acquire(struct call *call)
 			"ACQUIRE needs LIMIT n, the same for all clients of the semaphore, and a COUNT of at most n");
 		return;
 	}
-	if (!may_be_semaphore(call))
+	if (!call_is_kind(call, KIND_SEMAPHORE))
 		return;
-	g = semaphore_grant(c, call->name);
+	g = call->lock ? grant_find(call->lock, c) : NULL;
 	if (g && g->lost)
 		call_reply_lost(c, g, "earlier permits of this semaphore were lost; ask again");
 	else if (g && g->depth + o->count > o->limit && !is_other_limit(c, call->name, o->limit))
@@ -92,7 +78,7 @@ void cmd_release(struct call *call)
 {
 	struct client *c = call->client;
 	int64_t count = call->options.count, rest;
-	struct grant *g = semaphore_grant(c, call->name);
+	struct grant *g = call->lock && call->lock->slots ? grant_find(call->lock, c) : NULL;
 
 	if (g && g->lost) {
 		call_reply_lost(c, g, "the permits were lost before they were released");
@@ -107,7 +93,7 @@ void cmd_release(struct call *call)
 		g->depth = rest;
 		if (c->locks->env->conf->log_grants)
 			grant_log_released(g, count);
-		directory_touch(&g->lock->directory);
+		directory_touch(g->lock->slots);
 	} else {
 		grant_end(g);
 	}
@@ -122,8 +108,8 @@ static void limit_here(struct client *c, struct slice name, int64_t wanted)
 
 	if (s && wanted && s->limit) {
 		s->limit = wanted;
-		directory_touch(&s->mutex->directory);
-		directory_touch(&s->slots->directory);
+		directory_touch(&s->lock->directory);
+		directory_touch(&s->slots);
 	}
 	query_limit_reply(c, s ? s->limit : 0);
 }
@@ -140,6 +126,6 @@ void cmd_limit(struct call *call)
 		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may change a limit");
 	else if (!standalone)
 		query_limit(call->hosts, c, call->name, wanted);
-	else if (may_be_semaphore(call))
+	else if (call_is_kind(call, KIND_SEMAPHORE))
 		limit_here(c, call->name, wanted);
 }

@@ -206,14 +206,13 @@ void info_write(struct hosts *h, struct bytes *out, size_t count, const struct s
 static void write_lock(struct client *c, const struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
-	const struct lock *queue = lock->semaphore ? lock->semaphore->mutex : lock;
 	struct bytes *out = reply_out(c);
 
 	resp_map(out, 5, c->version);
 	reply_text(out, SLICE("name"), bytes_view(&lock->name));
-	reply_text(out, SLICE("state"), slice_of(lock_state_word(queue)));
+	reply_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
 	reply_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	reply_int(out, SLICE("waiters"), (int64_t)queue->request_count);
+	reply_int(out, SLICE("waiters"), (int64_t)lock->request_count);
 	reply_int(out, SLICE("token"), g ? g->token : 0);
 }
 
@@ -227,7 +226,7 @@ static int by_name(const void *a, const void *b)
 
 void info_locks(struct client *c, const struct slice *pattern)
 {
-	const struct lock **shown = mem_new((c->locks->names.count + c->locks->semaphores.count + 1) * sizeof(*shown)), *lock;
+	const struct lock **shown = mem_new((c->locks->names.count + 1) * sizeof(*shown)), *lock;
 	size_t begin = reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
 	/* More than can be told is not looked for, not put in order, and not written to its end. */
 	size_t most = bytes_max / LOCK_BYTES_MIN;
@@ -235,9 +234,6 @@ void info_locks(struct client *c, const struct slice *pattern)
 	TAILQ_FOREACH(lock, &c->locks->used, link) {
 		if (work > MATCH_STEPS_MAX || count > most)
 			break;
-		/* A semaphore is shown once. */
-		if (lock->semaphore && lock->semaphore->slots != lock)
-			continue;
 		if (!pattern || name_matches(*pattern, bytes_view(&lock->name), &work))
 			shown[count++] = lock;
 	}

@@ -145,22 +145,22 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 
 static const struct slice NO_CHILD = { 0 };
 
-/* The lock of that directory, made known if that may be. */
-static struct lock *find_lock(struct hosts *h, const struct place *p)
+/* The lock's directory of that path, made known if that may be. */
+static struct directory *find(struct hosts *h, const struct place *p)
 {
-	const struct directory *d = directory_find(h->locks->directories, p->path);
+	struct directory *d = directory_find(h->locks->directories, p->path);
 	struct lock *lock = d ? lock_of(d) : NULL;
 	struct bytes name = { 0 };
 	enum flavour flavour;
 
-	if (lock && lock->semaphore)
-		return lock;
+	if (lock && lock->slots)
+		return d;
 	if (lock)
 		lock = lock_make(h->locks, bytes_view(&lock->name));
 	else if (lock_name(h, p->name, &name, &flavour))
 		lock = lock_make(h->locks, bytes_view(&name));
 	bytes_free(&name);
-	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? lock : NULL;
+	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? &lock->directory : NULL;
 }
 
 static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path)
@@ -174,10 +174,10 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 /* A lock deletes it however long that takes. When the host may know no more of them, there is one try. */
 static void delete_stray(struct hosts *h, const struct place *p, struct slice child)
 {
-	struct lock *lock = find_lock(h, p);
+	struct directory *d = find(h, p);
 	struct bytes whole = { 0 };
 
-	if (lock && claim_orphan(&lock->directory, child))
+	if (d && claim_orphan(d, child))
 		return;
 	if (!turn_of_questions(h->locks->directories)) {
 		h->audit.counts.undeleted++;

@@ -99,7 +99,7 @@ static bool known_here(const struct query *q)
 	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
 		return false;
 	lock = lock_find(q->hosts->locks, bytes_view(&q->name));
-	return lock && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
+	return lock && !lock->slots && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
 }
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name)

@@ -15,14 +15,16 @@ enum { HOLDERS_TOLD = 4 }; /* in a sentence about permits */
 
 static bool is_paused(const struct lock *lock)
 {
-	return lock->directory.pause_until_ns > lock->locks->env->now_ns;
+	int64_t now_ns = lock->locks->env->now_ns;
+
+	return lock->directory.pause_until_ns > now_ns || (lock->slots && lock->slots->pause_until_ns > now_ns);
 }
 
 /* What keeps this host from granting what it is entitled to, or from finding out. */
 static const char *obstacle(const struct view *v)
 {
 	const struct hosts *h = v->query->hosts;
-	const struct lock *queue = v->queue;
+	const struct lock *lock = v->lock;
 
 	if (h->env->stopping)
 		return "this daemon is stopping and grants nothing";
@@ -33,14 +35,14 @@ static const char *obstacle(const struct view *v)
 				  : "ZooKeeper refuses to show the lock's directory: what other hosts do is not known";
 	if (!session_grants(h->ensemble))
 		return "this host's session is not proven for long enough to grant";
-	if (queue && queue->directory.exhausted)
+	if (lock && lock->directory.exhausted)
 		return v->permits ? "the sequence numbers of its queue run out: its directory must empty first"
 				  : "the lock's sequence numbers run out: its directory must empty first";
-	if (queue && !v->permits && queue->directory.unverified)
+	if (lock && !v->permits && lock->directory.unverified)
 		return "the lock is of another kind or flavour in ZooKeeper";
-	if (queue && !v->permits && readers_hold_back(queue) && directory_is_contended(&queue->directory))
+	if (lock && !v->permits && readers_hold_back(lock) && directory_is_contended(&lock->directory))
 		return "a waiter on another host comes before further readers of this host";
-	if (queue && (is_paused(queue) || is_paused(v->held)))
+	if (lock && is_paused(lock))
 		return "ZooKeeper will be asked again in a moment: it refused something, or a new session has begun";
 	return NULL;
 }
@@ -55,7 +57,7 @@ static void say_lock(const struct view *v, struct bytes *text)
 	}
 	if (keeps)
 		bytes_format(text, "%s%s", v->holder_count ? "; " : "", keeps);
-	else if (!v->holder_count && v->queue && v->queue->request_count)
+	else if (!v->holder_count && v->lock && v->lock->request_count)
 		bytes_text(text, "nobody holds it: it is about to be granted");
 	else if (!v->holder_count)
 		bytes_text(text, "nobody holds it and nobody on this host waits for it");
@@ -123,9 +125,9 @@ static void write_why(const struct view *v, struct bytes *out, int version)
 		say_lock(v, &text);
 	resp_map(out, 7, version);
 	reply_text(out, SLICE("why"), bytes_view(&text));
-	reply_text(out, SLICE("state"), slice_of(lock_state_word(v->queue)));
+	reply_text(out, SLICE("state"), slice_of(lock_state_word(v->lock)));
 	reply_int(out, SLICE("position"), v->position);
-	reply_int(out, SLICE("waiters"), v->queue ? (int64_t)v->queue->request_count : 0);
+	reply_int(out, SLICE("waiters"), v->lock ? (int64_t)v->lock->request_count : 0);
 	reply_int(out, SLICE("hosts_before"), (int64_t)v->hosts_before);
 	reply_int(out, SLICE("hosts_waiting"), (int64_t)v->hosts_waiting);
 	resp_bulk(out, SLICE("holders"));
@@ -137,10 +139,10 @@ static void write_why(const struct view *v, struct bytes *out, int version)
 static const char *unknown(const struct view *v)
 {
 	const struct query *q = v->query;
-	bool known = v->permits ? v->holder_count > 0 : v->held && v->held->grant_count;
+	bool known = v->permits ? v->holder_count > 0 : v->lock && v->lock->grant_count;
 
 	if (q->command == COMMAND_QUEUE)
-		known = v->queue && v->queue->request_count;
+		known = v->lock && v->lock->request_count;
 	if (known || q->command == COMMAND_WHY || (!q->partial && !q->refused))
 		return NULL;
 	if (v->permits)

@@ -71,7 +71,7 @@ static struct revocation *find(const struct hosts *h, uint64_t number)
 /* What is held on this host needs no letter. */
 static void serve_here(struct revocation *d)
 {
-	struct lock *lock = revoke_subject(d->hosts, bytes_view(&d->name));
+	struct lock *lock = lock_find(d->hosts->locks, bytes_view(&d->name));
 	struct revoker by = revoke_by(d->client);
 
 	if (d->command == COMMAND_REVOKE) {

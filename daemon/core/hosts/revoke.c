@@ -18,13 +18,6 @@ bool revoke_reason_valid(struct slice reason)
 	return reason.len > 0 && reason.len <= REVOKE_REASON_MAX && name_is_text(reason);
 }
 
-struct lock *revoke_subject(struct hosts *h, struct slice name)
-{
-	struct semaphore *s = semaphore_find(h->locks, name);
-
-	return s ? s->slots : lock_find(h->locks, name);
-}
-
 struct revoker revoke_by(const struct client *c)
 {
 	return (struct revoker){
@@ -82,7 +75,7 @@ int64_t revoke_force(struct lock *lock)
 	grant_lose_all(lock, LOSS_FORCED);
 	tell_outcomes(lock->locks); /* before it is answered and logged */
 	lock->locks->env->stats.forced_total += (uint64_t)count;
-	directory_touch(&lock->directory);
+	directory_touch(lock_held(lock));
 	return count;
 }
 
@@ -100,14 +93,14 @@ static bool is_for_us(const struct hosts *h, struct slice data)
 }
 
 /* Of the permits that its host had when the letter was written, that lease being the last of them, one is still there. */
-static bool has_older(const struct lock *leases, struct slice znode)
+static bool has_older(const struct directory *slots, struct slice znode)
 {
 	struct contender last, one;
 	const struct claim *c;
 
 	if (!contender_parse(znode, FLAVOUR_SLOTS, &last))
 		return false;
-	TAILQ_FOREACH(c, &leases->directory.slots, link)
+	TAILQ_FOREACH(c, &slots->slots, link)
 		if (c->state == CLAIM_HELD && contender_parse(slice_of(c->name), FLAVOUR_SLOTS, &one) &&
 		    contender_before(&one, &last))
 			return true;
@@ -121,10 +114,10 @@ static bool has_older(const struct lock *leases, struct slice znode)
 static struct lock *meant(struct hosts *h, struct slice data)
 {
 	struct slice name = record_get(data, "name"), znode = record_get(data, "znode");
-	struct lock *lock = name_valid(name) ? revoke_subject(h, name) : NULL;
+	struct lock *lock = name_valid(name) ? lock_find(h->locks, name) : NULL;
 
-	if (lock && lock->semaphore)
-		return has_older(lock, znode) ? lock : NULL;
+	if (lock && lock->slots)
+		return has_older(lock->slots, znode) ? lock : NULL;
 	if (!lock || !lock->directory.claim || lock->directory.claim->state != CLAIM_HELD ||
 	    !rollover_keeps_out(&lock->directory, znode))
 		return NULL;

@@ -29,8 +29,6 @@ struct revoker {
 	int64_t uid, pid;
 };
 
-/* The lock of that name, or the leases of that semaphore; NULL: this host uses neither. */
-struct lock *revoke_subject(struct hosts *h, struct slice name);
 /* 1..REVOKE_REASON_MAX bytes of UTF-8 without control characters. */
 bool revoke_reason_valid(struct slice reason);
 /* The client as the log and other hosts see it; valid as long as it is not changed. */

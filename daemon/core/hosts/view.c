@@ -38,12 +38,12 @@ static void gather_holders(struct view *v)
 	bool over = q->part == QUERY_MUTEX;
 	const struct query_child *children = over ? q->holders : q->children;
 	size_t count = !v->permits ? query_entitled(q) : over ? q->holder_count : q->part == QUERY_SLOTS ? q->answered : 0;
-	size_t here = v->held ? v->held->grant_count : 0;
+	size_t here = v->lock ? v->lock->grant_count : 0;
 	const struct grant *g;
 
 	v->holders = mem_new((here + count + 1) * sizeof(*v->holders));
-	if (v->held)
-		TAILQ_FOREACH(g, &v->held->grants, link) {
+	if (v->lock)
+		TAILQ_FOREACH(g, &v->lock->grants, link) {
 			v->holders[v->holder_count++] = participant_holder(q->hosts, g);
 			v->permits_held += g->depth;
 		}
@@ -78,8 +78,8 @@ static void add_requests(struct view *v)
 	const struct request *r;
 	int64_t position = 0;
 
-	if (v->queue)
-		TAILQ_FOREACH(r, &v->queue->requests, link) {
+	if (v->lock)
+		TAILQ_FOREACH(r, &v->lock->requests, link) {
 			v->waiters[v->waiter_count++] = participant_waiter(v->query->hosts, r);
 			position++;
 			if (r->client != v->query->client || v->own)
@@ -93,9 +93,9 @@ static void gather_waiters(struct view *v)
 {
 	const struct query *q = v->query;
 	size_t end = q->part == QUERY_LOCK || q->part == QUERY_MUTEX ? q->count : 0;
-	size_t first = first_waiting(q), own = first, here = v->queue ? v->queue->request_count : 0;
+	size_t first = first_waiting(q), own = first, here = v->lock ? v->lock->request_count : 0;
 
-	if (!v->queue || !v->queue->directory.claim || v->queue->directory.claim->state != CLAIM_HELD)
+	if (!v->lock || !v->lock->directory.claim || v->lock->directory.claim->state != CLAIM_HELD)
 		while (own < end && !q->children[own].ours)
 			own++;
 	v->waiters = mem_new((here + end + 1) * sizeof(*v->waiters));
@@ -111,14 +111,10 @@ static void gather_waiters(struct view *v)
 struct view view_gather(const struct query *q)
 {
 	struct view v = { .query = q, .permits = q->part != QUERY_LOCK };
-	const struct semaphore *s = v.permits ? query_semaphore(q) : NULL;
+	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 
-	if (s) {
-		v.held = s->slots;
-		v.queue = s->mutex;
-	} else if (!v.permits) {
-		v.held = v.queue = lock_find(q->hosts->locks, bytes_view(&q->name));
-	}
+	if (lock && v.permits == (lock->slots != NULL))
+		v.lock = lock;
 	gather_holders(&v);
 	gather_waiters(&v);
 	return v;

@@ -17,7 +17,7 @@ struct query;
 struct view {
 	const struct query *query;
 	bool permits;                    /* of a semaphore */
-	const struct lock *held, *queue; /* where this host has its grants and its requests; NULL: it has none */
+	const struct lock *lock;         /* NULL: this host has none of that name and kind */
 	struct participant *holders, *waiters;
 	size_t holder_count, waiter_count;
 	int64_t permits_held; /* all together */

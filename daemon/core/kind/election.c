@@ -73,8 +73,8 @@ static void proclaim(struct lock *lock)
 static void settle(struct lock *lock)
 {
 	rwlock_decide(lock);
-	if (claims_may_ask(lock)) {
-		claims_ask_again(lock);
+	if (claims_may_ask(&lock->directory)) {
+		claims_ask_again(&lock->directory);
 		proclaim(lock);
 		claims_watch(lock);
 		observe_continue(lock);

@@ -3,8 +3,10 @@
 
 #include "core/kind/election.h"
 #include "core/kind/rwlock.h"
+#include "core/kind/semaphore.h"
 
 const struct kind_rule *const kind_rules[KINDS] = {
 	[KIND_LOCK] = &rwlock_rule,
 	[KIND_ELECTION] = &election_rule,
+	[KIND_SEMAPHORE] = &semaphore_rule,
 };

@@ -14,16 +14,16 @@ void permit_holders_listed(struct semaphore *s, size_t children)
 	const struct claim *c;
 	int64_t others = (int64_t)children;
 
-	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
+	TAILQ_FOREACH(c, &s->slots.slots, link)
 		others -= c->state == CLAIM_WAITING;
 	s->holders.seen = s->limit && others > s->limit;
 	if (s->holders.seen)
-		directory_touch(&s->slots->directory);
+		directory_touch(&s->slots);
 }
 
 static bool waits_elsewhere(const struct semaphore *s)
 {
-	const struct lock *mutex = s->mutex;
+	const struct lock *mutex = s->lock;
 
 	if (!s->gathering)
 		return s->holders.seen;
@@ -39,15 +39,15 @@ static int64_t max64(int64_t a, int64_t b)
 
 static void wake(struct semaphore *s, int64_t due_ns)
 {
-	heap_set_by(&s->locks->env->timers, &s->slots->timer, due_ns);
+	heap_set_by(&s->locks->env->timers, &s->slots.timer, due_ns);
 }
 
 static void look(struct semaphore *s)
 {
-	const struct grant *oldest = TAILQ_FIRST(&s->slots->grants);
+	const struct grant *oldest = TAILQ_FIRST(&s->lock->grants);
 	int64_t due_ns;
 
-	if (!oldest || directory_watches(&s->slots->directory))
+	if (!oldest || directory_watches(&s->slots))
 		return;
 	due_ns = max64(oldest->granted_ns + LOOK_AFTER_NS, s->holders.looked_ns + EVERY_NS);
 	if (due_ns > s->locks->env->now_ns) {
@@ -55,13 +55,13 @@ static void look(struct semaphore *s)
 		return;
 	}
 	s->holders.looked_ns = s->locks->env->now_ns;
-	directory_arm(&s->slots->directory);
+	directory_arm(&s->slots);
 }
 
 /* The grant that its data tell of; NULL. They stand in the same order, mostly: it is looked for from `from` on. */
 static struct grant *told_of(const struct semaphore *s, const struct claim *c, struct grant *from)
 {
-	struct grant *g = from ? from : TAILQ_FIRST(&s->slots->grants), *end = g;
+	struct grant *g = from ? from : TAILQ_FIRST(&s->lock->grants), *end = g;
 
 	if (!c->holder_client || !g)
 		return NULL;
@@ -70,7 +70,7 @@ static struct grant *told_of(const struct semaphore *s, const struct claim *c, s
 			return g;
 		g = TAILQ_NEXT(g, link);
 		if (!g)
-			g = TAILQ_FIRST(&s->slots->grants);
+			g = TAILQ_FIRST(&s->lock->grants);
 	} while (g != end);
 	return NULL;
 }
@@ -81,9 +81,9 @@ static void count_told(struct semaphore *s)
 	struct grant *g, *last = NULL;
 	struct claim *c;
 
-	TAILQ_FOREACH(g, &s->slots->grants, link)
+	TAILQ_FOREACH(g, &s->lock->grants, link)
 		g->told = 0;
-	TAILQ_FOREACH(c, &s->slots->directory.slots, link) {
+	TAILQ_FOREACH(c, &s->slots.slots, link) {
 		g = told_of(s, c, last);
 		if (g && g->told < g->depth) {
 			g->told++;
@@ -117,12 +117,12 @@ static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 static void tell(struct semaphore *s)
 {
 	struct locks *locks = s->locks;
-	struct claim *free = TAILQ_FIRST(&s->slots->directory.slots);
+	struct claim *free = TAILQ_FIRST(&s->slots.slots);
 	struct grant *g;
 
 	s->holders.checked_ns = locks->env->now_ns;
 	count_told(s);
-	TAILQ_FOREACH(g, &s->slots->grants, link) {
+	TAILQ_FOREACH(g, &s->lock->grants, link) {
 		if (g->told < g->depth && g->granted_ns + YOUNG_NS > locks->env->now_ns) {
 			wake(s, g->granted_ns + YOUNG_NS);
 			continue;
@@ -139,7 +139,7 @@ void permit_holders_continue(struct semaphore *s)
 	int64_t due_ns = max64(s->holders.checked_ns + YOUNG_NS, s->holders.told_ns + EVERY_NS);
 
 	look(s);
-	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->slots->grants))
+	if (!waits_elsewhere(s) || TAILQ_EMPTY(&s->lock->grants))
 		return;
 	if (due_ns <= s->locks->env->now_ns)
 		tell(s);

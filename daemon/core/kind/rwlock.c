@@ -122,15 +122,16 @@ void rwlock_decide(struct lock *lock)
 void rwlock_settle(struct lock *lock)
 {
 	rwlock_decide(lock);
-	if (!claims_may_ask(lock))
+	if (!claims_may_ask(&lock->directory))
 		return;
-	claims_ask_again(lock);
+	claims_ask_again(&lock->directory);
 	claims_watch(lock);
 }
 
 const struct kind_rule rwlock_rule = {
 	.lingers = true,
 	.follows = true,
+	.tells_holder = true,
 	.marks_tries = true,
 	.learn = claims_learn,
 	.settle = rwlock_settle,

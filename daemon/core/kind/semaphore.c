@@ -24,33 +24,33 @@ static const int64_t WATCH_AFTER_NS = 1000000000;
 
 /* ---- life ---- */
 
-static const struct kind_rule mutex_rule, slots_rule;
-
-static struct lock *new_part(struct semaphore *s, struct slice name, const char *child, enum flavour flavour)
+static void place(struct semaphore *s, struct directory *d, const char *child, enum flavour flavour)
 {
-	struct bytes path = { 0 };
-	struct lock *part;
-
-	bytes_slice(&path, bytes_view(&s->path));
-	bytes_text(&path, child);
-	part = lock_new_part(s->locks, name, bytes_view(&path), flavour);
-	part->semaphore = s;
-	part->rule = flavour == FLAVOUR_SLOTS ? &slots_rule : &mutex_rule;
-	bytes_free(&path);
-	return part;
+	d->part = true;
+	d->flavour = flavour;
+	d->state = DIRECTORY_FITS; /* the semaphore's own data say what is below */
+	bytes_slice(&d->path, bytes_view(&s->path));
+	bytes_text(&d->path, child);
+	directory_add(d);
 }
 
-static struct semaphore *semaphore_new(struct locks *locks, struct slice name)
+static struct lock *new(struct locks *locks, struct slice name)
 {
-	struct semaphore *s = mem_new(sizeof(*s));
+	struct lock *lock = lock_new(locks, name, KIND_SEMAPHORE);
+	struct semaphore *s;
 
+	if (!lock)
+		return NULL;
+	s = lock->semaphore = mem_new(sizeof(*s));
 	s->locks = locks;
+	s->lock = lock;
 	flavour_place(locks->env->conf, name, &s->path);
-	s->mutex = new_part(s, name, "/locks", FLAVOUR_MUTEX);
-	s->slots = new_part(s, name, "/leases", FLAVOUR_SLOTS);
-	map_add(&locks->semaphores, &s->node, map_hash(&locks->semaphores, name.data, name.len));
-	directory_touch(&s->mutex->directory); /* it goes again if nothing comes of it */
-	return s;
+	place(s, &lock->directory, "/locks", FLAVOUR_MUTEX);
+	directory_init(&s->slots, locks->directories, lock);
+	lock->slots = &s->slots;
+	place(s, &s->slots, "/leases", FLAVOUR_SLOTS);
+	directory_touch(&lock->directory); /* it goes again if nothing comes of it */
+	return lock;
 }
 
 static struct semaphore *find_at(struct locks *locks, struct slice path)
@@ -65,73 +65,44 @@ static struct semaphore *find_at(struct locks *locks, struct slice path)
 	return d ? lock_of(d)->semaphore : NULL;
 }
 
-static struct semaphore *find(struct locks *locks, struct slice name)
-{
-	struct map_node *node = map_first(&locks->semaphores, map_hash(&locks->semaphores, name.data, name.len));
-
-	for (; node; node = map_next(node)) {
-		struct semaphore *s = container_of(node, struct semaphore, node);
-
-		if (slice_eq(bytes_view(&s->mutex->name), name))
-			return s;
-	}
-	return NULL;
-}
-
-/* Every request for a lock asks, and most hosts have none. */
 struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 {
-	return locks->semaphores.count ? find(locks, name) : NULL;
+	const struct lock *lock = lock_find(locks, name);
+
+	return lock ? lock->semaphore : NULL;
 }
 
-struct grant *semaphore_grant(const struct client *c, struct slice name)
+struct lock *semaphore_make(struct locks *locks, struct slice name)
 {
-	const struct semaphore *s = semaphore_find(c->locks, name);
+	struct lock *lock = lock_find(locks, name);
 
-	return s ? grant_find(s->slots, c) : NULL;
+	return lock && lock->semaphore ? lock : new(locks, name);
 }
 
-struct semaphore *semaphore_make(struct locks *locks, struct slice name)
+void semaphore_free(struct lock *lock)
 {
-	struct semaphore *s = semaphore_find(locks, name);
+	struct semaphore *s = lock->semaphore;
 
-	return s || !lock_has_room(locks) ? s : semaphore_new(locks, name);
-}
-
-static void semaphore_free(struct semaphore *s)
-{
-	map_remove(&s->locks->semaphores, &s->node);
+	directory_deinit(&s->slots);
+	lock->slots = NULL;
+	lock->semaphore = NULL;
 	bytes_free(&s->path);
 	mem_free(s);
 }
 
-static void rest(struct lock *part)
+static void rest(struct lock *lock)
 {
-	struct semaphore *s = part->semaphore;
+	struct directory *d;
 
-	if (s->mutex->directory.touched || s->slots->directory.touched || lock_in_use(s->mutex) ||
-	    lock_in_use(s->slots))
+	if (lock->slots->touched)
 		return;
-	s->mutex->directory.extra_watch_bytes = 0;
-	directory_forget_watch(&s->mutex->directory);
-	directory_forget_watch(&s->slots->directory);
-	charge_recount(&s->mutex->directory);
-	charge_recount(&s->slots->directory);
-	lock_free(s->mutex);
-	lock_free(s->slots);
-	semaphore_free(s);
-}
-
-void semaphore_detach(struct lock *part)
-{
-	struct semaphore *s = part->semaphore;
-
-	if (s->mutex == part)
-		s->mutex = NULL;
-	else
-		s->slots = NULL;
-	if (!s->mutex && !s->slots)
-		semaphore_free(s);
+	lock->directory.extra_watch_bytes = 0;
+	LOCK_DIRECTORIES(d, lock) {
+		directory_forget_watch(d);
+		charge_recount(d);
+	}
+	semaphore_free(lock);
+	lock_free(lock);
 }
 
 /* ---- the limit ---- */
@@ -167,7 +138,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		.version = s->version,
 	};
 
-	directory_send(&s->mutex->directory, type, &r);
+	directory_send(&s->lock->directory, type, &r);
 }
 
 static void ask(struct semaphore *s)
@@ -186,20 +157,20 @@ static void write_limit(struct semaphore *s, enum effect_type type, int64_t limi
 	ask(s);
 }
 
-static void make_part(struct semaphore *s, const struct lock *part)
+static void make_part(struct semaphore *s, const struct directory *part)
 {
 	struct bytes data = { 0 };
 
 	record_begin(&data);
 	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", flavour_word(part->directory.flavour));
-	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->directory.path), bytes_view(&data));
+	record_text(&data, "flavour", flavour_word(part->flavour));
+	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path), bytes_view(&data));
 	bytes_free(&data);
 }
 
 static void fail_all(struct semaphore *s, enum error_code code, const char *why)
 {
-	request_fail_all(s->mutex, code, why);
+	request_fail_all(s->lock, code, why);
 }
 
 static void give_up(struct semaphore *s)
@@ -211,7 +182,7 @@ static void give_up(struct semaphore *s)
 /* It is made before its parts: what stands there already may be of another kind, and nothing is put into that. */
 static void make(struct semaphore *s)
 {
-	const struct request *r = TAILQ_FIRST(&s->mutex->requests);
+	const struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	s->incomplete = true;
 	if (!r)
@@ -232,11 +203,11 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 	s->version = version;
 	if (s->incomplete) {
 		s->incomplete = false;
-		make_part(s, s->mutex);
-		make_part(s, s->slots);
+		make_part(s, &s->lock->directory);
+		make_part(s, &s->slots);
 	}
-	s->slots->directory.relist = s->slots->directory.claim_count > 0; /* what was counted may be enough now */
-	directory_touch(&s->slots->directory);
+	s->slots.relist = s->slots.claim_count > 0; /* what was counted may be enough now */
+	directory_touch(&s->slots);
 }
 
 static void get_answered(struct semaphore *s, const struct event *event)
@@ -255,7 +226,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	case ZK_NOTEMPTY:
 	case ZK_BADVERSION:
 	case ZK_REFUSED:
-		directory_pause(&s->mutex->directory, REFUSED_PAUSE_NS);
+		directory_pause(&s->lock->directory, REFUSED_PAUSE_NS);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
 		break;
 	}
@@ -271,7 +242,7 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
-		directory_pause(&s->mutex->directory, REFUSED_PAUSE_NS);
+		directory_pause(&s->lock->directory, REFUSED_PAUSE_NS);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
 	}
 }
@@ -284,7 +255,7 @@ void semaphore_watched(struct locks *locks, struct slice path)
 		return;
 	if (s->state == SEMAPHORE_KNOWN)
 		s->state = SEMAPHORE_UNKNOWN;
-	directory_touch(&s->mutex->directory);
+	directory_touch(&s->lock->directory);
 }
 
 void semaphore_suspended(struct semaphore *s)
@@ -297,7 +268,7 @@ void semaphore_suspended(struct semaphore *s)
 static void vanished(struct semaphore *s)
 {
 	s->incomplete = true;
-	directory_touch(&s->mutex->directory);
+	directory_touch(&s->lock->directory);
 	if (s->state != SEMAPHORE_KNOWN)
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
@@ -310,7 +281,7 @@ static void reject(struct semaphore *s)
 	struct bytes why = { 0 };
 	struct request *r, *after;
 
-	TAILQ_FOREACH_SAFE(r, &s->mutex->requests, link, after) {
+	TAILQ_FOREACH_SAFE(r, &s->lock->requests, link, after) {
 		if (!s->limit || r->limit == s->limit)
 			continue;
 		bytes_clear(&why);
@@ -325,7 +296,7 @@ static void reject(struct semaphore *s)
 
 static bool holds_mutex(const struct semaphore *s)
 {
-	const struct claim *c = s->mutex->directory.claim;
+	const struct claim *c = s->lock->directory.claim;
 
 	return c && c->state == CLAIM_HELD;
 }
@@ -333,7 +304,7 @@ static bool holds_mutex(const struct semaphore *s)
 /* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
 static void say_limit(struct semaphore *s, const struct request *r)
 {
-	if (directory_may_send(&s->mutex->directory) && turn_may(&s->mutex->directory, TURN_JOIN))
+	if (directory_may_send(&s->lock->directory) && turn_may(&s->lock->directory, TURN_JOIN))
 		write_limit(s, EFFECT_ZK_SET, r->limit);
 }
 
@@ -344,10 +315,10 @@ static void ask_limit(struct semaphore *s)
 			reject(s);
 		return;
 	}
-	if (!s->mutex->request_count)
+	if (!s->lock->request_count)
 		return;
-	if (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->mutex->directory) &&
-	    turn_may(&s->mutex->directory, TURN_JOIN))
+	if (s->state == SEMAPHORE_UNKNOWN && directory_may_send(&s->lock->directory) &&
+	    turn_may(&s->lock->directory, TURN_JOIN))
 		ask(s);
 	if (s->state == SEMAPHORE_KNOWN)
 		reject(s);
@@ -358,7 +329,7 @@ static void ask_limit(struct semaphore *s)
 /* The first request of the mutex may gather, if the limit is its own. True when it does. */
 static bool begin_gathering(struct semaphore *s)
 {
-	struct request *r = TAILQ_FIRST(&s->mutex->requests);
+	struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	if (s->locks->env->conf->standalone) {
 		if (!semaphore_granted(s))
@@ -370,38 +341,38 @@ static bool begin_gathering(struct semaphore *s)
 		return false;
 	}
 	s->gathering = r;
-	directory_touch(&s->slots->directory);
+	directory_touch(&s->slots);
 	return true;
 }
 
 /* A semaphore's mutex is held, as long as it takes, for the request that gathers permits. */
-static void gather(struct lock *mutex)
+static void gather(struct lock *lock)
 {
-	struct semaphore *s = mutex->semaphore;
-	struct claim *c = mutex->directory.claim;
+	struct semaphore *s = lock->semaphore;
+	struct claim *c = lock->directory.claim;
 
 	ask_limit(s);
 	if (s->gathering) {
-		directory_touch(&s->slots->directory);
+		directory_touch(&s->slots);
 		return;
 	}
-	if (!TAILQ_FIRST(&mutex->requests) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
+	if (!TAILQ_FIRST(&lock->requests) || !c || c->state != CLAIM_HELD || !session_grants(s->locks->ensemble))
 		return;
-	if (!claims_may_hand_off(mutex, c, MODE_EXCLUSIVE) || !begin_gathering(s))
+	if (!claims_may_hand_off(lock, c, MODE_EXCLUSIVE) || !begin_gathering(s))
 		return;
-	claims_take_token(mutex, c, MODE_EXCLUSIVE, false);
+	claims_take_token(lock, c, MODE_EXCLUSIVE, false);
 	c->idle_ns = 0;
 	c->granted_ns = s->locks->env->now_ns;
 }
 
-static void ended(struct lock *mutex, const struct request *r)
+static void ended(struct lock *lock, const struct request *r)
 {
-	struct semaphore *s = mutex->semaphore;
+	struct semaphore *s = lock->semaphore;
 
 	if (s->gathering != r)
 		return;
 	s->gathering = NULL;
-	directory_touch(&s->slots->directory);
+	directory_touch(&s->slots);
 }
 
 /* ---- permits ---- */
@@ -411,7 +382,7 @@ int64_t semaphore_granted(const struct semaphore *s)
 	const struct grant *g;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(g, &s->slots->grants, link)
+	TAILQ_FOREACH(g, &s->lock->grants, link)
 		count += g->depth;
 	return count;
 }
@@ -421,7 +392,7 @@ static int64_t permits(const struct semaphore *s, bool held)
 	const struct claim *c;
 	int64_t count = 0;
 
-	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
+	TAILQ_FOREACH(c, &s->slots.slots, link)
 		count += !held || c->state == CLAIM_HELD;
 	return count;
 }
@@ -439,7 +410,7 @@ bool semaphore_full(const struct semaphore *s)
 		return false;
 	if (s->locks->env->conf->standalone)
 		return wanted(s) > s->limit;
-	TAILQ_FOREACH(c, &s->slots->directory.slots, link)
+	TAILQ_FOREACH(c, &s->slots.slots, link)
 		if (c->state == CLAIM_WAITING && c->listed)
 			return true;
 	return false;
@@ -450,7 +421,7 @@ static void count(struct semaphore *s, struct claim *c, size_t children)
 {
 	c->listed = children > (size_t)s->limit;
 	if (c->listed) {
-		directory_touch(&s->mutex->directory); /* a try ends with that */
+		directory_touch(&s->lock->directory); /* a try ends with that */
 		return;
 	}
 	c->state = CLAIM_HELD;
@@ -460,29 +431,28 @@ static void count(struct semaphore *s, struct claim *c, size_t children)
 
 static void counted(struct semaphore *s)
 {
-	const struct directory *d = &s->slots->directory;
 	bool known = s->state == SEMAPHORE_KNOWN && s->limit; /* else they are listed again once it is */
 	struct claim *c;
 
-	TAILQ_FOREACH(c, &d->slots, link) {
+	TAILQ_FOREACH(c, &s->slots.slots, link) {
 		if (known && c->counted && c->state == CLAIM_WAITING)
-			count(s, c, d->children);
+			count(s, c, s->slots.children);
 		c->counted = false;
 	}
-	permit_holders_listed(s, d->children);
+	permit_holders_listed(s, s->slots.children);
 }
 
-static void learn_mutex(struct lock *mutex, unsigned int facts)
+static void learn(struct lock *lock, unsigned int facts)
 {
 	if (facts & FACT_MISSING)
-		vanished(mutex->semaphore);
-	claims_learn(mutex, facts);
+		vanished(lock->semaphore);
+	claims_learn(lock, facts & ~(unsigned int)FACT_LOST); /* no permit rests on the mutex */
 }
 
-static void learn_slots(struct lock *slots, unsigned int facts)
+static void learn_slots(struct lock *lock, unsigned int facts)
 {
-	const struct failure *f = &slots->directory.failure;
-	struct semaphore *s = slots->semaphore;
+	const struct failure *f = &lock->slots->failure;
+	struct semaphore *s = lock->semaphore;
 
 	if (facts & FACT_MISSING)
 		vanished(s);
@@ -491,7 +461,7 @@ static void learn_slots(struct lock *slots, unsigned int facts)
 	if (!(facts & FACT_FAILED))
 		return;
 	if (f->failed != FAILED_JOINER)
-		request_fail_all(s->mutex, f->code, f->sentence.data);
+		request_fail_all(lock, f->code, f->sentence.data);
 	else if (s->gathering)
 		request_fail(s->gathering, f->code, f->sentence.data);
 }
@@ -507,14 +477,14 @@ static void grant(struct semaphore *s)
 {
 	struct request *r = s->gathering;
 	struct client *client = r->client;
-	struct grant *g = grant_find(s->slots, client);
+	struct grant *g = grant_find(s->lock, client);
 
 	if (g) {
 		g->depth += r->count;
 		grant_extend(g, r->lease_ns);
 	} else {
-		grant_new(s->slots, client, MODE_SHARED, 0, r->lease_ns, &r->data);
-		g = grant_find(s->slots, client);
+		grant_new(s->lock, client, MODE_SHARED, 0, r->lease_ns, &r->data);
+		g = grant_find(s->lock, client);
 		g->depth = r->count;
 	}
 	if (s->locks->env->conf->log_grants)
@@ -524,33 +494,32 @@ static void grant(struct semaphore *s)
 
 static void join(struct semaphore *s, int64_t missing)
 {
-	struct lock *leases = s->slots;
-	const char *why =
-		charge_refuses(&leases->directory, (size_t)missing); /* for all of them, before the first is made */
+	struct directory *slots = &s->slots;
+	const char *why = charge_refuses(slots, (size_t)missing); /* for all of them, before the first is made */
 
-	if (leases->directory.pause_until_ns > s->locks->env->now_ns)
-		heap_set_by(&s->locks->env->timers, &leases->timer, leases->directory.pause_until_ns);
-	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || leases->directory.waits[TURN_RECOVER] ||
-	    !directory_may_send(&leases->directory))
+	if (slots->pause_until_ns > s->locks->env->now_ns)
+		heap_set_by(&s->locks->env->timers, &slots->timer, slots->pause_until_ns);
+	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || slots->waits[TURN_RECOVER] ||
+	    !directory_may_send(slots))
 		return;
-	for (; missing > 0 && !why && turn_may(&leases->directory, TURN_JOIN); missing--) {
-		struct claim *c = claim_join(&leases->directory, MODE_EXCLUSIVE, false, false);
+	for (; missing > 0 && !why && turn_may(slots, TURN_JOIN); missing--) {
+		struct claim *c = claim_join(slots, MODE_EXCLUSIVE, false, false);
 
-		TAILQ_INSERT_TAIL(&leases->directory.slots, c, link);
+		TAILQ_INSERT_TAIL(&slots->slots, c, link);
 		s->made = true;
 	}
 	/* Room that permits on their way out will make is waited for. */
-	if (missing > 0 && why && TAILQ_EMPTY(&leases->directory.leaving))
+	if (missing > 0 && why && TAILQ_EMPTY(&slots->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
 }
 
 /* Once, when all are made; what is left of those that were made for another request is listed as well. */
 static void list_made(struct semaphore *s)
 {
-	if (!s->made || permits(s, false) < wanted(s) || !directory_may_send(&s->slots->directory))
+	if (!s->made || permits(s, false) < wanted(s) || !directory_may_send(&s->slots))
 		return;
 	s->made = false;
-	directory_list(&s->slots->directory, false);
+	directory_list(&s->slots, false);
 }
 
 /* Those that do not count yet first. */
@@ -559,7 +528,7 @@ static void leave(struct semaphore *s, int64_t surplus)
 	struct claim *c, *after;
 
 	for (int held = 0; held <= 1; held++)
-		TAILQ_FOREACH_SAFE(c, &s->slots->directory.slots, link, after)
+		TAILQ_FOREACH_SAFE(c, &s->slots.slots, link, after)
 			if (surplus > 0 && (c->state == CLAIM_HELD) == held) {
 				claim_leave(c);
 				surplus--;
@@ -573,7 +542,7 @@ static bool lose_deleted(struct semaphore *s)
 	bool any = false;
 
 	for (; semaphore_granted(s) > held; any = true)
-		grant_lose(TAILQ_LAST(&s->slots->grants, grant_list), LOSS_DELETED);
+		grant_lose(TAILQ_LAST(&s->lock->grants, grant_list), LOSS_DELETED);
 	return any;
 }
 
@@ -582,8 +551,8 @@ static void tell_losses(struct semaphore *s)
 {
 	struct grant *g, *after;
 
-	TAILQ_FOREACH_SAFE(g, &s->slots->lost, link, after) {
-		struct request *r = request_find(s->mutex, g->client);
+	TAILQ_FOREACH_SAFE(g, &s->lock->lost, link, after) {
+		struct request *r = request_find(s->lock, g->client);
 		enum loss loss = g->loss;
 
 		if (!r)
@@ -598,14 +567,14 @@ static void tell_losses(struct semaphore *s)
 /* Of the one that waits, where; and of those that are held for long. */
 static void watch(struct semaphore *s)
 {
-	struct lock *leases = s->slots;
+	struct directory *slots = &s->slots;
 	struct claim *c;
 
-	if (!directory_may_send(&leases->directory) || !s->locks->ensemble->session.proving)
+	if (!claims_may_ask(slots))
 		return;
 	if (semaphore_full(s))
-		directory_arm(&leases->directory);
-	TAILQ_FOREACH(c, &leases->directory.slots, link) {
+		directory_arm(slots);
+	TAILQ_FOREACH(c, &slots->slots, link) {
 		int64_t due = c->granted_ns + WATCH_AFTER_NS;
 
 		if (c->state != CLAIM_HELD || c->own_watch)
@@ -613,7 +582,7 @@ static void watch(struct semaphore *s)
 		if (due <= s->locks->env->now_ns)
 			claim_watch_own(c);
 		else
-			heap_set_by(&s->locks->env->timers, &leases->timer, due);
+			heap_set_by(&s->locks->env->timers, &slots->timer, due);
 	}
 	permit_holders_continue(s);
 }
@@ -625,7 +594,7 @@ static void settle_permits(struct semaphore *s)
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
 	if (!s->locks->env->conf->standalone && lose_deleted(s)) {
-		directory_touch(&s->slots->directory); /* once that is told, what they wait for is answered */
+		directory_touch(&s->slots); /* once that is told, what they wait for is answered */
 		return;
 	}
 	tell_losses(s);
@@ -642,51 +611,57 @@ static void settle_permits(struct semaphore *s)
 	watch(s);
 }
 
-static void settle_slots(struct lock *slots)
+static void settle_slots(struct lock *lock)
 {
-	directory_untouch(&slots->directory); /* one pass: what touches it meanwhile asks for another */
-	settle_permits(slots->semaphore);
+	struct directory *slots = lock->slots;
+
+	directory_untouch(slots); /* one pass: what touches it meanwhile asks for another */
+	settle_permits(lock->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
+	if (slots->pause_until_ns > lock->locks->env->now_ns && slots->claim_count && !lock->locks->env->conf->standalone)
+		heap_set_by(&lock->locks->env->timers, &slots->timer, slots->pause_until_ns);
 }
 
-static bool is_full(const struct lock *mutex, enum mode mode, bool behind)
+static bool is_full(const struct lock *lock, enum mode mode, bool behind)
 {
 	(void)mode;
 	(void)behind;
-	return semaphore_full(mutex->semaphore);
+	return semaphore_full(lock->semaphore);
 }
 
 /* It gathers, or may as soon as the limit is read. */
-static bool serves_soon(const struct lock *mutex, const struct claim *c)
+static bool serves_soon(const struct lock *lock, const struct claim *c)
 {
-	return mutex->semaphore->gathering || claims_may_hand_off(mutex, c, MODE_EXCLUSIVE);
+	return lock->semaphore->gathering || claims_may_hand_off(lock, c, MODE_EXCLUSIVE);
 }
 
-static bool is_known(const struct lock *mutex)
+static bool is_known(const struct lock *lock)
 {
-	return mutex->semaphore->state == SEMAPHORE_KNOWN;
+	return lock->semaphore->state == SEMAPHORE_KNOWN;
 }
 
-static void settle_mutex(struct lock *mutex)
+static void settle(struct lock *lock)
 {
-	struct semaphore *s = mutex->semaphore;
+	struct semaphore *s = lock->semaphore;
 
-	rwlock_decide(mutex);
-	mutex->directory.extra_watch_bytes = s->state == SEMAPHORE_KNOWN ? s->path.len + BUDGET_WATCH_OVERHEAD : 0;
-	if (!claims_may_ask(mutex))
+	rwlock_decide(lock);
+	lock->directory.extra_watch_bytes = s->state == SEMAPHORE_KNOWN ? s->path.len + BUDGET_WATCH_OVERHEAD : 0;
+	if (!claims_may_ask(&lock->directory))
 		return;
-	claims_ask_again(mutex);
+	claims_ask_again(&lock->directory);
 	/* An orphan of ours among the permits would keep whoever is before us. */
-	if (claims_watch(mutex))
-		directory_list(&s->slots->directory, false);
+	if (claims_watch(lock))
+		directory_list(lock->slots, false);
 }
 
 /* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
-static const struct kind_rule mutex_rule = {
+const struct kind_rule semaphore_rule = {
 	.lingers = true,
-	.learn = learn_mutex,
-	.settle = settle_mutex,
+	.learn = learn,
+	.learn_slots = learn_slots,
+	.settle = settle,
+	.settle_slots = settle_slots,
 	.serve = gather,
 	.is_taken = is_full,
 	.serves_soon = serves_soon,
@@ -695,16 +670,9 @@ static const struct kind_rule mutex_rule = {
 	.rest = rest,
 };
 
-static const struct kind_rule slots_rule = {
-	.learn = learn_slots,
-	.settle = settle_slots,
-	.rest = rest,
-};
-
 void semaphore_check(const struct semaphore *s)
 {
-	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->mutex->requests));
+	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->lock->requests));
 	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
-	assert(!s->mutex->grant_count && !s->slots->request_count && !s->slots->directory.claim &&
-	       !s->slots->directory.next);
+	assert(!s->slots.claim && !s->slots.next);
 }

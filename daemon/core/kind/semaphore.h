@@ -35,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "core/claim/directory.h"
 #include "core/kind/permit_holders.h"
 #include "core/port/event.h"
 #include "protocol/bytes.h"
@@ -53,8 +53,8 @@ enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
 	struct locks *locks;
-	struct map_node node; /* by its name, which is that of its locks */
-	struct lock *mutex, *slots;
+	struct lock *lock;      /* whose directory is that of the mutex */
+	struct directory slots;
 	enum semaphore_state state;
 	bool incomplete; /* its directories are to be made */
 	bool made;       /* permits, and they were not listed since */
@@ -66,11 +66,11 @@ struct semaphore {
 	struct bytes path;
 };
 
+extern const struct kind_rule semaphore_rule;
+
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
-/* What the client has of the semaphore of that name, or lost and was not told; NULL. */
-struct grant *semaphore_grant(const struct client *c, struct slice name);
-/* The same, made if need be; NULL: a limit forbids it. */
-struct semaphore *semaphore_make(struct locks *locks, struct slice name);
+/* The lock of that name that is a semaphore, made if need be; NULL: a limit forbids it. It is in use as nothing else. */
+struct lock *semaphore_make(struct locks *locks, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);
@@ -82,6 +82,6 @@ void semaphore_suspended(struct semaphore *s);
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);
-/* The broker ends: that part of it is about to be freed. */
-void semaphore_detach(struct lock *part);
+/* What the lock has as a semaphore: it is about to be freed. */
+void semaphore_free(struct lock *lock);
 void semaphore_check(const struct semaphore *s);

@@ -15,23 +15,32 @@ enum { LOCK_ZNODES_MAX = 2 };
 /* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
-bool claims_may_ask(const struct lock *lock)
+bool claims_may_ask(const struct directory *d)
 {
-	return directory_may_send(&lock->directory) && lock->locks->ensemble->session.proving;
+	return directory_may_send(d) && d->directories->ensemble->session.proving;
 }
 
 void lock_lose(struct lock *lock)
 {
 	struct claim *c, *after;
+	struct directory *d;
 
 	grant_lose_all(lock, LOSS_SESSION);
-	TAILQ_FOREACH_SAFE(c, &lock->directory.slots, link, after)
-		if (c->state == CLAIM_HELD)
-			claim_leave(c);
-	if (lock->directory.next && lock->directory.next->state == CLAIM_HELD)
-		claim_leave(lock->directory.next);
-	if (lock->directory.claim && lock->directory.claim->state == CLAIM_HELD)
-		claim_leave(lock->directory.claim);
+	LOCK_DIRECTORIES(d, lock) {
+		TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
+			if (c->state == CLAIM_HELD)
+				claim_leave(c);
+		if (d->next && d->next->state == CLAIM_HELD)
+			claim_leave(d->next);
+		if (d->claim && d->claim->state == CLAIM_HELD)
+			claim_leave(d->claim);
+	}
+}
+
+/* Those that rest on the held claim: the permits of a semaphore rest on claims of their own. */
+static size_t holders(const struct lock *lock)
+{
+	return lock->slots ? 0 : lock->grant_count;
 }
 
 static bool nobody_waits(const struct lock *lock)
@@ -145,7 +154,7 @@ void claims_succeed(struct lock *lock)
 {
 	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
 
-	if (!next || c->state != CLAIM_HELD || lock->grant_count || c->handoffs < CLAIM_HANDOFFS_MAX)
+	if (!next || c->state != CLAIM_HELD || holders(lock) || c->handoffs < CLAIM_HANDOFFS_MAX)
 		return;
 	if (next->state != CLAIM_WAITING || !next->listed || claim_before(next) != c)
 		return;
@@ -203,7 +212,7 @@ static bool give_back(struct lock *lock)
 		leave_both(lock);
 		return true;
 	}
-	if (!lock->grant_count && give_back_held(lock, c))
+	if (!holders(lock) && give_back_held(lock, c))
 		return true;
 	/* Whoever wanted it has gone, and the claim may linger: it would stand in the way of others for nothing. */
 	if (lock->directory.next && is_needless(lock->directory.next, c, head))
@@ -232,7 +241,7 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 /* Used by one client at a time, who never waits. */
 static bool renews_early(const struct lock *lock, const struct claim *c)
 {
-	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && lock->grant_count &&
+	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) &&
 	       may_succeed(lock, c->mode);
 }
 
@@ -274,9 +283,9 @@ static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 	if (c->rivals)
 		return c->held_ns + WATCH_AFTER_NS;
 	/* They come and go, and were told; who waits is counted when that begins to matter. */
-	if (c->says_held && lock->grant_count && !lock->request_count)
+	if (c->says_held && holders(lock) && !lock->request_count)
 		return c->looked_ns + WATCH_AFTER_NS;
-	if (!lock->grant_count || c->contended || c->handoffs || lock->directory.contended_before)
+	if (!holders(lock) || c->contended || c->handoffs || lock->directory.contended_before)
 		return lock->locks->env->now_ns;
 	return c->granted_ns + WATCH_AFTER_NS;
 }
@@ -291,7 +300,7 @@ static void watch_held(struct lock *lock, struct claim *c)
 		claim_watch_own(c);
 	/* Where nobody is to get it next, who waits elsewhere is told in good time by a look. */
 	if (!c->rivals && !directory_watches(&lock->directory) &&
-	    (lock->request_count || !lock->grant_count || turn_may(&lock->directory, TURN_LOOK)))
+	    (lock->request_count || !holders(lock) || turn_may(&lock->directory, TURN_LOOK)))
 		directory_arm(&lock->directory);
 }
 
@@ -325,15 +334,15 @@ bool claims_watch(struct lock *lock)
 }
 
 /* What a pause held back, or others who had more to send; what a reconnection has to list again waits for its turn. */
-void claims_ask_again(struct lock *lock)
+void claims_ask_again(struct directory *d)
 {
-	if (!lock->directory.claim || somebody_waits(lock))
-		claim_release(&lock->directory);
-	directory_list_wanted(&lock->directory);
-	if (lock->directory.relist && !lock->directory.waits[TURN_RECOVER] && turn_may(&lock->directory, TURN_JOIN)) {
-		lock->directory.relist = false;
-		if (lock->directory.claim_count)
-			directory_list_anew(&lock->directory);
+	if (!d->claim || d->claim->rivals || directory_is_contended(d))
+		claim_release(d);
+	directory_list_wanted(d);
+	if (d->relist && !d->waits[TURN_RECOVER] && turn_may(d, TURN_JOIN)) {
+		d->relist = false;
+		if (d->claim_count)
+			directory_list_anew(d);
 	}
 }
 
@@ -347,21 +356,21 @@ static void set_timer(struct lock *lock)
 		return;
 	if (lock->directory.pause_until_ns > locks->env->now_ns &&
 	    (lock->request_count || lock->directory.claim_count || lock->observer_count))
-		heap_set_by(&locks->env->timers, &lock->timer, lock->directory.pause_until_ns);
+		heap_set_by(&locks->env->timers, &lock->directory.timer, lock->directory.pause_until_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->timer, c->look_ns);
+		heap_set_by(&locks->env->timers, &lock->directory.timer, c->look_ns);
 	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->timer, c->taken_ns);
+		heap_set_by(&locks->env->timers, &lock->directory.timer, c->taken_ns);
 	if (!c || c->state != CLAIM_HELD)
 		return;
-	if (!lock->grant_count && !lock->request_count)
-		heap_set_by(&locks->env->timers, &lock->timer, c->idle_ns + locks->env->conf->linger_ns);
-	else if (lock->grant_count && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->timer, watch_due_ns(lock, c));
+	if (!holders(lock) && !lock->request_count)
+		heap_set_by(&locks->env->timers, &lock->directory.timer, c->idle_ns + locks->env->conf->linger_ns);
+	else if (holders(lock) && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
+		heap_set_by(&locks->env->timers, &lock->directory.timer, watch_due_ns(lock, c));
 	/* What is due and not written waits for its turn. */
-	if (c->rivals && claims_may_ask(lock) && holder_data_due_ns(lock) != INT64_MAX &&
+	if (c->rivals && claims_may_ask(&lock->directory) && holder_data_due_ns(lock) != INT64_MAX &&
 	    holder_data_due_ns(lock) > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->timer, holder_data_due_ns(lock));
+		heap_set_by(&locks->env->timers, &lock->directory.timer, holder_data_due_ns(lock));
 }
 
 void claims_learn(struct lock *lock, unsigned int facts)
@@ -374,22 +383,31 @@ void claims_learn(struct lock *lock, unsigned int facts)
 		request_fail_all(lock, f->code, f->sentence.data);
 }
 
-void lock_learn(struct lock *lock)
+void lock_learn(struct directory *d)
 {
-	struct directory *d = &lock->directory;
+	struct lock *lock = lock_of(d);
 	unsigned int facts = d->facts;
 
 	d->facts = 0;
-	lock->rule->learn(lock, facts);
+	if (d == lock->slots)
+		lock->rule->learn_slots(lock, facts);
+	else
+		lock->rule->learn(lock, facts);
 	/* Behind what that has touched. */
 	directory_untouch(d);
 	directory_touch(d);
 }
 
-void lock_settle(struct lock *lock)
+void lock_settle(struct directory *d)
 {
-	assert(!lock->directory.facts);
-	claim_send_deletes(&lock->directory);
+	struct lock *lock = lock_of(d);
+
+	assert(!d->facts);
+	claim_send_deletes(d);
+	if (d == lock->slots) {
+		lock->rule->settle_slots(lock);
+		return;
+	}
 	lock->rule->settle(lock);
 	set_timer(lock);
 }

@@ -11,6 +11,7 @@
 #include "core/znode/mode.h"
 
 struct claim;
+struct directory;
 struct lock;
 
 /* A held claim that nobody holds a grant on may serve a request of that mode. */
@@ -24,10 +25,10 @@ int64_t claims_take_token(const struct lock *lock, struct claim *c, enum mode mo
 void claims_succeed(struct lock *lock);
 /* Rules 3 and 4. True when what may be served has changed. */
 bool claims_settle(struct lock *lock);
-/* Something may be asked of ZooKeeper for this lock, and answers are believed. */
-bool claims_may_ask(const struct lock *lock);
 /* What answers have shown: what the lost znode held is void, and requests fail. */
 void claims_learn(struct lock *lock, unsigned int facts);
-/* Only then: sends what had to wait; then what the claims want to know, or have to say. True: it looked by a list. */
-void claims_ask_again(struct lock *lock);
+/* Something may be asked of ZooKeeper for that directory, and answers are believed. */
+bool claims_may_ask(const struct directory *d);
+/* Only then: sends what had to wait; then what the claims want to know, or have to say. True: that listed it. */
+void claims_ask_again(struct directory *d);
 bool claims_watch(struct lock *lock);

@@ -126,7 +126,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 		bytes_slice(&g->data, data);
 		if (g->lock->directory.claim)
 			g->lock->directory.claim->holder_token = 0; /* what was written about it is no longer true */
-		directory_touch(&g->lock->directory);
+		directory_touch(lock_held(g->lock));
 	}
 }
 
@@ -164,7 +164,7 @@ void grant_end(struct grant *g)
 	bytes_free(&g->data);
 	mem_spare(&lock->locks->spare_grant, g);
 	grants_changed(client);
-	directory_touch(&lock->directory);
+	directory_touch(lock_held(lock));
 }
 
 void grant_lose(struct grant *g, enum loss loss)
@@ -191,7 +191,7 @@ void grant_lose(struct grant *g, enum loss loss)
 		locks->env->stats.leases_ended_total++;
 	grants_changed(g->client);
 	outcome_add(&locks->outcomes, &g->outcome, OUTCOME_LOST, g->client);
-	directory_touch(&lock->directory);
+	directory_touch(lock_held(lock));
 }
 
 void grant_lose_all(struct lock *lock, enum loss loss)

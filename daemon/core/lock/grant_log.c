@@ -19,7 +19,7 @@ static void say(const struct grant *g, const char *event, int64_t count, bool en
 		return;
 	begin = effects_begin(env->out);
 	out = &env->out->arena;
-	if (g->lock->semaphore)
+	if (g->lock->slots)
 		bytes_format(out, "%s: %d permits of semaphore %q", event, count, name);
 	else
 		bytes_format(out, "%s: %s %q, %s, token %d", event,

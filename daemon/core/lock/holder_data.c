@@ -18,7 +18,7 @@ int64_t holder_data_due_ns(const struct lock *lock)
 	int64_t due_ns;
 
 	assert(c->state == CLAIM_HELD && c->rivals);
-	if (!g || lock->directory.kind == KIND_ELECTION ||
+	if (!g || !lock->rule->tells_holder ||
 	    (c->holder_client == g->client->id && c->holder_token == g->token))
 		return INT64_MAX;
 	due_ns = g->granted_ns + YOUNG_NS;
@@ -87,9 +87,8 @@ void holder_data_say_held(struct lock *lock)
 {
 	struct claim *c = lock->directory.claim;
 
-	/* On a new connection it is not known whether it was written. An election says who leads. */
-	if (!c->tried || !lock->grant_count || lock->directory.kind == KIND_ELECTION ||
-	    (c->says_held && c->holder_client))
+	/* On a new connection it is not known whether it was written. */
+	if (!c->tried || !lock->grant_count || !lock->rule->tells_holder || (c->says_held && c->holder_client))
 		return;
 	if (!turn_may(&lock->directory, TURN_JOIN))
 		return;

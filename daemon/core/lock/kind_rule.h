@@ -17,11 +17,15 @@ struct request;
 struct kind_rule {
 	bool lingers;     /* a held claim stays a while after its last grant */
 	bool follows;     /* a held claim without tokens may be followed without a gap (rollover.h) */
+	bool tells_holder; /* the data of a held claim tell of the first grant on it when others wait (holder_data.h) */
 	bool marks_tries; /* a claim that only tries want says so in its name (try.h) */
-	/* Takes the directory's facts. */
+	/* Takes the facts of its directory; and of its second one, of slots. NULL: it has none. */
 	void (*learn)(struct lock *lock, unsigned int facts);
+	void (*learn_slots)(struct lock *lock, unsigned int facts);
 	/* The whole rule, for a touched lock, which has no facts any longer. */
 	void (*settle)(struct lock *lock);
+	/* The same for what its second directory, of slots, asks for. NULL: it has none. */
+	void (*settle_slots)(struct lock *lock);
 	/* Grants what the held claim may serve (rule 1). */
 	void (*serve)(struct lock *lock);
 	/* Our claim does not wait: the lock is taken for a request of that mode; `behind`: another one stands before it. */

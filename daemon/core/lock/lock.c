@@ -7,21 +7,38 @@
 
 bool lock_in_use(const struct lock *lock)
 {
-	return lock->request_count || lock->grant_count || lock->directory.claim_count || lock->directory.operations ||
-	       lock->observer_count || !TAILQ_EMPTY(&lock->lost);
+	const struct directory *d;
+
+	LOCK_DIRECTORIES(d, lock)
+		if (d->claim_count || d->operations)
+			return true;
+	return lock->request_count || lock->grant_count || lock->observer_count || !TAILQ_EMPTY(&lock->lost);
 }
 
-bool lock_may_be(const struct lock *lock, enum kind kind)
+/* What is on its way out does not count. */
+static bool is_used(const struct lock *lock)
 {
-	return lock->directory.kind == kind || !(lock->request_count || lock->grant_count || lock->directory.claim ||
-						 lock->observer_count || !TAILQ_EMPTY(&lock->lost));
+	return lock->request_count || lock->grant_count || lock->directory.claim || lock->observer_count ||
+	       !TAILQ_EMPTY(&lock->lost);
+}
+
+const char *lock_refuses(const struct lock *lock, enum kind kind)
+{
+	if (lock->semaphore)
+		return kind == KIND_SEMAPHORE ? NULL : "this name is in use as a semaphore, not as a lock";
+	if (kind == KIND_SEMAPHORE)
+		return lock->idle ? NULL : "this name is in use as a lock, not as a semaphore";
+	if (lock->directory.kind == kind || !is_used(lock))
+		return NULL;
+	return kind == KIND_LOCK ? "this name is in use as an election, not as a lock"
+				 : "this name is in use as a lock, not as an election";
 }
 
 void lock_become(struct lock *lock, enum kind kind)
 {
 	if (lock->directory.kind == kind)
 		return;
-	assert(lock_may_be(lock, kind));
+	assert(!lock_refuses(lock, kind));
 	lock->directory.kind = kind;
 	lock->rule = lock->locks->rules[kind];
 	/* Its directory was of the other kind: nothing is put into it before it was read again. */
@@ -29,9 +46,9 @@ void lock_become(struct lock *lock, enum kind kind)
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
-void lock_take_turn(struct lock *lock, enum turn turn)
+void lock_take_turn(struct directory *d, enum turn turn)
 {
-	struct directory *d = &lock->directory;
+	const struct lock *lock = lock_of(d);
 
 	claim_send_deletes(d);
 	if (turn == TURN_RECOVER && d->claim_count && !claim_recover(d, lock->grant_count && !lock->request_count))

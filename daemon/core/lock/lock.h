@@ -44,7 +44,6 @@ struct locks;
 
 struct lock {
 	struct locks *locks;
-	struct semaphore *semaphore; /* this is its mutex or its slots, and found by path only; NULL: a lock */
 	struct map_node name_node;
 	TAILQ_ENTRY(lock) link; /* locks->used or locks->idle */
 	bool idle;
@@ -54,9 +53,11 @@ struct lock {
 	size_t request_count, expired_count, grant_count;
 	struct directory directory;
 	const struct kind_rule *rule;
+	/* Of a semaphore (semaphore.h): what it has besides, and the directory that its grants rest on. Else NULL. */
+	struct semaphore *semaphore;
+	struct directory *slots;
 	size_t observer_count;
 	struct observation *observation; /* of an election that somebody observes (observe.h); NULL */
-	struct timer timer;              /* the next instant at which time alone changes something */
 };
 
 /* The lock of that name; NULL: this host knows none. */
@@ -64,18 +65,26 @@ struct lock *lock_find(struct locks *locks, struct slice name);
 /* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
 struct lock *lock_make(struct locks *locks, struct slice name);
 struct lock *lock_of(const struct directory *d); /* whose directory that is */
-/* It is of that kind, or may become so: nobody uses it as another. What is on its way out does not count. */
-bool lock_may_be(const struct lock *lock, enum kind kind);
+/* Why it cannot be had as that kind: it is in use as another. NULL: it can. */
+const char *lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
-/* A part of a semaphore, at that path. */
-struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice path, enum flavour flavour);
-bool lock_has_room(
-	struct locks *locks); /* one more may be known, if need be in the place of one that is only remembered */
+/* A new one, whose directories are nowhere yet; NULL: a limit forbids it. The name is nobody's but a remembered lock's. */
+struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind);
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
-void lock_learn(struct lock *lock); /* of a touched one: what answers have shown, before it is settled */
-void lock_settle(struct lock *lock);
-void lock_take_turn(struct lock *lock, enum turn turn); /* it is its turn: sends what goes before all else */
+void lock_learn(struct directory *d);  /* of a touched one: what answers have shown, before it is settled */
+void lock_settle(struct directory *d); /* the rule, for what touched that directory */
+void lock_take_turn(struct directory *d, enum turn turn); /* it is its turn: sends what goes before all else */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
 void lock_free(struct lock *lock);
 void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */
 const char *lock_state_word(const struct lock *lock); /* of the host's claim; `lock` may be NULL */
+
+/* Each directory of the lock. */
+#define LOCK_DIRECTORIES(d, lock) \
+	for ((d) = &(lock)->directory; (d); (d) = (d) == &(lock)->directory ? (lock)->slots : NULL)
+
+/* The directory whose claims its grants rest on. */
+static inline struct directory *lock_held(struct lock *lock)
+{
+	return lock->slots ? lock->slots : &lock->directory;
+}

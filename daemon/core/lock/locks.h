@@ -35,7 +35,6 @@ struct locks {
 	const struct kind_rule *const *rules; /* of each kind */
 	struct map names;                     /* locks, by name */
 	struct lock *named;                   /* the latest found by name; NULL */
-	struct map semaphores;                /* by name */
 	struct lock_list used, idle;
 	size_t idle_count;
 	void *spare_grant; /* mem.h */

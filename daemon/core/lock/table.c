@@ -13,7 +13,7 @@ enum { IDLE_LOCKS_MAX = 1024 };
 
 struct lock *lock_of(const struct directory *d)
 {
-	return container_of(d, struct lock, directory);
+	return d->lock;
 }
 
 static struct lock *find(const struct map *names, struct slice name)
@@ -27,45 +27,6 @@ static struct lock *find(const struct map *names, struct slice name)
 			return lock;
 	}
 	return NULL;
-}
-
-static struct lock *lock_new(struct locks *locks, struct slice name)
-{
-	struct lock *lock = mem_new(sizeof(*lock));
-
-	lock->locks = locks;
-	lock->timer.kind = TIMER_LOCK;
-	directory_init(&lock->directory, locks->directories);
-	TAILQ_INIT(&lock->requests);
-	TAILQ_INIT(&lock->grants);
-	TAILQ_INIT(&lock->lost);
-	bytes_slice(&lock->name, name);
-	TAILQ_INSERT_TAIL(&locks->used, lock, link);
-	return lock;
-}
-
-static struct lock *lock_new_named(struct locks *locks, struct slice name)
-{
-	struct lock *lock = lock_new(locks, name);
-
-	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
-	lock->rule = locks->rules[KIND_LOCK];
-	lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
-	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
-	directory_add(&lock->directory);
-	return lock;
-}
-
-struct lock *lock_new_part(struct locks *locks, struct slice name, struct slice path, enum flavour flavour)
-{
-	struct lock *lock = lock_new(locks, name);
-
-	lock->directory.part = true;
-	lock->directory.flavour = flavour;
-	lock->directory.state = DIRECTORY_FITS; /* the semaphore's own data say what is below */
-	bytes_slice(&lock->directory.path, path);
-	directory_add(&lock->directory);
-	return lock;
 }
 
 static void unlink_lock(struct lock *lock)
@@ -84,13 +45,11 @@ void lock_free(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
 
-	assert(!lock_in_use(lock) && !lock->observation);
-	heap_unset(&locks->env->timers, &lock->timer);
+	assert(!lock_in_use(lock) && !lock->observation && !lock->semaphore);
 	unlink_lock(lock);
 	if (locks->named == lock)
 		locks->named = NULL;
-	if (!lock->semaphore)
-		map_remove(&locks->names, &lock->name_node);
+	map_remove(&locks->names, &lock->name_node);
 	bytes_free(&lock->name);
 	directory_deinit(&lock->directory);
 	mem_free(lock);
@@ -106,11 +65,6 @@ static bool evict(struct locks *locks)
 	return true;
 }
 
-bool lock_has_room(struct locks *locks)
-{
-	return locks->names.count + locks->semaphores.count < locks->env->conf->limits.locks || evict(locks);
-}
-
 /* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
 struct lock *lock_find(struct locks *locks, struct slice name)
 {
@@ -119,14 +73,38 @@ struct lock *lock_find(struct locks *locks, struct slice name)
 	return locks->named;
 }
 
+struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
+{
+	struct lock *lock = lock_find(locks, name);
+
+	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
+	if (lock)
+		lock_free(lock);
+	if (locks->names.count >= locks->env->conf->limits.locks && !evict(locks))
+		return NULL;
+	lock = mem_new(sizeof(*lock));
+	lock->locks = locks;
+	lock->rule = locks->rules[kind];
+	directory_init(&lock->directory, locks->directories, lock);
+	TAILQ_INIT(&lock->requests);
+	TAILQ_INIT(&lock->grants);
+	TAILQ_INIT(&lock->lost);
+	bytes_slice(&lock->name, name);
+	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
+	TAILQ_INSERT_TAIL(&locks->used, lock, link);
+	return lock;
+}
+
 struct lock *lock_make(struct locks *locks, struct slice name)
 {
 	struct lock *lock = lock_find(locks, name);
 
 	if (!lock) {
-		if (!lock_has_room(locks))
+		lock = locks->named = lock_new(locks, name, KIND_LOCK);
+		if (!lock)
 			return NULL;
-		lock = locks->named = lock_new_named(locks, name);
+		lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
+		directory_add(&lock->directory);
 	}
 	if (lock->idle) {
 		unlink_lock(lock);
@@ -148,7 +126,7 @@ void lock_rest(struct lock *lock)
 		lock->rule->rest(lock);
 		return;
 	}
-	heap_unset(&locks->env->timers, &lock->timer);
+	heap_unset(&locks->env->timers, &lock->directory.timer);
 	turn_forget(&lock->directory);
 	lock->directory.relist = false;
 	directory_want_nothing(&lock->directory);
