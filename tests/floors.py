@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The floors of the daemon and of the client library: a file calls and includes what is on its own floor or below.
 
-floors.py OBJECTS [--list]
+floors.py OBJECTS
 
 OBJECTS is where the objects of all sources are. A floor is a folder; FLOORS lists them from the ground up. Calls are
-read from the symbols of the objects, includes from the sources. What goes up is an error, unless tests/floors.txt lists
-it; a line there that has become needless is an error too, so that the list only gets shorter. --list prints what goes
-up, as that file has it.
+read from the symbols of the objects, includes from the sources. A call or include that goes up is an error, and so is a
+circle: files that call each other, directly or through others.
 """
 
 import os
@@ -16,7 +15,6 @@ import subprocess
 import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
-EXCEPTIONS = os.path.join(ROOT, "tests", "floors.txt")
 CORE = ["port", "znode", "session", "claim", "lock", "kind", "client", "hosts", "command"]
 FLOORS = (
     ["protocol", "daemon/base"]
@@ -113,22 +111,13 @@ def main():
                 up.add(f"{file} {how} {target}")
             if how == "calls":
                 pairs.add((file, target))
-    allowed = set()
-    if os.path.exists(EXCEPTIONS):
-        with open(EXCEPTIONS, encoding="utf-8") as f:
-            allowed = {line for line in f.read().splitlines() if line}
     rings = circles(pairs)
-    if "--list" in sys.argv:
-        print("\n".join(sorted(up)))
-        return 0
-    for line in sorted(up - allowed):
+    for line in sorted(up):
         print(f"floors: upward: {line}")
-    for line in sorted(allowed - up):
-        print(f"floors: tests/floors.txt need not list this any longer: {line}")
     for ring in rings:
         print(f"floors: a circle of calls: {' '.join(ring)}")
     print(f"floors: {len(up)} upward, {len(rings)} circles")
-    return 1 if up ^ allowed or rings else 0
+    return 1 if up or rings else 0
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def test_a_reader_does_not_pass_the_waiting_writer_of_another_host(two_hosts, zk
         c.send("LOCK", "a", "SHARED")
         harness.wait_queued(alpha, "a", number + 1)
     assert clients(alpha).call("LOCK", "a", "SHARED", "WAIT", 0) is None
-    assert "another host comes before those who would join its readers" in clients(alpha).call("WHY", "a")["why"]
+    assert "a waiter on another host comes before further readers of this host" in clients(alpha).call("WHY", "a")["why"]
     enters_before(writer, [first], late)
 
 
