@@ -21,7 +21,6 @@
 
 #include "base/heap.h"
 #include "base/map.h"
-#include "base/queue.h"
 #include "core/claim/facts.h"
 #include "core/claim/seen.h"
 #include "core/claim/turn.h"
@@ -30,7 +29,6 @@
 
 struct claim;
 struct directories;
-struct event;
 
 /* Of its data: not read yet, or it was made again; being read; of our kind and flavour; of another. */
 enum directory_state { DIRECTORY_UNKNOWN, DIRECTORY_ASKED, DIRECTORY_FITS, DIRECTORY_MISMATCH };
@@ -59,8 +57,7 @@ struct directory {
 	bool relist, remembered; /* after the pause it is to be listed; it has claims not verified on this connection */
 	enum directory_state state;
 	enum directory_watch watch;
-	bool uncontended,
-		was_uncontended; /* ARMED: no other session conflicts with our claim; so when the connection went */
+	bool uncontended, was_uncontended; /* ARMED: no other session conflicts with our claim; when the connection went */
 	bool contended_before; /* somebody waited behind our last held claim: most likely so he will behind the next */
 	bool unverified;       /* it did not fit before: nothing is put into it until it was read again */
 	bool exhausted;        /* its numbers run out: nobody joins until it was empty and made anew */

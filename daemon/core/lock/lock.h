@@ -64,7 +64,6 @@ struct lock {
 struct lock *lock_find(struct locks *locks, struct slice name);
 /* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
 struct lock *lock_make(struct locks *locks, struct slice name);
-struct lock *lock_of(const struct directory *d); /* whose directory that is */
 /* Why it cannot be had as that kind: it is in use as another. NULL: it can. */
 const char *lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
@@ -82,6 +81,12 @@ const char *lock_state_word(const struct lock *lock); /* of the host's claim; `l
 /* Each directory of the lock. */
 #define LOCK_DIRECTORIES(d, lock) \
 	for ((d) = &(lock)->directory; (d); (d) = (d) == &(lock)->directory ? (lock)->slots : NULL)
+
+/* Whose directory that is. */
+static inline struct lock *lock_of(const struct directory *d)
+{
+	return d->lock;
+}
 
 /* The directory whose claims its grants rest on. */
 static inline struct directory *lock_held(struct lock *lock)

@@ -11,11 +11,6 @@
 
 enum { IDLE_LOCKS_MAX = 1024 };
 
-struct lock *lock_of(const struct directory *d)
-{
-	return d->lock;
-}
-
 static struct lock *find(const struct map *names, struct slice name)
 {
 	struct map_node *node = map_first(names, map_hash(names, name.data, name.len));
