@@ -340,6 +340,9 @@ static void standalone_asks_nobody(void **state)
 	fixture_say(f, 0, "WHY a",
 		    "*14 $3 why $52 nobody holds it and nobody on this host waits for it $5 state $4 none $8 position :0 "
 		    "$7 waiters :0 $12 hosts_before :0 $13 hosts_waiting :0 $7 holders *0");
+	/* HOSTS has no name that could be one of the semaphores'. */
+	fixture_say(f, 0, "ACQUIRE s LIMIT 1", ":1");
+	fixture_say(f, 0, "HOSTS", "*0");
 }
 
 /* Somebody waits elsewhere, as the children watch tells after a second. */

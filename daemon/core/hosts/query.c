@@ -115,7 +115,7 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
 	else
 		q->flavour = flavour_place(h->env->conf, name, &q->path);
-	if (command != COMMAND_LEADER && command != COMMAND_LIMIT && query_semaphore(q))
+	if (command != COMMAND_HOSTS && command != COMMAND_LEADER && command != COMMAND_LIMIT && query_semaphore(q))
 		q->part = QUERY_LIMIT;
 	TAILQ_INSERT_TAIL(&h->queries, q, link);
 	c->query = q;
