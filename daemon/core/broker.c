@@ -104,7 +104,7 @@ static void settle_locks(struct broker *b)
 	struct directory *d;
 
 	while ((d = TAILQ_FIRST(&b->directories.touched))) {
-		struct lock *lock = lock_of(d);
+		struct lock *lock = d->lock;
 
 		/* What was lost with a znode is told before a *next* that took its place is served. */
 		if (d->facts) {

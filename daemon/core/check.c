@@ -10,7 +10,7 @@
 /* A request wants it, or the held one comes to the end of its tokens. */
 static bool is_wanted(const struct claim *next)
 {
-	const struct lock *lock = lock_of(next->directory);
+	const struct lock *lock = next->directory->lock;
 	const struct request *head = TAILQ_FIRST(&lock->requests);
 
 	if (lock->directory.claim->state != CLAIM_HELD)

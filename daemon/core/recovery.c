@@ -151,7 +151,7 @@ static int by_age(const void *a, const void *b)
 
 static bool is_to_recover(const struct directory *d)
 {
-	return d->claim_count || lock_of(d)->observer_count;
+	return d->claim_count || d->lock->observer_count;
 }
 
 /* A connection that ends before all was found out is no loss: the next one goes on with what was not. */

@@ -69,7 +69,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		claim_answered(claim_of(op), op, event);
 		break;
 	case OWNER_ELECTION:
-		election_answered(lock_of(op->directory), number, event);
+		election_answered(op->directory->lock, number, event);
 		break;
 	case OWNER_OBSERVER:
 		observe_answered(op, number, event);
@@ -134,7 +134,7 @@ static void child_watched(struct directory *d, enum zk_watch type, struct slice 
 	seen_forget(d, child);
 	CLAIM_FOREACH(c, d)
 		claim_watched(c, type, child);
-	observe_watched(lock_of(d), &child);
+	observe_watched(d->lock, &child);
 	directory_touch(d);
 }
 
@@ -150,7 +150,7 @@ void route_watched(struct broker *b, const struct event *event)
 	semaphore_watched(&b->locks, path);
 	if (d) {
 		directory_changed(d);
-		observe_watched(lock_of(d), NULL);
+		observe_watched(d->lock, NULL);
 		directory_touch(d);
 		return;
 	}

@@ -43,7 +43,7 @@ MUTANTS = [
     ("what joined and is held at once is not looked at again", [
         ("give_back(lock) || join(lock);", "give_back(lock) || (join(lock) && false);")], 100, "standalone"),
     ("a lock that a watch event changed is not settled", [
-        ("\tobserve_watched(lock_of(d), &child);\n\tdirectory_touch(d);", "\tobserve_watched(lock_of(d), &child);"),
+        ("\tobserve_watched(d->lock, &child);\n\tdirectory_touch(d);", "\tobserve_watched(d->lock, &child);"),
         ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
         ("\tcase ZK_NONODE:\n\t\tclaim_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
@@ -315,7 +315,7 @@ MUTANTS = [
          "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
         ("listing.c", "#include \"core/claim/look.h\"\n", "#include \"core/claim/look.h\"\n#include \"core/lock/lock.h\"\n"),
-        ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !lock_of(d)->request_count;")], 1000),
+        ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !d->lock->request_count;")], 1000),
     ("each reader asks for a list of its own", [
         ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
          "\tif (d->watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(d, true);")], 100),
@@ -539,7 +539,7 @@ MUTANTS = [
     ("an election lingers", [
         ("!lock->rule->lingers || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
-        ("return d->claim_count || lock_of(d)->observer_count;", "return d->claim_count;"),
+        ("return d->claim_count || d->lock->observer_count;", "return d->claim_count;"),
         ("\tobserve_suspended(lock);\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
@@ -613,7 +613,7 @@ MUTANTS = [
     ("every broker's znode is in use", [
         ("return !record_is_ours(data) || ", "return true || ")], 4000, "tries"),
     ("whoever waits does so with a try's znode", [
-        (" || (c->tries && !try_only(lock_of(c->directory))))", ")")], 3000),
+        (" || (c->tries && !try_only(c->directory->lock)))", ")")], 3000),
     ("what was seen of a znode is believed after its event", [
         ("\tseen_forget(d, child);\n", "")], 3000, "tries"),
     ("what was seen of a znode is believed after its event, and for longer", [

@@ -149,7 +149,7 @@ static const struct slice NO_CHILD = { 0 };
 static struct directory *find(struct hosts *h, const struct place *p)
 {
 	struct directory *d = directory_find(h->locks->directories, p->path);
-	struct lock *lock = d ? lock_of(d) : NULL;
+	struct lock *lock = d ? d->lock : NULL;
 	struct bytes name = { 0 };
 	enum flavour flavour;
 

@@ -256,7 +256,7 @@ static void read(struct lock *lock, const struct event *event)
 
 void observe_answered(const struct operation *op, uint64_t number, const struct event *event)
 {
-	struct lock *lock = lock_of(op->directory);
+	struct lock *lock = op->directory->lock;
 	struct observation *o = lock->observation;
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
 

@@ -62,7 +62,7 @@ static struct semaphore *find_at(struct locks *locks, struct slice path)
 	bytes_text(&mutex, "/locks");
 	d = directory_find(locks->directories, bytes_view(&mutex));
 	bytes_free(&mutex);
-	return d ? lock_of(d)->semaphore : NULL;
+	return d ? d->lock->semaphore : NULL;
 }
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name)
@@ -234,7 +234,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 
 void semaphore_answered(const struct operation *op, const struct event *event)
 {
-	struct semaphore *s = lock_of(op->directory)->semaphore;
+	struct semaphore *s = op->directory->lock->semaphore;
 
 	if (op->kind == OPERATION_SEMAPHORE_GET) {
 		get_answered(s, event);

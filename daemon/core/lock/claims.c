@@ -186,7 +186,7 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 static bool is_outdated(const struct claim *c, enum mode mode)
 {
 	/* Whoever waits is to be counted by the other hosts. */
-	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(lock_of(c->directory))))
+	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->directory->lock)))
 		return true;
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
@@ -194,7 +194,7 @@ static bool is_outdated(const struct claim *c, enum mode mode)
 /* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
-	if (head && next->tries && !try_only(lock_of(next->directory)))
+	if (head && next->tries && !try_only(next->directory->lock))
 		return true;
 	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
 }
@@ -385,7 +385,7 @@ void claims_learn(struct lock *lock, unsigned int facts)
 
 void lock_learn(struct directory *d)
 {
-	struct lock *lock = lock_of(d);
+	struct lock *lock = d->lock;
 	unsigned int facts = d->facts;
 
 	d->facts = 0;
@@ -400,7 +400,7 @@ void lock_learn(struct directory *d)
 
 void lock_settle(struct directory *d)
 {
-	struct lock *lock = lock_of(d);
+	struct lock *lock = d->lock;
 
 	assert(!d->facts);
 	claim_send_deletes(d);

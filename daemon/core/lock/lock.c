@@ -48,7 +48,7 @@ void lock_become(struct lock *lock, enum kind kind)
 
 void lock_take_turn(struct directory *d, enum turn turn)
 {
-	const struct lock *lock = lock_of(d);
+	const struct lock *lock = d->lock;
 
 	claim_send_deletes(d);
 	if (turn == TURN_RECOVER && d->claim_count && !claim_recover(d, lock->grant_count && !lock->request_count))
