@@ -483,7 +483,7 @@ MUTANTS = [
     ("who is before it in line for permits keeps it waiting", [
         ("\t\treturn s->knot && expand_permits(s, at, r);\n", "")], 3000, "calm permits"),
     ("whoever has permits is waited for", [
-        ("\treturn left < w->count;", "\treturn left < s->limit;")], 1000, "permits standalone"),
+        ("\treturn left < w->count;", "\treturn left < w->limit;")], 1000, "permits standalone"),
     ("nobody is waited for in line for permits", [
         ("\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n\t\tif (group_tied(k, r->client)) /*", "\t\tif (false) /*")], 3000, "permits standalone"),
     ("no deadlock through permits is seen", [
