@@ -30,10 +30,9 @@ bool charge_fits_text(const struct directory *d)
 	return fits(d, LIMIT_DATA_BYTES_MAX);
 }
 
-/* A leader's text has to be told. */
 bool charge_is_oversize(const struct directory *d)
 {
-	return !fits(d, d->kind == KIND_ELECTION ? LIMIT_DATA_BYTES_MAX : 0);
+	return !fits(d, d->data_bytes);
 }
 
 const char *charge_refuses(const struct directory *d, size_t count)

@@ -44,6 +44,7 @@ struct directory {
 	bool touched, waits[TURNS]; /* to be settled; to send something */
 	enum flavour flavour;
 	enum kind kind;
+	size_t data_bytes; /* so long a text has to have room in the data of its claims' znodes */
 	bool part; /* of a semaphore, whose own data say what is below */
 	struct claim *claim, *next;
 	struct claim_list leaving, slots; /* slots, SLOTS: all claims but those that leave */

@@ -3,7 +3,6 @@
 
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
-#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
 static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
@@ -19,6 +18,25 @@ static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *s
 	return refuse(ret, ERROR_LIMIT, sentence);
 }
 
+/* What has directories of its own is told from locks: there an election is one of these. */
+static const char *noun(const struct lock *lock, enum kind kind, enum kind other)
+{
+	const struct kind_rule *const *rules = lock->locks->rules;
+
+	return kind_noun(rules[other]->rest && !rules[kind]->rest ? KIND_LOCK : kind);
+}
+
+bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
+{
+	enum kind used = lock->rule->kind;
+
+	if (!lock_refuses(lock, kind))
+		return true;
+	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", noun(lock, used, kind),
+			  noun(lock, kind, used));
+	return false;
+}
+
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)
 {
 	struct locks *locks = client->locks;
@@ -29,16 +47,15 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 		return refuse(ret, ERROR_DRAINING, "the daemon is stopping");
 	if (!client_may_ask(client, &why))
 		return refuse_limit(locks, ret, why);
-	lock = lock_make(locks, name);
+	lock = locks->rules[terms->kind]->make(locks, name);
 	if (!lock)
 		return refuse_limit(locks, ret, "this daemon already knows as many locks as it may (limits.locks)");
 	if (lock->request_count >= locks->env->conf->limits.requests_per_lock)
 		return refuse_limit(
 			locks, ret,
 			"as many clients as one lock may have already wait for it (limits.requests_per_lock)");
-	why = lock_refuses(lock, terms->kind);
-	if (why)
-		return refuse(ret, ERROR_MISMATCH, why);
+	if (!ask_fits(lock, terms->kind, ret))
+		return false;
 	/* What blocks nobody, and a try, does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;

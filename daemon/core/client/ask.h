@@ -12,6 +12,7 @@
 #include "protocol/errors.h"
 
 struct client;
+struct lock;
 
 /* Why it is not even asked. */
 struct refusal {
@@ -29,5 +30,7 @@ void refusal_name(struct refusal *no, struct slice name);
 /* Answers with it, and frees the sentence. */
 void refusal_reply(struct client *c, struct refusal *no);
 
+/* The name is in use as that kind, or can be; false: as another, which the refusal tells. */
+bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret);
 /* Queues one, of a client that neither holds that lock nor waits for it. False: refused, and why. */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);

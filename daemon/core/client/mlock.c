@@ -171,10 +171,9 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	struct client *c = m->client;
 	struct lock *lock = lock_find(c->locks, name);
 	const struct grant *g = lock ? grant_find(lock, c) : NULL;
-	const char *why = lock ? lock_refuses(lock, KIND_LOCK) : NULL;
 
-	if (why)
-		*ret = refusal_of(ERROR_MISMATCH, "%s: %s", why, name);
+	if (lock && !ask_fits(lock, KIND_LOCK, ret))
+		refusal_name(ret, name);
 	else if (g && !m->reenter)
 		*ret = refusal_held(name);
 	else if (g && !mode_covers(g->mode, m->mode))
@@ -304,8 +303,9 @@ void mlock_unlock(const struct request_words *w)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
-		if (g && g->lock->directory.kind == KIND_ELECTION) {
-			reply_error(c, ERROR_MISMATCH, "this name is in use as an election; nothing was released: %s", w->argv[2 + i]);
+		if (g && g->lock->rule->kind != KIND_LOCK) {
+			reply_error(c, ERROR_MISMATCH, "this name is in use as %s; nothing was released: %s",
+				    kind_noun(g->lock->rule->kind), w->argv[2 + i]);
 			return;
 		}
 		if (g && !g->lost)

@@ -14,11 +14,13 @@ static const int64_t NS_PER_MS = 1000000;
 
 bool call_is_kind(const struct call *call, enum kind kind)
 {
-	const char *why = call->lock ? lock_refuses(call->lock, kind) : NULL;
+	struct refusal no;
 
-	if (why)
-		reply_error(call->client, ERROR_MISMATCH, "%s: %s", why, call->name);
-	return !why;
+	if (!call->lock || ask_fits(call->lock, kind, &no))
+		return true;
+	refusal_name(&no, call->name);
+	refusal_reply(call->client, &no);
+	return false;
 }
 
 struct request *call_request(const struct call *call)

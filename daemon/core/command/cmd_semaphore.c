@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores: ACQUIRE, RELEASE, LIMIT. */
-#include "core/client/deadlock.h"
 #include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query_limit.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/grant_log.h"
-
-static void ask_for(struct client *c, struct slice name, const struct request_terms *terms)
-{
-	struct refusal no = { .code = ERROR_DEADLOCK };
-	struct lock *lock;
-	const char *why;
-
-	if (c->locks->env->stopping) {
-		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-		return;
-	}
-	if (!client_may_ask(c, &why)) {
-		call_refuse_limit(c, why);
-		return;
-	}
-	lock = semaphore_make(c->locks, name);
-	if (!lock)
-		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
-	else if (lock->request_count >= c->locks->env->conf->limits.requests_per_lock)
-		call_refuse_limit(c, "as many clients as one lock may have already wait for it (limits.requests_per_lock)");
-	else if (terms->wait_ns != 0 && deadlock_closes(c, lock, terms, &no.sentence))
-		refusal_reply(c, &no);
-	else
-		request_new(lock, c, terms);
-}
 
 /* Than was agreed on, for certain: it is refused for that. */
 static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
@@ -46,12 +20,14 @@ void cmd_acquire(struct call *call)
 	struct client *c = call->client;
 	const struct options *o = &call->options;
 	struct request_terms terms = {
+		.kind = KIND_SEMAPHORE,
 		.mode = MODE_EXCLUSIVE,
 		.limit = o->limit,
 		.count = o->count,
 		.wait_ns = c->half_closed ? 0 : o->wait_ns,
 		.lease_ns = o->lease_ns,
 	};
+	struct refusal no = { 0 };
 	struct grant *g;
 
 	if (!(o->given & OPTION_LIMIT) || o->count > o->limit) {
@@ -70,8 +46,8 @@ void cmd_acquire(struct call *call)
 			c, ERROR_DEADLOCK,
 			"this client has %d permits and asks for %d more: it would wait for itself; release some first",
 			g->depth, o->count);
-	else
-		ask_for(c, call->name, &terms);
+	else if (!ask_lock(c, call->name, &terms, &no))
+		refusal_reply(c, &no);
 }
 
 void cmd_release(struct call *call)

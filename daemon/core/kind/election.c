@@ -6,6 +6,7 @@
 #include "core/lock/claims.h"
 #include "core/lock/holder_data.h"
 #include "core/lock/locks.h"
+#include "protocol/limits.h"
 
 /* What ZooKeeper refused (an ACL, say) is not tried again at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -93,6 +94,9 @@ static void learn(struct lock *lock, unsigned int facts)
 }
 
 const struct kind_rule election_rule = {
+	.kind = KIND_ELECTION,
+	.data_bytes = LIMIT_DATA_BYTES_MAX,
+	.make = lock_make,
 	.marks_tries = true,
 	.learn = learn,
 	.settle = settle,

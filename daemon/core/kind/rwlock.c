@@ -129,6 +129,8 @@ void rwlock_settle(struct lock *lock)
 }
 
 const struct kind_rule rwlock_rule = {
+	.kind = KIND_LOCK,
+	.make = lock_make,
 	.lingers = true,
 	.follows = true,
 	.tells_holder = true,

@@ -72,7 +72,7 @@ struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 	return lock ? lock->semaphore : NULL;
 }
 
-struct lock *semaphore_make(struct locks *locks, struct slice name)
+static struct lock *make_lock(struct locks *locks, struct slice name)
 {
 	struct lock *lock = lock_find(locks, name);
 
@@ -657,6 +657,8 @@ static void settle(struct lock *lock)
 
 /* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
 const struct kind_rule semaphore_rule = {
+	.kind = KIND_SEMAPHORE,
+	.make = make_lock,
 	.lingers = true,
 	.learn = learn,
 	.learn_slots = learn_slots,

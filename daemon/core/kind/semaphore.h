@@ -69,8 +69,6 @@ struct semaphore {
 extern const struct kind_rule semaphore_rule;
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
-/* The lock of that name that is a semaphore, made if need be; NULL: a limit forbids it. It is in use as nothing else. */
-struct lock *semaphore_make(struct locks *locks, struct slice name);
 /* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);

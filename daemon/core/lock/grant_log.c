@@ -22,8 +22,8 @@ static void say(const struct grant *g, const char *event, int64_t count, bool en
 	if (g->lock->slots)
 		bytes_format(out, "%s: %d permits of semaphore %q", event, count, name);
 	else
-		bytes_format(out, "%s: %s %q, %s, token %d", event,
-			     g->lock->directory.kind == KIND_ELECTION ? "election" : "lock", name, mode_word(g->mode), g->token);
+		bytes_format(out, "%s: %s %q, %s, token %d", event, kind_word(g->lock->rule->kind), name,
+			     mode_word(g->mode), g->token);
 	if (ended)
 		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
 	bytes_format(out, "%s%d, uid %d, pid %d (%q", ended ? ", by client " : ", to client ", c->id, c->uid, c->pid,

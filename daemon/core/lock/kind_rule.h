@@ -6,19 +6,27 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/znode/kind.h"
 #include "core/znode/mode.h"
+#include "protocol/slice.h"
 
 struct claim;
 struct lock;
+struct locks;
 struct request;
 
 struct kind_rule {
+	enum kind kind;
+	size_t data_bytes; /* so long a text of a request's has to have room in the data of a claim's znode */
 	bool lingers;     /* a held claim stays a while after its last grant */
 	bool follows;     /* a held claim without tokens may be followed without a gap (rollover.h) */
 	bool tells_holder; /* the data of a held claim tell of the first grant on it when others wait (holder_data.h) */
 	bool marks_tries; /* a claim that only tries want says so in its name (try.h) */
+	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
+	struct lock *(*make)(struct locks *locks, struct slice name);
 	/* Takes the facts of its directory; and of its second one, of slots. NULL: it has none. */
 	void (*learn)(struct lock *lock, unsigned int facts);
 	void (*learn_slots)(struct lock *lock, unsigned int facts);

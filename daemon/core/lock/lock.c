@@ -22,25 +22,22 @@ static bool is_used(const struct lock *lock)
 	       !TAILQ_EMPTY(&lock->lost);
 }
 
-const char *lock_refuses(const struct lock *lock, enum kind kind)
+/* A lock that is not remembered has directories of its own: it is made anew, and never becomes another. */
+bool lock_refuses(const struct lock *lock, enum kind kind)
 {
-	if (lock->semaphore)
-		return kind == KIND_SEMAPHORE ? NULL : "this name is in use as a semaphore, not as a lock";
-	if (kind == KIND_SEMAPHORE)
-		return lock->idle ? NULL : "this name is in use as a lock, not as a semaphore";
-	if (lock->directory.kind == kind || !is_used(lock))
-		return NULL;
-	return kind == KIND_LOCK ? "this name is in use as an election, not as a lock"
-				 : "this name is in use as a lock, not as an election";
+	bool apart = lock->rule->rest || lock->locks->rules[kind]->rest;
+
+	return lock->rule->kind != kind && (apart ? !lock->idle : is_used(lock));
 }
 
 void lock_become(struct lock *lock, enum kind kind)
 {
-	if (lock->directory.kind == kind)
+	if (lock->rule->kind == kind)
 		return;
 	assert(!lock_refuses(lock, kind));
 	lock->directory.kind = kind;
 	lock->rule = lock->locks->rules[kind];
+	lock->directory.data_bytes = lock->rule->data_bytes;
 	/* Its directory was of the other kind: nothing is put into it before it was read again. */
 	lock->directory.unverified = lock->directory.unverified || lock->directory.state != DIRECTORY_UNKNOWN;
 	lock->directory.state = DIRECTORY_UNKNOWN;

@@ -64,8 +64,8 @@ struct lock {
 struct lock *lock_find(struct locks *locks, struct slice name);
 /* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
 struct lock *lock_make(struct locks *locks, struct slice name);
-/* Why it cannot be had as that kind: it is in use as another. NULL: it can. */
-const char *lock_refuses(const struct lock *lock, enum kind kind);
+/* It cannot be had as that kind: it is in use as another. */
+bool lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
 /* A new one, whose directories are nowhere yet; NULL: a limit forbids it. The name is nobody's but a remembered lock's. */
 struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind);

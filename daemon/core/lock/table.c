@@ -81,6 +81,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
 	lock->locks = locks;
 	lock->rule = locks->rules[kind];
 	directory_init(&lock->directory, locks->directories, lock);
+	lock->directory.data_bytes = lock->rule->data_bytes;
 	TAILQ_INIT(&lock->requests);
 	TAILQ_INIT(&lock->grants);
 	TAILQ_INIT(&lock->lost);

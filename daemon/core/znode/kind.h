@@ -13,3 +13,11 @@ static inline const char *kind_word(enum kind kind)
 
 	return words[kind];
 }
+
+/* As sentences call it. */
+static inline const char *kind_noun(enum kind kind)
+{
+	static const char *const nouns[KINDS] = { "a lock", "an election", "a semaphore" };
+
+	return nouns[kind];
+}
