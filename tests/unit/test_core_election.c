@@ -235,6 +235,24 @@ static void leader_is_read_from_the_first_contender(void **state)
 	fixture_say(f, 3, "LEADER b", "-UNAVAILABLE ZooKeeper cannot be asked who leads");
 }
 
+/* LEADER asks about an election; when the answer comes the name may be a lock's or a semaphore's, whose holders lead nothing. */
+static void who_holds_a_lock_of_that_name_by_then_is_no_leader(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_ask(f, 0, "LEADER a");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_answer_list(f, 1, 1, (const char *[]){ other });
+	fixture_answer_get(f, 1, 0, "");
+	fixture_answer_made(f, 5, 70, name, sizeof(name));
+	fixture_answer_list(f, 1, 1, (const char *[]){ name });
+	fixture_expect(f, 1, ":71680");
+	fixture_op(f, EFFECT_ZK_GET, other);
+	fixture_answer_get(f, 71, 9, "1\nhost=beta\n");
+	fixture_expect(f, 0, "$-1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +265,7 @@ int main(void)
 		TEST(a_campaign_can_be_queued_and_taken_back),
 		TEST(a_lock_is_no_election_and_the_other_way_round),
 		TEST(leader_is_read_from_the_first_contender),
+		TEST(who_holds_a_lock_of_that_name_by_then_is_no_leader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,7 +195,8 @@ static bool leader_elsewhere(const struct query *q, struct participant *ret)
 static void answer_leader(const struct query *q)
 {
 	const struct lock *lock = lock_find(q->hosts->locks, bytes_view(&q->name));
-	const struct grant *g = lock ? TAILQ_FIRST(&lock->grants) : NULL;
+	/* Since it was asked the name may have become a lock's or a semaphore's. */
+	const struct grant *g = lock && lock->directory.kind == KIND_ELECTION ? TAILQ_FIRST(&lock->grants) : NULL;
 	struct participant p = { 0 };
 	size_t begin;
 
