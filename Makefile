@@ -81,7 +81,7 @@ UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_r
 # Those of one floor of the core: each links the archive of that floor and those below.
 UNIT_hosts = test_outbox.c test_view.c
 UNIT_znode = test_contender.c
-UNIT_client = test_notify.c test_deadlock.c
+UNIT_client = test_notify.c test_deadlock.c test_mlock.c
 UNIT_kind = test_rwlock.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
