@@ -83,6 +83,7 @@ UNIT_hosts = test_outbox.c test_view.c
 UNIT_znode = test_contender.c
 UNIT_client = test_notify.c test_deadlock.c test_mlock.c
 UNIT_kind = test_rwlock.c
+UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
