@@ -31,40 +31,55 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told);
 void call_ask(const struct call *call, const struct request_terms *terms);
 void call_refuse_limit(struct client *c, const char *why);
 
-void cmd_lock(struct call *call); /* and ENQUEUE */
-void cmd_unlock(struct call *call);
-void cmd_mlock(struct call *call);
-void cmd_munlock(struct call *call);
-void cmd_downgrade(struct call *call);
-void cmd_renew(struct call *call);
-void cmd_cancel(struct call *call);
-void cmd_valid(struct call *call);
+enum {
+	OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA | OPTION_REENTER,
+	OPTIONS_ACQUIRE = OPTION_LIMIT | OPTION_COUNT | OPTION_WAIT | OPTION_LEASE,
+	OPTIONS_CAMPAIGN = OPTION_WAIT | OPTION_DATA | OPTION_ENQUEUE,
+};
 
-void cmd_campaign(struct call *call);
-void cmd_resign(struct call *call);
-void cmd_leader(struct call *call);
-void cmd_observe(struct call *call);
-void cmd_unobserve(struct call *call);
+enum named { PLAIN, NAMED };
 
-void cmd_acquire(struct call *call);
-void cmd_release(struct call *call);
-void cmd_limit(struct call *call);
+/*
+ * Each command: its function, whether a lock's name comes first (NAMED), and which options it takes from the word `from`
+ * on; 0: it parses its words itself.
+ */
+#define COMMAND_ROWS(X) \
+	X(LOCK, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
+	X(UNLOCK, cmd_unlock, NAMED, 2, OPTION_TOKEN | OPTION_LAZY) \
+	X(MLOCK, cmd_mlock, PLAIN, 0, 0) \
+	X(MUNLOCK, cmd_munlock, PLAIN, 0, 0) \
+	X(DOWNGRADE, cmd_downgrade, NAMED, 2, 0) \
+	X(RENEW, cmd_renew, NAMED, 0, 0) \
+	X(ENQUEUE, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
+	X(CANCEL, cmd_cancel, NAMED, 2, 0) \
+	X(ACQUIRE, cmd_acquire, NAMED, 2, OPTIONS_ACQUIRE) \
+	X(RELEASE, cmd_release, NAMED, 2, OPTION_COUNT) \
+	X(LIMIT, cmd_limit, NAMED, 0, 0) \
+	X(VALID, cmd_valid, NAMED, 2, OPTION_TOKEN) \
+	X(CAMPAIGN, cmd_campaign, NAMED, 2, OPTIONS_CAMPAIGN) \
+	X(RESIGN, cmd_resign, NAMED, 2, 0) \
+	X(LEADER, cmd_leader, NAMED, 2, 0) \
+	X(OBSERVE, cmd_observe, NAMED, 2, 0) \
+	X(UNOBSERVE, cmd_unobserve, NAMED, 2, 0) \
+	X(HOLDERS, cmd_holders, NAMED, 0, 0) \
+	X(QUEUE, cmd_ask, NAMED, 2, 0) \
+	X(WHY, cmd_ask, NAMED, 2, 0) \
+	X(REVOKE, cmd_revoke, NAMED, 0, 0) \
+	X(FORCEUNLOCK, cmd_forceunlock, PLAIN, 0, 0) \
+	X(HOSTS, cmd_hosts, PLAIN, 0, 0) \
+	X(LOCKS, cmd_locks, PLAIN, 0, 0) \
+	X(EVENTS, cmd_events, PLAIN, 1, OPTION_WAIT) \
+	X(AUDIT, cmd_audit, PLAIN, 0, 0) \
+	X(HELLO, cmd_hello, PLAIN, 0, 0) \
+	X(PING, cmd_ping, PLAIN, 0, 0) \
+	X(ECHO, cmd_echo, PLAIN, 0, 0) \
+	X(SELECT, cmd_select, PLAIN, 0, 0) \
+	X(INFO, cmd_info, PLAIN, 0, 0) \
+	X(CLIENT, cmd_client, PLAIN, 0, 0) \
+	X(COMMAND, cmd_command, PLAIN, 0, 0) \
+	X(RESET, cmd_reset, PLAIN, 0, 0) \
+	X(QUIT, cmd_quit, PLAIN, 0, 0)
 
-void cmd_holders(struct call *call);
-void cmd_ask(struct call *call); /* QUEUE and WHY */
-void cmd_hosts(struct call *call);
-void cmd_revoke(struct call *call);
-void cmd_forceunlock(struct call *call);
-void cmd_audit(struct call *call);
-
-void cmd_locks(struct call *call);
-void cmd_info(struct call *call);
-void cmd_events(struct call *call);
-void cmd_client(struct call *call);
-void cmd_command(struct call *call);
-void cmd_hello(struct call *call);
-void cmd_ping(struct call *call);
-void cmd_echo(struct call *call);
-void cmd_select(struct call *call);
-void cmd_reset(struct call *call);
-void cmd_quit(struct call *call);
+#define X(command, run, named, from, options) void run(struct call *call);
+COMMAND_ROWS(X)
+#undef X
