@@ -46,7 +46,7 @@ MUTANTS = [
         ("\tobserve_watched(d->lock, &child);\n\tdirectory_touch(d);", "\tobserve_watched(d->lock, &child);"),
         ("\t\to->state = OBSERVE_IDLE;\n\tdirectory_touch(&lock->directory);", "\t\to->state = OBSERVE_IDLE;")], 1000),
     ("no list again when the predecessor is gone at the get", [
-        ("\tcase ZK_NONODE:\n\t\tclaim_pred_gone(c);\n\t\tbreak;", "\tcase ZK_NONODE:\n\t\tbreak;")], 300),
+        ("\tif (code == ZK_NONODE) {\n\t\tclaim_pred_gone(c);", "\tif (code == ZK_NONODE) {\n\t\t;")], 300),
     ("granted at DELETED without listing again", [
         ("\t\t\tclaim_pred_gone(c);\n\t\telse", "\t\t\tc->state = CLAIM_HELD;\n\t\telse")], 300),
     ("one uuid for all claims of a session", [
@@ -205,20 +205,13 @@ MUTANTS = [
     ("a waiting claim is not looked for in lists", [
         ("\t\tif (!own)\n\t\t\tvanished(c);\n\t\telse if (fits)", "\t\tif (fits)")], 1000),
     ("NONODE is no success for a delete", [
-        (
-         "\tcase ZK_OK:\n\tcase ZK_NONODE:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
-         "\tcase ZK_UNKNOWN:\n\t\tbreak;",
-         "\tcase ZK_OK:\n\t\tfollow_all(c, deleted);\n\t\tclaim_free(c);\n\t\tbreak;\n"
-         "\tcase ZK_NONODE:\n\tcase ZK_UNKNOWN:\n\t\tbreak;")], 1000),
+        ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tfollow_all(c, deleted);",
+         "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tfollow_all(c, deleted);")], 1000),
     ("a delete of unknown outcome is not sent again", [
         ("\tc->leave_op = 0;\n\tclaim_forget_pred(c);", "\tclaim_forget_pred(c);"),
-        (
-         "\tc->leave_op = 0;\n\tswitch (event->zk_answered.code) {",
-         "\tswitch (event->zk_answered.code) {")], 300),
+        ("\tc->leave_op = 0;\n\tif (code == ZK_OK", "\tif (code == ZK_OK")], 300),
     ("a create of unknown outcome counts as none", [
-        (
-         "\t\tif (c->state == CLAIM_JOINING)\n\t\t\tc->state = CLAIM_UNSURE;\n\t\tbreak;",
-         "\t\tclaim_free(c);\n\t\tbreak;")], 3000),
+        ("\t} else if (c->state == CLAIM_JOINING) {\n\t\tc->state = CLAIM_UNSURE;", "\t} else {\n\t\tclaim_free(c);")], 3000),
     ("a list older than the create counts", [
         ("\tif (c->join_op > number)\n\t\treturn;\n", "")], 10000),
     ("the youngest request first", [
@@ -527,8 +520,7 @@ MUTANTS = [
     ("a leader is told before its data are acknowledged", [
         ("has_begun(head, c) &&\n\t\t head->proclamation.state == PROCLAMATION_DONE)", "has_begun(head, c))")], 300),
     ("a proclamation of unknown outcome counts as done", [
-        ("election.c", "\tcase ZK_UNKNOWN:\n\t\tbreak;",
-         "\tcase ZK_UNKNOWN:\n\t\tr->proclamation.state = PROCLAMATION_DONE;\n\t\tbreak;")], 3000),
+        ("\tif (code == ZK_OK) {\n\t\tr->proclamation", "\tif (code == ZK_OK || code == ZK_UNKNOWN) {\n\t\tr->proclamation")], 3000),
     ("a proclamation of unknown outcome is not written again", [
         ("\telse if (head->proclamation.state == PROCLAMATION_AGAIN)", "\telse if (false)")], 3000),
     ("who is proclaimed takes no number", [
@@ -543,9 +535,9 @@ MUTANTS = [
         ("\tobserve_suspended(lock);\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
-        ("\tcase ZK_NONODE:\n\t\tif (list)\n\t\t\tmissing(lock);",
-         "\tcase ZK_NONODE:\n\t\to->state = list ? OBSERVE_IDLE : OBSERVE_KNOWN;\n\t\tif (list)\n"
-         "\t\t\tmissing(lock);")], 3000),
+        ("\t} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {\n\t\tdirectory_pause(&lock->directory, PAUSE_NS);",
+         "\t} else if (code == ZK_NONODE) {\n\t\to->state = OBSERVE_KNOWN;\n\t} else if (code != ZK_UNKNOWN) {\n"
+         "\t\tdirectory_pause(&lock->directory, PAUSE_NS);")], 3000),
     ("observers are told what they know", [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
         ("\tif (o->told && o->token == o->lock->observation->token) {", "\tif (false) {")], 300),

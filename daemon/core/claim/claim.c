@@ -464,51 +464,37 @@ static void join_again(struct claim *c)
 
 static void join_answered(struct claim *c, const struct event *event)
 {
-	switch (event->zk_answered.code) {
-	case ZK_OK:
+	enum zk_code code = event->zk_answered.code;
+
+	if (code == ZK_OK) {
 		joined(c, event);
-		break;
-	case ZK_NONODE:
+	} else if (code == ZK_NONODE) {
 		join_again(c);
-		break;
-	case ZK_UNKNOWN:
-		if (c->state == CLAIM_JOINING)
-			c->state = CLAIM_UNSURE;
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		give_up(c, "ZooKeeper refuses to create the znode");
-		break;
+	} else if (c->state == CLAIM_JOINING) {
+		c->state = CLAIM_UNSURE;
 	}
 }
 
 static void pred_answered(struct claim *c, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
+
 	if (c->state != CLAIM_WAITING)
 		return;
-	switch (event->zk_answered.code) {
-	case ZK_NONODE:
+	if (code == ZK_NONODE) {
 		claim_pred_gone(c);
-		break;
-	case ZK_OK:
+	} else if (code == ZK_OK) {
 		c->other_kind = !holder_fits(c->directory->kind, event->zk_answered.data);
 		if (event->zk_answered.op == c->pred_op && c->pred_watch)
 			seen_read(c, event->zk_answered.data);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
 		c->pred_watch = false;
 		c->directory->relist = true;
 		directory_pause(c->directory, REFUSED_PAUSE_NS);
-		break;
 	}
 }
 
@@ -551,24 +537,16 @@ static void adopt_answered(struct claim *c, const struct event *event)
 
 static void leave_answered(struct claim *c, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
 	uint64_t deleted = c->leave_op;
 
 	c->leave_op = 0;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
-	case ZK_NONODE:
+	if (code == ZK_OK || code == ZK_NONODE) {
 		follow_all(c, deleted);
 		claim_free(c);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		c->spent = false;
 		directory_pause(c->directory, REFUSED_PAUSE_NS);
-		break;
 	}
 }
 

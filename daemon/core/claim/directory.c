@@ -183,28 +183,21 @@ static void tell_mismatch(struct directory *d, struct slice data)
 
 static void get_answered(struct directory *d, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
+
 	d->state = DIRECTORY_UNKNOWN;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
+	if (code == ZK_OK) {
 		d->czxid = event->zk_answered.stat.czxid;
 		d->state = flavour_fits(d->kind, d->flavour, event->zk_answered.data) ? DIRECTORY_FITS
 										      : DIRECTORY_MISMATCH;
 		d->unverified = d->state == DIRECTORY_MISMATCH;
 		if (d->state == DIRECTORY_MISMATCH)
 			tell_mismatch(d, event->zk_answered.data);
-		break;
-	case ZK_NONODE:
+	} else if (code == ZK_NONODE) {
 		d->unverified = false;
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		directory_pause(d, REFUSED_PAUSE_NS);
 		directory_fail(d, FAILED_ALL, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the lock's directory");
-		break;
 	}
 }
 

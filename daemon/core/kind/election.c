@@ -116,27 +116,19 @@ static struct request *proclaimed(const struct lock *lock, uint64_t number)
 void election_answered(struct lock *lock, uint64_t number, const struct event *event)
 {
 	struct request *r = proclaimed(lock, number);
+	enum zk_code code = event->zk_answered.code;
 
 	if (!r)
 		return;
 	r->proclamation.state = PROCLAMATION_AGAIN;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
+	if (code == ZK_OK) {
 		r->proclamation.state = PROCLAMATION_DONE;
-		break;
-	case ZK_NONODE:
+	} else if (code == ZK_NONODE) {
 		/* Until the list has told what became of the znode nothing more is written to it. */
 		r->proclamation.state = PROCLAMATION_SENT;
 		directory_list(&lock->directory, false);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		directory_pause(&lock->directory, REFUSED_PAUSE_NS);
 		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
-		break;
 	}
 }

@@ -259,30 +259,20 @@ void observe_answered(const struct operation *op, uint64_t number, const struct 
 	struct lock *lock = op->directory->lock;
 	struct observation *o = lock->observation;
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
+	enum zk_code code = event->zk_answered.code;
 
 	if (!o || o->op != number)
 		return;
 	o->state = OBSERVE_IDLE;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
-		if (list)
-			listed(lock, event);
-		else
-			read(lock, event);
-		break;
-	case ZK_NONODE:
-		if (list)
-			missing(lock);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	if (code == ZK_OK && list) {
+		listed(lock, event);
+	} else if (code == ZK_OK) {
+		read(lock, event);
+	} else if (code == ZK_NONODE && list) {
+		missing(lock);
+	} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {
 		directory_pause(&lock->directory, PAUSE_NS);
 		observe_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who leads");
-		break;
 	}
 }
 

@@ -212,23 +212,16 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 
 static void get_answered(struct semaphore *s, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
+
 	s->state = SEMAPHORE_UNKNOWN;
-	switch (event->zk_answered.code) {
-	case ZK_OK:
+	if (code == ZK_OK) {
 		known(s, event->zk_answered.data, event->zk_answered.stat.version);
-		break;
-	case ZK_NONODE:
+	} else if (code == ZK_NONODE) {
 		make(s);
-		break;
-	case ZK_UNKNOWN:
-		break;
-	case ZK_NODEEXISTS:
-	case ZK_NOTEMPTY:
-	case ZK_BADVERSION:
-	case ZK_REFUSED:
+	} else if (code != ZK_UNKNOWN) {
 		directory_pause(&s->lock->directory, REFUSED_PAUSE_NS);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
-		break;
 	}
 }
 
