@@ -77,7 +77,7 @@ void call_ask(const struct call *call, const struct request_terms *terms)
 void call_refuse_limit(struct client *c, const char *why)
 {
 	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, why);
+	reply_error(c, ERROR_LIMIT, "%s", why);
 }
 
 /* ---- locks ---- */

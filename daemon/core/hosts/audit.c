@@ -448,7 +448,7 @@ static void fail_all(struct client_list *list, enum error_code code, const char 
 
 	while ((c = TAILQ_FIRST(list))) {
 		wait_in(NULL, c);
-		reply_error(c, code, sentence);
+		reply_error(c, code, "%s", sentence);
 	}
 }
 

@@ -169,7 +169,7 @@ static void reply_view(const struct query *q)
 	const char *sentence = unknown(&v);
 
 	if (sentence)
-		reply_error(q->client, ERROR_UNAVAILABLE, sentence);
+		reply_error(q->client, ERROR_UNAVAILABLE, "%s", sentence);
 	else
 		write_view(&v, q->client);
 	view_free(&v);

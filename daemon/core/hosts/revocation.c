@@ -42,7 +42,7 @@ void revocation_free(struct revocation *d)
 
 static void fail(struct revocation *d, enum error_code code, const char *sentence)
 {
-	reply_error(d->client, code, sentence);
+	reply_error(d->client, code, "%s", sentence);
 	revocation_free(d);
 }
 
