@@ -137,7 +137,7 @@ static bool parse_token(struct client *c, struct slice word, struct options *o)
 
 #define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
 
-/* `parse` takes the word that follows; NULL: none does. First the one that is said most. */
+/* `parse` takes the word that follows; NULL: none does. The most frequent option comes first. */
 static const struct {
 	const char *word;
 	size_t len;

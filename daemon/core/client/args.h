@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of a request that follow its fixed ones: options in any order, each at most once. A further one is a line
- * in the table of args.c.
+ * The words of a request that follow its fixed ones: options in any order, each at most once. A new option is a
+ * line in the table of args.c.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct options {
 	struct slice data; /* empty: not given; borrowed */
 };
 
-/* The words of `w` from `from` on, of the `taken` options. False when that was answered with an error. */
+/* Parses the words of `w` from `from` on, which may be `taken` options. False: they were answered with an error. */
 bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
 		   struct options *ret);
 /* A number of permits: false when that was answered with an error. `what` is the word for it. */

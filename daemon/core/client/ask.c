@@ -56,7 +56,7 @@ bool ask_lock(struct client *client, struct slice name, const struct request_ter
 			"as many clients as one lock may have already wait for it (limits.requests_per_lock)");
 	if (!ask_fits(lock, terms->kind, ret))
 		return false;
-	/* What blocks nobody, and a try, does not wait. */
+	/* An ENQUEUE blocks nobody, and a try does not wait. */
 	if (!terms->queued && terms->wait_ns != 0 && deadlock_closes(client, lock, terms, &ret->sentence)) {
 		ret->code = ERROR_DEADLOCK;
 		return false;

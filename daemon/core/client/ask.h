@@ -14,7 +14,7 @@
 struct client;
 struct lock;
 
-/* Why it is not even asked. */
+/* Why a request is refused before it is queued. */
 struct refusal {
 	enum error_code code;
 	struct bytes sentence;
@@ -30,7 +30,7 @@ void refusal_name(struct refusal *no, struct slice name);
 /* Answers with it, and frees the sentence. */
 void refusal_reply(struct client *c, struct refusal *no);
 
-/* The name is in use as that kind, or can be; false: as another, which the refusal tells. */
+/* The name is of that kind, or can become so. False: it is of another kind, and *ret says so. */
 bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret);
-/* Queues one, of a client that neither holds that lock nor waits for it. False: refused, and why. */
+/* Queues a request of a client that neither holds that lock nor waits for it. False: refused, and *ret says why. */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);

@@ -5,23 +5,23 @@
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
-/* A request that is followed, and how it was come by: the one before waits for `met`, whose owner has this one. */
+/* A request that is followed, and how it was reached: the step before waits for `met`, whose owner has this request. */
 struct step {
-	const struct request *request; /* NULL in the first: the LOCK that is asked for */
+	const struct request *request; /* NULL in the first: the request that is checked */
 	const struct lock *lock;
 	const struct client *met;
 	size_t before;
-	bool behind; /* `met` waits for the lock of the one before; else it holds it */
+	bool behind; /* `met` waits for the lock of the step before; else it holds that lock */
 };
 
 struct search {
-	const struct client *client; /* who asks */
+	const struct client *client; /* the one that asks */
 	uint64_t number;
 	size_t count, edges;
 	bool cut;
-	bool permits;  /* somebody waits for some, and that was not followed */
-	uint64_t knot; /* not 0: only the waits in it are followed, those for permits too */
-	struct step last; /* of a cycle that was found: back at the client */
+	bool permits;  /* a wait for permits was met and not followed */
+	uint64_t knot; /* not 0: only the waits of that set are followed, those for permits too */
+	struct step last; /* of a cycle that was found: it leads back to the client */
 	struct step steps[DEADLOCK_REQUESTS_MAX];
 };
 
@@ -54,7 +54,7 @@ static void follow(struct search *s, const struct client *c, const struct step *
 	s->steps[s->count++].lock = r->lock;
 }
 
-/* One that is waited for. True: it is the client itself. */
+/* Follows an owner that is waited for. True: the client itself is that owner. */
 static bool meet(struct search *s, const struct step *how)
 {
 	const struct client *met = how->met, *c;
@@ -72,7 +72,7 @@ static bool meet(struct search *s, const struct step *how)
 	return false;
 }
 
-/* Who is before it gets permits first, and need not let go of them. */
+/* A request before it gets permits first, and its owner need not release them. */
 static bool expand_permits(struct search *s, size_t at, const struct request *r)
 {
 	const struct grant *g;
@@ -82,7 +82,7 @@ static bool expand_permits(struct search *s, size_t at, const struct request *r)
 
 		if (r->deadlock == s->knot)
 			follow(s, r->client, &how);
-		else if (meet(s, &how)) /* it will have some, and its owner waits otherwise */
+		else if (meet(s, &how)) /* it will get permits, and its owner has another wait */
 			return true;
 	}
 	TAILQ_FOREACH(g, &s->steps[at].lock->grants, link)
@@ -91,7 +91,7 @@ static bool expand_permits(struct search *s, size_t at, const struct request *r)
 	return false;
 }
 
-/* All that a request of that mode waits for which stands behind `r` (NULL: nobody). */
+/* Meets all owners that a request of that mode waits for when it stands behind `r` (NULL: behind no request). */
 static bool expand(struct search *s, size_t at, enum mode mode, const struct request *r)
 {
 	const struct lock *lock = s->steps[at].lock;
@@ -102,14 +102,14 @@ static bool expand(struct search *s, size_t at, enum mode mode, const struct req
 		return s->knot && expand_permits(s, at, r);
 	}
 	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
-		/* A reader that is followed waits for all that another one behind it does. */
+		/* A reader that is followed waits for everything that a reader behind it waits for. */
 		if (!mode_conflicts(r->mode, mode) && r->search == s->number)
 			return false;
 		if (!mode_conflicts(r->mode, mode))
 			continue;
 		if (meet(s, &(struct step){ .met = r->client, .before = at, .behind = true }))
 			return true;
-		/* It waits for all the rest itself, and is followed. */
+		/* This request waits for all the rest itself, and is followed. */
 		if (r->mode == MODE_EXCLUSIVE && blocks(r))
 			return false;
 	}
@@ -136,7 +136,7 @@ static bool find(struct search *s, const struct lock *lock, enum mode mode)
 
 /* ---- telling ---- */
 
-/* Whole characters of UTF-8 only. */
+/* A long name is cut between characters of UTF-8. */
 static void write_name(struct bytes *out, struct slice name)
 {
 	size_t len = name.len;
@@ -161,7 +161,7 @@ static void write_client(const struct search *s, struct bytes *out, const struct
 	bytes_format(out, " (pid %d)", c->pid);
 }
 
-/* The one at the other end of an edge, and whose wait is the next: usually the same. */
+/* Writes one edge; `next`, usually `how->met` itself, is the client whose wait comes next. */
 static void write_hop(const struct search *s, struct bytes *out, const struct step *how, const struct client *next)
 {
 	bytes_text(out, " waits for ");
@@ -178,7 +178,7 @@ static void tell(struct search *s, struct bytes *out)
 {
 	size_t path[DEADLOCK_HOPS_TOLD + 1], count = 0, at;
 
-	/* From the end: the last that are kept are the first. */
+	/* The walk begins at the end of the path, so that the last steps kept are the first of the cycle. */
 	for (at = s->last.before; at; at = s->steps[at].before)
 		path[count++ % DEADLOCK_HOPS_TOLD] = at;
 	bytes_text(out, "this client");
@@ -206,7 +206,7 @@ static void begin(struct search *s, uint64_t knot)
 	s->count = s->edges = 0;
 }
 
-/* A circle of LOCKs, or one in what ties waits for permits up. */
+/* Looks for a cycle of LOCKs, then for one in a set of waits that permits are part of. */
 static bool find_any(struct search *s, const struct lock *lock, const struct request_terms *terms)
 {
 	uint64_t knot;

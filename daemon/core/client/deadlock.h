@@ -2,30 +2,30 @@
 /*
  * Deadlock detection inside the host: a LOCK or ACQUIRE that would wait for what its own owner holds is refused.
  *
- * Who waits for whom: a request waits for the owners of the grants that conflict with it, and of the earlier requests
- * for its lock that do. An owner is a client, or the clients that said they are one (group.h).
+ * A request waits for the owners of the grants that conflict with it, and of the conflicting requests before it in the
+ * queue of its lock. An owner is a client, or several clients that declared themselves one (group.h).
  *
  *   an owner goes on waiting ...            | is it followed?
- *   by a LOCK, with or without WAIT         | yes: until that ends the owner lets nothing go. It would end by itself only
- *                                           |   after all that time, and so would a lease: neither is waited for
+ *   by a LOCK, with or without WAIT         | yes: until that ends the owner releases nothing. A timeout or a lease
+ *                                           |   would end it much later: the search does not count on either
  *   by a LOCK whose time has run out, a try | no: it ends as soon as the lock is known to be taken
- *   by an ACQUIRE                           | when no circle of LOCKs is found: who has the permits may be another one than
- *                                           |   the one who waits as well; so only among waits that tie each other up
- *                                           |   for good (deadlock_permits.h)
- *   by an ENQUEUE                           | no: its owner is free to let go, or to take it back. But who waits behind
- *                                           |   it waits for its owner, and what that owner's LOCK waits for is followed
+ *   by an ACQUIRE                           | when no cycle of LOCKs is found: the permits may come from a holder that
+ *                                           |   does not wait itself; so only among waits that block each other for
+ *                                           |   good (deadlock_permits.h)
+ *   by an ENQUEUE                           | no: its owner is free to release, or to withdraw it. But a request behind
+ *                                           |   it waits for its owner, whose own LOCK is followed
  *
- * So a cycle that is found lasts until one in it gives up, and what a refused client has to do is let go of something.
- * Cycles that an ENQUEUE is part of, or another host, are not found.
+ * So a cycle that is found lasts until one of its owners gives up, and a refused client has to release something.
+ * A cycle that an ENQUEUE or another host is part of is not found.
  *
- * It is looked for when a LOCK or an ACQUIRE begins to wait, and only then, because nothing else can close a cycle: an
- * ENQUEUE blocks nobody, and nobody is behind it yet; a grant makes a holder of the first request in line, and all that
- * waits for the grant did wait for the request, in the same mode, or had counted on it; a downgrade, a loss, the end of a
- * wait only take away; owners do not change while they hold or wait. And a client that has neither a grant nor another
- * request is waited for by nobody.
+ * The search runs when a LOCK or an ACQUIRE begins to wait, and only then, because nothing else can close a cycle: an
+ * ENQUEUE blocks nobody, and nobody is behind it yet; a grant makes a holder of the first request in line, and whatever
+ * waits for the grant waited for the request, in the same mode, or had counted on it; a downgrade, a loss and the end
+ * of a wait only remove edges; owners do not change while they hold or wait. And nobody waits for a client that has
+ * neither a grant nor another request.
  *
- * Breadth first, so that the shortest cycle is told, without recursion, each request at most once. Beyond the limits
- * nothing is found: that is counted (deadlock_cuts_total), and the LOCK waits.
+ * The search is breadth first, so that it reports the shortest cycle; it needs no recursion, and visits each request at
+ * most once. Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
  */
 #pragma once
 
@@ -44,6 +44,6 @@ enum {
 	DEADLOCK_NAME_TOLD = 32,      /* bytes of each name */
 };
 
-/* What this client asks of this lock (of a semaphore: its mutex), last in line, would close a cycle: `sentence` tells. */
+/* This client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle: see `sentence`. */
 bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms,
 		     struct bytes *sentence);

@@ -5,7 +5,7 @@
 #include "core/lock/locks.h"
 
 struct wait {
-	struct request *request; /* NULL in the first: what is asked for */
+	struct request *request; /* NULL in the first: the request that is checked */
 	const struct lock *lock;
 	enum mode mode;
 	int64_t limit, count;
@@ -13,7 +13,7 @@ struct wait {
 };
 
 struct knot {
-	const struct client *client; /* who asks */
+	const struct client *client; /* the one that asks */
 	uint64_t number;
 	size_t count, looks;
 	bool cut;
@@ -99,7 +99,7 @@ static bool group_tied(struct knot *k, const struct client *c)
 	return false;
 }
 
-/* 0: not known. If it is another one than the client says it is refused in any case. */
+/* 0: not known. A request with another limit than the semaphore's is refused in any case. */
 static int64_t limit_of(const struct knot *k, const struct lock *lock)
 {
 	int64_t limit = lock->semaphore->limit;
@@ -118,7 +118,7 @@ static bool permits_tied(struct knot *k, const struct wait *w)
 	for (r = one_before(w); r; r = TAILQ_PREV(r, request_list, link)) {
 		if (client_tied(k, r->client))
 			return true;
-		if (group_tied(k, r->client)) /* by another wait: it will have them, and keep them */
+		if (group_tied(k, r->client)) /* by another wait: it will get its permits and keep them */
 			left -= r->count;
 	}
 	TAILQ_FOREACH(g, &w->lock->grants, link)
@@ -141,7 +141,7 @@ static bool lock_tied(struct knot *k, const struct wait *w)
 	return false;
 }
 
-/* True when one was. */
+/* True when a wait left the set. */
 static bool untie(struct knot *k)
 {
 	bool any = false;

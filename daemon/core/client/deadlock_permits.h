@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits that tie each other up for good, permits taken into account.
+ * Waits that block each other for good, with permits taken into account.
  *
- * Who waits for permits does not wait for one client rather than another: it goes on as soon as enough of those who have
- * some let go. So a circle is not enough, and this is the largest set of waits in which each has its reason in the set:
+ * A client that waits for permits does not wait for a certain other client: it goes on as soon as enough of the clients
+ * that have some release them. So a cycle is not enough: what counts is the largest set of waits in which each wait has
+ * its reason in the set:
  *
  *   a wait for ...           | stays in the set as long as
  *   a lock                   | an owner in the set holds it, or asked for it before, in a mode that conflicts
- *   k permits of n           | one in the set is before it in line here, or owners in the set have, or will have before
+ *   k permits of n           | a client in the set is before it in line, or owners in the set have, or will have before
  *                            |   it, more than n - k
  *
  * An owner is in the set when one of its clients is (deadlock.h). Other hosts and other software can always go on, and
- * so can who waits with another limit than the one that was agreed on. Beyond the limits nobody is in it.
+ * so can a client that waits with another limit than the agreed one. Beyond the limits of the search the set is empty.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ enum {
 };
 
 /*
- * This client's wait for that, last in line, would be in the set: the requests in it have `knot` set to the number, which
- * was never used before. *ret_cut: the limits were met.
+ * This client's wait for that lock, last in line, would be in the set: the requests in the set have `deadlock` set to
+ * `number`, which was never used before. *ret_cut: the search met its limits.
  */
 bool deadlock_permits_tie(const struct client *c, const struct lock *lock, const struct request_terms *terms,
 			  uint64_t number, bool *ret_cut);

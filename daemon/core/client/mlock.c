@@ -94,7 +94,7 @@ static struct grant *grant_of(const struct client *c, struct slice name)
 
 /* ---- its ends ---- */
 
-/* Lets go of all that it took, and takes back what it asks for. */
+/* Releases every lock that it took, and withdraws its request. */
 static void let_go(struct mlock *m)
 {
 	struct client *c = m->client;
@@ -165,7 +165,7 @@ static void finish(struct mlock *m)
 
 /* ---- its steps ---- */
 
-/* Why the one of that name cannot be taken; false: it can. */
+/* True: the lock of that name cannot be taken, and *ret says why. */
 static bool forbids(const struct mlock *m, struct slice name, struct refusal *ret)
 {
 	struct client *c = m->client;
@@ -185,13 +185,13 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	return true;
 }
 
-/* False: one of them cannot be taken, and that was answered. A loss that was not told goes before all else. */
+/* False: a lock cannot be taken, and that was answered. A loss that was not reported goes before all else. */
 static bool look(struct mlock *m)
 {
 	struct client *c = m->client;
 	struct refusal no;
 
-	/* All of them, before any is let go. */
+	/* All are looked up before any is released. */
 	for (size_t i = 0; i < m->count; i++)
 		m->parts[i].held = grant_of(c, bytes_view(&m->parts[i].name)) != NULL;
 	for (size_t i = 0; i < m->count; i++) {
@@ -289,7 +289,7 @@ void mlock_continue(struct locks *locks)
 	}
 }
 
-/* ---- letting go ---- */
+/* ---- releasing ---- */
 
 void mlock_unlock(const struct request_words *w)
 {

@@ -5,7 +5,7 @@
 #include "core/kind/observe.h"
 #include "core/lock/locks.h"
 
-/* Of what a client may leave unread: more than that is not filled by others who ask for what it holds. */
+/* Others who ask for what a client holds may fill this part, one in four, of what it may leave unread. */
 enum { REVOKE_PART = 4 };
 
 static void write_session(struct client *c)
@@ -65,7 +65,7 @@ static void write_notification(struct client *c, const struct notification *n)
 	}
 }
 
-/* EVENTS waits and there is one: answers with the oldest. A loss that was told so is done with. */
+/* EVENTS waits, and there is a notification: answers with the oldest. A grant whose loss is told ends here. */
 static void answer_events(struct client *c)
 {
 	struct notification *n = TAILQ_FIRST(&c->notifications);
@@ -148,7 +148,7 @@ void notify_leader(struct client *c, struct observer *o)
 	wake_events(c);
 }
 
-/* Takes the text over. The push, valid until the next effect; NULL: it is kept for EVENTS. */
+/* Takes ownership of the text. Returns the push, valid until the next effect; NULL: the text is kept for EVENTS. */
 static struct effect *tell(struct client *c, enum notification_type type, struct notification **place, size_t items,
 			   struct bytes *text)
 {
@@ -177,7 +177,7 @@ static void write_revoke(struct bytes *text, const struct grant *g, struct slice
 	resp_bulk(text, reason);
 }
 
-/* What fills the share begins it again once it is written: the client reads. */
+/* Once the push that fills the share is written, the share begins again: the client reads. */
 static void revoke_pushed(struct client *c, struct effect *push)
 {
 	bool full = notify_unresponsive(c);

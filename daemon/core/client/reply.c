@@ -16,7 +16,7 @@ size_t reply_begin(struct client *c)
 	return effects_begin(c->locks->env->out);
 }
 
-/* A list of all there is can be any length; that is for a narrower question. */
+/* A list can be of any length: one that is too long is refused, and the client asks for less. */
 static struct span text_since(struct client *c, size_t begin)
 {
 	struct effects *out = c->locks->env->out;

@@ -12,7 +12,7 @@
 
 /* ---- how a request ended ---- */
 
-/* Before its client is told and may ask again: a blocked request's memory is that of the next one. */
+/* Called before its client gets the answer and may ask again: the next request reuses a blocked one's memory. */
 static void finish(struct locks *locks, struct request *r)
 {
 	outcome_drop(&locks->outcomes, &r->outcome);
@@ -78,7 +78,7 @@ static void tell_lost(struct locks *locks, struct grant *g)
 	struct client *c = g->client;
 
 	outcome_drop(&locks->outcomes, &g->outcome);
-	/* Of what an MLOCK took its client was not told either. */
+	/* The client of an MLOCK did not learn of the grants that it took, either. */
 	if (!c->mlock || !mlock_lost(c->mlock, g))
 		notify_lost(c, g);
 }

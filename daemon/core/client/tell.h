@@ -4,10 +4,10 @@
 
 #include "core/lock/locks.h"
 
-/* All that there are, in the order in which they were queued. */
+/* Tells all outcomes, in the order in which they were queued. */
 void tell_all(struct locks *locks);
 
-/* The same. Most often there are none. */
+/* The same, inline: most often there are none. */
 static inline void tell_outcomes(struct locks *locks)
 {
 	if (!TAILQ_EMPTY(&locks->outcomes))

@@ -8,28 +8,28 @@
 
 #include "core/port/effect.h"
 
-/* How the contenders of a directory are named (flavour.h). SLOTS is no lock's: what a semaphore counts (semaphore.h). */
+/* How the contenders of a directory are named (flavour.h). A semaphore's slots have SLOTS (semaphore.h). */
 enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
 struct broker_limits {
 	size_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
 	size_t grants_per_client, grants_per_uid;
-	size_t events_per_client; /* buffered for EVENTS; one past it closes the connection */
+	size_t events_per_client; /* buffered for EVENTS; one more closes the connection */
 	size_t request_bytes, request_args, output_bytes; /* the adapter's; for INFO */
-	size_t session_path_bytes; /* ephemeral paths, and watched paths, of one session: each at most this */
+	size_t session_path_bytes; /* one session's ephemeral paths together, and so its watched paths */
 };
 
 /* A session that an earlier daemon of this host left. */
 struct broker_former {
 	int64_t session;
-	int64_t not_before_ns; /* it may not be ended earlier, unless EVENT_FORMER_FREE; in the past: at once */
+	int64_t not_before_ns; /* it must not be ended earlier, unless EVENT_FORMER_FREE comes */
 };
 
-/* Locks whose names begin so have another flavour, or another place. */
+/* Locks whose names begin with `prefix` have another flavour or another place. */
 struct broker_prefix {
 	const char *prefix; /* not empty */
 	enum flavour flavour;
-	const char *path; /* as `root`; NULL: below the root like any other */
+	const char *path; /* absolute like `root`; NULL: below the root like any other lock */
 };
 
 struct broker_conf {
@@ -41,15 +41,15 @@ struct broker_conf {
 	const char *session_page_id; /* as session_page_id_text() has it */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
-	uint32_t uid;             /* of this daemon: its clients of that user, and root's, are operators */
+	uint32_t uid;             /* the daemon's user: clients of that user and of root are operators */
 	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */
 	int64_t linger_ns;        /* 0: off */
-	int64_t handoff_max;      /* further grants on a znode somebody else waits for */
+	int64_t handoff_max;      /* further grants on a znode that another contender waits for */
 	int64_t handoff_ns;
-	int64_t try_ns;           /* what nobody says is held is taken by then (try.h); 0: at once */
-	bool deadlock_detection;  /* of what waits inside the host */
+	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (try.h); 0: at once */
+	bool deadlock_detection;  /* among the waits inside the host */
 	bool log_grants;          /* a line for each grant, release and loss ... */
 	enum effect_level log_grants_level; /* ... at that level */
 	int64_t grant_min_ns;     /* a grant must be proven for longer than this */

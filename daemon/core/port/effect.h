@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the broker wants done, in order. The caller owns the struct, carries the effects out after each
- * broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the
+ * Effects are what the broker wants to be done, in order. The caller owns the struct, carries the effects out after
+ * each broker_handle() (or after several) and clears it. Bytes lie in one arena and are named by offset, because the
  * arena moves while it grows.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 enum effect_type {
 	EFFECT_REPLY,     /* the one answer to the request that `conn` asked */
-	EFFECT_PUSH,      /* to `conn`, never an answer: an event (RESP3), or why it is refused before it asked */
+	EFFECT_PUSH,      /* to `conn`, never an answer: an event (RESP3), or why it is refused before its first request */
 	EFFECT_CLOSE,     /* write what is queued for `conn`, then close it and say EVENT_CLIENT_GONE */
 	EFFECT_ZK_OPEN,   /* a new session: forget the old handle (never waits), then connect with no session id */
 	EFFECT_ZK_DROP,   /* drop the connection, keep the session, try the next server */
@@ -23,9 +23,9 @@ enum effect_type {
 	EFFECT_ZK_DELETE, /* any version */
 	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
-	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before it is told */
-	EFFECT_PROCESS,   /* `conn` told of its process `pid` (0: of none): say EVENT_CLIENT_PROCESS, and again at changes */
-	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must know it on */
+	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before the reply */
+	EFFECT_PROCESS,   /* `conn` named its process `pid` (0: none): say EVENT_CLIENT_PROCESS, and again at changes */
+	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
@@ -50,12 +50,12 @@ struct effect {
 	bool more;          /* ZK_*: another one of these effects follows; they may go out together */
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
-	bool refused;       /* STOPPED: not as asked, but because starting again would not help */
+	bool refused;       /* STOPPED: nobody asked for it, and a restart would not help */
 	bool holds;         /* HOLDER */
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
 	enum effect_level level; /* LOG */
-	bool one_of_many;   /* LOG: it says nothing of the state of the daemon */
+	bool one_of_many;   /* LOG: it says nothing about the daemon's state */
 	int64_t limit;      /* TOKENS */
 	int64_t session;    /* FORMER_* */
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
@@ -75,7 +75,7 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 
 /* Appends one effect and returns it, valid until the next is added. */
 struct effect *effects_add(struct effects *e, enum effect_type type);
-/* Brackets bytes written to e->arena. */
+/* The bytes that are written to e->arena between the two become a span. */
 size_t effects_begin(const struct effects *e);
 struct span effects_end(const struct effects *e, size_t begin);
 /* A line for the log: the text that was written since `begin`. */

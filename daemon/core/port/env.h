@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every part of the broker works in: the configuration, the instant of the event that is handled, the effects of
- * that event, the timers, the counters and the random numbers. The broker owns it; every part has a pointer to it.
+ * The environment of every part of the broker: the configuration, the instant of the event that is handled, the effects
+ * of that event, the timers, the counters and the random numbers. The broker owns it; every part has a pointer to it.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct env {
 	struct effects *out; /* where the effects of the event go; NULL between events */
 	struct heap timers;
 	struct stats stats;
-	bool stopping;       /* nothing is granted to new requests, and grants are asked back */
+	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */
 };
 
 /* Milliseconds since 1970, by the clock that the daemon was started with. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can happen to the broker. One event at a time goes into broker_handle(); nothing in it is kept past the
+ * Events are what can happen to the broker. One at a time goes into broker_handle(); nothing in it is kept past the
  * call. Instants are nanoseconds of one clock that goes on during suspend (CLOCK_BOOTTIME).
  */
 #pragma once
@@ -34,19 +34,19 @@ enum event_type {
 	EVENT_CLIENT_CONNECTED,
 	EVENT_CLIENT_ASKED, /* one request; the next only after its one EFFECT_REPLY */
 	EVENT_CLIENT_HALF_CLOSED, /* it sends nothing further: its waits end, its earlier requests may still come */
-	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and with it all that was to be before */
-	EVENT_CLIENT_PROCESS, /* of one that EFFECT_PROCESS named, whether it lives, and the peer; not of another user's */
+	EVENT_CLIENT_WRITTEN, /* the latest push with `report` is written, and so is all that was queued before it */
+	EVENT_CLIENT_PROCESS, /* whether the named process and the peer live; not for another user's process */
 	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
 	EVENT_ZK_CONNECTED, /* also after a reconnection; may come without a SUSPENDED before */
 	EVENT_ZK_SUSPENDED, /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
-	EVENT_ZK_EXPIRED,   /* the server said so; the handle is dead, a new one is asked for by EFFECT_ZK_OPEN */
+	EVENT_ZK_EXPIRED,   /* the server said so; the handle is dead, EFFECT_ZK_OPEN asks for a new one */
 	EVENT_ZK_ANSWERED,  /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,     /* fires once per watch set; gone with the connection */
-	EVENT_ZK_TROUBLE,   /* there is no connection, and this is known of why; any number of times */
+	EVENT_ZK_TROUBLE,   /* why there is no connection, as far as is known; any number of times */
 	EVENT_ZK_PACKET,    /* what is known of the largest packet the servers take */
 	EVENT_TOKENS,       /* standalone: claim numbers below `limit` may be used, durably reserved */
-	EVENT_FORMER_FREE,  /* no process is alive any longer that was granted something under that session */
-	EVENT_FORMER_OVER,  /* what EFFECT_FORMER_END asked for is done, or given up */
+	EVENT_FORMER_FREE,  /* no process that was granted something under that session is alive any longer */
+	EVENT_FORMER_OVER,  /* the session that EFFECT_FORMER_END named is ended, or the attempt given up */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
 };
 
@@ -58,7 +58,7 @@ struct event {
 			uint32_t pid, uid, gid;
 			struct slice comm; /* command name of the peer, may be empty */
 		} connected;
-		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: as told before */
+		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: no change */
 		struct {
 			size_t argc; /* at least 1 */
 			const struct slice *argv;
@@ -66,7 +66,7 @@ struct event {
 		struct {
 			int64_t session; /* never 0 */
 			int64_t timeout_ns; /* negotiated */
-			int64_t asked_ns; /* before the handshake was sent; the server's view of us is no older */
+			int64_t asked_ns; /* before the handshake was sent; the server's view of us is not older */
 			struct slice server; /* "address:port", for people */
 		} zk_connected;
 		struct {
@@ -87,8 +87,8 @@ struct event {
 			struct slice sentence;
 		} zk_trouble;
 		struct {
-			int64_t bytes;       /* the least of all servers tried; 0: none takes less than the limits need */
-			struct slice server; /* which one that is */
+			int64_t bytes;       /* the smallest of all servers tried; 0: none takes less than the limits need */
+			struct slice server; /* the server that takes no more */
 		} zk_packet;
 		struct { int64_t limit; } tokens;
 		struct {

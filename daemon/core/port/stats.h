@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything the broker counts, one list: INFO shows it, the simulator reads it. */
+/* Everything that the broker counts, in one list: INFO shows it, the simulator reads it. */
 #pragma once
 
 #include <stdint.h>

@@ -103,7 +103,7 @@ void contender_name(struct bytes *out, struct contender_id id, enum flavour flav
 	bytes_text(out, flavour_tag(flavour, mode));
 }
 
-/* kazoo's own names are version 4 uuids: where ours have two zeros, theirs begin with the variant, 8 to b. */
+/* kazoo's own names are version 4 uuids, whose variant (8 to b) stands where our names have two zeros. */
 static bool has_nonce_mark(struct slice child, bool kazoo)
 {
 	const char *at = child.data + (kazoo ? 18 : 3 + 21);

@@ -4,7 +4,7 @@
  *
  * Ours:  _c_SSSSSSSS-SSSS-8SSS-8SNN-NNNNNNNNNNNN-<tag>dddddddddd    kazoo: SSSSSSSSSSSSSSSSNNNNNNNNNNNNNNNN<tag>dddddddddd
  * The uuid carries the session id (S) and a nonce (N); its version nibble is 8, where Curator's have 4. The first bit of
- * the nonce's first N (of kazoo's names: of its third digit) says that only tries want it (try.h).
+ * the nonce's first N (of kazoo's names: of its third digit) says that only tries want the znode (try.h).
  * Numbers are compared unsigned, which keeps the order of creation across the wrap at 2^31.
  */
 #pragma once
@@ -21,34 +21,34 @@ enum {
 	CONTENDER_NAME_MAX = 64,              /* of ours, with the NUL */
 };
 
-/* The bit of a nonce that marks a try's; the first ones of a session are below it, and so are all of older brokers. */
+/* The bit of a nonce that marks a try's znode. A session's first nonces, and all of older brokers, are below it. */
 #define CONTENDER_TRY (UINT64_C(1) << 55)
 
-/* From here on the number is too near the wrap: nobody new joins until the directory was made anew. */
+/* From this number on the wrap is too near: no contender joins until the directory has been created again. */
 #define CONTENDER_WRAP_NEAR ((uint32_t)INT32_MAX - (1u << 20))
 
 struct contender {
 	struct slice name; /* borrowed from the list */
-	enum mode mode;    /* what is not known to be a reader counts as exclusive */
-	bool known;        /* a kind of the directory's flavour; else it is waited for and reported */
+	enum mode mode;    /* exclusive unless it is known to be a reader */
+	bool known;        /* its name is of the directory's flavour; else it is waited for and reported */
 	uint32_t seq;
 };
 
-/* False when `child` has no sequence number at its end: it cannot be one. */
+/* False when `child` has no sequence number at its end: it cannot be a contender. */
 bool contender_parse(struct slice child, enum flavour flavour, struct contender *c);
-/* a goes before b. Of two with one number each waits for the other: nobody is let in by a guess. */
+/* `a` goes before `b`. Two with the same number wait for each other: nobody is let in by a guess. */
 bool contender_before(const struct contender *a, const struct contender *b);
-/* Who makes a name, and which of its makings it is. */
+/* The session that makes a name, and a number that differs for each of its names. */
 struct contender_id {
 	int64_t session;
 	uint64_t nonce;
 };
 
-/* Appends the name asked for, without the number the server adds: "_c_<uuid>-__WRIT__". */
+/* Appends the name to be created, without the number that the server adds: "_c_<uuid>-__WRIT__". */
 void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode);
 /* The child carries a uuid that this session made. */
 bool contender_of_session(struct slice child, enum flavour flavour, int64_t session);
-/* A broker made it for tries only. No other library's names look so. */
+/* A broker made it for tries only. No other library makes such names. */
 bool contender_tries(struct slice child, enum flavour flavour);
-/* Two children of one broker's session, if they are brokers' at all. */
+/* If brokers made both of them, one session did. */
 bool contender_same_session(struct slice a, struct slice b, enum flavour flavour);

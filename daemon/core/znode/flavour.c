@@ -71,7 +71,7 @@ bool flavour_has_place(const struct broker_conf *conf, struct slice name)
 	return !p || !p->path || name.len > strlen(p->prefix);
 }
 
-/* Whoever wrote the data may have written anything. */
+/* The data can hold anything: other software may have written them. */
 static void add_word(struct bytes *text, const char *before, struct slice word)
 {
 	if (word.len > WORD_SHOWN_BYTES)

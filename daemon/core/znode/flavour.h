@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a lock lives in ZooKeeper and how its contenders are named, by the prefixes of the configuration: the longest
- * prefix of the lock's name counts. A lock of a prefix with a path lives at <path>/<rest of the name, encoded>, any
- * other at <root>/<name, encoded>.
+ * The prefixes of the configuration decide where a lock lives in ZooKeeper and how its contenders are named: the
+ * longest prefix of the lock's name counts. A lock of a prefix with a path lives at
+ * <path>/<rest of the name, encoded>, any other at <root>/<name, encoded>.
  *
  *   flavour | exclusive             | shared                | as
  *   rw      | _c_<uuid>-__WRIT__N   | _c_<uuid>-__READ__N   | Curator's InterProcessReadWriteLock
@@ -19,9 +19,9 @@
 #include "protocol/bytes.h"
 #include "protocol/slice.h"
 
-/* As it stands in the configuration and in a directory's data. */
+/* The word for it in the configuration and in a directory's data. */
 const char *flavour_word(enum flavour flavour);
-/* What follows the uuid in the name of a contender of ours. */
+/* The text that follows the uuid in the name of a contender of ours. */
 const char *flavour_tag(enum flavour flavour, enum mode mode);
 /* The mode of the claim that serves a request: `mutex` knows no readers between hosts. */
 enum mode flavour_claim_mode(enum flavour flavour, enum mode wanted);
@@ -31,5 +31,5 @@ enum flavour flavour_place(const struct broker_conf *conf, struct slice name, st
 bool flavour_has_place(const struct broker_conf *conf, struct slice name);
 /* A directory with such data was made for that kind and flavour, or by software that does not say. */
 bool flavour_fits(enum kind kind, enum flavour flavour, struct slice data);
-/* Why a directory with these data is none of that kind and flavour. */
+/* Why a directory with these data is not of that kind and flavour. */
 void flavour_say_mismatch(struct bytes *text, enum kind kind, enum flavour flavour, struct slice data);

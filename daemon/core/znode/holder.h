@@ -3,7 +3,7 @@
  * What the data of a claim's znode say about the holder behind it (record.h); lock/holder_data.h says when they are
  * written.
  *
- *   host                    | from the first on, and `kind` if the host takes the name for another kind than a lock
+ *   host                    | always, and `kind` if the host takes the name for another kind than a lock
  *   pid, uid, command, name | the holder's process and its name
  *   mode, token, holders    | of the grant, and how many hold it together
  *   since, written          | the grant's instant and that of these data, in milliseconds since 1970
@@ -29,12 +29,12 @@ struct holder {
 	int64_t token, holders, since_ms, written_ms;
 };
 
-/* The data that a claim's znode is made with; and what follows in them once they tell of a holder. */
+/* Begins the data that a claim's znode is created with, and appends the lines that tell of a holder. */
 void holder_begin(struct bytes *data, const char *host, enum kind kind);
 void holder_write(struct bytes *data, const struct holder *h);
-/* A contender with such data takes the name for one of that kind, or is no host's. */
+/* A contender with such data takes the name for one of that kind, or is not a host's. */
 bool holder_fits(enum kind kind, struct slice data);
-/* Who stands behind a znode with such data need not ask for long: it is a holder's, or no broker's (try.h). */
+/* A contender behind a znode with such data need not ask for long: it is a holder's, or not a broker's (try.h). */
 bool holder_in_use(struct slice data);
-/* Such data tell who holds it, or did. */
+/* Such data name a holder, present or past. */
 bool holder_tells(struct slice data);

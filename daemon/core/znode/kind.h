@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lock's directory is for. Written into its data when it is made; one name is of one kind at a time. */
+/* What a lock's directory is for. Its data say so from its creation on; one name is of one kind at a time. */
 #pragma once
 
 enum kind { KIND_LOCK, KIND_ELECTION, KIND_SEMAPHORE };
 
 enum { KINDS = KIND_SEMAPHORE + 1 };
 
-/* As it stands in a directory's data. */
+/* The word for it in a directory's data. */
 static inline const char *kind_word(enum kind kind)
 {
 	static const char *const words[KINDS] = { "lock", "election", "semaphore" };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of our znodes: lines of text, the first the version ("1"), the others "key=value". Unknown lines are
- * another version's business and are kept. What does not begin with the version line is not ours and says nothing.
+ * The data of our znodes are lines of text: the first is the version ("1"), the others are "key=value". Unknown lines
+ * belong to another version and are kept. Data that do not begin with the version line are not ours and tell nothing.
  */
 #pragma once
 
 #include "protocol/bytes.h"
 
-enum { RECORD_VALUE_MAX = 512 }; /* the name of a lock is as long */
+enum { RECORD_VALUE_MAX = 512 }; /* as long as a lock's name */
 
 void record_begin(struct bytes *out);
 void record_text(struct bytes *out, const char *key, const char *value);
