@@ -23,7 +23,7 @@ enum effect_type {
 	EFFECT_ZK_DELETE, /* any version */
 	EFFECT_ZK_SET,    /* any version, or `exact`: that one, else ZK_BADVERSION */
 	EFFECT_TOKENS,    /* standalone: reserve claim numbers below `limit` durably, then say EVENT_TOKENS */
-	EFFECT_HOLDER,    /* not standalone: `conn` has a valid grant from now on, or (not `holds`) none; before the reply */
+	EFFECT_HOLDER,    /* not standalone: from now on `conn` has a valid grant (`holds`) or none; its reply follows */
 	EFFECT_PROCESS,   /* `conn` named its process `pid` (0: none): say EVENT_CLIENT_PROCESS, and again at changes */
 	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
