@@ -11,7 +11,7 @@
 
 /* ---- where lock directories are ---- */
 
-/* Goes to that one: after the first, those of the prefixes that have a path of their own. False: there are no more. */
+/* Goes to that root: after the first, those of the prefixes that have a path of their own. False: none is left. */
 static bool begin_root(struct hosts *h, size_t root)
 {
 	const struct broker_conf *conf = h->env->conf;
@@ -36,7 +36,7 @@ static bool begin_root(struct hosts *h, size_t root)
 	return true;
 }
 
-/* Its flavour is told, too. False: no lock lives there, not even one of a name that a prefix takes elsewhere. */
+/* Sets the lock's flavour, too. False: no lock lives there, or a prefix puts a lock of that name elsewhere. */
 static bool lock_name(const struct hosts *h, struct slice znode, struct bytes *out, enum flavour *flavour)
 {
 	struct bytes here = { 0 }, place = { 0 };
@@ -145,7 +145,7 @@ static void found(struct audit *a, int64_t *count, const char *what, struct slic
 
 static const struct slice NO_CHILD = { 0 };
 
-/* The lock's directory of that path, made known if that may be. */
+/* The lock's directory at that path; the host gets to know the lock if its limits allow that. */
 static struct directory *find(struct hosts *h, const struct place *p)
 {
 	struct directory *d = directory_find(h->locks->directories, p->path);
@@ -171,7 +171,7 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 	operation_send(h->ensemble, type, &r);
 }
 
-/* A lock deletes it however long that takes. When the host may know no more of them, there is one try. */
+/* A lock deletes it however long that takes. When the host may not know another lock, it tries once. */
 static void delete_stray(struct hosts *h, const struct place *p, struct slice child)
 {
 	struct directory *d = find(h, p);
@@ -216,7 +216,7 @@ static void examine_child(struct hosts *h, const struct place *p, struct slice c
 		FOUND(a, odd_children, p->path, child);
 		break;
 	case CHILD_UNRECOGNIZED:
-		/* What lies in a directory of another kind is that kind's business. */
+		/* A directory of another kind has children of that kind. */
 		if (!a->mismatch)
 			FOUND(a, odd_children, p->path, child);
 		break;
@@ -270,7 +270,7 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 
 	bytes_format(&path, "%s/%s", h->audit.path, name);
 	p.path = bytes_view(&path);
-	p.name = (struct slice){ path.data + h->audit.path.len + 1, name.len }; /* which stays where it is */
+	p.name = (struct slice){ path.data + h->audit.path.len + 1, name.len }; /* those bytes stay where they are */
 	if (part)
 		p.flavour = slice_eq(slice_of(part), SLICE("/leases")) ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
 	else
@@ -283,7 +283,7 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	bytes_free(&lock);
 }
 
-/* Names that begin with a dot are the brokers' own: no lock's does. */
+/* Names that begin with a dot are the brokers' own: no lock's name does. */
 static void keep_names(struct hosts *h, const struct event *event)
 {
 	struct audit *a = &h->audit;
@@ -320,7 +320,7 @@ void audit_answered(struct hosts *h, const struct operation *op, const struct ev
 	struct audit *a = &h->audit;
 
 	a->open--;
-	/* Of an earlier sweep; or the connection is gone, which audit_suspended() sees to. */
+	/* An answer to an earlier sweep; or the connection is gone, which audit_suspended() handles. */
 	if (a->state == AUDIT_IDLE || op->claim != a->sweep || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	if (op->kind == OPERATION_AUDIT_ROOT)
@@ -427,7 +427,7 @@ void audit_continue(struct hosts *h)
 		send_directories(h);
 	if (a->state == AUDIT_CLEAR && h->locks->directories->orphan_count &&
 	    !TAILQ_EMPTY(&h->locks->directories->turns.queues[TURN_DELETE]))
-		a->clear_op = UINT64_MAX; /* a stray that waits is sent later than all that is open */
+		a->clear_op = UINT64_MAX; /* a delete that waits is sent after every open operation */
 	else if (a->state == AUDIT_CLEAR && a->clear_op == UINT64_MAX)
 		a->clear_op = h->ensemble->operations.end;
 	/* Answers come in order: the first open operation is the oldest. */

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AUDIT: looks into every lock directory for what should not be there. Above all for contenders of our own session
- * that no live claim knows: the session lives for months, and such a znode would block its lock as long.
+ * AUDIT looks into every lock directory for what should not be there: above all for contenders of our own session that
+ * no live claim knows. The session lives for months, and such a znode would block its lock for as long.
  *
  *   state | means                                           | event -> next state
- *   IDLE  | nobody asks                                     | asked -> ROOT
+ *   IDLE  | nobody asks for an audit                        | asked -> ROOT
  *   ROOT  | the directories below a root are being listed   | listed -> WALK
- *   WALK  | they are being looked at, a few at a time       | the last one answered -> ROOT of the next; no more -> CLEAR
- *   CLEAR | what was sent up to the last list, deletes of   | all answered -> clients are answered, IDLE
- *         |   strays included, is being answered            |
+ *   WALK  | they are being looked at, a few at a time       | all answered -> ROOT of the next root, or CLEAR
+ *   CLEAR | operations sent up to the last list, deletes of | all answered -> clients are answered, IDLE
+ *         |   strays included, are being answered           |
  *
- * From any of them, connection lost, daemon stopping or nobody waiting any longer -> IDLE. Who asks while a sweep is
- * under way waits for it to end and shares the next one: what stood when it asked is looked at.
+ * From any of them, connection lost, daemon stopping or nobody waiting any longer -> IDLE. A client that asks while
+ * a sweep is under way waits for its end and shares the next one, which sees all that stood when the client asked.
  *
- * A sweep goes last: it sends only while the connection proves, recovery is done and the window has room, and has few
- * operations open, so that locks and heartbeats do not wait for it. Of the directories it keeps the names of one root,
- * nothing else. A child is judged when its list is answered, by the same code as in any other list: a create sent
- * after that list cannot be in it, and one sent before it is a claim's.
+ * A sweep goes last: it sends only while the connection proves, recovery is done and the window has room, and it has
+ * few operations open, so that locks and heartbeats do not wait for it. It keeps the names of the directories of one
+ * root, and nothing else. A child is judged when its list is answered, by the same code as in any other list: a create
+ * sent after that list cannot be in it, and one sent before it is a claim's.
  */
 #pragma once
 
@@ -33,13 +33,13 @@ struct operation;
 
 enum {
 	AUDIT_OPEN_MAX = 16,     /* operations open at once: a list and a read for each directory */
-	AUDIT_EXAMPLES_MAX = 16, /* of what was found, told in the answer */
+	AUDIT_EXAMPLES_MAX = 16, /* shown in the answer */
 	AUDIT_EXAMPLE_BYTES = 2048,
 };
 
 enum audit_state { AUDIT_IDLE, AUDIT_ROOT, AUDIT_WALK, AUDIT_CLEAR };
 
-/* What is counted, one list: the answer is made from it. */
+/* All counts, in one list: the answer is made from it. */
 #define AUDIT_COUNTS(X) \
 	X(directories, "lock directories looked at") \
 	X(contenders, "children that wait for a lock or hold it, ours included") \
@@ -64,16 +64,16 @@ struct audit_example {
 
 struct audit {
 	enum audit_state state;
-	struct client_list served, queued; /* by this sweep, by the next */
+	struct client_list served, queued; /* by this sweep; by the next */
 	uint64_t sweep;        /* its number; 0: none yet */
 	size_t open;           /* operations without an answer, those of sweeps that ended early included */
 	size_t root;           /* the one being looked at: */
 	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
 	bool root_asked;
 	struct bytes names;    /* of the directories below it, each with a NUL */
-	size_t sent, answered; /* so many bytes of `names` */
+	size_t sent, answered; /* up to these bytes of `names` */
 	bool mismatch;         /* the next directory to be answered is of another kind */
-	uint64_t clear_op;     /* CLEAR: what has a smaller number must be answered */
+	uint64_t clear_op;     /* CLEAR: every operation with a smaller number must be answered */
 	int64_t begun_ns;
 	struct audit_counts counts;
 	struct audit_example examples[AUDIT_EXAMPLES_MAX];
@@ -84,9 +84,9 @@ void audit_init(struct hosts *h);
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct hosts *h, struct client *c);
-/* It waits for no audit any longer, and is not answered. */
+/* The client does not wait for an audit any longer, and gets no answer. */
 void audit_leave(struct hosts *h, struct client *c);
-/* Goes on with what can be sent or finished now. After every event. */
+/* Sends and finishes what it can now. After every event. */
 void audit_continue(struct hosts *h);
 /* Answers of AUDIT_ROOT, AUDIT_DATA, AUDIT_LIST and AUDIT_DELETE. */
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -58,7 +58,7 @@ void hosts_continue(struct hosts *h)
 	audit_continue(h);
 }
 
-/* False: it is no answer to a letter of ours. */
+/* False: it is not an answer to a letter of ours. */
 static bool take_answer(struct hosts *h, struct slice data)
 {
 	struct slice id = record_get(data, "re");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this host asks of other hosts and is asked by them: queries, revocations, letters and audits. What one of these
- * finds out for another passes through here: a letter that was read, what became of one that was sent, a query that is
- * finished.
+ * What this host asks other hosts and what they ask it: queries, revocations, letters and audits. What one of these
+ * finds out for another passes through here: a letter that was read, the fate of one that was sent, a finished query.
  */
 #pragma once
 
@@ -25,7 +24,7 @@ struct hosts {
 	struct locks *locks;
 	struct query_list queries;
 	uint64_t last_query;
-	size_t query_open; /* their operations without an answer, also of those that are gone */
+	size_t query_open; /* operations of queries without an answer, those of freed queries included */
 	struct revocation_list revocations;
 	uint64_t last_revocation;
 	struct inbox inbox;
@@ -36,18 +35,18 @@ struct hosts {
 };
 
 void hosts_init(struct hosts *h);
-/* No letter is withdrawn any longer, and no query answered. */
+/* Withdraws no letter, and answers no query. */
 void hosts_deinit(struct hosts *h);
 /* There is a connection of the session. */
 void hosts_connected(struct hosts *h);
-/* The connection is gone: what was asked ends with it, except the audit (audit_suspended()) and queries. */
+/* The connection is gone, and its requests end, except the audit (audit_suspended()) and queries. */
 void hosts_suspended(struct hosts *h);
-/* The session is over, and with it what it left in other hosts' mailboxes. */
+/* The session is over, and so are its letters in other hosts' mailboxes. */
 void hosts_forget(struct hosts *h);
-/* Goes on with what there is room for. After every event. */
+/* Continues whatever has room now. After every event. */
 void hosts_continue(struct hosts *h);
 /* Answers of INBOX_*, and of LETTER_*. */
 void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* What was asked for a client goes with it. */
+/* The client leaves, and its queries, revocations and audits end. */
 void hosts_leave(struct hosts *h, struct client *c);

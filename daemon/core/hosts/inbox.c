@@ -35,7 +35,7 @@ static void own_path(const struct hosts *h, struct bytes *out)
 	outbox_path(h, slice_of(h->env->conf->host), out);
 }
 
-/* To our box, or to what is called `name` in it. */
+/* Sends an operation on our box, or on the znode `name` in it. */
 static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, const char *name)
 {
 	struct operation_request r = {
@@ -66,7 +66,7 @@ static void make(struct hosts *h)
 
 	own_path(h, &path);
 	bytes_char(&path, '/');
-	presence_above(h->ensemble, bytes_view(&path)); /* all levels: the box is above what would stand in it */
+	presence_above(h->ensemble, bytes_view(&path)); /* all levels: the box is the parent of that path */
 	bytes_free(&path);
 	list(h);
 }
@@ -107,7 +107,7 @@ bool inbox_watched(struct hosts *h, struct slice path)
 	bytes_free(&own);
 	if (!is_own)
 		return false;
-	/* A list that is under way asks for the watch again: its answer is younger than the event of an older watch. */
+	/* A list that is under way sets the watch again: its answer is younger than the event of an older watch. */
 	if (h->inbox.state == INBOX_WATCHING)
 		list(h);
 	else

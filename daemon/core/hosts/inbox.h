@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * This host's mailbox, <root>/.mail/<host>: a directory in which other daemons leave letters (outbox.h), with one
- * children watch on it. The box is persistent and outlives sessions; deleted by hand it is made again.
+ * children watch on it. The box is persistent and outlives sessions; if someone deletes it, it is created again.
  *
  *   state    | means                                            | left by
  *   NONE     | no connection                                    | connected -> LISTING
- *   LISTING  | its list is under way, the watch with it         | answered -> READING; NONODE: made, and listed again;
+ *   LISTING  | its list is under way, the watch with it         | answered -> READING; NONODE: created, listed again;
  *            |                                                  |   refused, or gone again and again -> PAUSED
- *   READING  | what the list showed is read and deleted, the    | all of it done -> WATCHING, or LISTING if the watch
+ *   READING  | the letters listed are read and deleted, the     | all of it done -> WATCHING, or LISTING if the watch
  *            |   oldest first, a few at a time                  |   fired meanwhile
  *   WATCHING | empty, as far as the watch tells                 | watch -> LISTING; half a minute later if a delete
  *            |                                                  |   was refused
  *   PAUSED   | ZooKeeper refuses it                             | half a minute later -> LISTING
  *
- * A letter is acted upon only when its delete was answered OK: whoever deletes it has it, and nobody acts twice. A
- * connection lost in between may lose a letter; who waits for an answer knows what to do without. A letter names the
- * session it is for, so that none is acted upon in a later life of this daemon. Whatever else is found in the box is
- * deleted, and counted.
+ * A letter is acted upon only when its delete was answered OK: the host that deletes it has it, and nobody acts twice.
+ * A connection lost in between may lose a letter; the sender that waits for an answer can do without one. A letter
+ * names the session it is for, so that none is acted upon in a later life of this daemon. Anything else in the box is deleted,
+ * and counted.
  */
 #pragma once
 
@@ -47,25 +47,25 @@ struct inbox {
 	bool refused;        /* READING: a letter could not be deleted */
 	uint8_t tries;       /* lists in a row that found no box */
 	uint64_t batch;      /* number of the list */
-	struct bytes names;  /* READING: what it showed, one behind the other, each with a NUL */
+	struct bytes names;  /* READING: the names in it, one after the other, each with a NUL */
 	const char **sorted; /* into them */
 	size_t count, sent, done;
 	struct bytes data;  /* of the letter whose delete is answered next */
-	struct timer timer; /* to list it again, if nothing else makes us */
+	struct timer timer; /* to list it again, if nothing else does */
 };
 
 void inbox_init(struct hosts *h);
 void inbox_deinit(struct hosts *h);
 void inbox_connected(struct hosts *h);
 void inbox_suspended(struct hosts *h);
-/* Goes on reading, if there is room again. After every event. */
+/* Continues to read if there is room again. After every event. */
 void inbox_continue(struct hosts *h);
 /* inbox.timer is due. */
 void inbox_due(struct hosts *h);
 /* True when that path is our box's. */
 bool inbox_watched(struct hosts *h, struct slice path);
 /*
- * Answers of INBOX_LIST, INBOX_GET and INBOX_DELETE. True: a letter is this host's alone, and is to be acted upon before
- * inbox_continue(), as long as it is valid.
+ * Answers of INBOX_LIST, INBOX_GET and INBOX_DELETE. True: this host alone has that letter, and acts upon it before
+ * inbox_continue(): it is valid until then.
  */
 bool inbox_answered(struct hosts *h, const struct operation *op, const struct event *event, struct inbox_letter *ret);

@@ -174,12 +174,12 @@ void outbox_was_read(struct hosts *h, struct slice id)
 	TAILQ_FOREACH(l, &h->letters, link)
 		if (slice_eq(letter_id(l), id))
 			break;
-	/* One that is being deleted goes with the answer to that. */
+	/* A letter that is being deleted is freed with the answer to its delete. */
 	if (l && l->state != LETTER_WITHDRAWING)
 		letter_free(l);
 }
 
-/* One that is on its way out already tells with the answer to its delete. */
+/* A letter that is being withdrawn reports with the answer to its delete. */
 static struct letter_news posted(struct letter *l, enum zk_code code)
 {
 	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };

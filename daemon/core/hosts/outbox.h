@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Letters to other daemons. One is an ephemeral znode of ours in the mailbox of its host (inbox.h), under a name that
- * nobody else makes and that is its id: whoever reads it deletes it, we do when nobody did, and with our session it
- * goes in any case. The end of the session is the end of every letter, so none reaches a later life of ours.
+ * Letters to other daemons. A letter is an ephemeral znode of ours in the mailbox of its host (inbox.h), under a name
+ * that nobody else makes and that is its id. The host that reads it deletes it; if none does, we do. The end of our
+ * session is the end of every letter, so none reaches a later life of ours.
  *
  *   state       | means                            | left by
  *   POSTING     | its create is under way          | OK -> POSTED; refused, no box -> gone; connection lost -> WITHDRAWING
@@ -10,8 +10,8 @@
  *   WITHDRAWING | it is deleted, now or as soon as | OK, NONODE (it was read) -> gone
  *               | there is a connection            |
  *
- * Data (record.h): kind, from, to (the session it is for, which holds `znode` for the lock `name`), reason, and who
- * asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders.
+ * Data (record.h): kind, from, to (the session it is for, which holds `znode` for the lock `name`), reason, and the
+ * client that asks: uid, pid, command, client. An answer has kind, from, re (the id) and holders.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ enum letter_fate {
 	LETTER_TAKEN,     /* it was read before it could be withdrawn */
 };
 
-/* The same, for the revocation that posted it (revocation.h); 0: there is nobody to be told. */
+/* The fate of a letter, for the revocation that posted it (revocation.h); 0: no revocation waits for it. */
 struct letter_news {
 	uint64_t revocation, letter;
 	enum letter_fate fate;
@@ -55,7 +55,7 @@ struct letter {
 	struct hosts *hosts;
 	TAILQ_ENTRY(letter) link; /* hosts->letters, the oldest first */
 	uint64_t number;          /* never used twice */
-	uint64_t revocation;      /* that is to be told what becomes of it; 0: none */
+	uint64_t revocation;      /* the one that learns its fate; 0: none */
 	enum letter_state state;
 	bool deleting; /* the delete is under way */
 	struct bytes path;
@@ -76,18 +76,18 @@ void letter_session(struct bytes *out, int64_t session);
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
 /* Posts one; valid until the next call of these. Only while connected and while there is room. */
 const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation);
-/* Nobody is to read it any longer; what becomes of it is told. */
+/* Withdraws the letter before it is read, if it can; its fate is reported. */
 void outbox_withdraw(struct hosts *h, uint64_t number);
-/* Its revocation wants to be told nothing any longer. */
+/* Its revocation does not wait for its fate any longer. */
 void outbox_orphan(struct hosts *h, uint64_t number);
 struct slice letter_id(const struct letter *l);
 /* It was answered, so it was read. */
 void outbox_was_read(struct hosts *h, struct slice id);
 /* letter.timer is due. */
 void outbox_due(struct letter *l);
-/* Answers of LETTER_POST and LETTER_WITHDRAW: what is to be told. */
+/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what the revocation has to know. */
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* A new connection of the same session: what is to be withdrawn is. */
+/* A new connection of the same session: letters that are WITHDRAWING are deleted now. */
 void outbox_connected(struct hosts *h);
 /* The session is over, and every letter with it. */
 void outbox_forget_all(struct hosts *h);

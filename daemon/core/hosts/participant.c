@@ -56,7 +56,7 @@ int64_t participant_number(struct slice data, const char *key, int64_t otherwise
 	return number_parse(record_get(data, key), &value) ? value : otherwise;
 }
 
-/* What a znode's data tell of its holder; the clocks of two hosts may differ. */
+/* Shows a znode's holder by the znode's data; the clocks of two hosts may differ. */
 struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child)
 {
 	struct slice data = bytes_view(&child->data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One that holds or waits, on this host or elsewhere, as it is shown to those who ask (query.h). Of this host's own all
- * is known; what is known of others stands in the data of their znodes (holder.h), and is as old as those say.
+ * A participant holds or waits, on this host or elsewhere, and is shown in answers (query.h). This host knows all about
+ * its own; about others it knows the data of their znodes (holder.h), which are as old as they say.
  */
 #pragma once
 
@@ -21,20 +21,20 @@ struct participant {
 	enum mode mode;
 	bool here;
 	int64_t client, pid, uid, depth, token;
-	int64_t count; /* of permits it waits for; 0: of a lock */
-	int64_t for_ms; /* it holds or waits; -1: not known */
-	int64_t age_ms; /* of what is said here */
-	int64_t lease_ms; /* that it still has; -1: none, or not known */
+	int64_t count; /* the permits that it waits for; 0: it waits for a lock */
+	int64_t for_ms; /* the time that it holds or waits; -1: not known */
+	int64_t age_ms; /* the age of these facts */
+	int64_t lease_ms; /* the rest of its lease; -1: none, or not known */
 	struct slice data;
-	/* Elsewhere: by what the permits of one client are known to be its. */
+	/* Elsewhere: permits that agree in these belong to one client. */
 	int64_t session, its_client, since;
 };
 
-/* Borrow from what they show. */
+/* The result borrows from what it shows. */
 struct participant participant_holder(const struct hosts *h, const struct grant *g);
 struct participant participant_waiter(const struct hosts *h, const struct request *r);
 struct participant participant_elsewhere(const struct hosts *h, const struct query_child *child);
-/* A number in what a znode says. */
+/* A number in a znode's data. */
 int64_t participant_number(struct slice data, const char *key, int64_t otherwise);
 /* Maps, as HOLDERS, QUEUE and LEADER show them. */
 void participant_write_holder(const struct participant *p, struct bytes *out, int version);

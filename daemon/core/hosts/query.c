@@ -54,7 +54,7 @@ size_t query_entitled(const struct query *q)
 	return count || !q->count ? count : 1;
 }
 
-/* Who is to let go; and behind one that holds it alone perhaps what has taken over from it (rollover.h). */
+/* Those that have to release; and the one behind a sole holder, which may have taken over from it (rollover.h). */
 static size_t revoked(const struct query *q)
 {
 	size_t entitled = query_entitled(q);
@@ -70,7 +70,7 @@ void query_send(struct query *q, enum effect_type type, const struct operation_r
 	operation_send(q->hosts->ensemble, type, request);
 }
 
-/* Of the directory, or of a child of it. */
+/* Reads the directory, or a child of it. */
 static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
 {
 	struct operation_request r = { .op = { .kind = kind, .query = q->number }, .path = bytes_view(&q->path) };
@@ -89,7 +89,7 @@ struct semaphore *query_semaphore(const struct query *q)
 	return semaphore_find(q->hosts->locks, bytes_view(&q->name));
 }
 
-/* Who holds exclusively here needs no question about others, unless they wait. */
+/* If this host holds exclusively, only the others that wait have to be asked for. */
 static bool known_here(const struct query *q)
 {
 	const struct lock *lock;
@@ -188,14 +188,14 @@ static void keep_children(struct query *q, const struct event *event)
 		bytes_free(&q->children[--q->count].name);
 }
 
-/* WHY tells how many wait, and QUEUE not who holds. */
+/* WHY only counts those that wait, and QUEUE those that hold. */
 static bool is_counted(const struct query *q)
 {
 	return (q->command == COMMAND_WHY && q->part == QUERY_MUTEX) ||
 	       (q->command == COMMAND_QUEUE && q->part == QUERY_SLOTS);
 }
 
-/* Ours need not be read: what is known here is younger. Answers are counted in order. */
+/* Our own are not read: this host knows better. Answers are counted in order. */
 static void read_more(struct query *q)
 {
 	struct hosts *h = q->hosts;
@@ -230,7 +230,7 @@ static void ask_part(struct query *q, enum query_part part)
 	q->flavour = part == QUERY_SLOTS ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
 }
 
-/* The part that was asked for is known. False: that is all. */
+/* The present part is known. False: it was the last. */
 static bool go_on(struct query *q)
 {
 	if (q->part != QUERY_SLOTS || (q->command != COMMAND_WHY && q->command != COMMAND_QUEUE))
@@ -276,7 +276,7 @@ struct query *query_finished(struct hosts *h)
 	struct query *q = TAILQ_FIRST(&h->queries);
 	size_t active = 0;
 
-	/* Nobody can be asked any longer: what is known here is all. */
+	/* Nobody can be asked any longer: the answer is what this host knows. */
 	if (q && !h->ensemble->session.connected) {
 		q->partial = true;
 		return q;
@@ -291,7 +291,7 @@ struct query *query_finished(struct hosts *h)
 	return NULL;
 }
 
-/* A semaphore's directory, and no lock's. */
+/* The directory is a semaphore's, not a lock's. */
 static bool shows_semaphore(const struct query *q, const struct event *event)
 {
 	if (q->part != QUERY_LOCK || q->command == COMMAND_LEADER || q->command == COMMAND_HOSTS)
@@ -327,7 +327,7 @@ static void list_answered(struct query *q, const struct event *event)
 	keep_children(q, event);
 }
 
-/* The first has gone since the list: the one behind it may lead by now. */
+/* The first contender has gone since the list: the next may lead by now. */
 static void list_again(struct query *q)
 {
 	forget_children(q);
@@ -348,7 +348,7 @@ static void get_answered(struct query *q, const struct event *event)
 	if (code == ZK_OK) {
 		struct slice data = event->zk_answered.data;
 
-		/* Ours are shorter, and what others put there is none of our business. */
+		/* Brokers write less, and what others write does not concern us. */
 		data.len = data.len < QUERY_DATA_MAX ? data.len : QUERY_DATA_MAX;
 		bytes_slice(&child->data, data);
 		child->owner = event->zk_answered.stat.owner;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A question that this host alone cannot answer: who holds a lock and who waits for it on all hosts, and which hosts
- * there are. One per client, which waits for the answer.
+ * A query is a question that this host alone cannot answer: which clients hold a lock or wait for it on all hosts, and
+ * which hosts exist. A client has one at most, and waits for the answer.
  *
  *   state   | means                                      | left by
  *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
- *   READING | the data of what it showed are asked for,  | all read -> answered; no connection -> answered in part;
- *           |   a few at a time; of LEADER the first's   |   LEADER: it is gone by now -> ASKED
+ *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
+ *           |   a few at a time; for LEADER the first's  |   LEADER: it is gone by now -> ASKED
  *
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
- * are held, and those that tell of a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
- * wait. A name that this host does not know as one is seen to be one by what its directory holds.
+ * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
+ * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
  *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
@@ -31,10 +31,10 @@ struct client;
 struct semaphore;
 
 enum {
-	QUERY_CHILDREN_MAX = 1000, /* the others are not told of; a revocation is for all */
+	QUERY_CHILDREN_MAX = 1000, /* further ones are not shown; a revocation takes all */
 	QUERY_READS_MAX = 16,      /* at a time */
 	QUERY_ACTIVE_MAX = 4,      /* questions at a time: locks and heartbeats go first */
-	QUERY_OPEN_MAX = 64,       /* operations open before the next has its turn, also of those whose client left */
+	QUERY_OPEN_MAX = 64,       /* open operations, those of freed queries included: then the next query waits */
 	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 
@@ -58,9 +58,9 @@ struct query {
 	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a revocation */
 	enum flavour flavour;
 	struct bytes name, path;
-	enum query_part part; /* LOCK: it is no semaphore, as far as is known */
+	enum query_part part; /* LOCK: it is not a semaphore, as far as is known */
 	int64_t permits;      /* of a semaphore: the limit; 0: not known */
-	bool crowded;         /* ... somebody waits for room among its leases */
+	bool crowded;         /* ... a host waits for room among its leases */
 	struct query_child *holders; /* ... its leases, once the mutex is asked for */
 	size_t holder_count;
 	int64_t limit; /* LIMIT: to be set; 0: only read */
@@ -72,23 +72,23 @@ struct query {
 };
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
-/* True: it is finished at once. A query for LIMIT is not begun: it goes on by itself. */
+/* True: it is finished at once. A query for LIMIT is not begun so: it proceeds by itself. */
 bool query_begin(struct query *q);
-/* Instead: what a try has seen (try.h) is all that is known of other hosts. */
+/* Instead of query_begin(): what a try has seen (try.h) is all that is known of other hosts. */
 void query_take_seen(struct query *q);
-/* Goes on with those whose turn it is, after every event. Returns one that is finished, to be answered and freed; NULL. */
+/* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
-/* Whoever finished it has answered; or its client is gone. */
+/* After its answer, or when its client is gone. */
 void query_free(struct query *q);
-/* The part of a semaphore that this host knows; NULL. */
+/* The semaphore, if this host knows it; else NULL. */
 struct semaphore *query_semaphore(const struct query *q);
-/* Of leases: somebody has that permit; else it waits for room. */
+/* A client has the permit of that lease; else the lease waits for room. */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */
 size_t query_entitled(const struct query *q);
 /* Sends something for it. */
 void query_send(struct query *q, enum effect_type type, const struct operation_request *request);
-/* Whose operation was answered; NULL: its client is gone. Once for each that was sent. */
+/* The query whose operation was answered; NULL: its client is gone. To be called once for each operation. */
 struct query *query_of(struct hosts *h, const struct operation *op);
 /* Answers of QUERY_LIST and QUERY_GET. */
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIMIT: reads the limit of a semaphore, and sets it if that is asked for: only over the version that was read, because
- * somebody may have made a lock of that name meanwhile, or set another limit; then it is read again.
+ * LIMIT reads the limit of a semaphore, and sets it if the client asks for that: only over the version that was read,
+ * because another host may have made a lock of that name meanwhile, or set another limit; then it is read again.
  */
 #pragma once
 
@@ -18,5 +18,5 @@ struct operation;
 void query_limit(struct hosts *h, struct client *c, struct slice name, int64_t limit);
 /* Answers of LIMIT_GET and LIMIT_SET. */
 void query_limit_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* The reply to LIMIT; 0: there is none. */
+/* The reply to LIMIT; 0: there is no limit. */
 void query_limit_reply(struct client *c, int64_t limit);

@@ -20,7 +20,7 @@ static bool is_paused(const struct lock *lock)
 	return lock->directory.pause_until_ns > now_ns || (lock->slots && lock->slots->pause_until_ns > now_ns);
 }
 
-/* What keeps this host from granting what it is entitled to, or from finding out. */
+/* What keeps this host from granting a lock that it is entitled to, or from seeing that it is. */
 static const char *obstacle(const struct view *v)
 {
 	const struct hosts *h = v->query->hosts;
@@ -135,7 +135,7 @@ static void write_why(const struct view *v, struct bytes *out, int version)
 	bytes_free(&text);
 }
 
-/* An empty answer would say that there is nobody. NULL: it would be true, or is none. */
+/* Why an empty answer would be wrong: it says that there is nobody. NULL: it is true, or the answer is not empty. */
 static const char *unknown(const struct view *v)
 {
 	const struct query *q = v->query;
@@ -186,7 +186,7 @@ static bool leader_elsewhere(const struct query *q, struct participant *ret)
 	if (!q->count || q->children->ours || !slice_eq(record_get(data, "leader"), SLICE("1")))
 		return false;
 	*ret = participant_elsewhere(h, q->children);
-	/* Its words are as old as its leadership. */
+	/* Its data are as old as its leadership. */
 	ret->for_ms = env_wall_ms(h->env, h->env->now_ns) - participant_number(data, "since", 0);
 	ret->for_ms = ret->for_ms < 0 ? 0 : ret->for_ms;
 	return true;

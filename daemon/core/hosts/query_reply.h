@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HOLDERS, QUEUE, WHY, LEADER and HOSTS: each is asked, now or later, and answered from what was found out (query.h). */
+/* HOLDERS, QUEUE, WHY, LEADER and HOSTS begin a query (query.h) and are answered, now or later, from its result. */
 #pragma once
 
 #include "protocol/commands.h"
@@ -14,5 +14,5 @@ void query_lock(struct hosts *h, struct client *c, enum command command, struct 
 /* HOLDERS, as far as this host knows without asking. */
 void query_known(struct hosts *h, struct client *c, struct slice name);
 void query_hosts(struct hosts *h, struct client *c);
-/* A query that is finished. */
+/* Answers a query that is finished. */
 void query_reply(const struct query *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that a client holds, waits for, observes and has asked, at once. The connection stays. */
+/* Ends everything that a client holds, waits for, observes and has asked, at once. The connection stays. */
 #pragma once
 
 struct client;
