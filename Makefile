@@ -79,6 +79,7 @@ CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 # of base, and those of adapters that need none but libevent.
 UNIT_PURE = test_containers.c test_bytes_format.c test_page.c test_resp.c test_resp_write.c test_name.c test_commands.c
 # Those of one floor of the core: each links the archive of that floor and those below.
+UNIT_command = test_table.c
 UNIT_hosts = test_outbox.c test_view.c
 UNIT_znode = test_contender.c
 UNIT_client = test_notify.c test_deadlock.c test_mlock.c
