@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request on its way through the command table (command.c): what every command needs was looked up and parsed before.
+ * A request on its way through the command table (command.c), which has looked up and parsed what all commands need.
  * Each command gives one reply, now or later.
  */
 #pragma once
@@ -14,20 +14,20 @@ struct call {
 	struct client *client;
 	struct slice name;      /* NAMED: the first argument, a valid name */
 	struct lock *lock;      /* ... and the lock of that name; NULL when this host knows none */
-	struct options options; /* the rest, where the table says which it takes */
+	struct options options; /* the other arguments, where the table lists the options */
 };
 
-/* Answers that the call's name is another kind's here, and returns false; else it is of that kind, or may become so. */
+/* False: the call's name is of another kind here, and that was answered. Else it is of that kind, or may become so. */
 bool call_is_kind(const struct call *call, enum kind kind);
 /* The client's request for the lock of that name; NULL. */
 struct request *call_request(const struct call *call);
-/* The client's valid grant of a lock of that kind; NULL when there is none, and that was answered. */
+/* The client's valid grant of a lock of that kind; NULL: there is none, and that was answered. */
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone);
-/* The same of a grant that was found; `g` may be NULL. `undone` says what another grant's token leaves undone. */
+/* The same for a grant that was found; `g` may be NULL. `undone`: what was not done if the token is another grant's. */
 struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone);
-/* Answers that it was lost, which the client knows by that; `else_told` is what a lost session is told by. */
+/* Answers that the grant was lost, and ends it; `else_told` is the sentence unless its lease ran out. */
 void call_reply_lost(struct client *c, struct grant *g, const char *else_told);
-/* Queues a request, or answers why not. Nothing of the lock is this client's yet. */
+/* Queues a request, or answers why not. The client has neither a grant nor a request of the lock. */
 void call_ask(const struct call *call, const struct request_terms *terms);
 void call_refuse_limit(struct client *c, const char *why);
 

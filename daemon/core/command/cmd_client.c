@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Redis clients say at connect and besides, and what is asked of this connection or of this daemon alone. */
+/* Commands that Redis clients send at connect and besides, and those about this connection or this daemon alone. */
 #include "core/client/notify.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
@@ -15,7 +15,7 @@ static void set(struct bytes *to, struct slice value)
 
 enum { LABEL_BYTES_MAX = 64 };
 
-/* Names end up in lists of one line per client: printable, without spaces, and not long. */
+/* Lists show names on one line per client: they are printable, without spaces, and short. */
 static bool valid_label(struct slice s)
 {
 	if (s.len > LABEL_BYTES_MAX)

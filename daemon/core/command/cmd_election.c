@@ -87,7 +87,7 @@ static void observe(struct client *c, struct slice name)
 	} else {
 		lock_become(lock, KIND_ELECTION);
 		reply_status(c, "OK");
-		/* What it reads from now on is of this observation. */
+		/* From now on the client reads only about this observation. */
 		notify_forget_unobserved(c, name);
 		observe_begin(lock, c);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What concerns all hosts: HOLDERS, QUEUE, WHY, HOSTS, REVOKE, FORCEUNLOCK, AUDIT. */
+/* Commands that concern all hosts: HOLDERS, QUEUE, WHY, HOSTS, REVOKE, FORCEUNLOCK, AUDIT. */
 #include "core/client/reply.h"
 #include "core/command/call.h"
 #include "core/hosts/query_reply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds do as they do. */
+/* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds share. */
 #include "core/client/mlock.h"
 #include "core/client/ask.h"
 #include "core/client/notify.h"
@@ -96,7 +96,7 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 		refusal_reply(c, &no);
 		return;
 	}
-	/* An upgrade would wait for this very grant; and of two each would wait for the other. */
+	/* An upgrade would wait for this very grant; and two upgrades would wait for each other. */
 	if (!mode_covers(g->mode, terms->mode)) {
 		reply_error(c, ERROR_DEADLOCK,
 			    "this client holds %s shared and would wait for itself: release it first",

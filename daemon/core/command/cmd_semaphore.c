@@ -7,7 +7,7 @@
 #include "core/kind/semaphore.h"
 #include "core/lock/grant_log.h"
 
-/* Than was agreed on, for certain: it is refused for that. */
+/* The limit is certainly another than the agreed one: the request is refused. */
 static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
 {
 	const struct semaphore *s = semaphore_find(c->locks, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of clients: words in, one reply each, now or later. */
+/* Runs the requests of clients: each is a list of words and gets one reply, now or later. */
 #pragma once
 
 #include <stddef.h>

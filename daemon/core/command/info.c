@@ -12,8 +12,8 @@
 static const int64_t NS_PER_MS = 1000000;
 
 enum {
-	MATCH_STEPS_MAX = 10000000, /* some tens of milliseconds: nobody else is served meanwhile */
-	LOCK_BYTES_MIN = 90,        /* that LOCKS tells of one */
+	MATCH_STEPS_MAX = 10000000, /* some tens of milliseconds, in which nobody else is served */
+	LOCK_BYTES_MIN = 90,        /* that LOCKS shows of one lock */
 };
 
 /* ---- INFO ---- */
@@ -30,7 +30,7 @@ static void line_int(struct bytes *out, const char *key, int64_t value)
 
 static void info_server(const struct hosts *h, struct bytes *out)
 {
-	/* Clients look for these two before they say anything else. */
+	/* Clients read these two before they send anything else. */
 	line_text(out, "redis_version", SLICE("7.0.0"));
 	line_text(out, "redis_mode", SLICE("standalone"));
 	line_text(out, "lockbroker_version", slice_of(h->env->conf->version));
@@ -228,7 +228,7 @@ void info_locks(struct client *c, const struct slice *pattern)
 {
 	const struct lock **shown = mem_new((c->locks->names.count + 1) * sizeof(*shown)), *lock;
 	size_t begin = reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
-	/* More than can be told is not looked for, not put in order, and not written to its end. */
+	/* Once there is more than an answer can hold, the search, the sorting and the writing stop. */
 	size_t most = bytes_max / LOCK_BYTES_MIN;
 
 	TAILQ_FOREACH(lock, &c->locks->used, link) {

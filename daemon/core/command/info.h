@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What INFO and the commands that list things show. */
+/* The text of INFO and of the commands that list things. */
 #pragma once
 
 #include "protocol/bytes.h"
@@ -7,7 +7,7 @@
 struct hosts;
 struct client;
 
-/* INFO has that section, or the word is one for all of them. */
+/* INFO has that section, or the word stands for all sections. */
 bool info_knows(struct slice section);
 /* INFO's text: the sections named, all when none is. */
 void info_write(struct hosts *h, struct bytes *out, size_t count, const struct slice *sections);

@@ -15,8 +15,8 @@
  *
  * A letter is acted upon only when its delete was answered OK: the host that deletes it has it, and nobody acts twice.
  * A connection lost in between may lose a letter; the sender that waits for an answer can do without one. A letter
- * names the session it is for, so that none is acted upon in a later life of this daemon. Anything else in the box is deleted,
- * and counted.
+ * names the session it is for, so that none is acted upon in a later life of this daemon. Anything else in the box is
+ * deleted, and counted.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "core/hosts/revoke.h"
 #include "core/znode/record.h"
 
-/* How long a daemon has to answer, and once more when it has read the letter. */
+/* A daemon has this long to read the letter, and as long again to answer it. */
 static const int64_t PATIENCE_NS = 2000000000;
 
 static void settle(struct revocation *d);
@@ -68,7 +68,7 @@ static struct revocation *find(const struct hosts *h, uint64_t number)
 	return NULL;
 }
 
-/* What is held on this host needs no letter. */
+/* Holders on this host need no letter. */
 static void serve_here(struct revocation *d)
 {
 	struct lock *lock = lock_find(d->hosts->locks, bytes_view(&d->name));
@@ -104,7 +104,7 @@ void revocation_new(struct hosts *h, struct client *c, enum command command, str
 	}
 }
 
-/* ---- who is asked ---- */
+/* ---- asking ---- */
 
 static void add_path(struct target *t, const struct query *q, const struct query_child *child)
 {
@@ -116,7 +116,7 @@ static void add_path(struct target *t, const struct query *q, const struct query
 	bytes_format(path, "%s/%s", bytes_view(&q->path), bytes_view(&child->name));
 }
 
-/* Of a semaphore, one that was met before: the host that has that permit, too. */
+/* Of a semaphore: the target that exists already, if its host has that permit, too. */
 static struct target *target_of(const struct revocation *d, const struct query *q, const struct query_child *child)
 {
 	for (size_t i = 0; q->part == QUERY_SLOTS && child->owner && i < d->count; i++)
@@ -143,7 +143,7 @@ static void add_target(struct revocation *d, const struct query *q, size_t child
 	t->child = child;
 }
 
-/* Of the same host: what it holds may rest on this one, and goes with it when the host is silent. */
+/* The next znode of the same host: its grants may rest on this one, which is deleted, too, if the host is silent. */
 static void add_follower(struct revocation *d, const struct query *q, const struct query_child *child)
 {
 	if (d->count == 1 && d->targets[0].host.len && child->owner && child->owner == d->targets[0].session)
@@ -219,7 +219,7 @@ static void log_force(const struct revocation *d)
 	effects_log(out, EFFECT_LEVEL_WARNING, begin);
 }
 
-/* A target for each that is entitled, elsewhere and still there; in the order of the query's children. */
+/* Each entitled child that is elsewhere and still there becomes a target, in the order of the query's children. */
 static bool elsewhere(const struct query_child *child)
 {
 	return !child->ours && !child->gone;
@@ -259,7 +259,7 @@ void revocation_found(const struct query *q)
 		fail(d, ERROR_UNAVAILABLE, "ZooKeeper cannot be asked who holds it");
 		return;
 	}
-	if (q->refused) { /* who cannot be seen may be one that can be told, or asked */
+	if (q->refused) { /* a holder that cannot be seen may be one that could be asked */
 		fail(d, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who holds it");
 		return;
 	}
@@ -280,7 +280,7 @@ void revocation_found(const struct query *q)
 	ask_all(d, q);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- answers ---- */
 
 static void settle(struct revocation *d)
 {
@@ -338,7 +338,7 @@ static void force_letter(struct revocation *d, struct target *t, enum letter_fat
 	switch (fate) {
 	case LETTER_STANDS:
 		break;
-	case LETTER_NO_BOX: /* as one that does not answer */
+	case LETTER_NO_BOX: /* the same as a host that does not answer */
 		t->letter = 0;
 		break;
 	case LETTER_FAILED:
@@ -367,7 +367,7 @@ void revocation_letter(struct hosts *h, const struct letter_news *news)
 		force_letter(d, t, news->fate);
 }
 
-/* Of all revocations: the one whose letter that is. */
+/* The target, of all revocations, that the letter of that id was sent to. */
 static struct target *find_asked(const struct hosts *h, struct slice id, struct revocation **ret)
 {
 	TAILQ_FOREACH(*ret, &h->revocations, link)
@@ -413,7 +413,7 @@ void revocation_operated(struct hosts *h, const struct operation *op, const stru
 	if (!d || code == ZK_UNKNOWN) /* it ends with the connection */
 		return;
 	t->deleted |= code == ZK_OK;
-	if (code != ZK_OK && code != ZK_NONODE) /* else it let go by itself */
+	if (code != ZK_OK && code != ZK_NONODE) /* else the holder released it itself */
 		d->failed = "ZooKeeper refuses to delete the holder's znode";
 	if (--t->deleting == 0)
 		done(d, t, t->deleted);
@@ -423,7 +423,7 @@ void revocation_suspended(struct hosts *h)
 {
 	struct revocation *d, *after;
 
-	/* One whose query is not over is answered by that. */
+	/* A revocation whose query is not over is answered by the end of the query. */
 	TAILQ_FOREACH_SAFE(d, &h->revocations, link, after)
 		if (!d->client->query)
 			fail(d, ERROR_UNAVAILABLE,

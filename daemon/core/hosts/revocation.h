@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What REVOKE and FORCEUNLOCK want of a lock's holders, on whichever hosts. One per client, which waits for the outcome.
- * Holders here are served at once. Who holds it elsewhere a query finds out (query.h); each of those is a target (of a
- * semaphore, each host with all its permits):
+ * REVOKE and FORCEUNLOCK of a lock's holders on all hosts. A client has one revocation at most, and waits for its outcome.
+ * Holders here are served at once. A query (query.h) finds those elsewhere; each of them is a target (of a semaphore,
+ * each host with all its permits):
  *
  *   target     | means                                       | REVOKE                | FORCEUNLOCK
  *   ASKED      | a letter is on its way, or in its host's    | posted -> DONE        | answered -> DONE; 2 s passed
@@ -11,11 +11,11 @@
  *              |                                             |                       |   -> TAKEN
  *   TAKEN      | read, and not answered yet                  |                       | answered -> DONE; 2 s more passed
  *              |                                             |                       |   -> DELETING
- *   DELETING   | nobody will do it: its znode is deleted     |                       | answered -> DONE
+ *   DELETING   | no daemon will act: its znode is deleted    |                       | answered -> DONE
  *   DONE       | its holders are counted                     |                       |
  *
- * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: a letter that was deleted
- * unread is acted upon by nobody. With it goes the one right behind it of the same host, which may have taken over from it
+ * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: nobody acts upon a letter
+ * that was deleted unread. The one right behind it, if it is of the same host, is deleted with it: it may have taken over
  * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
  * be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
  */
@@ -39,8 +39,8 @@ struct target {
 	uint64_t letter; /* 0: none */
 	struct bytes id, host;
 	int64_t session;
-	size_t child;        /* of the query, while they are asked: the letter names it; of a semaphore the last */
-	struct bytes *paths; /* of a semaphore: all that its host has */
+	size_t child;        /* of the query, until the letter, which names it, is posted; of a semaphore the last */
+	struct bytes *paths; /* the znodes; of a semaphore all that its host has */
 	size_t path_count, deleting;
 	bool deleted;
 };
@@ -54,7 +54,7 @@ struct revocation {
 	struct bytes name, reason;
 	struct target *targets;
 	size_t count, open;
-	int64_t holders;    /* told, asked, or bereft */
+	int64_t holders;    /* that were asked (REVOKE), or lost the lock (FORCEUNLOCK) */
 	size_t strangers;   /* held by other software, not asked */
 	const char *failed; /* a sentence: something was not done */
 	struct timer timer;

@@ -10,7 +10,7 @@
 #include "core/znode/record.h"
 #include "protocol/name.h"
 
-/* A client that is asked faster than it reads would be closed, and what it holds would be gone: nobody may do that. */
+/* Asked faster than it reads, a client would be closed and lose what it holds: no other client may cause that. */
 static const int64_t ASK_EVERY_NS = 1000000000;
 
 bool revoke_reason_valid(struct slice reason)
@@ -73,7 +73,7 @@ int64_t revoke_force(struct lock *lock)
 	if (!count)
 		return 0;
 	grant_lose_all(lock, LOSS_FORCED);
-	tell_outcomes(lock->locks); /* before it is answered and logged */
+	tell_outcomes(lock->locks); /* before the answer and the log line */
 	lock->locks->env->stats.forced_total += (uint64_t)count;
 	directory_touch(lock_held(lock));
 	return count;
@@ -92,7 +92,7 @@ static bool is_for_us(const struct hosts *h, struct slice data)
 	return same;
 }
 
-/* Of the permits that its host had when the letter was written, that lease being the last of them, one is still there. */
+/* One of the permits that this host had when the letter was written is still there; `znode` was the last of them. */
 static bool has_older(const struct directory *slots, struct slice znode)
 {
 	struct contender last, one;
@@ -108,8 +108,8 @@ static bool has_older(const struct directory *slots, struct slice znode)
 }
 
 /*
- * Its grants rest on the znode that the letter is about: what was granted since on another is not meant. The permits of
- * a host are alike, and no client's rest on one lease rather than another: all are meant, or none.
+ * The lock whose grants rest on the znode that the letter names: later grants on another znode are not meant. The permits
+ * of a host are alike, and no client's permit rests on a certain lease: all are meant, or none.
  */
 static struct lock *meant(struct hosts *h, struct slice data)
 {

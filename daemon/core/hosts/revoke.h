@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking the holders of a lock on this host to let go, or taking it from them: for a client here (revocation.h), or for
+ * Asks the holders of a lock on this host to release it, or takes it from them: for a client here (revocation.h), or for
  * one elsewhere, by letter.
  *
- * What is taken is lost to its holder at once, who is told so before anybody else is granted; the claim stays, and
- * settling the lock grants to the next with a larger token, or gives the claim back.
+ * A lock that is taken is lost to its holder at once, and the holder learns so before anybody else is granted; the claim
+ * stays, and settling the lock grants it to the next client with a larger token, or gives the claim back.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum {
 		-1, /* in the place of a number of holders: the znode is of a session that is over */
 };
 
-/* Who wants it. */
+/* The client that asks for it. */
 struct revoker {
 	struct slice host, command, client;
 	int64_t uid, pid;
@@ -37,7 +37,7 @@ struct revoker revoke_by(const struct client *c);
 int64_t revoke_ask(struct lock *lock, struct slice reason);
 /* Takes it from the holders here. Returns how many there were. `lock` may be NULL. */
 int64_t revoke_force(struct lock *lock);
-/* Says so in the log. `id`: of the letter, or empty. */
+/* Logs it. `id`: of the letter, or empty. */
 void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struct revoker *by, struct slice id);
-/* A letter of one of those kinds, which this host alone has got. */
+/* Acts upon a letter of one of those kinds, which this host alone has. */
 void revoke_received(struct hosts *h, enum letter_kind kind, struct slice id, struct slice data);

@@ -23,7 +23,7 @@ static void add_permit(struct view *v, size_t from, const struct query_child *le
 	struct participant one = participant_elsewhere(v->query->hosts, lease);
 	size_t i = from;
 
-	one.mode = MODE_SHARED; /* as those of this host */
+	one.mode = MODE_SHARED; /* as permits of this host are shown */
 	while (i < v->holder_count && !belong_together(&v->holders[i], &one))
 		i++;
 	if (i == v->holder_count)
@@ -56,7 +56,7 @@ static void gather_holders(struct view *v)
 
 /* ---- who waits: for permits, in the mutex ---- */
 
-/* Whoever holds the mutex and waits for no room has nobody who waits, or is served in this moment. */
+/* With room among the leases the holder of the mutex does not count: nobody waits there, or it is served now. */
 static size_t first_waiting(const struct query *q)
 {
 	if (q->part == QUERY_LOCK)
