@@ -8,7 +8,7 @@
 #include "core/session/budget.h"
 #include "protocol/limits.h"
 
-/* Header, ACL, what the data say besides the host's name: at most a holder (holder.h). */
+/* This covers the header, the ACL and the data besides the host's name, which are at most a holder (holder.h). */
 enum { REQUEST_SLACK = 512 };
 
 const char charge_too_long[] = "that name is too long for the packets this ZooKeeper server takes";
@@ -60,7 +60,7 @@ static size_t claim_watches(const struct claim *c)
 	return bytes;
 }
 
-/* The other half is for those that join, and for the directories. */
+/* The other half is kept for claims that join, and for the directories. */
 bool charge_fits_own(const struct claim *c)
 {
 	const struct budget *b = &c->directory->directories->ensemble->budget;
@@ -69,7 +69,7 @@ bool charge_fits_own(const struct claim *c)
 	return b->watch_bytes + own <= budget_max(b) / 2;
 }
 
-/* The directory's, and one on its first contender, as long as one of ours. */
+/* An observed directory has a watch on itself and one on its first contender, whose name is as long as one of ours. */
 static size_t observed_watches(const struct directory *d)
 {
 	return d->path.len + BUDGET_WATCH_OVERHEAD + znode_path(d) + BUDGET_WATCH_OVERHEAD;

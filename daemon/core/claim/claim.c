@@ -9,7 +9,7 @@
 #include "core/claim/directories.h"
 
 /* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
-enum { JOIN_TRIES = 8 }; /* NONODE that often in a row: something deletes as fast as we make */
+enum { JOIN_TRIES = 8 }; /* NONODE this often in a row: something deletes the directory as fast as we make it */
 
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
@@ -62,8 +62,8 @@ static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind
 }
 
 /*
- * To be queued behind a held one that nobody is known to wait for, or for a reader who may yet join those who hold it:
- * its create will fire the watch that tells of it.
+ * The claim is queued behind a held one that nobody is known to wait for, or for a reader that may yet join the
+ * holders. Its create will fire the watch that shows this.
  */
 static bool is_next(const struct claim *c)
 {
@@ -87,7 +87,7 @@ static void send_join(struct claim *c)
 	c->name_len = name.len;
 	holder_begin(&data, all->env->conf->host, c->directory->kind);
 	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
-	if (c->directory->flavour != FLAVOUR_SLOTS) /* several are made at once, and listed at once */
+	if (c->directory->flavour != FLAVOUR_SLOTS) /* there several are made, and then listed once */
 		directory_list(c->directory, is_next(c));
 	bytes_free(&name);
 	bytes_free(&data);
@@ -120,7 +120,7 @@ void claim_release(struct directory *d)
 	}
 }
 
-/* Standalone: the claim is held as soon as there is a number for its tokens. */
+/* Standalone: the claim is held at once; its number is the base of its tokens. */
 static struct claim *join_locally(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
@@ -144,7 +144,7 @@ struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool w
 	all->turns.breath = true;
 	claim_release(d);
 	TAILQ_FOREACH(c, &d->leaving, link)
-		assert(!c->named || c->leave_op); /* a delete that waits goes before anything else */
+		assert(!c->named || c->leave_op); /* a waiting delete is sent before anything else */
 	mode = flavour_claim_mode(d->flavour, mode);
 	c = claim_new(d, mode);
 	c->tries = tries;
@@ -155,7 +155,7 @@ struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool w
 	return c;
 }
 
-/* What follows takes the place of what goes: *next* becomes the first. */
+/* *next* takes the place of a first claim that goes. */
 static void detach(struct claim *c)
 {
 	struct directory *d = c->directory;
@@ -232,15 +232,14 @@ void claim_pred_gone(struct claim *c)
 
 	claim_forget_pred(c);
 	/*
-	 * Its turn has most likely come: whether somebody waits behind it is soon to be known. Any list shows who does;
-	 * a watch would only tell of those who come next, and be an event more in every hand-off.
+	 * The claim's turn has probably come, and soon the broker must know whether somebody waits behind it. Any list
+	 * shows that. A watch would only show contenders that come later, and cost one more event in every hand-off.
 	 */
 	directory_list(c->directory, c == c->directory->claim && !d->contended_before && !directory_watches(d));
 }
 
 /*
- * What stands behind a znode of ours need not be told by a watch that it goes: a list that was sent after the delete
- * sees it gone.
+ * A claim behind a znode of ours needs no watch to learn that the znode goes: a list sent after the delete shows it.
  */
 static void follow(struct claim *c, const struct claim *gone, uint64_t deleted)
 {
@@ -335,15 +334,15 @@ void claim_forget_pred(struct claim *c)
 	c->pred_watch = c->other_kind = c->contested = c->in_use = false;
 }
 
-/* Nothing else of it needs to be found, then its own znode tells all that a list would. */
+/* No other claim of the directory has to be found: the held claim's own znode shows all that a list would. */
 static bool is_held_alone(const struct directory *d)
 {
 	return d->claim && d->claim->state == CLAIM_HELD && !d->next && TAILQ_EMPTY(&d->leaving) && !d->part;
 }
 
 /*
- * Who waits elsewhere need not be known as long as nobody here is to get it next. A watch on a znode is longer than one on
- * its directory: where there is not room enough for all, the others are listed.
+ * As long as nobody here is next, the broker need not know who waits elsewhere. A watch on a znode is longer than one
+ * on its directory: if the budget has no room for it, the directory is listed.
  */
 bool claim_recover(struct directory *d, bool alone)
 {
@@ -399,7 +398,7 @@ void claim_adopt(struct claim *c, struct slice name)
 	directory_list(c->directory, false);
 }
 
-/* The whole name is known, and the znode's birth: the order among the hosts and the base of the tokens. */
+/* The whole name gives the order among the hosts; the znode's czxid is the base of the tokens. */
 static void set_seq(struct claim *c, const struct event *event)
 {
 	struct contender self;
@@ -424,7 +423,7 @@ static void joined(struct claim *c, const struct event *event)
 		return;
 	}
 	c->state = CLAIM_WAITING;
-	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* which are only counted */
+	if (c->seq >= CONTENDER_WRAP_NEAR && c->directory->flavour != FLAVOUR_SLOTS) { /* slots are only counted */
 		struct directory *d = c->directory;
 
 		claim_leave(c);
@@ -432,7 +431,7 @@ static void joined(struct claim *c, const struct event *event)
 	}
 }
 
-/* There will be no znode. What waits hears of it, unless it waits for another claim. */
+/* There will be no znode. The requests that wait for it fail, unless they wait for another claim. */
 static void give_up(struct claim *c, const char *why)
 {
 	struct directory *d = c->directory;
@@ -491,7 +490,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 		if (event->zk_answered.op == c->pred_op && c->pred_watch)
 			seen_read(c, event->zk_answered.data);
 	} else if (code != ZK_UNKNOWN) {
-		/* No watch was set: what cannot be watched is looked for again and again, slowly. */
+		/* No watch was set, so the directory is listed instead, after a pause each time. */
 		c->pred_watch = false;
 		c->directory->relist = true;
 		directory_pause(c->directory, REFUSED_PAUSE_NS);
@@ -515,13 +514,13 @@ static void own_answered(struct claim *c, const struct event *event)
 		directory_verified(c->directory);
 }
 
-/* A znode is ours only if our present session owns it and it carries a uuid we made and never let go. */
+/* A znode is ours only if our present session owns it and its uuid belongs to a claim that was never let go. */
 static void adopt_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	c->adopting = false;
-	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: asked for again, slowly */
+	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: the read is repeated after a pause */
 		c->directory->relist = true;
 		directory_pause(c->directory, REFUSED_PAUSE_NS);
 		return;
@@ -582,5 +581,5 @@ void claim_answered(struct claim *c, const struct operation *op, const struct ev
 	else if (op->kind == OPERATION_LEAVE)
 		leave_answered(c, event);
 	else
-		assert(op->kind == OPERATION_HOLDER); /* that it is gone is told by the watch */
+		assert(op->kind == OPERATION_HOLDER); /* the watch shows a deletion */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All claims of a directory, those that leave last. */
+/* CLAIM_FOREACH visits all claims of a directory. Those that are LEAVING come last. */
 #pragma once
 
 #include "core/claim/claim.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All directories in which this host has claims or may have some, and the numbers that claims are given. */
+/* All directories in which this host has claims or may have claims, and the numbers that claims are given. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,13 +29,13 @@ struct directories {
 
 void directory_init(struct directory *d, struct directories *all, struct lock *lock);
 void directory_deinit(struct directory *d);
-/* Its path is known: it can be found from now on. */
+/* The directory's path is known: it can be found from now on. */
 void directory_add(struct directory *d);
 struct directory *directory_find(const struct directories *all, struct slice path);
 void directory_touch(struct directory *d);   /* to be settled before the event ends */
-void directory_untouch(struct directory *d); /* of a touched one: what touched it is settled */
-/* What became of its claims is not known, or was found out now. */
+void directory_untouch(struct directory *d); /* the reason for the touch is settled */
+/* `remembered`: it is unknown what became of the directory's claims. They are verified when that is known. */
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
-void directory_pause(struct directory *d, int64_t pause_ns); /* nothing is asked of ZooKeeper for it for that long */
-bool directory_may_send(const struct directory *d);          /* there is a connection, and no pause */
+void directory_pause(struct directory *d, int64_t pause_ns); /* sends ZooKeeper nothing for it for that long */
+bool directory_may_send(const struct directory *d);          /* the session is connected, and no pause lasts */

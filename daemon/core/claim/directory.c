@@ -25,7 +25,7 @@ static uint64_t send(struct directory *d, enum effect_type type, struct operatio
 		.op = op,
 		.path = bytes_view(&d->path),
 		.data = data,
-		/* kazoo remembers that a directory is there, and cannot do without it. */
+		/* kazoo remembers that a directory exists, and fails without it. */
 		.create = d->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
 
@@ -127,9 +127,9 @@ void directory_stay_exhausted(struct directory *d)
 void directory_exhaust(struct directory *d)
 {
 	d->exhausted = true;
-	d->exhausted_op = 0; /* what was asked before our last znode went */
+	d->exhausted_op = 0; /* that list was sent before our last znode went */
 	if (d->part)
-		d->czxid = 0; /* its data are not read: the list that came with the join tells */
+		d->czxid = 0; /* its data are not read: the list that came with the join shows its czxid */
 }
 
 void directory_renew(struct directory *d)
@@ -242,7 +242,7 @@ void directory_answered(const struct operation *op, const struct event *event)
 		make_answered(op->directory, event);
 }
 
-/* A list under way asks for the watch anew: its answer is younger than the event of an older watch. */
+/* A list under way sets the watch again: its answer is newer than the event of the older watch. */
 void directory_changed(struct directory *d)
 {
 	if (d->watch == DIRECTORY_WATCH_ARMED)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What answers have shown, for the rule above to act on when it settles the directory: never kept beyond the event. */
+/* Facts that answers have shown. The rule above acts on them when it settles the directory, before the event ends. */
 #pragma once
 
 #include "protocol/bytes.h"
 #include "protocol/errors.h"
 
 enum {
-	FACT_LOST = 1,    /* somebody deleted the held znode: what was granted on it is void */
-	FACT_MISSING = 2, /* of a semaphore: the directory is gone */
-	FACT_COUNTED = 4, /* SLOTS: it was listed, and has so many `children`; which claims are among them, they say */
-	FACT_FAILED = 8,  /* those whom `failure` names cannot be served */
+	FACT_LOST = 1,    /* somebody deleted the held znode: the grants on it are void */
+	FACT_MISSING = 2, /* semaphore: the directory is gone */
+	FACT_COUNTED = 4, /* SLOTS: a list showed so many `children`; each claim's `counted` tells whether it is one */
+	FACT_FAILED = 8,  /* the requests that `failure` names cannot be served */
 };
 
-enum failed { FAILED_JOINER, FAILED_REQUESTS, FAILED_ALL }; /* for whom a claim was made; all; and observers, too */
+enum failed { FAILED_JOINER, FAILED_REQUESTS, FAILED_ALL }; /* the request of a new claim; all; observers, too */
 
 struct failure {
 	enum failed failed;

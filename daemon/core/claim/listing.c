@@ -10,7 +10,7 @@
 /* A list that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
-/* Before its number is known: the name we asked for and a number behind it, nothing else. */
+/* Before the number is known: the child's name is the one we asked for and a number behind it, nothing else. */
 static bool carries_name(struct slice child, const struct claim *c)
 {
 	struct contender parsed;
@@ -24,7 +24,7 @@ static bool is_own(struct slice child, const struct claim *c)
 	return c->named ? slice_eq(child, slice_of(c->name)) : carries_name(child, c);
 }
 
-/* NULL: it is not there. */
+/* NULL: the claim's znode is not in the list. */
 static const struct slice *find_own(const struct claim *c, const struct event *event)
 {
 	for (size_t i = 0; i < event->zk_answered.count; i++)
@@ -38,7 +38,7 @@ struct ahead {
 	struct contender nearest;
 };
 
-/* Those before the claim that keep it from being entitled. */
+/* The contenders before the claim that keep it from being entitled. */
 static struct ahead find_ahead(const struct claim *c, const struct event *event)
 {
 	struct contender self = { .name = slice_of(c->name), .seq = c->seq }, other;
@@ -93,13 +93,13 @@ static void examine_waiting(struct claim *c, const struct event *event)
 	c->looks = 0;
 	look_later(c);
 	if (!slice_eq(bytes_view(&c->pred), ahead.nearest.name)) {
-		claim_forget_pred(c); /* settling the lock watches the new one, if somebody still waits then */
+		claim_forget_pred(c); /* settling the lock watches the new one if somebody still waits */
 		bytes_slice(&c->pred, ahead.nearest.name);
 	}
 	seen_listed(c, &ahead.nearest, event);
 }
 
-/* What a list says about one of our claims. A list sent before the claim's create says nothing. */
+/* Takes from a list what it shows of one of our claims. A list sent before the claim's create shows nothing. */
 static void examine(struct claim *c, uint64_t number, bool fits, const struct event *event)
 {
 	const struct slice *own;
@@ -113,7 +113,7 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 	case CLAIM_UNSURE:
 		if (!own)
 			claim_free(c);
-		else if (!c->adopting && !c->directory->relist) /* which comes after the pause */
+		else if (!c->adopting && !c->directory->relist) /* the list after the pause does it */
 			claim_adopt(c, *own);
 		break;
 	case CLAIM_WAITING:
@@ -156,7 +156,7 @@ static bool only_ours(const struct directory *d, const struct event *event)
 	return true;
 }
 
-/* Deleting a directory somebody has just joined fails, and harms nobody. */
+/* The delete of a directory that somebody has just joined fails, and harms nobody. */
 static void examine_exhausted(struct directory *d, uint64_t number, const struct event *event)
 {
 	if (d->part && !d->czxid)
@@ -168,7 +168,7 @@ static void examine_exhausted(struct directory *d, uint64_t number, const struct
 	else if (event->zk_answered.count == 0)
 		directory_end(d);
 	else if (only_ours(d, event))
-		d->exhausted_op = 0; /* they are on their way out: to be asked again */
+		d->exhausted_op = 0; /* ours are being deleted: it is listed again */
 	else
 		directory_stay_exhausted(d);
 }
@@ -195,7 +195,7 @@ enum child listing_classify(struct listing_view view, struct slice child, enum m
 	return other.known ? CHILD_OTHER : CHILD_UNKNOWN;
 }
 
-/* Who conflicts with our claim, of other sessions. */
+/* Contenders of other sessions that conflict with our claim. */
 struct others {
 	bool waiters, tries;
 };
@@ -208,7 +208,7 @@ static void note_other(struct others *others, const struct directory *d, struct 
 		others->waiters = true;
 }
 
-/* Strays of ours are deleted, odd children reported. */
+/* Deletes our orphans and reports unrecognized children. */
 static struct others examine_others(struct directory *d, enum mode mode, const struct event *event)
 {
 	const struct listing_view view = { d->directories->ensemble->session.id, d->flavour, d };
@@ -240,7 +240,7 @@ static struct others examine_others(struct directory *d, enum mode mode, const s
 	return others;
 }
 
-/* That somebody waits is told by any list; that nobody does, only by one that came with the children watch. */
+/* Any list shows that somebody waits; only a list with the children watch shows that nobody does. */
 static void examine_rivals(struct directory *d, uint64_t number, struct others others)
 {
 	bool armed = d->watch_op == number, somebody = others.waiters;
@@ -259,13 +259,13 @@ static void examine_rivals(struct directory *d, uint64_t number, struct others o
 	if (somebody) {
 		c->rivals = true;
 	} else if (armed) {
-		c->rivals = c->own_watch = false; /* the children watch does for it now */
+		c->rivals = c->own_watch = false; /* the children watch takes its place */
 		c->contended = 0;
 		c->contended_ns = 0;
 	}
 }
 
-/* Of other software, whose directories say nothing: its permits stand below that child. */
+/* Other software's directories have no data, but a semaphore of theirs has its permits below the child `leases`. */
 static bool is_semaphores(const struct directory *d, const struct event *event)
 {
 	for (size_t i = 0; i < event->zk_answered.count; i++)
@@ -281,7 +281,7 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 	struct others others;
 
 	directory_verified(d);
-	/* A directory made anew may be of another kind: its data are read again before anything is granted. */
+	/* A directory that was made again may be of another kind: its data are read before anything is granted. */
 	if (!d->part && (gone || d->czxid != event->zk_answered.stat.czxid))
 		d->state = d->state == DIRECTORY_ASKED ? d->state : DIRECTORY_UNKNOWN;
 	if (is_semaphores(d, event)) {
@@ -305,12 +305,12 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 		examine(c, number, false, event);
 	others = examine_others(d, d->claim ? d->claim->mode : MODE_EXCLUSIVE, event);
 	examine_rivals(d, number, others);
-	/* Also while they are being read, which somebody may have asked for after this list. */
+	/* This holds while the data are being read, too: that read may have been sent after this list. */
 	if (!gone && (d->state == DIRECTORY_UNKNOWN || d->state == DIRECTORY_ASKED) && d->claim)
 		d->relist = true;
 }
 
-/* Its place in the queue, or whether there is a znode of it at all, nothing but a list can tell. */
+/* Only a list can show the claim's place in the queue, or whether it has a znode at all. */
 static bool is_unlisted(const struct claim *c)
 {
 	return c->state == CLAIM_UNSURE || (c->state == CLAIM_WAITING && !c->listed) ||

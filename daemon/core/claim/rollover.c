@@ -17,7 +17,7 @@ void rollover_follow(struct directory *d)
 	c->spent = c->withheld = true;
 	d->claim->follows = true;
 	d->claim->followed = c->seq;
-	d->claim->says_held = c->says_held; /* whose data are read as long as it stands */
+	d->claim->says_held = c->says_held; /* the data of `c` are read as long as it exists */
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	claim_held(d->claim);
 }
@@ -39,7 +39,7 @@ bool rollover_keeps_out(const struct directory *d, struct slice name)
 
 	if (!c || !contender_of_session(name, d->flavour, d->directories->ensemble->session.id))
 		return false;
-	/* Numbers are not used twice while one of ours stands. */
+	/* A number is not used twice while a znode of ours exists. */
 	return slice_eq(name, slice_of(c->name)) ||
 	       (c->follows && contender_parse(name, d->flavour, &seen) && seen.seq == c->followed);
 }

@@ -5,11 +5,11 @@
 #include "core/claim/directories.h"
 #include "core/znode/holder.h"
 
-enum { SEEN_BYTES = 2048 }; /* ours are shorter */
+enum { SEEN_BYTES = 2048 }; /* a broker's data are shorter */
 
 static const int64_t SEEN_NS = 1000000000;
 
-/* Two of one host are one contender: the one behind may have followed the other (rollover.h), and neither be in use. */
+/* Two of one host count as one: the later may have followed the other (rollover.h), and neither need be in use. */
 static bool waits_for(const struct contender *c, const struct contender *other, enum flavour flavour)
 {
 	if (slice_eq(c->name, other->name) || !contender_before(other, c) || !mode_conflicts(c->mode, other->mode))

@@ -26,7 +26,7 @@ static bool has_room(const struct directories *all, enum turn turn)
 	       all->env->now_ns - oldest_ns < all->ensemble->session.timeout_ns / OLD_PART;
 }
 
-/* Somebody waits who goes before a lock that wants this turn. */
+/* A directory waits that goes before this one. */
 static bool is_behind(const struct directory *d, enum turn turn)
 {
 	const struct turns *t = &d->directories->turns;
@@ -81,7 +81,7 @@ bool turn_may(struct directory *d, enum turn turn)
 	return false;
 }
 
-/* Who has waited longest of those that may send now; NULL: nobody may. */
+/* The directory that has waited longest of those that may send now; NULL: none may. */
 static struct directory *first_of(const struct directories *all, enum turn *turn)
 {
 	const struct turns *t = &all->turns;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who sends next, when more is to be asked of ZooKeeper than may be open (window.h): locks wait in queues, and
- * what a lock has to send is seen from its state when its turn comes. So what waits takes no memory of its own.
+ * The turns decide what is sent next when more operations are due than may be open at once (window.h). Directories wait
+ * in queues; when its turn comes, a directory's state shows what it has to send. So waiting takes no memory of its own.
  *
- *   turn    | a lock waits for it                                       | may be sent
- *   DELETE  | with a znode that nobody wants                            | when the window has room
- *   JOIN    | to join, or for what a waiting or held claim has to know  | the same, and nothing open is older than T/12:
+ *   turn    | a directory waits for it                                  | may be sent
+ *   DELETE  | to delete a znode that nobody wants                       | when the window has room
+ *   JOIN    | to join, or to ask what a waiting or held claim must know | the same, and nothing open is older than T/12:
  *   RECOVER | to find out what became of its claims (a reconnection)    |   behind an operation that old no read is
- *   LOOK    | to look whether what it waits for is still as it was      |   sent, or it would hide how long that takes
+ *   LOOK    | to look at a waiting claim (look.h)                       |   sent, or it would hide how long that takes
  *
- * An earlier turn goes before a later one, and within one the first comes first. Questions, the mail and the audit come
- * after all of them, and heartbeats do not wait at all. But of eight turns one begins with each queue in its turn, and
- * one is for questions and the like, so that none of them waits for ever. A lock whose turn it is sends all that it has
- * to send, deletes first: one whose delete waits sends nothing else before. What waits is served while the connection
+ * A queue that is earlier in the table goes first, and each queue is first in, first out. Questions, the outbox and the
+ * audit come after all queues; heartbeats do not wait at all. But of every eight turns one begins with each queue in its
+ * turn, and one is for questions and the like, so that none of them starves. A directory whose turn it is sends all that
+ * it has to send, deletes first: while its delete waits it sends nothing else. Turns are given only while the connection
  * proves the session.
  *
- * What one claim sends together is one breath: begun, it is finished, whatever the window says.
+ * The operations that one claim sends together are one breath: once begun it is finished, even if the window is full.
  */
 #pragma once
 
@@ -29,26 +29,26 @@ struct directory;
 
 enum turn { TURN_DELETE, TURN_JOIN, TURN_RECOVER, TURN_LOOK, TURN_QUESTIONS, TURN_NONE };
 
-enum { TURNS = TURN_LOOK + 1 }; /* those that are waited for in a queue */
+enum { TURNS = TURN_LOOK + 1 }; /* the turns that have a queue */
 
 TAILQ_HEAD(turn_queue, directory);
 
 struct turns {
 	struct turn_queue queues[TURNS];
 	size_t waiting;           /* directories in all queues together */
-	struct directory *served; /* whose turn it is; NULL */
+	struct directory *served; /* the directory whose turn it is, or NULL */
 	bool breath;
-	unsigned int count; /* turns that there were */
-	bool questions;     /* it is their turn */
+	unsigned int count; /* turns given so far */
+	bool questions;     /* it is the turn of questions */
 };
 
 void turn_init(struct directories *all);
-/* True: the directory may send that now. Else it waits, and is settled when its turn comes. */
+/* True: the directory may send that now. Otherwise it waits, and is settled when its turn comes. */
 bool turn_may(struct directory *d, enum turn turn);
 void turn_wait(struct directory *d, enum turn turn);
-/* It waits for nothing any more. */
+/* The directory does not wait any longer. */
 void turn_forget(struct directory *d);
-/* Gives the next turn, if there is one: to a directory, or to questions. It lasts until this is called again. */
+/* Gives the next turn, if there is one, to a directory or to questions. It lasts until the next call. */
 enum turn turn_next(struct directories *all, struct directory **d);
-/* Questions, the mail and the audit may send: no directory waits, or it is their turn all the same. */
+/* Questions, the outbox and the audit may send: no directory waits, or it is their turn. */
 bool turn_of_questions(const struct directories *all);

@@ -12,7 +12,7 @@
 
 enum { LOCK_ZNODES_MAX = 2 };
 
-/* A grant older than this wants to know whether somebody waits elsewhere, or its znode was deleted. */
+/* For a grant older than this the broker finds out whether somebody waits elsewhere, or its znode was deleted. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
 bool claims_may_ask(const struct directory *d)
@@ -37,7 +37,7 @@ void lock_lose(struct lock *lock)
 	}
 }
 
-/* Those that rest on the held claim: the permits of a semaphore rest on claims of their own. */
+/* The grants that rest on the held claim: a semaphore's permits rest on claims of their own. */
 static size_t holders(const struct lock *lock)
 {
 	return lock->slots ? 0 : lock->grant_count;
@@ -54,9 +54,9 @@ static bool somebody_waits(const struct lock *lock)
 }
 
 /*
- * Of a claim that nobody holds a grant on. Until the watch has answered, a hand-off counts as if somebody waited.
- * Without a connection nothing could be given back; the znode is ours until safe_until, and hand-offs go on. A reader
- * after readers would only join late: not past somebody who is known to wait (readers.h).
+ * The claim has no grants. Until the list with watch is answered, a hand-off counts as if somebody waited. Without a
+ * connection nothing could be given back; the znode is ours until safe_until, and hand-offs go on. A reader after
+ * readers would only join late: it does not pass a contender that is known to wait (readers.h).
  */
 bool claims_may_hand_off(const struct lock *lock, const struct claim *c, enum mode mode)
 {
@@ -107,7 +107,7 @@ static bool may_join(const struct lock *lock)
 		return locks->directories->token_next < locks->directories->token_limit;
 	if (lock->rule->may_join && !lock->rule->may_join(lock))
 		return false;
-	/* A directory of another kind is read again before anything is put into it. */
+	/* A directory that was of another kind is read again before anything is put into it. */
 	if (lock->directory.exhausted || (lock->directory.unverified && lock->directory.state != DIRECTORY_FITS))
 		return false;
 	return directory_may_send(&lock->directory);
@@ -135,7 +135,7 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 		return false;
 	if (c->tried || c->says_held)
 		return false;
-	/* Whoever came since waits: to ask would keep him waiting for longer. A reader may have joined readers. */
+	/* A contender that came since waits, and a list would delay it further. A reader may have joined readers. */
 	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
 		return false;
 	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.uncontended)
@@ -143,13 +143,13 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 	return locks->env->now_ns < c->idle_ns + locks->env->conf->linger_ns;
 }
 
-/* A lock that nobody else wants goes on on a znode of ours behind the held one. */
+/* A lock that nobody else wants can continue on a znode of ours behind the held one. */
 static bool may_succeed(const struct lock *lock, enum mode mode)
 {
 	return mode == MODE_EXCLUSIVE && lock->rule->follows && nobody_waits(lock);
 }
 
-/* Without a gap: while the held znode stands no other host is let in, and nothing but that one stands before next. */
+/* Without a gap: while the held znode exists no other host is let in, and next has nothing else before it. */
 void claims_succeed(struct lock *lock)
 {
 	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
@@ -162,11 +162,11 @@ void claims_succeed(struct lock *lock)
 		rollover_follow(&lock->directory);
 }
 
-/* A held claim nobody holds a grant on. True when the claims changed. */
+/* The held claim has no grants. True when the claims changed. */
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	if (lock->request_count) {
-		/* Only a proof is missing, or what its kind waits for: it will serve when that comes. */
+		/* Only a proof is missing, or an answer that its kind waits for: then it will serve. */
 		if (!session_grants(lock->locks->ensemble) ||
 		    (lock->rule->serves_soon && lock->rule->serves_soon(lock, c)))
 			return false;
@@ -182,16 +182,16 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 	return true;
 }
 
-/* Not HELD yet: another one will serve the head, or serve it sooner. */
+/* The claim is not HELD yet: another one can serve the head, or serve it sooner. */
 static bool is_outdated(const struct claim *c, enum mode mode)
 {
-	/* Whoever waits is to be counted by the other hosts. */
+	/* Other hosts must count a request that waits. */
 	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->directory->lock)))
 		return true;
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
 
-/* The next of a held claim. Near the end of its tokens that keeps it, or every hand-off would make a new one. */
+/* The held claim keeps its next near the end of its tokens, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
 	if (head && next->tries && !try_only(next->directory->lock))
@@ -214,16 +214,16 @@ static bool give_back(struct lock *lock)
 	}
 	if (!holders(lock) && give_back_held(lock, c))
 		return true;
-	/* Whoever wanted it has gone, and the claim may linger: it would stand in the way of others for nothing. */
+	/* No request wants next any longer, and the claim may linger: next would hold back others for nothing. */
 	if (lock->directory.next && is_needless(lock->directory.next, c, head))
 		claim_leave(lock->directory.next);
 	return false;
 }
 
-/* Room that this lock's own leaving claims will free is waited for. */
+/* If this lock's own leaving claims will free enough room, the request waits for that. */
 static void join_first(struct lock *lock, enum mode mode)
 {
-	/* What a reconnection has to find out comes first. */
+	/* The recovery after a reconnection comes first. */
 	if (lock->directory.waits[TURN_RECOVER] || !may_join(lock) || !turn_may(&lock->directory, TURN_JOIN))
 		return;
 	lock->directory.claim = claim_join(&lock->directory, mode, try_only(lock), false);
@@ -238,14 +238,14 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 	return directory_is_contended(&lock->directory) && readers_hold_back(lock);
 }
 
-/* Used by one client at a time, who never waits. */
+/* One client at a time uses it, and never waits. */
 static bool renews_early(const struct lock *lock, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && c->handoffs >= CLAIM_NEXT_FROM && holders(lock) &&
 	       may_succeed(lock, c->mode);
 }
 
-/* True when what joined is held at once: standalone. */
+/* True when the new claim is held at once: standalone. */
 static bool join(struct lock *lock)
 {
 	struct claim *c = lock->directory.claim;
@@ -275,14 +275,14 @@ bool claims_settle(struct lock *lock)
 }
 
 /*
- * Whether anybody waits matters once there was a hand-off, while lingering, and for a grant of some age. Where that is
- * known the claim goes back soon; if it does not, its own znode is watched.
+ * Whether anybody waits matters once there was a hand-off, while the claim lingers, and for a grant of some age. If it
+ * is known that somebody does, the claim goes back soon; if it does not, its own znode is watched.
  */
 static int64_t watch_due_ns(const struct lock *lock, const struct claim *c)
 {
 	if (c->rivals)
 		return c->held_ns + WATCH_AFTER_NS;
-	/* They come and go, and were told; who waits is counted when that begins to matter. */
+	/* Tries come and go, and the data answer them; waiting contenders are listed when that begins to matter. */
 	if (c->says_held && holders(lock) && !lock->request_count)
 		return c->looked_ns + WATCH_AFTER_NS;
 	if (!holders(lock) || c->contended || c->handoffs || lock->directory.contended_before)
@@ -298,13 +298,13 @@ static void watch_held(struct lock *lock, struct claim *c)
 		return;
 	if (c->rivals && !c->own_watch)
 		claim_watch_own(c);
-	/* Where nobody is to get it next, who waits elsewhere is told in good time by a look. */
+	/* While nobody here is next, a look shows soon enough who waits elsewhere. */
 	if (!c->rivals && !directory_watches(&lock->directory) &&
 	    (lock->request_count || !holders(lock) || turn_may(&lock->directory, TURN_LOOK)))
 		directory_arm(&lock->directory);
 }
 
-/* Whether it listed the directory. */
+/* True: it listed the directory. */
 static bool look(struct lock *lock, struct claim *c)
 {
 	const struct request *head = TAILQ_FIRST(&lock->requests);
@@ -333,7 +333,7 @@ bool claims_watch(struct lock *lock)
 	return listed;
 }
 
-/* What a pause held back, or others who had more to send; what a reconnection has to list again waits for its turn. */
+/* Sends what a pause or a full window held back. The lists of a recovery wait for their turn. */
 void claims_ask_again(struct directory *d)
 {
 	if (!d->claim || d->claim->rivals || directory_is_contended(d))
@@ -346,7 +346,7 @@ void claims_ask_again(struct directory *d)
 	}
 }
 
-/* Only sets timers earlier: settling looks again, and a pair of LOCK and UNLOCK need not move anything. */
+/* Only sets the timer earlier: settling checks again, and a pair of LOCK and UNLOCK need not move it. */
 static void set_timer(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
@@ -367,7 +367,7 @@ static void set_timer(struct lock *lock)
 		heap_set_by(&locks->env->timers, &lock->directory.timer, c->idle_ns + locks->env->conf->linger_ns);
 	else if (holders(lock) && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
 		heap_set_by(&locks->env->timers, &lock->directory.timer, watch_due_ns(lock, c));
-	/* What is due and not written waits for its turn. */
+	/* Data that are due and not written wait for their turn. */
 	if (c->rivals && claims_may_ask(&lock->directory) && holder_data_due_ns(lock) != INT64_MAX &&
 	    holder_data_due_ns(lock) > locks->env->now_ns)
 		heap_set_by(&locks->env->timers, &lock->directory.timer, holder_data_due_ns(lock));
@@ -393,7 +393,7 @@ void lock_learn(struct directory *d)
 		lock->rule->learn_slots(lock, facts);
 	else
 		lock->rule->learn(lock, facts);
-	/* Behind what that has touched. */
+	/* It is queued behind what that has touched. */
 	directory_untouch(d);
 	directory_touch(d);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client: one connection to the socket, the owner of what it holds. Its end releases everything. What it is told
- * without having asked are notifications (notification.h).
+ * A client is one connection to the socket, and owns what it holds. Its end releases everything. Notifications reach it
+ * without a request (notification.h).
  */
 #pragma once
 
@@ -33,48 +33,48 @@ struct client {
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
-	bool lazy;                /* nobody waits for that answer */
-	bool answered;            /* the answer is `answer`, sent once what the request changed is settled */
+	bool lazy;                /* the client does not wait for that answer */
+	bool answered;            /* `answer` is sent once the request's changes are settled */
 	struct span answer;
-	bool closing, closed;     /* nothing is said to it any more; and it holds nothing any more */
-	enum command last_command; /* COMMAND_COUNT: one that does not exist, or none yet */
+	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
+	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
 	struct user *user;
-	struct group *group;      /* NULL: it is one by itself */
+	struct group *group;      /* NULL: it belongs to none */
 	int64_t connected_ns;
 	struct bytes comm, name, lib_name, lib_version;
-	uint32_t child;           /* the process that it told of; 0: none */
+	uint32_t child;           /* the process that it named; 0: none */
 	struct bytes child_comm;
 	bool child_known, child_ended, peer_ended; /* as the adapter has seen */
 	struct mlock *mlock;      /* the MLOCK that waits */
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
-	struct request blocking;  /* its LOCK: there is one at most, and no memory to be got for it each time */
+	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
-	struct query *query;      /* what ZooKeeper is asked for it */
-	struct revocation *revocation;    /* what other hosts are asked for it */
+	struct query *query;      /* its question to ZooKeeper */
+	struct revocation *revocation;    /* its request to other hosts */
 	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
 	size_t request_count, grant_count, lost_count, observer_count;
-	size_t counted;           /* grants, against the limits */
-	struct notification_list notifications; /* that it has not read */
-	size_t notification_count; /* without losses and leaders: those are bounded by the grants and the observers */
+	size_t counted;           /* grants that count against the limits */
+	struct notification_list notifications; /* those that it has not read */
+	size_t notification_count; /* without losses and leaders, which the grants and the observers bound */
 	struct notification *session_notification; /* NULL: none waits */
 	size_t revoke_bytes;      /* pushed, and perhaps not read yet */
-	bool told_jeopardy;       /* as it was told */
-	bool is_holder;           /* of something valid, as the adapter was told */
+	bool told_jeopardy;       /* the state that it was told */
+	bool is_holder;           /* it holds a valid grant, as the adapter was told */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
-	struct client_list *auditing; /* AUDIT waits: where; NULL: it does not */
+	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 };
 
-/* It named a process, which is shown once the one that connected has ended, if the adapter finds it to be the user's. */
+/* It named a process. That is shown once the connecting one has ended, if the adapter finds that the user owns it. */
 void client_set_child(struct client *c, uint32_t pid);
-/* Which process is shown: the one that connected, or the one it told of, while they live; else 0 and "inherited". */
+/* The process that is shown: the one that connected or the one it named, while it lives; else 0 and "inherited". */
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
-/* Ends the connection: before this event ends it holds nothing, then it is closed. */
+/* Ends the connection: before this event ends, the client's holdings are released and the connection is closed. */
 void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
-/* False, and why, when a limit of the client or its user is reached. */
+/* False, with `why`: a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);
 bool client_may_observe(const struct client *c, const char **why);

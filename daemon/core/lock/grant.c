@@ -37,7 +37,7 @@ struct grant *grant_find(const struct lock *lock, const struct client *client)
 	return NULL;
 }
 
-/* No more to the adapter of who is gone; standalone nobody asks who holds something. */
+/* The adapter needs nothing about a closed client, and nothing in standalone mode. */
 static void tell_adapter(const struct client *c)
 {
 	struct effect *e;
@@ -49,7 +49,7 @@ static void tell_adapter(const struct client *c)
 	e->holds = c->is_holder;
 }
 
-/* It got, lost or let go of a grant: a client that holds nothing is no holder, and in no jeopardy. */
+/* The client's grants changed: without any it is no holder, and not in jeopardy. */
 static void grants_changed(struct client *c)
 {
 	bool holds = c->grant_count > c->lost_count;
@@ -70,7 +70,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	struct locks *locks = lock->locks;
 	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
 
-	assert(session_grants(lock->locks->ensemble)); /* nothing without proof */
+	assert(session_grants(lock->locks->ensemble)); /* nothing is granted without proof */
 	g->client = client;
 	g->lock = lock;
 	g->mode = mode;
@@ -125,12 +125,12 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 		bytes_clear(&g->data);
 		bytes_slice(&g->data, data);
 		if (g->lock->directory.claim)
-			g->lock->directory.claim->holder_token = 0; /* what was written about it is no longer true */
+			g->lock->directory.claim->holder_token = 0; /* the written data are not true any longer */
 		directory_touch(lock_held(g->lock));
 	}
 }
 
-/* Against the limits of its client and user. */
+/* It does not count against the limits of its client and user any longer. */
 static void uncount(struct grant *g)
 {
 	if (!g->counted)
@@ -181,7 +181,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	if (locks->env->conf->log_grants)
 		grant_log_lost(g);
 	g->client->lost_count++;
-	/* What its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
+	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)
 		uncount(g);
 	locks->lost_count++;

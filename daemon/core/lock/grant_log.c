@@ -6,7 +6,7 @@
 
 static const int64_t NS_PER_MS = 1000000;
 
-/* What it was and, where it ended, after how long; then whose. A broker that is freed logs nothing. */
+/* Names the grant, its duration if it ended, and its client. A broker that is being freed logs nothing. */
 static void say(const struct grant *g, const char *event, int64_t count, bool ended)
 {
 	const struct env *env = g->lock->locks->env;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A lock group of clients: a program that has a connection for each of its threads or processes can say that they
- * belong together (CLIENT SETINFO OWNER). It means one thing only, to deadlock detection: nothing that one of them
- * holds is let go while another of them waits. A lock is still held by one client.
+ * belong together (CLIENT SETINFO OWNER). Only deadlock detection uses this: it assumes that no member releases
+ * anything while another member waits. Each lock is still held by one client.
  *
- * Owners of different users are different ones, whatever their names. A client joins or leaves one only while it
- * neither holds nor waits, so that what waits for whom does not change by it.
+ * Groups of different users are different, even if their names are equal. A client joins or leaves a group only while
+ * it neither holds nor waits, so that the waits-for graph does not change.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ struct group {
 	struct group_clients clients; /* at least one */
 };
 
-/* Makes it one of the clients of that owner; an empty name: of none. False: it holds or waits. */
+/* Puts the client into the group of that name; an empty name: into none. False: it holds or waits. */
 bool group_join(struct client *c, struct slice name);
-/* It is by itself again. It neither holds nor waits. */
+/* The client, which neither holds nor waits, leaves its group. */
 void group_leave(struct client *c);
-/* The same client, or clients of the same owner. */
+/* The two are the same client, or of the same group. */
 bool group_same(const struct client *a, const struct client *b);

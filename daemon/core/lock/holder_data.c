@@ -8,7 +8,7 @@
 #include "core/znode/holder.h"
 #include "core/znode/record.h"
 
-static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
+static const int64_t YOUNG_NS = 100000000; /* most grants end before anybody asks */
 static const int64_t EVERY_NS = 1000000000;
 
 int64_t holder_data_due_ns(const struct lock *lock)
@@ -87,7 +87,7 @@ void holder_data_say_held(struct lock *lock)
 {
 	struct claim *c = lock->directory.claim;
 
-	/* On a new connection it is not known whether it was written. */
+	/* On a new connection it is unknown whether it was written. */
 	if (!c->tried || !lock->grant_count || !lock->rule->tells_holder || (c->says_held && c->holder_client))
 		return;
 	if (!turn_may(&lock->directory, TURN_JOIN))

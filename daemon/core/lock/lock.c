@@ -15,7 +15,7 @@ bool lock_in_use(const struct lock *lock)
 	return lock->request_count || lock->grant_count || lock->observer_count || !TAILQ_EMPTY(&lock->lost);
 }
 
-/* What is on its way out does not count. */
+/* Claims that are LEAVING do not count. */
 static bool is_used(const struct lock *lock)
 {
 	return lock->request_count || lock->grant_count || lock->directory.claim || lock->observer_count ||
@@ -38,7 +38,7 @@ void lock_become(struct lock *lock, enum kind kind)
 	lock->directory.kind = kind;
 	lock->rule = lock->locks->rules[kind];
 	lock->directory.data_bytes = lock->rule->data_bytes;
-	/* Its directory was of the other kind: nothing is put into it before it was read again. */
+	/* Its directory was of the other kind: nothing is put into it before its data are read again. */
 	lock->directory.unverified = lock->directory.unverified || lock->directory.state != DIRECTORY_UNKNOWN;
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
@@ -49,7 +49,7 @@ void lock_take_turn(struct directory *d, enum turn turn)
 
 	claim_send_deletes(d);
 	if (turn == TURN_RECOVER && d->claim_count && !claim_recover(d, lock->grant_count && !lock->request_count))
-		turn_wait(d, TURN_RECOVER); /* its deletes have taken the room */
+		turn_wait(d, TURN_RECOVER); /* its deletes have filled the window */
 	directory_touch(d);
 }
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tier 1: a lock inside the host: requests in a FIFO, grants, and the rule that decides about claims.
+ * Tier 1, a lock inside the host: its requests in a FIFO, its grants, and the rule that decides about its claims.
  *
- * lock_settle() is that rule. It looks only at state, after every event that touched the lock, and not at what was
- * done: a claim can become HELD after its request is gone.
+ * lock_settle() is that rule. It runs after every event that touched the lock, and looks only at state, not at the
+ * event: a claim can become HELD after its request is gone.
  *
  *   1  a HELD claim serves the requests at the head as long as it may: the session is proven, the mode is covered,
- *      no grant conflicts, and the hand-off rule allows it, or where readers hold it that for joining them (readers.h);
- *      readers at the head get it together and are one hand-off
+ *      no grant conflicts, and the hand-off rule or, if readers hold it, the rule for joining them (readers.h) allows
+ *      it; readers at the head get it together and are one hand-off
  *   2  waits that ran out end as soon as it is known whether the lock is taken
- *   3  a HELD claim without grants that cannot serve the head goes back, *next* queued first; one without requests
- *      lingers, or goes back when somebody else wants it; any other claim that no request wants goes back, and so does
- *      one that will not do for the head: a shared one when a writer is first, an exclusive one that only readers keep
- *      waiting when a reader is
- *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim will not do for
- *      the head, before its hand-offs run out, or when who waits elsewhere keeps a reader from joining others
- *   5  a held claim without tokens, that nobody else waits for, is followed without a gap by a *next* right behind it
+ *   3  a HELD claim without grants that cannot serve the head goes back, once *next* is queued; one without requests
+ *      lingers, or goes back when another host wants it; any other claim that no request wants goes back, and so does
+ *      one that does not suit the head: a shared one when a writer is first, or, when a reader is first, an exclusive
+ *      one that only readers keep waiting
+ *   4  requests without a claim join, in the mode of the head; *next* is queued when the held claim does not suit the
+ *      head, before its hand-offs run out, or when a contender elsewhere keeps a reader from joining others
+ *   5  a *next* right behind a held claim without tokens, which no other host waits for, follows it without a gap
  *      (rollover.h)
  *
- * Limits: at most two znodes of the host in the directory, those being deleted or of unknown outcome counted; but a
- * spent one does not count any more when its delete is sent before the create of another, until that is refused.
+ * Limits: the host has at most two znodes in the directory. Those being deleted or of unknown outcome count; but a
+ * spent one does not count if its delete is sent before the create of another, unless the delete is refused.
  */
 #pragma once
 
@@ -53,32 +53,32 @@ struct lock {
 	size_t request_count, expired_count, grant_count;
 	struct directory directory;
 	const struct kind_rule *rule;
-	/* Of a semaphore (semaphore.h): what it has besides, and the directory that its grants rest on. Else NULL. */
+	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
 	struct semaphore *semaphore;
 	struct directory *slots;
 	size_t observer_count;
-	struct observation *observation; /* of an election that somebody observes (observe.h); NULL */
+	struct observation *observation; /* of an observed election (observe.h), or NULL */
 };
 
 /* The lock of that name; NULL: this host knows none. */
 struct lock *lock_find(struct locks *locks, struct slice name);
-/* The same, made if need be, for a valid name, and touched; NULL: a limit forbids one more. */
+/* The same for a valid name: it is made if need be, and touched. NULL: a limit forbids one more. */
 struct lock *lock_make(struct locks *locks, struct slice name);
 /* It cannot be had as that kind: it is in use as another. */
 bool lock_refuses(const struct lock *lock, enum kind kind);
 void lock_become(struct lock *lock, enum kind kind); /* from now on it is of that kind */
-/* A new one, whose directories are nowhere yet; NULL: a limit forbids it. The name is nobody's but a remembered lock's. */
+/* A new lock, whose directories have no path yet; NULL: a limit forbids it. At most a remembered lock has that name. */
 struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind);
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
-void lock_learn(struct directory *d);  /* of a touched one: what answers have shown, before it is settled */
-void lock_settle(struct directory *d); /* the rule, for what touched that directory */
-void lock_take_turn(struct directory *d, enum turn turn); /* it is its turn: sends what goes before all else */
+void lock_learn(struct directory *d);  /* takes the facts of a touched directory, before it is settled */
+void lock_settle(struct directory *d); /* applies the rule, for that touched directory */
+void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends what goes first */
 void lock_rest(struct lock *lock);                      /* frees or parks it if nothing refers to it */
 void lock_free(struct lock *lock);
-void lock_lose(struct lock *lock); /* the session is lost: its grants are, and what was held is let go */
-const char *lock_state_word(const struct lock *lock); /* of the host's claim; `lock` may be NULL */
+void lock_lose(struct lock *lock); /* the session is lost: so are the grants and claims */
+const char *lock_state_word(const struct lock *lock); /* the state of the host's claim; `lock` may be NULL */
 
-/* Each directory of the lock. */
+/* Visits each directory of the lock. */
 #define LOCK_DIRECTORIES(d, lock) \
 	for ((d) = &(lock)->directory; (d); (d) = (d) == &(lock)->directory ? (lock)->slots : NULL)
 

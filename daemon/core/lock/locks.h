@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The locks that this host knows, and the clients that hold and want them. */
+/* The locks that this host knows, and the clients that hold or want them. */
 #pragma once
 
 #include <stddef.h>
@@ -26,18 +26,18 @@ struct locks {
 	size_t conns_cap, client_count;
 	uint64_t last_client;
 	struct client_list clients, closing;
-	struct outcome_list outcomes; /* to be told before the event ends */
-	struct mlock_list mlocks;     /* to be gone on with */
-	struct client *after;         /* it is answered, or its EVENTS ends, once all is settled; NULL: nobody is */
+	struct outcome_list outcomes; /* they are told before the event ends */
+	struct mlock_list mlocks;     /* they take their next step before the event ends */
+	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
 	uint64_t last_search;
 	struct map users, groups;
 
-	const struct kind_rule *const *rules; /* of each kind */
+	const struct kind_rule *const *rules; /* one for each kind */
 	struct map names;                     /* locks, by name */
-	struct lock *named;                   /* the latest found by name; NULL */
+	struct lock *named;                   /* the one last found by name, or NULL */
 	struct lock_list used, idle;
 	size_t idle_count;
 	void *spare_grant; /* mem.h */
-	/* Sums, for INFO and the checks; blocked: requests that hold back their client. */
+	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
 	size_t request_count, blocked_count, grant_count, lost_count;
 };

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "core/lock/locks.h"
 
-/* What is bounded otherwise does not count. */
+/* Types that are bounded otherwise do not count. */
 static bool counts(enum notification_type type)
 {
 	return type != NOTIFICATION_LOST && type != NOTIFICATION_LEADER;

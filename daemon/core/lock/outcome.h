@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An outcome: what a client is to be told of a request, a grant or an election, as a record. The rule takes the request
- * off its lock at once, so that it sees the truth, and queues the outcome; client/tell.c tells it before the event ends.
+ * An outcome records what a client will be told of a request, a grant or an election. The rule takes the request off
+ * its lock at once, so that it sees the truth, and queues the outcome; client/tell.c tells it before the event ends.
  *
  *   kind       | embedded in | told as
  *   GRANTED    | request     | the reply, a notification when the request was queued, or the next step of an MLOCK
@@ -11,7 +11,7 @@
  *   LEADER     | observer    | a notification: who leads an election, as it is then known
  *   UNOBSERVED | observer    | a notification, with `code` and `sentence`
  *
- * Each is told once, in the order in which they were queued, or dropped before what it is embedded in is freed.
+ * Outcomes are told in the order in which they were queued, each once. One whose struct is freed before is dropped.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct outcome {
 	enum outcome_kind kind;    /* NONE: nothing is to be told */
 	enum error_code code;
 	struct client *client;
-	int64_t number;            /* GRANTED: the token, or how many permits it has now */
+	int64_t number;            /* GRANTED: the token, or the number of permits that the client has now */
 	struct bytes sentence;
 };
 
@@ -61,7 +61,7 @@ static inline void outcome_add_error(struct outcome_list *list, struct outcome *
 	bytes_text(&o->sentence, sentence);
 }
 
-/* Told, or not to be told any longer. The sentence stays. */
+/* It was told, or will not be told. The sentence stays. */
 static inline void outcome_drop(struct outcome_list *list, struct outcome *o)
 {
 	if (o->kind == OUTCOME_NONE)

@@ -9,7 +9,7 @@ static bool lacks_tokens(const struct claim *c)
 	return c->handoffs >= CLAIM_HANDOFFS_MAX && mode_conflicts(c->granted_mode, MODE_SHARED);
 }
 
-/* Whoever was before it has gone; those behind it came later. */
+/* All contenders before it have gone; those behind it came later. */
 static bool next_has_its_turn(const struct lock *lock)
 {
 	return lock->directory.next && lock->directory.next->state == CLAIM_HELD &&

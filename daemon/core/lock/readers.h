@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readers of this host who hold a lock together, and whether another one may join them.
+ * Readers of this host hold a lock together: this module decides whether another reader may join them.
  *
- * A late reader may hold for hours, so that no bound on their number would help who waits on another host: nobody joins
- * past a contender that is known to wait and that conflicts with our claim, whatever mode that has (a downgraded one is
- * still exclusive). What is known:
+ * A late reader may hold for hours, so a bound on the number of readers would not help a contender on another host.
+ * Therefore no reader passes a contender that is known to wait and conflicts with our claim, in any mode of the claim
+ * (a downgraded one is still exclusive). It depends on the children watch:
  *
  *   children watch     | a reader at the head of the queue
- *   ARMED, and quiet   | joins, without a word to ZooKeeper
- *   ARMED, somebody is | waits; *next* is queued for it behind whoever waits. It joins when all have gone, or when
- *   there              |   those have that stood before next: who came later waits for it
- *   NONE, FIRED        | waits for a list with watch, one for all; its answer decides for all who wait when it comes,
- *                      |   also when the watch fires right after: others who come and go keep nobody waiting
- *   (no connection)    | joins if the watch was ARMED and quiet when the connection went; else waits
+ *   ARMED, uncontended | joins, without a request to ZooKeeper
+ *   ARMED, contended   | waits; *next* is queued for it behind the contenders. It joins when all of them have gone, or
+ *                      |   when those before next have: contenders that came later wait for next
+ *   NONE, FIRED        | waits for one list with watch; the answer decides for all readers that wait when it comes,
+ *                      |   even if the watch fires right after it: contenders that come and go delay no reader
+ *   (no connection)    | joins if the watch was ARMED and uncontended when the connection was lost; otherwise waits
  *
- * Where nobody holds the lock there is nobody to join: there the hand-off rule applies (rwlock.c).
+ * If nobody holds the lock, the hand-off rule applies instead (rwlock.c).
  */
 #pragma once
 
@@ -22,9 +22,9 @@
 
 struct lock;
 
-/* Readers hold it: another one may join them now. */
+/* Readers hold the lock: another one may join them now. */
 bool readers_may_join(const struct lock *lock);
-/* The same, and it is known that nobody may. */
+/* Readers hold the lock, and it is known that no other one may join them. */
 bool readers_are_closed(const struct lock *lock);
-/* Readers hold it, and the head of the queue is one who may not join them now. */
+/* Readers hold the lock, and the head of the queue is a reader that may not join them now. */
 bool readers_hold_back(const struct lock *lock);

@@ -8,7 +8,7 @@
 #include "core/lock/grant_log.h"
 #include "core/lock/locks.h"
 
-/* Once a wait has run out, a part of T for the answer that tells whether the lock is taken, besides try_ms. */
+/* Once a wait has run out, the answer that tells whether the lock is taken may take this part of T besides try_ms. */
 static const int64_t EXPIRED_PART = 6;
 
 static void count(struct request *r, size_t one)
@@ -53,7 +53,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	directory_touch(&lock->directory);
 }
 
-/* Hundreds may wait on one connection, and thousands for one lock: the shorter list is looked through. */
+/* Hundreds may wait on one connection, and thousands for one lock: the search takes the shorter list. */
 struct request *request_find(const struct lock *lock, const struct client *client)
 {
 	struct request *r;
@@ -70,7 +70,7 @@ struct request *request_find(const struct lock *lock, const struct client *clien
 	return NULL;
 }
 
-/* Off its lock and its client: what the rule sees is the truth at once. */
+/* Takes it off its lock and its client at once, so that the rule sees the truth. */
 static void take_off(struct request *r)
 {
 	struct lock *lock = r->lock;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request: a client waiting for a lock. One that blocks its client is a LOCK without its reply, of which a client
- * has one at most. One that is queued was answered at once, by ENQUEUE, and its end is told by an event; a client has
- * at most one request for each lock.
+ * A request: a client waits for a lock. A blocking request is a LOCK that has no reply yet; a client has at most one.
+ * A queued request was answered at once, by ENQUEUE, and an event tells its end. A client has at most one request for
+ * each lock.
  *
  *   end            | blocked: the reply | queued: the event
  *   granted        | token              | granted name token
  *   wait ran out   | nil                | timeout name
- *   cannot be had  | -CODE sentence     | failed name CODE sentence
+ *   failed         | -CODE sentence     | failed name CODE sentence
  *   CANCEL         |                    | none: CANCEL answers 1
  *   CLIENT UNBLOCK | nil                |
  *   RESET, client gone: none
  *
- * Exactly one of them, and never anything of that request afterwards. A request that has ended is off its lock and its
- * client's list at once, and lives on as an outcome (outcome.h) until that is told.
+ * A request has exactly one of these ends, and nothing is told of it afterwards. When it ends it leaves its lock and
+ * its client's list at once, and lives on as an outcome (outcome.h) until that is told.
  */
 #pragma once
 
@@ -32,12 +32,12 @@
 struct client;
 struct lock;
 
-/* What is asked for. */
+/* The terms of a request. */
 struct request_terms {
 	enum kind kind;
 	enum mode mode;
 	bool queued;       /* ENQUEUE, CAMPAIGN ENQUEUE */
-	int64_t wait_ns;   /* below 0: for ever; 0: a try */
+	int64_t wait_ns;   /* below 0: without limit; 0: a try */
 	int64_t lease_ns;  /* 0: none */
 	struct slice data; /* borrowed; may be empty */
 	int64_t limit, count; /* ACQUIRE */
@@ -50,39 +50,39 @@ struct request {
 	TAILQ_ENTRY(request) client_link; /* client->requests, in order of asking */
 	enum mode mode;
 	bool queued;
-	bool expired;         /* its wait ran out: it ends as soon as the lock is known to be taken */
-	uint64_t search;      /* the last that met it (deadlock.h) */
-	uint64_t deadlock;    /* the last that it was part of (deadlock_permits.h) */
+	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
+	uint64_t search;      /* the last search that met it (deadlock.h) */
+	uint64_t deadlock;    /* the last deadlock that it was part of (deadlock_permits.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;
 	struct proclamation proclamation; /* of an election */
 	int64_t limit, count; /* of permits, for a semaphore */
-	struct timer timer;   /* the wait; once expired, how long the answer may still take */
+	struct timer timer;   /* the end of the wait; once expired, until when the answer may come */
 	struct outcome outcome;
 };
 
 TAILQ_HEAD(request_list, request);
 
-/* Queues one. */
+/* Queues a new request. */
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
 /* The client's request for the lock; NULL. */
 struct request *request_find(const struct lock *lock, const struct client *client);
-/* The wait ran out, or is to end: as soon as the lock is known to be taken. */
+/* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */
 void request_expire(struct request *r);
-/* Ends it, and nothing is to be told. */
+/* Ends it without an outcome. */
 void request_end(struct request *r);
 /* Ends it with a new grant. */
 void request_grant(struct request *r, int64_t token);
-/* Ends it: its client has the grant, of which `number` is told (outcome.h). */
+/* Ends it: its client has the grant, and is told `number` (outcome.h). */
 void request_granted(struct request *r, int64_t number);
-/* Ends it: not in time, and the lock is taken. */
+/* Ends it: its wait ran out, and the lock is taken. */
 void request_time_out(struct request *r);
 /* Ends it with an error. */
 void request_fail(struct request *r, enum error_code code, const char *sentence);
-/* The same for all of the lock. */
+/* The same for all requests of the lock. */
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);
-/* It has ended, and that was told, or is not to be told any longer. */
+/* It has ended, and its outcome was told or is dropped. */
 void request_free(struct request *r);
-/* How the client's requests ended is not to be told any longer. */
+/* Drops the outcomes of the client's ended requests. */
 void request_forget_ended(struct client *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of locks: by name and by path; those that nobody uses are remembered for a while. */
+/* The table of locks, by name. Locks that nobody uses are remembered for a while. */
 #include "core/lock/lock.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static bool evict(struct locks *locks)
 	return true;
 }
 
-/* A request asks more than once, and an UNLOCK often comes right behind its LOCK. */
+/* One command looks its lock up more than once, and an UNLOCK often follows right after its LOCK. */
 struct lock *lock_find(struct locks *locks, struct slice name)
 {
 	if (!locks->named || !slice_eq(bytes_view(&locks->named->name), name))
@@ -111,7 +111,7 @@ struct lock *lock_make(struct locks *locks, struct slice name)
 	return lock;
 }
 
-/* Kept a while: the next LOCK need not make it again, nor read a known directory. */
+/* The lock is kept for a while: the next LOCK need not make it again, nor read a known directory. */
 void lock_rest(struct lock *lock)
 {
 	struct locks *locks = lock->locks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A user of the host: what all clients of one user id share, for the limits. */
+/* A user of the host: the counters that all clients of one user id share, for the limits. */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct user {
 	size_t clients, requests, grants; /* grants: without lost ones */
 };
 
-/* One client more. The struct lives as long as it has clients. */
+/* Adds a client. The struct lives as long as it has clients. */
 struct user *user_enter(struct locks *locks, uint32_t uid);
-/* One client less; it neither waits nor holds. */
+/* Removes a client, which neither waits nor holds. */
 void user_leave(struct locks *locks, struct user *user);
