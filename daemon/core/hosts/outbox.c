@@ -33,15 +33,11 @@ bool letter_host_valid(struct slice host)
 
 const char *letter_kind_word(enum letter_kind kind)
 {
-	switch (kind) {
-	case LETTER_REVOKE:
-		return "revoke";
-	case LETTER_FORCE:
-		return "force";
-	case LETTER_ANSWER:
-		return "answer";
-	}
-	return "";
+	static const char *const words[] = {
+		[LETTER_REVOKE] = "revoke", [LETTER_FORCE] = "force", [LETTER_ANSWER] = "answer"
+	};
+
+	return words[kind];
 }
 
 void letter_session(struct bytes *out, int64_t session)

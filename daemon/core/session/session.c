@@ -24,17 +24,14 @@ static const int64_t COMPLAIN_FIRST_NS = 5000000000;
 
 const char *session_state_word(enum session_state state)
 {
-	switch (state) {
-	case SESSION_NONE:
-		return "none";
-	case SESSION_SAFE:
-		return "safe";
-	case SESSION_JEOPARDY:
-		return "jeopardy";
-	case SESSION_LOST:
-		return "lost";
-	}
-	return "";
+	static const char *const words[] = {
+		[SESSION_NONE] = "none",
+		[SESSION_SAFE] = "safe",
+		[SESSION_JEOPARDY] = "jeopardy",
+		[SESSION_LOST] = "lost",
+	};
+
+	return words[state];
 }
 
 static void begin_silence(struct ensemble *zk)
@@ -70,27 +67,18 @@ int64_t session_safe_until(const struct ensemble *zk)
 	return s->state == SESSION_SAFE || s->state == SESSION_JEOPARDY ? s->proof.safe_until_ns : INT64_MIN;
 }
 
-static enum session_page_state page_state(enum session_state state)
-{
-	switch (state) {
-	case SESSION_NONE:
-		return SESSION_PAGE_NONE;
-	case SESSION_SAFE:
-		return SESSION_PAGE_SAFE;
-	case SESSION_JEOPARDY:
-		return SESSION_PAGE_JEOPARDY;
-	case SESSION_LOST:
-		return SESSION_PAGE_LOST;
-	}
-	return SESSION_PAGE_NONE;
-}
-
 void session_view(const struct ensemble *zk, struct session_view *ret)
 {
+	static const enum session_page_state states[] = {
+		[SESSION_NONE] = SESSION_PAGE_NONE,
+		[SESSION_SAFE] = SESSION_PAGE_SAFE,
+		[SESSION_JEOPARDY] = SESSION_PAGE_JEOPARDY,
+		[SESSION_LOST] = SESSION_PAGE_LOST,
+	};
 	int64_t until = session_safe_until(zk);
 
 	ret->epoch = zk->session.epoch;
-	ret->state = page_state(zk->session.state);
+	ret->state = states[zk->session.state];
 	ret->safe_until_ns = until == INT64_MIN ? 0 : until;
 }
 
