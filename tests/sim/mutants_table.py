@@ -508,7 +508,7 @@ MUTANTS = [
     ("a letter that was never answered stays in its box", [
         ("void outbox_due(struct letter *l)\n{\n\twithdraw(l);", "void outbox_due(struct letter *l)\n{")], 3000),
     ("the mailbox is not watched again", [
-        ("\tif (h->inbox.state == INBOX_WATCHING)\n\t\tlist(h);\n\telse",
+        ("\tif (h->inbox.state == INBOX_WATCHING)\n\t\tinbox_list(h);\n\telse",
          "\tif (h->inbox.state == INBOX_WATCHING)\n\t\treturn true;\n\telse")], 1000),
     ("what comes while the mailbox is read is overlooked", [
         ("\tif (m->again) {", "\tif (false) {")], 5000),

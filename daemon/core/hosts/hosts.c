@@ -24,7 +24,7 @@ void hosts_deinit(struct hosts *h)
 
 void hosts_connected(struct hosts *h)
 {
-	inbox_connected(h);
+	inbox_list(h);
 	outbox_connected(h);
 }
 

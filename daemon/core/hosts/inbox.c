@@ -51,7 +51,7 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 	bytes_free(&path);
 }
 
-static void list(struct hosts *h)
+void inbox_list(struct hosts *h)
 {
 	heap_unset(&h->env->timers, &h->inbox.timer);
 	h->inbox.state = INBOX_LISTING;
@@ -68,7 +68,7 @@ static void make(struct hosts *h)
 	bytes_char(&path, '/');
 	presence_above(h->ensemble, bytes_view(&path)); /* all levels: the box is the parent of that path */
 	bytes_free(&path);
-	list(h);
+	inbox_list(h);
 }
 
 static void rest(struct hosts *h)
@@ -76,11 +76,6 @@ static void rest(struct hosts *h)
 	h->inbox.state = INBOX_PAUSED;
 	h->inbox.tries = 0;
 	heap_set(&h->env->timers, &h->inbox.timer, h->env->now_ns + REFUSED_PAUSE_NS);
-}
-
-void inbox_connected(struct hosts *h)
-{
-	list(h);
 }
 
 void inbox_suspended(struct hosts *h)
@@ -94,7 +89,7 @@ void inbox_suspended(struct hosts *h)
 void inbox_due(struct hosts *h)
 {
 	if (h->inbox.state == INBOX_PAUSED || h->inbox.state == INBOX_WATCHING)
-		list(h);
+		inbox_list(h);
 }
 
 bool inbox_watched(struct hosts *h, struct slice path)
@@ -109,7 +104,7 @@ bool inbox_watched(struct hosts *h, struct slice path)
 		return false;
 	/* A list that is under way sets the watch again: its answer is younger than the event of an older watch. */
 	if (h->inbox.state == INBOX_WATCHING)
-		list(h);
+		inbox_list(h);
 	else
 		h->inbox.again = h->inbox.state == INBOX_READING;
 	return true;
@@ -139,11 +134,11 @@ static void keep_names(struct inbox *m, const struct event *event)
 	qsort(m->sorted, m->count, sizeof(*m->sorted), by_name);
 }
 
-static void read_more(struct hosts *h)
+void inbox_continue(struct hosts *h)
 {
 	struct inbox *m = &h->inbox;
 
-	if (!h->ensemble->session.connected)
+	if (m->state != INBOX_READING || !h->ensemble->session.connected)
 		return;
 	while (m->sent < m->count && m->sent - m->done < INBOX_READS_MAX && turn_of_questions(h->locks->directories)) {
 		send(h, EFFECT_ZK_GET, OPERATION_INBOX_GET, m->sorted[m->sent]);
@@ -154,18 +149,12 @@ static void read_more(struct hosts *h)
 		return;
 	forget_names(m);
 	if (m->again) {
-		list(h);
+		inbox_list(h);
 		return;
 	}
 	m->state = INBOX_WATCHING;
 	if (m->refused)
 		heap_set(&h->env->timers, &m->timer, h->env->now_ns + REFUSED_PAUSE_NS);
-}
-
-void inbox_continue(struct hosts *h)
-{
-	if (h->inbox.state == INBOX_READING)
-		read_more(h);
 }
 
 static void list_answered(struct hosts *h, const struct event *event)
@@ -177,7 +166,7 @@ static void list_answered(struct hosts *h, const struct event *event)
 		m->tries = 0;
 		m->state = INBOX_READING;
 		keep_names(m, event);
-		read_more(h);
+		inbox_continue(h);
 	} else if (code == ZK_NONODE && m->tries++ < TRIES_MAX) {
 		make(h);
 	} else if (code != ZK_UNKNOWN) {
@@ -210,7 +199,7 @@ bool inbox_answered(struct hosts *h, const struct operation *op, const struct ev
 		if (code == ZK_OK)
 			return true;
 		m->refused |= code == ZK_REFUSED;
-		read_more(h);
+		inbox_continue(h);
 	}
 	return false;
 }

@@ -56,7 +56,8 @@ struct inbox {
 
 void inbox_init(struct hosts *h);
 void inbox_deinit(struct hosts *h);
-void inbox_connected(struct hosts *h);
+/* Asks what is in it. There is a connection. */
+void inbox_list(struct hosts *h);
 void inbox_suspended(struct hosts *h);
 /* Continues to read if there is room again. After every event. */
 void inbox_continue(struct hosts *h);

@@ -44,7 +44,7 @@ static void end(struct ensemble *zk, struct former *l)
 }
 
 /* Ends those whose holders, if any live, have had their time; waits for the others. */
-static void look(struct ensemble *zk)
+void formers_tick(struct ensemble *zk)
 {
 	struct formers *all = &zk->formers;
 	int64_t due_ns = INT64_MAX;
@@ -77,7 +77,7 @@ void formers_start(struct ensemble *zk)
 			log_about(zk, l, "is not ended yet: a process lives that may believe to hold something under it, for "
 				  "%d ms at most", (l->not_before_ns - zk->env->now_ns) / 1000000);
 	}
-	look(zk);
+	formers_tick(zk);
 }
 
 /* NULL: all are still to be ended. */
@@ -104,11 +104,6 @@ void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 	effects_add(zk->env->out, EFFECT_FORMER_ADD)->session = session;
 	/* It is ended after another one is asked for. */
 	heap_set(&zk->env->timers, &zk->formers.timer, zk->env->now_ns);
-}
-
-void formers_tick(struct ensemble *zk)
-{
-	look(zk);
 }
 
 void former_free(struct ensemble *zk, const struct event *event)
