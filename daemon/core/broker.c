@@ -119,26 +119,14 @@ static void settle_locks(struct broker *b)
 	}
 }
 
-static bool is_settled(const struct broker *b)
-{
-	return TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks);
-}
-
 /* Every touched lock; and what an MLOCK asks for next once one of its locks is there. */
-static void settle_all(struct broker *b)
+static void settle(struct broker *b)
 {
-	while (!is_settled(b)) {
+	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
 		settle_locks(b);
 		if (!TAILQ_EMPTY(&b->locks.mlocks))
 			mlock_continue(&b->locks);
 	}
-}
-
-/* Most often nothing is left to settle. */
-static inline void settle(struct broker *b)
-{
-	if (!is_settled(b))
-		settle_all(b);
 }
 
 /* Their buffers are full, or they asked for it: nothing is granted any more to a connection that is being closed. */
