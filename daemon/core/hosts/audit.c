@@ -223,17 +223,12 @@ static void examine_child(struct hosts *h, const struct place *p, struct slice c
 	}
 }
 
-static bool is_semaphore(struct slice data)
+static void data_answered(struct audit *a, const struct place *p, struct slice data)
 {
 	int64_t limit;
 
-	return record_is_ours(data) && semaphore_data_fits(data, &limit);
-}
-
-static void data_answered(struct audit *a, const struct place *p, struct slice data)
-{
 	a->mismatch = true;
-	if (is_semaphore(data)) { /* the directories of its parts are its only children */
+	if (record_is_ours(data) && semaphore_data_fits(data, &limit)) { /* the directories of its parts are its only children */
 		add_name(a, p->name, "/locks");
 		add_name(a, p->name, "/leases");
 		return;

@@ -327,13 +327,6 @@ static void list_answered(struct query *q, const struct event *event)
 	keep_children(q, event);
 }
 
-/* The first contender has gone since the list: the next may lead by now. */
-static void list_again(struct query *q)
-{
-	forget_children(q);
-	q->state = QUERY_ASKED;
-}
-
 /* Without its data there is no answer. */
 static bool matters(const struct query *q, const struct query_child *child)
 {
@@ -357,10 +350,12 @@ static void get_answered(struct query *q, const struct event *event)
 		child->gone = code == ZK_NONODE;
 		q->partial |= code == ZK_UNKNOWN;
 	}
-	if (q->command == COMMAND_LEADER && child->gone)
-		list_again(q);
-	else if (matters(q, child) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN)
+	if (q->command == COMMAND_LEADER && child->gone) { /* the next may lead by now */
+		forget_children(q);
+		q->state = QUERY_ASKED;
+	} else if (matters(q, child) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN) {
 		q->refused = true;
+	}
 }
 
 struct query *query_of(struct hosts *h, const struct operation *op)

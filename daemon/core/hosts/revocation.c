@@ -317,19 +317,13 @@ static bool is_open(const struct target *t)
 
 static void revoke_letter(struct revocation *d, struct target *t, enum letter_fate fate)
 {
-	switch (fate) {
-	case LETTER_STANDS:
+	if (fate == LETTER_STANDS) {
 		outbox_orphan(d->hosts, t->letter);
 		done(d, t, 1);
-		break;
-	case LETTER_NO_BOX:
+	} else if (fate == LETTER_NO_BOX) {
 		failed(d, t, "the holder's host has no mailbox, so it cannot be asked");
-		break;
-	case LETTER_FAILED:
-	case LETTER_WITHDRAWN:
-	case LETTER_TAKEN:
+	} else {
 		failed(d, t, "the holder's host could not be asked");
-		break;
 	}
 }
 
