@@ -117,14 +117,11 @@ void reply_error_values(struct client *c, enum error_code code, const char *form
 	bytes_free(&sentence);
 }
 
-void reply_text(struct bytes *out, struct slice key, struct slice value)
+void reply_pairs_values(struct bytes *out, const struct bytes_value *values, size_t count)
 {
-	resp_bulk(out, key);
-	resp_bulk(out, value);
-}
-
-void reply_int(struct bytes *out, struct slice key, int64_t value)
-{
-	resp_bulk(out, key);
-	resp_integer(out, value);
+	for (size_t i = 0; i < count; i++)
+		if (values[i].is_number)
+			resp_integer(out, values[i].number);
+		else
+			resp_bulk(out, values[i].text);
 }

@@ -32,6 +32,6 @@ void reply_status(struct client *c, const char *text);
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
-/* Pairs of a map. */
-void reply_text(struct bytes *out, struct slice key, struct slice value);
-void reply_int(struct bytes *out, struct slice key, int64_t value);
+/* Pairs of a map, "key", value, ...: five at most, the values as bytes_format() takes them. */
+#define reply_pairs(out, ...) reply_pairs_values(out, BYTES_ARGUMENTS(__VA_ARGS__))
+void reply_pairs_values(struct bytes *out, const struct bytes_value *values, size_t count);

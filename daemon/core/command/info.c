@@ -209,11 +209,8 @@ static void write_lock(struct client *c, const struct lock *lock)
 	struct bytes *out = reply_out(c);
 
 	resp_map(out, 5, c->version);
-	reply_text(out, SLICE("name"), bytes_view(&lock->name));
-	reply_text(out, SLICE("state"), slice_of(lock_state_word(lock)));
-	reply_int(out, SLICE("holders"), (int64_t)lock->grant_count);
-	reply_int(out, SLICE("waiters"), (int64_t)lock->request_count);
-	reply_int(out, SLICE("token"), g ? g->token : 0);
+	reply_pairs(out, "name", bytes_view(&lock->name), "state", lock_state_word(lock), "holders", lock->grant_count,
+		    "waiters", lock->request_count, "token", g ? g->token : 0);
 }
 
 static int by_name(const void *a, const void *b)

@@ -377,16 +377,15 @@ static void reply(const struct audit *a, struct client *c)
 	size_t begin = reply_begin(c);
 
 	resp_map(out, sizeof(a->counts) / sizeof(int64_t) + 2, c->version);
-#define X(name, text) reply_int(out, SLICE(#name), a->counts.name);
+#define X(name, text) reply_pairs(out, #name, a->counts.name);
 	AUDIT_COUNTS(X)
 #undef X
-	reply_int(out, SLICE("elapsed_ms"), (c->locks->env->now_ns - a->begun_ns) / 1000000);
+	reply_pairs(out, "elapsed_ms", (c->locks->env->now_ns - a->begun_ns) / 1000000);
 	resp_bulk(out, SLICE("examples"));
 	resp_array(out, a->example_count);
 	for (size_t i = 0; i < a->example_count; i++) {
 		resp_map(out, 2, c->version);
-		reply_text(out, SLICE("what"), slice_of(a->examples[i].what));
-		reply_text(out, SLICE("path"), bytes_view(&a->examples[i].path));
+		reply_pairs(out, "what", a->examples[i].what, "path", bytes_view(&a->examples[i].path));
 	}
 	reply_end(c, begin);
 }

@@ -88,56 +88,39 @@ struct participant participant_elsewhere(const struct hosts *h, const struct que
 
 static void write_who(const struct participant *p, struct bytes *out)
 {
-	reply_text(out, SLICE("host"), p->host);
-	reply_int(out, SLICE("client"), p->client);
-	reply_text(out, SLICE("name"), p->name);
-	reply_int(out, SLICE("pid"), p->pid);
-	reply_int(out, SLICE("uid"), p->uid);
-	reply_text(out, SLICE("command"), p->command);
-	reply_text(out, SLICE("mode"), slice_of(mode_word(p->mode)));
+	reply_pairs(out, "host", p->host, "client", p->client, "name", p->name);
+	reply_pairs(out, "pid", p->pid, "uid", p->uid, "command", p->command, "mode", mode_word(p->mode));
 }
 
 void participant_write_holder(const struct participant *p, struct bytes *out, int version)
 {
 	resp_map(out, 14, version);
 	write_who(p, out);
-	reply_int(out, SLICE("depth"), p->depth);
-	reply_int(out, SLICE("token"), p->token);
-	reply_int(out, SLICE("held_ms"), p->for_ms);
-	reply_int(out, SLICE("age_ms"), p->age_ms);
-	reply_text(out, SLICE("znode"), p->znode);
+	reply_pairs(out, "depth", p->depth, "token", p->token);
+	reply_pairs(out, "held_ms", p->for_ms, "age_ms", p->age_ms, "znode", p->znode);
 	resp_bulk(out, SLICE("lease_ms"));
 	if (p->lease_ms < 0)
 		resp_nil(out, version);
 	else
 		resp_integer(out, p->lease_ms);
-	reply_text(out, SLICE("data"), p->data);
+	reply_pairs(out, "data", p->data);
 }
 
 void participant_write_waiter(const struct participant *p, size_t position, struct bytes *out, int version)
 {
 	resp_map(out, p->count ? 11 : 10, version);
 	write_who(p, out);
-	reply_int(out, SLICE("waited_ms"), p->for_ms);
-	reply_int(out, SLICE("position"), (int64_t)position);
-	reply_text(out, SLICE("znode"), p->znode);
+	reply_pairs(out, "waited_ms", p->for_ms, "position", position, "znode", p->znode);
 	if (p->count)
-		reply_int(out, SLICE("count"), p->count);
+		reply_pairs(out, "count", p->count);
 }
 
 void participant_write_leader(const struct participant *p, struct bytes *out, int version)
 {
 	resp_map(out, 10, version);
-	reply_text(out, SLICE("host"), p->host);
-	reply_text(out, SLICE("data"), p->data);
-	reply_int(out, SLICE("token"), p->token);
-	reply_int(out, SLICE("client"), p->client);
-	reply_text(out, SLICE("name"), p->name);
-	reply_int(out, SLICE("pid"), p->pid);
-	reply_int(out, SLICE("uid"), p->uid);
-	reply_text(out, SLICE("command"), p->command);
-	reply_int(out, SLICE("held_ms"), p->for_ms);
-	reply_text(out, SLICE("znode"), p->znode);
+	reply_pairs(out, "host", p->host, "data", p->data, "token", p->token);
+	reply_pairs(out, "client", p->client, "name", p->name, "pid", p->pid, "uid", p->uid, "command", p->command);
+	reply_pairs(out, "held_ms", p->for_ms, "znode", p->znode);
 }
 
 void participant_say(struct bytes *text, const struct participant *p)

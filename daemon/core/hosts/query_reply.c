@@ -124,12 +124,9 @@ static void write_why(const struct view *v, struct bytes *out, int version)
 	else
 		say_lock(v, &text);
 	resp_map(out, 7, version);
-	reply_text(out, SLICE("why"), bytes_view(&text));
-	reply_text(out, SLICE("state"), slice_of(lock_state_word(v->lock)));
-	reply_int(out, SLICE("position"), v->position);
-	reply_int(out, SLICE("waiters"), v->lock ? (int64_t)v->lock->request_count : 0);
-	reply_int(out, SLICE("hosts_before"), (int64_t)v->hosts_before);
-	reply_int(out, SLICE("hosts_waiting"), (int64_t)v->hosts_waiting);
+	reply_pairs(out, "why", bytes_view(&text), "state", lock_state_word(v->lock), "position", v->position);
+	reply_pairs(out, "waiters", v->lock ? v->lock->request_count : 0, "hosts_before", v->hosts_before, "hosts_waiting",
+		    v->hosts_waiting);
 	resp_bulk(out, SLICE("holders"));
 	write_holders(v, out, version);
 	bytes_free(&text);
@@ -224,14 +221,10 @@ static void write_host(const struct query *q, const struct query_child *child, s
 
 	bytes_format(&session, "0x%x", child->owner);
 	resp_map(out, 8, q->client->version);
-	reply_text(out, SLICE("host"), bytes_view(&child->name));
-	reply_int(out, SLICE("pid"), participant_number(data, "pid", 0));
-	reply_text(out, SLICE("version"), record_get(data, "version"));
-	reply_int(out, SLICE("started"), participant_number(data, "started", 0));
-	reply_int(out, SLICE("tick_ms"), participant_number(data, "tick_ms", 0));
-	reply_text(out, SLICE("boot_id"), record_get(data, "boot_id"));
-	reply_text(out, SLICE("session"), bytes_view(&session));
-	reply_int(out, SLICE("self"), child->owner == q->hosts->ensemble->session.id);
+	reply_pairs(out, "host", bytes_view(&child->name), "pid", participant_number(data, "pid", 0), "version",
+		    record_get(data, "version"), "started", participant_number(data, "started", 0));
+	reply_pairs(out, "tick_ms", participant_number(data, "tick_ms", 0), "boot_id", record_get(data, "boot_id"));
+	reply_pairs(out, "session", bytes_view(&session), "self", child->owner == q->hosts->ensemble->session.id);
 	bytes_free(&session);
 }
 
