@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Effects and their arena (effect.h); nothing above the port is linked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/port/effect.h"
+
+static struct effects e;
+
+static int tear_down(void **state)
+{
+	effects_free(&e);
+	assert_true(!e.list && !e.count && !e.cap && !e.arena.data);
+	return 0;
+}
+
+static struct span written(const char *text)
+{
+	size_t begin = effects_begin(&e);
+
+	bytes_text(&e.arena, text);
+	return effects_end(&e, begin);
+}
+
+static bool reads(struct span s, const char *text)
+{
+	return slice_eq(effects_slice(&e, s), slice_of(text));
+}
+
+static void effects_stand_in_order_and_are_blank(void **state)
+{
+	effects_add(&e, EFFECT_CLOSE)->conn = 7;
+	effects_add(&e, EFFECT_ZK_OPEN);
+	assert_int_equal(e.count, 2);
+	assert_true(e.list[0].type == EFFECT_CLOSE && e.list[0].conn == 7);
+	assert_true(e.list[1].type == EFFECT_ZK_OPEN && e.list[1].conn == 0 && e.list[1].text.len == 0);
+}
+
+static void a_reused_place_is_blank_too(void **state)
+{
+	struct effect *effect = effects_add(&e, EFFECT_REPLY);
+
+	effect->lazy = true;
+	effect->text = written("old");
+	effects_clear(&e);
+	effect = effects_add(&e, EFFECT_REPLY);
+	assert_true(!effect->lazy && effect->text.len == 0);
+}
+
+/* However often the arena and the list move. */
+static void bytes_are_found_after_the_arena_has_grown(void **state)
+{
+	enum { MANY = 1000 };
+
+	effects_add(&e, EFFECT_PUSH)->text = written("first");
+	for (int i = 0; i < MANY; i++)
+		effects_add(&e, EFFECT_PUSH)->text = written("some more of what is said");
+	effects_add(&e, EFFECT_PUSH)->text = written("last");
+	assert_int_equal(e.count, MANY + 2);
+	assert_true(reads(e.list[0].text, "first"));
+	assert_true(reads(e.list[MANY].text, "some more of what is said"));
+	assert_true(reads(e.list[MANY + 1].text, "last"));
+}
+
+static void an_empty_span_is_no_bytes_at_all(void **state)
+{
+	struct span none = written("");
+
+	assert_null(effects_slice(&e, none).data);
+	written("x");
+	assert_null(effects_slice(&e, none).data);
+	assert_int_equal(effects_slice(&e, none).len, 0);
+}
+
+static void a_line_for_the_log_is_what_was_written_since(void **state)
+{
+	size_t begin;
+
+	written("before");
+	begin = effects_begin(&e);
+	bytes_text(&e.arena, "a line");
+	effects_log(&e, EFFECT_LEVEL_WARNING, begin);
+	assert_true(e.list[0].type == EFFECT_LOG && e.list[0].level == EFFECT_LEVEL_WARNING);
+	assert_true(reads(e.list[0].text, "a line") && !e.list[0].one_of_many);
+}
+
+static void a_sentence_takes_values_of_any_type(void **state)
+{
+	struct effect *line = effects_say(&e, EFFECT_LEVEL_INFO, "%s holds %q for %d ms", "who", SLICE("a b"), 5);
+
+	assert_true(reads(line->text, "who holds \"a b\" for 5 ms"));
+	line = effects_say(&e, EFFECT_LEVEL_ERROR, "nothing to fill in");
+	assert_true(reads(line->text, "nothing to fill in"));
+	assert_true(line->level == EFFECT_LEVEL_ERROR && e.count == 2);
+}
+
+static void clearing_keeps_the_memory(void **state)
+{
+	const struct effect *list;
+	const char *arena;
+
+	effects_say(&e, EFFECT_LEVEL_INFO, "text");
+	list = e.list;
+	arena = e.arena.data;
+	effects_clear(&e);
+	assert_true(e.count == 0 && e.arena.len == 0);
+	effects_say(&e, EFFECT_LEVEL_INFO, "more");
+	assert_true(e.list == list && e.arena.data == arena);
+	assert_true(reads(e.list[0].text, "more"));
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(effects_stand_in_order_and_are_blank),
+		TEST(a_reused_place_is_blank_too),
+		TEST(bytes_are_found_after_the_arena_has_grown),
+		TEST(an_empty_span_is_no_bytes_at_all),
+		TEST(a_line_for_the_log_is_what_was_written_since),
+		TEST(a_sentence_takes_values_of_any_type),
+		TEST(clearing_keeps_the_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
