@@ -12,6 +12,7 @@
 #include "core/claim/claims.h"
 #include "core/claim/directories.h"
 #include "core/claim/listing.h"
+#include "protocol/bytes_format.h"
 
 enum { SESSION = 0x1234, DIRECTORY_CZXID = 5 };
 
@@ -92,8 +93,7 @@ static struct claim *joined(struct fixture *f, enum mode mode, const char *digit
 	struct operation op;
 
 	assert_non_null(c);
-	claim_path(c, &path);
-	bytes_text(&path, digits);
+	bytes_format(&path, "%s/%s%s", bytes_view(&f->d.path), c->name, digits);
 	event.zk_answered.op = c->join_op;
 	event.zk_answered.path = bytes_view(&path);
 	event.zk_answered.stat.czxid = 100;

@@ -37,28 +37,15 @@ static void set_name(struct claim *c, struct slice name)
 	c->name[name.len] = '\0';
 }
 
-void claim_path(const struct claim *c, struct bytes *out)
-{
-	bytes_slice(out, bytes_view(&c->directory->path));
-	bytes_char(out, '/');
-	bytes_text(out, c->name);
-}
-
 static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind kind, struct slice data)
 {
-	struct bytes path = { 0 };
 	struct operation_request r = {
 		.op = { .kind = kind, .claim = c->number },
 		.data = data,
 		.create = ZK_EPHEMERAL_SEQUENTIAL,
 	};
-	uint64_t number;
 
-	claim_path(c, &path);
-	r.path = bytes_view(&path);
-	number = directory_send(c->directory, type, &r);
-	bytes_free(&path);
-	return number;
+	return directory_send_child(c->directory, type, &r, slice_of(c->name));
 }
 
 /*
@@ -331,7 +318,8 @@ void claim_suspended(struct claim *c)
 void claim_forget_pred(struct claim *c)
 {
 	bytes_clear(&c->pred);
-	c->pred_watch = c->other_kind = c->contested = c->in_use = false;
+	c->pred_watch = c->contested = c->in_use = false;
+	c->other_kind = NULL;
 }
 
 /* No other claim of the directory has to be found: the held claim's own znode shows all that a list would. */
@@ -356,17 +344,9 @@ bool claim_recover(struct directory *d, bool alone)
 
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name)
 {
-	struct bytes path = { 0 };
 	struct operation_request r = { .op = { .kind = kind, .claim = c->number } };
-	uint64_t number;
 
-	bytes_slice(&path, bytes_view(&c->directory->path));
-	bytes_char(&path, '/');
-	bytes_slice(&path, name);
-	r.path = bytes_view(&path);
-	number = directory_send(c->directory, EFFECT_ZK_GET, &r);
-	bytes_free(&path);
-	return number;
+	return directory_send_child(c->directory, EFFECT_ZK_GET, &r, name);
 }
 
 void claim_watch_pred(struct claim *c)
@@ -486,7 +466,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 	if (code == ZK_NONODE) {
 		claim_pred_gone(c);
 	} else if (code == ZK_OK) {
-		c->other_kind = !holder_fits(c->directory->kind, event->zk_answered.data);
+		c->other_kind = holder_other_kind(c->directory->kind, event->zk_answered.data);
 		if (event->zk_answered.op == c->pred_op && c->pred_watch)
 			seen_read(c, event->zk_answered.data);
 	} else if (code != ZK_UNKNOWN) {

@@ -49,7 +49,8 @@ struct claim {
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE: found, its owner is being read; SLOTS: the list showed it (facts.h) */
 	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
-	bool pred_watch, other_kind; /* WAITING: the predecessor is watched; its host uses the name as another kind */
+	bool pred_watch;             /* WAITING: the predecessor is watched */
+	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
 	uint8_t join_tries, looks;   /* looks, WAITING: reads since the last list (look.h) */
 	uint32_t seq, followed;
 	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
@@ -95,4 +96,3 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
 void claim_adopt(struct claim *c, struct slice name);      /* UNSURE: reads the owner of that znode */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING: its create of unknown outcome made this znode */
-void claim_path(const struct claim *c, struct bytes *out); /* appends the path of its znode */

@@ -7,6 +7,7 @@
 #include "core/claim/directories.h"
 #include "core/session/presence.h"
 #include "core/znode/record.h"
+#include "protocol/bytes_format.h"
 
 /* A list or a read that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
@@ -17,6 +18,18 @@ uint64_t directory_send(struct directory *d, enum effect_type type, struct opera
 	r->list_bytes = d->list_bytes;
 	d->operations++;
 	return operation_send(d->directories->ensemble, type, r);
+}
+
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child)
+{
+	struct bytes path = { 0 };
+	uint64_t number;
+
+	bytes_format(&path, "%s/%s", bytes_view(&d->path), child);
+	r->path = bytes_view(&path);
+	number = directory_send(d, type, r);
+	bytes_free(&path);
+	return number;
 }
 
 static uint64_t send(struct directory *d, enum effect_type type, struct operation op, struct slice data)

@@ -44,11 +44,10 @@ struct directory {
 	bool touched, waits[TURNS]; /* to be settled; waits to send something */
 	enum flavour flavour;
 	enum kind kind;
-	size_t data_bytes; /* so long a text has to have room in the data of its claims' znodes */
 	bool part; /* it belongs to a semaphore, whose own data say the kind of what is below */
 	struct claim *claim, *next;
 	struct claim_list leaving, slots; /* slots, SLOTS: all claims that are not LEAVING */
-	size_t claim_count;
+	size_t claim_count, data_bytes; /* data_bytes: a claim's znode must have room for a text of that length */
 	bool observed;            /* a client observes who leads: the list and the first contender are watched */
 	size_t extra_watch_bytes; /* of other watches for it */
 	size_t watch_bytes;       /* of all its watches (charge.h) */
@@ -76,6 +75,7 @@ struct directory {
 
 /* Sends ZooKeeper an operation on the directory or on a child. The directory is kept until the answer. */
 uint64_t directory_send(struct directory *d, enum effect_type type, struct operation_request *r);
+uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child);
 void directory_check(struct directory *d);            /* reads the data if they are unknown */
 void directory_make(struct directory *d);             /* creates it, then reads it: somebody else may have been first */
 void directory_list(struct directory *d, bool watch); /* when its turn comes; with `watch`, arms the children watch */

@@ -64,12 +64,9 @@ static void vanished(struct claim *c)
 {
 	struct directory *d = c->directory;
 	struct directories *all = d->directories;
-	size_t begin = effects_begin(all->env->out);
 
 	all->env->stats.vanished_total++;
-	bytes_text(&all->env->out->arena, "somebody deleted our znode ");
-	claim_path(c, &all->env->out->arena);
-	effects_log(all->env->out, EFFECT_LEVEL_WARNING, begin);
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path), c->name);
 	if (c == d->claim)
 		d->facts |= FACT_LOST;
 	claim_free(c);

@@ -145,16 +145,10 @@ void observe_fail_all(struct lock *lock, enum error_code code, const char *sente
 static void send(struct lock *lock, enum effect_type type, enum operation_kind kind, struct slice child)
 {
 	struct operation_request r = { .op = { .kind = kind, .watch = true } };
-	struct bytes path = { 0 };
+	struct directory *d = &lock->directory;
 
-	bytes_slice(&path, bytes_view(&lock->directory.path));
-	if (child.len) {
-		bytes_char(&path, '/');
-		bytes_slice(&path, child);
-	}
-	r.path = bytes_view(&path);
-	lock->observation->op = directory_send(&lock->directory, type, &r);
-	bytes_free(&path);
+	r.path = bytes_view(&d->path);
+	lock->observation->op = child.len ? directory_send_child(d, type, &r, child) : directory_send(d, type, &r);
 }
 
 static void look_locally(struct lock *lock)

@@ -4,6 +4,7 @@
 #include "core/lock/claims.h"
 #include "core/lock/locks.h"
 #include "core/lock/readers.h"
+#include "protocol/bytes_format.h"
 
 static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
 {
@@ -96,11 +97,14 @@ static bool end_expired(struct lock *lock)
 static void refuse_other_kind(struct lock *lock)
 {
 	const struct claim *c = lock->directory.claim;
+	struct bytes why = { 0 };
 
-	if (c && c->state == CLAIM_WAITING && c->other_kind)
-		request_fail_all(lock, ERROR_MISMATCH,
-				 lock->directory.kind == KIND_LOCK ? "that name is in use as an election"
-								   : "that name is in use as a lock");
+	if (!c || c->state != CLAIM_WAITING || !c->other_kind)
+		return;
+	bytes_format(&why, "that name is in use as %s", c->other_kind);
+	bytes_char(&why, '\0');
+	request_fail_all(lock, ERROR_MISMATCH, why.data);
+	bytes_free(&why);
 }
 
 /*

@@ -24,13 +24,16 @@ void holder_write(struct bytes *data, const struct holder *h)
 	record_int(data, "written", h->written_ms);
 }
 
-bool holder_fits(enum kind kind, struct slice data)
+const char *holder_other_kind(enum kind kind, struct slice data)
 {
 	struct slice word = record_get(data, "kind");
+	int other = KIND_LOCK;
 
-	if (!record_is_ours(data))
-		return true;
-	return slice_eq(word.len ? word : slice_of(kind_word(KIND_LOCK)), slice_of(kind_word(kind)));
+	while (word.len && other < KINDS && !slice_is(word, kind_word((enum kind)other)))
+		other++;
+	if (!record_is_ours(data) || other == (int)kind)
+		return NULL;
+	return other < KINDS ? kind_noun((enum kind)other) : "something else";
 }
 
 bool holder_in_use(struct slice data)

@@ -32,8 +32,8 @@ struct holder {
 /* Begins the data that a claim's znode is created with, and appends the lines that tell of a holder. */
 void holder_begin(struct bytes *data, const char *host, enum kind kind);
 void holder_write(struct bytes *data, const struct holder *h);
-/* A contender with such data takes the name for one of that kind, or is not a host's. */
-bool holder_fits(enum kind kind, struct slice data);
+/* The kind as which a contender with such data uses the name; NULL: that kind, or it is not a host's. */
+const char *holder_other_kind(enum kind kind, struct slice data);
 /* A contender behind a znode with such data need not ask for long: it is a holder's, or not a broker's (try.h). */
 bool holder_in_use(struct slice data);
 /* Such data name a holder, present or past. */
