@@ -106,7 +106,7 @@ static void settle_locks(struct broker *b)
 	while ((d = TAILQ_FIRST(&b->directories.touched))) {
 		struct lock *lock = d->lock;
 
-		/* What was lost with a znode is told before a *next* that took its place is served. */
+		/* The losses with a znode are told before a *next* that took its place is served. */
 		if (d->facts) {
 			lock_learn(d);
 			tell_outcomes(&b->locks);
@@ -119,7 +119,7 @@ static void settle_locks(struct broker *b)
 	}
 }
 
-/* Every touched lock; and what an MLOCK asks for next once one of its locks is there. */
+/* Settles every touched lock, and the next step of each MLOCK that got one of its locks. */
 static void settle(struct broker *b)
 {
 	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
@@ -129,7 +129,7 @@ static void settle(struct broker *b)
 	}
 }
 
-/* Their buffers are full, or they asked for it: nothing is granted any more to a connection that is being closed. */
+/* Their buffers are full, or they asked for it: a connection that is being closed is granted nothing any longer. */
 static void close_clients(struct broker *b)
 {
 	struct client *c;
@@ -246,7 +246,7 @@ static void dispatch(struct broker *b, const struct event *event)
 	}
 }
 
-/* What waited until all is settled. */
+/* Sends the answer that waited until all was settled. */
 static void answer(struct client *c)
 {
 	c->locks->after = NULL;
@@ -337,7 +337,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	if (now_ns > before)
 		b->env.now_ns = now_ns;
 	recovery_follow(b, session_pass(&b->ensemble, before));
-	/* Of a session that is over nothing is granted, also if what was before has just run out. */
+	/* Nothing is granted in a session that is over, even if an earlier grant has just run out. */
 	if (event->type == EVENT_ZK_EXPIRED)
 		dispatch(b, event);
 	pass(b);
@@ -354,7 +354,7 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		answer(b->locks.after);
 	serve_turns(b);
 	hosts_continue(&b->hosts);
-	/* What one lets go of may be one event too many for the next. */
+	/* The releases of one client may send the next one event too many. */
 	do {
 		close_clients(b);
 		settle(b);

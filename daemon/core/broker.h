@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The broker: the model of the whole service for one host. Pure: no I/O, no clock, no libevent, no ZooKeeper, no
- * logging; the same events at the same instants give the same effects.
+ * The broker: the model of the whole service for one host. It is pure: it has no I/O, no clock, no libevent, no ZooKeeper
+ * and no logging; the same events at the same instants give the same effects.
  *
  *     clients, socket                    broker                         ZooKeeper
  *     EVENT_CLIENT_*  ----------->  command -> lock  (tier 1)
  *     EFFECT_REPLY/PUSH/CLOSE <---        lock <-> claim (tier 2) ---> EFFECT_ZK_*
  *                                       session (time)         <---  EVENT_ZK_*
  *
- * The deadlines of `now` are applied before the event, unless that is the end of the session. After the call the caller
- * carries out the effects in order and arms one timer for broker_deadline().
+ * The deadlines up to `now` are applied before the event, unless the event is the end of the session. After the call the
+ * caller carries out the effects in order and arms one timer for broker_deadline().
  */
 #pragma once
 
@@ -25,17 +25,17 @@ struct broker;
 
 /* `conf` and what it points to must outlive the broker. `seed` feeds names, hashing and jitter. */
 struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t now_ns);
-/* Takes NULL. Says nothing to anybody. */
+/* Takes NULL. It sends nothing to anybody. */
 void broker_free(struct broker *b);
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
 /* The instant at which EVENT_TIME is due at the latest; INT64_MAX: never. */
 int64_t broker_deadline(const struct broker *b);
 
-/* What is proven of the session, for the session page. */
+/* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);
 
 /* For tests and the simulator. */
-/* Until when grants are proven; INT64_MIN when nothing is. */
+/* Until when grants are proven; INT64_MIN: none is. */
 int64_t broker_safe_until(const struct broker *b);
 /* Aborts when an internal invariant is broken: counters equal sums, at most one claim and one next per lock, ... */
 void broker_check(const struct broker *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds between two events, for tests and the simulator: counters equal sums, and what one part promises another. */
+/* Invariants between two events, for tests and the simulator: counters equal sums, and the parts keep their promises. */
 #include <assert.h>
 
 #include "core/client/mlock.h"
@@ -7,7 +7,7 @@
 #include "core/claim/charge.h"
 #include "core/state.h"
 
-/* A request wants it, or the held one comes to the end of its tokens. */
+/* A request wants next, or the held claim comes to the end of its tokens. */
 static bool is_wanted(const struct claim *next)
 {
 	const struct lock *lock = next->directory->lock;
@@ -18,7 +18,7 @@ static bool is_wanted(const struct claim *next)
 	return head ? mode_covers(next->mode, head->mode) : lock->directory.claim->handoffs >= CLAIM_NEXT_FROM;
 }
 
-/* What is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
+/* All that is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
 static void check_sending(const struct directory *d)
 {
 	bool sends = d->directories->ensemble->session.proving && d->pause_until_ns <= d->directories->env->now_ns;
@@ -96,7 +96,7 @@ void broker_check(const struct broker *b)
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
 	assert(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
-	/* Whose turn it is next is looked at with the next answer: there has to be one. */
+	/* The next answer gives the next turn, so an answer must be expected. */
 	assert(!b->ensemble.session.proving || !b->directories.turns.waiting ||
 	       b->ensemble.operations.first != b->ensemble.operations.end);
 	assert(!b->directories.turns.breath && !b->directories.turns.served);

@@ -24,7 +24,7 @@ static void reserve_conn(struct locks *locks, uint32_t conn)
 	locks->conns_cap = cap;
 }
 
-/* The peer chose its command's name: what would break a list of one line per client is not kept. */
+/* The peer chose its command's name: characters that would break a list of one line per client are not kept. */
 static void keep_printable(struct bytes *to, struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++)
@@ -74,7 +74,7 @@ void connection_begin(struct broker *b, const struct event *event)
 
 void connection_process(struct client *c, const struct event *event)
 {
-	/* It may have told of another one since. */
+	/* The client may have named another process since. */
 	if (event->process.pid != c->child)
 		return;
 	if (event->process.comm.len) {
@@ -90,7 +90,7 @@ void connection_gone(struct broker *b, struct client *c)
 {
 	struct locks *locks = &b->locks;
 
-	/* First, so that no effect names it any longer. */
+	/* This comes first, so that no effect names the connection any longer. */
 	locks->conns[c->conn] = NULL;
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client connects, closes its sending side, and goes. */
+/* The events of a connection: a client connects, closes its sending side, and goes. */
 #pragma once
 
 struct broker;
@@ -7,9 +7,9 @@ struct client;
 struct event;
 
 void connection_begin(struct broker *b, const struct event *event);
-/* It will send nothing further: what waits ends now. */
+/* The client will send nothing further: its waits end now. */
 void connection_half_closed(struct client *c);
-/* What the adapter saw of the processes that share the connection. */
+/* The adapter has found out something about a process that shares the connection. */
 void connection_process(struct client *c, const struct event *event);
-/* Releases everything and frees it. */
+/* Releases all that the client holds and frees it. */
 void connection_gone(struct broker *b, struct client *c);

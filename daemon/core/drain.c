@@ -13,7 +13,7 @@ static void end_all_requests(struct broker *b)
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		while ((r = TAILQ_FIRST(&c->requests)))
 			request_fail(r, ERROR_DRAINING, "the daemon is stopping");
-	tell_outcomes(&b->locks); /* before they are asked to let go */
+	tell_outcomes(&b->locks); /* before the holders are asked to release */
 	audit_stopping(&b->hosts);
 }
 
@@ -31,7 +31,7 @@ void drain(struct broker *b)
 		LOCK_DIRECTORIES(d, lock)
 			directory_touch(d);
 		TAILQ_FOREACH(g, &lock->grants, link)
-			/* A client that is closed for what it has not read would hold nothing any longer. */
+			/* A client that is closed because it does not read would lose all that it holds. */
 			if (!notify_full(g->client))
 				notify_revoke(g->client, g, SLICE("stopping"));
 	}

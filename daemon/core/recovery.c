@@ -13,7 +13,7 @@
 #include "core/claim/charge.h"
 #include "core/state.h"
 
-/* An answer of unknown outcome on a living connection: the same would happen again at once. */
+/* An answer of unknown outcome on a living connection: a retry at once would end the same way. */
 static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 static const int64_t JOIN_JITTER_NS = 200000000;
 
@@ -100,7 +100,7 @@ void recovery_suspended(struct broker *b)
 
 /* ---- the end of a session ---- */
 
-/* It is over, or as good as: nothing of it will be heard of again. */
+/* The session is over, or will be: no answer of it is expected any longer. */
 static void forget(struct broker *b)
 {
 	struct directory *d;
@@ -131,7 +131,7 @@ void recovery_expired(struct broker *b)
 
 /* ---- the beginning of a connection ---- */
 
-/* Everybody's waiters come back at once under a new session: each lock joins a little later, by chance. */
+/* Under a new session the waiters of all hosts come back at once, so each lock joins after a short random delay. */
 static void jitter_joins(struct broker *b)
 {
 	struct directory *d;
@@ -154,7 +154,7 @@ static bool is_to_recover(const struct directory *d)
 	return d->claim_count || d->lock->observer_count;
 }
 
-/* A connection that ends before all was found out is no loss: the next one goes on with what was not. */
+/* If a connection ends before the recovery does, the next one continues with the rest. */
 static void queue_recovery(struct broker *b)
 {
 	struct directory *d, **all;
@@ -184,7 +184,7 @@ void recovery_connected(struct broker *b, const struct event *event)
 {
 	const struct session *s = &b->ensemble.session;
 
-	/* Its deadline came first: the handle that says so is discarded. */
+	/* Its deadline came first: the handle that reports the end is discarded. */
 	if (s->opening)
 		return;
 	recovery_suspended(b);
@@ -216,7 +216,7 @@ void recovery_follow(struct broker *b, unsigned int changes)
 
 /* ---- an answer ---- */
 
-/* The answers that went through the quorum, also when they are errors. */
+/* Answers that went through the quorum prove the session, even if they are errors. */
 static bool proves(enum zk_code code)
 {
 	return code <= ZK_BADVERSION;
@@ -235,7 +235,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 	else if (op->flight.write)
 		session_refused(zk, op);
 	if (event->zk_answered.code == ZK_UNKNOWN) {
-		/* Whatever the adapter thinks of the connection, what follows on it could no longer be believed. */
+		/* Even if the adapter takes the connection as good, later answers on it could not be believed any longer. */
 		if (op->directory)
 			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
 		effects_add(b->env.out, EFFECT_ZK_DROP);
@@ -250,7 +250,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 
 /* ---- the largest packet ---- */
 
-/* What it has in ZooKeeper, if anything, cannot be asked about any longer; it goes with the session at the latest. */
+/* The lock's znodes, if any, cannot be read any longer; they go with the session at the latest. */
 static void give_up(struct lock *lock)
 {
 	struct directory *d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a connection or a session that begins or ends means for every lock, claim, client, letter and sweep. What is
- * proven, and since when, is the session's own (session.h): it returns what has changed, and here that is acted on.
+ * When a connection or a session begins or ends, this module tells every lock, claim, client, letter and sweep. The
+ * session itself knows what is proven, and since when (session.h): it returns its changes, and this module acts on them.
  */
 #pragma once
 
@@ -15,9 +15,9 @@ void recovery_open(struct broker *b);
 void recovery_connected(struct broker *b, const struct event *event);
 void recovery_suspended(struct broker *b);
 void recovery_expired(struct broker *b);
-/* An answer: what it proves of the session comes first, then whoever asked gets it. One of an older life is dropped. */
+/* An answer proves something of the session first; then it goes to its asker. One of an older life is dropped. */
 void recovery_answered(struct broker *b, const struct event *event);
 /* Acts on what a function of the session returned. */
 void recovery_follow(struct broker *b, unsigned int changes);
-/* EVENT_ZK_PACKET: what is too large for the servers by now is given up. */
+/* EVENT_ZK_PACKET: locks whose requests are too large for the servers now are given up. */
 void recovery_packet(struct broker *b, const struct event *event);

@@ -25,7 +25,7 @@ static struct claim *claim_of(const struct operation *op)
 	return c;
 }
 
-/* Whose answer it is. */
+/* The module that an answer belongs to. */
 enum owner {
 	OWNER_PRESENCE,
 	OWNER_DIRECTORY,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ZooKeeper's answers and watch events, to whoever asked. */
+/* Routes ZooKeeper's answers and watch events to the modules that asked. */
 #pragma once
 
 #include <stdint.h>
@@ -7,8 +7,8 @@
 struct broker;
 struct event;
 
-/* Takes the operation off the queue, then acts on its answer: what that sends is queued behind. */
+/* Takes the operation off the queue, then acts on its answer: operations that it sends are queued behind. */
 void route_answer(struct broker *b, uint64_t number, const struct event *event);
 void route_watched(struct broker *b, const struct event *event);
-/* The connection is gone: all that is open gets ZK_UNKNOWN. */
+/* The connection is lost: all open operations get ZK_UNKNOWN. */
 void route_fail_all(struct broker *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker's state: the state of each floor, and what only the broker itself knows. */
+/* The broker's state: the state of each floor, and its own fields. */
 #pragma once
 
 #include "core/broker.h"
@@ -12,6 +12,6 @@ struct broker {
 	struct locks locks;
 	struct hosts hosts;
 	bool started, stopped;
-	bool refused; /* it stops because its name is another's */
+	bool refused; /* it stops because another daemon has its name */
 	struct timer stop_timer;
 };

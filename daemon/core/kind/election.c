@@ -8,10 +8,10 @@
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
 
-/* What ZooKeeper refused (an ACL, say) is not tried again at once. */
+/* A write that ZooKeeper refused (an ACL, say) is not tried again at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
-/* Its requests are proclaimed before they are granted: standalone there is nobody to proclaim them to. */
+/* Requests are proclaimed before they are granted, except in standalone mode. */
 static bool proclaims(const struct lock *lock)
 {
 	return !lock->locks->env->conf->standalone;
@@ -105,7 +105,7 @@ const struct kind_rule election_rule = {
 	.serves_soon = may_proclaim,
 };
 
-/* NULL: it gave up meanwhile, or was proclaimed anew on another claim. */
+/* NULL: the request gave up meanwhile, or was proclaimed again on another claim. */
 static struct request *proclaimed(const struct lock *lock, uint64_t number)
 {
 	struct request *r = TAILQ_FIRST(&lock->requests);
@@ -124,7 +124,7 @@ void election_answered(struct lock *lock, uint64_t number, const struct event *e
 	if (code == ZK_OK) {
 		r->proclamation.state = PROCLAMATION_DONE;
 	} else if (code == ZK_NONODE) {
-		/* Until the list has told what became of the znode nothing more is written to it. */
+		/* Nothing more is written to the znode until the list has shown what became of it. */
 		r->proclamation.state = PROCLAMATION_SENT;
 		directory_list(&lock->directory, false);
 	} else if (code != ZK_UNKNOWN) {

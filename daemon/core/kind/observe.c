@@ -8,7 +8,7 @@
 #include "core/lock/locks.h"
 #include "protocol/number.h"
 
-/* A directory that is missing as soon as it was made is not asked for again at once, nor is what was refused. */
+/* If the directory is missing right after it was made, or ZooKeeper refused, the broker pauses before it retries. */
 static const int64_t PAUSE_NS = 1000000000;
 
 static struct observation *new (void)
@@ -45,7 +45,7 @@ void observe_told(struct observer *o)
 	o->token = o->lock->observation->token;
 }
 
-/* It is to be told, unless it was told the same; what it has not read tells the latest anyway. */
+/* Tells the observer, unless it was told the same. An unread notification will tell the latest anyway. */
 static void tell(struct observer *o)
 {
 	struct outcome_list *outcomes = &o->lock->locks->outcomes;
@@ -102,7 +102,7 @@ void observe_begin(struct lock *lock, struct client *client)
 	directory_touch(&lock->directory);
 }
 
-/* Nothing of what it was to be told counts any longer. */
+/* Drops all that the observer was to be told. */
 static void leave(struct observer *o)
 {
 	struct lock *lock = o->lock;
@@ -219,7 +219,7 @@ static void listed(struct lock *lock, const struct event *event)
 	struct directory *d = &lock->directory;
 
 	o->missing = false;
-	/* Another directory than the one whose data were read: it may be of another kind. */
+	/* The directory is not the one whose data were read: it may be of another kind. */
 	if (d->state == DIRECTORY_FITS && d->czxid != event->zk_answered.stat.czxid)
 		d->state = DIRECTORY_UNKNOWN;
 	if (d->state != DIRECTORY_FITS)
@@ -276,7 +276,7 @@ void observe_watched(struct lock *lock, const struct slice *child)
 
 	if (!o || (child && !slice_eq(*child, bytes_view(&o->first))))
 		return;
-	/* While the list is under way this is an event of an older watch, and the list is younger. */
+	/* While the list is under way, the event is of an older watch, and the list is newer. */
 	if (o->state == OBSERVE_READING)
 		o->old = true;
 	else if (o->state == OBSERVE_KNOWN)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who watches an election, and what this host knows of its leader.
+ * The observers of an election, and what this host knows of its leader.
  *
  *   state   | means                                           | event -> next state
- *   IDLE    | nobody watches, or what is known may be old     | watched, connected and proving -> LISTING
- *   LISTING | the directory is being listed, with a watch     | the first contender -> READING; nobody in it -> KNOWN;
+ *   IDLE    | no observers, or what is known may be old       | observed, connected and proving -> LISTING
+ *   LISTING | the directory is being listed, with a watch     | the first contender -> READING; no contender -> KNOWN;
  *           |                                                 |   NONODE: make it -> IDLE
  *   READING | the first one's data are being read, with watch | answered -> KNOWN, or IDLE when the list is old by now;
  *           |                                                 |   NONODE -> IDLE
- *   KNOWN   | both watches stand                              | one fires -> IDLE
+ *   KNOWN   | both watches are set                            | one fires -> IDLE
  *
- * From any of them, connection lost -> IDLE, and refused by ZooKeeper, or of another kind: those who watch are told
- * that it failed, and watch no more. A list is sent behind an answered write of its connection, so what it shows is
- * never older than what was shown before: the leaders come in the order of their tokens, and the last is the present.
+ * From any state a lost connection leads to IDLE. If ZooKeeper refuses, or the directory is of another kind, the
+ * observers are told that it failed, and are removed. A list is sent behind an answered write of its connection, so it
+ * is never older than what was shown before: the leaders come in the order of their tokens, and the last is the present.
  *
- * The first contender leads when its data say so (holder.h): until then, and when there is none, there is no leader
- * (token 0). An observer is told what is known when it comes, then each change of the token. Those that come while it
- * has not read the one before (RESP2) are told as one: the latest.
+ * The first contender leads once its data say so (holder.h). Until then, and without a contender, there is no leader
+ * (token 0). A new observer is told what is known, then each change of the token. If several changes come before the
+ * client has read one (RESP2), it is told only the latest.
  *
  * In standalone mode the first grant is the leader.
  */
@@ -44,17 +44,17 @@ struct observer {
 	struct lock *lock;
 	TAILQ_ENTRY(observer) link;        /* lock->observation.observers */
 	TAILQ_ENTRY(observer) client_link; /* client->observers */
-	bool told;                  /* ever */
-	int64_t token;              /* as it was told last */
-	struct notification *notification; /* that it has not read; NULL: none */
+	bool told;                  /* it has been told a leader */
+	int64_t token;              /* the token that it was told last */
+	struct notification *notification; /* the one that it has not read, or NULL */
 	struct outcome outcome;            /* LEADER, UNOBSERVED */
 };
 
 struct observation {
 	enum observe_state state;
 	bool known;      /* there is something to tell */
-	bool old;        /* READING: the list is */
-	bool missing;    /* it had to be made */
+	bool old;        /* READING: the list is old */
+	bool missing;    /* the directory had to be made */
 	uint64_t op;     /* LISTING, READING */
 	struct observer_list observers; /* at least one */
 	struct bytes first; /* READING, KNOWN: the first contender's name; may be empty */
@@ -63,17 +63,17 @@ struct observation {
 };
 
 struct observer *observe_find(const struct lock *lock, const struct client *client);
-/* It is to be told what is known, if anything is. */
+/* Adds an observer, which is told what is known, if anything is. */
 void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);
-/* All of the lock: they watch no longer, and are to be told why. */
+/* Removes all observers of the lock, and they are told why. */
 void observe_fail_all(struct lock *lock, enum error_code code, const char *sentence);
-/* It was told what is known now. */
+/* The observer has been told what is known now. */
 void observe_told(struct observer *o);
-/* Sends what is due. While connected and proving; standalone: looks who leads. */
+/* Sends the operations that are due, while connected and proving. Standalone: looks which grant leads. */
 void observe_continue(struct lock *lock);
 void observe_suspended(struct lock *lock);
 /* Answers of OBSERVE_LIST and OBSERVE_GET. */
 void observe_answered(const struct operation *op, uint64_t number, const struct event *event);
-/* A watch on the directory fired (child NULL), or one on that child. */
+/* A watch fired: on the directory (child NULL), or on that child. */
 void observe_watched(struct lock *lock, const struct slice *child);

@@ -7,7 +7,7 @@
 
 static const int64_t LOOK_AFTER_NS = 1000000000;
 static const int64_t EVERY_NS = 1000000000;
-static const int64_t YOUNG_NS = 100000000; /* most grants end before somebody asks */
+static const int64_t YOUNG_NS = 100000000; /* most grants end before anybody asks */
 
 void permit_holders_listed(struct semaphore *s, size_t children)
 {
@@ -58,7 +58,7 @@ static void look(struct semaphore *s)
 	directory_arm(&s->slots);
 }
 
-/* The grant that its data tell of; NULL. They stand in the same order, mostly: it is looked for from `from` on. */
+/* The grant that the lease's data describe, or NULL. Both lists are mostly in one order: the search begins at `from`. */
 static struct grant *told_of(const struct semaphore *s, const struct claim *c, struct grant *from)
 {
 	struct grant *g = from ? from : TAILQ_FIRST(&s->lock->grants), *end = g;
@@ -75,7 +75,7 @@ static struct grant *told_of(const struct semaphore *s, const struct claim *c, s
 	return NULL;
 }
 
-/* Leases that tell of nobody any more, or of one that has fewer permits by now, are free to tell of another. */
+/* A lease whose data describe a grant that is gone, or that has fewer permits now, is free to describe another. */
 static void count_told(struct semaphore *s)
 {
 	struct grant *g, *last = NULL;

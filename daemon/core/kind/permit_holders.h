@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether somebody on another host waits for permits, and telling it who has them.
+ * This module finds out whether another host waits for permits, and then tells it which clients have them.
  *
- * As of a lock (holder.h) nothing is written before somebody elsewhere waits: a lease is made with its host's name, and
- * in its data stands more once it is told of a grant: at most one pass in a second, of grants older than 100 ms, each
- * permit in a lease of its own. Which lease is which client's is settled by that, and only by that.
+ * As for a lock (holder.h), nothing is written before another host waits. A lease is created with its host's name. Later
+ * its data may describe a grant: there is at most one pass per second, over grants older than 100 ms, and each permit is
+ * written into a lease of its own. Only that write assigns a lease to a client.
  *
- *   who waits elsewhere              | is known by
+ *   the other host waits             | known from
  *   while this host gathers: behind  | the watch on the mutex that it holds
  *   while another one gathers        | more leases than the limit: listed when a grant is older than a second, and with
  *                                    |   a children watch again when they change, at most once in a second
@@ -20,13 +20,13 @@
 struct semaphore;
 
 struct permit_holders {
-	bool seen;          /* by the last list */
-	int64_t looked_ns;  /* when that was asked for */
+	bool seen;          /* the last list showed that another host waits */
+	int64_t looked_ns;  /* when that list was sent */
 	int64_t checked_ns; /* what is told and what is not */
 	int64_t told_ns;
 };
 
-/* The leases were listed: so many there are. */
+/* A list showed that there are so many leases. */
 void permit_holders_listed(struct semaphore *s, size_t children);
-/* Looks, and tells what is due. Only while something may be asked of ZooKeeper. */
+/* Looks, and writes the data that are due. It is called only while operations may be sent. */
 void permit_holders_continue(struct semaphore *s);

@@ -27,7 +27,7 @@ void rwlock_grant(struct lock *lock, struct claim *c, struct request *r, int64_t
 	request_grant(r, token);
 }
 
-/* Readers at the front get it together: those who follow the first in the same go are no further hand-offs. */
+/* Readers at the front get the lock together: those after the first are no further hand-offs. */
 void rwlock_serve(struct lock *lock)
 {
 	bool reading = false;
@@ -53,8 +53,8 @@ bool rwlock_is_taken(const struct lock *lock, enum mode mode, bool behind)
 }
 
 /*
- * For this request: by another host as far as this connection has shown, by a client of this host, or, while others
- * read, by whoever waits before it. Until it is known whether somebody waits elsewhere, a reader may yet join.
+ * The lock may be taken by another host, as far as this connection has shown, by a client of this host, or, while others
+ * read, by a request that waits before. Until it is known whether somebody waits elsewhere, a reader may yet join.
  */
 static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
@@ -93,7 +93,7 @@ static bool end_expired(struct lock *lock)
 	return lock->expired_count != before;
 }
 
-/* Where the directory does not tell what it is for, only those who are in it do. */
+/* If the directory does not tell its kind, only the contenders in it do. */
 static void refuse_other_kind(struct lock *lock)
 {
 	const struct claim *c = lock->directory.claim;
@@ -108,8 +108,8 @@ static void refuse_other_kind(struct lock *lock)
 }
 
 /*
- * Once more would change nothing, whatever this has: a step is gone back to when a later one has changed what it looks
- * at. Of what join() sends it only asks, and a *next* that give_back() let go is nobody's business but join()'s.
+ * Runs to a fixpoint: a step repeats only if a later one changed its input. The operations that join() sends change no
+ * input until they are answered, and only join() looks at a *next* that give_back() let go.
  */
 void rwlock_decide(struct lock *lock)
 {
@@ -120,7 +120,7 @@ void rwlock_decide(struct lock *lock)
 			lock->rule->serve(lock);
 		while (lock->expired_count && end_expired(lock));
 	} while (claims_settle(lock));
-	directory_untouch(&lock->directory); /* what touched it meanwhile is settled */
+	directory_untouch(&lock->directory); /* all that touched it meanwhile is settled */
 }
 
 void rwlock_settle(struct lock *lock)

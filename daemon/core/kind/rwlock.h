@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind of a lock that readers share and a writer has alone; and rules 1 and 2 of lock.h, which other kinds use. */
+/* The kind of lock that readers share and a writer holds alone; and rules 1 and 2 of lock.h, which other kinds use. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +11,9 @@ struct request;
 
 extern const struct kind_rule rwlock_rule;
 
-/* Rules 1 to 5. What touched the lock until then is settled. */
+/* Applies rules 1 to 5. Everything that touched the lock so far is settled then. */
 void rwlock_decide(struct lock *lock);
-/* The same, and what the claims then want of ZooKeeper. */
+/* The same, and sends the operations that the claims need. */
 void rwlock_settle(struct lock *lock);
 void rwlock_serve(struct lock *lock);
 bool rwlock_is_taken(const struct lock *lock, enum mode mode, bool behind);

@@ -16,7 +16,7 @@
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
-/* What ZooKeeper refused is tried again, not at once. */
+/* An operation that ZooKeeper refused is tried again, not at once. */
 static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 /* Permits held for longer are watched: somebody might delete one. */
@@ -134,7 +134,7 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 		.path = path,
 		.data = data,
 		.create = ZK_CONTAINER,
-		.exact = true, /* what was read, and not what somebody has made of it since */
+		.exact = true, /* it replaces only the version that was read */
 		.version = s->version,
 	};
 
@@ -179,7 +179,7 @@ static void give_up(struct semaphore *s)
 	fail_all(s, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
 }
 
-/* It is made before its parts: what stands there already may be of another kind, and nothing is put into that. */
+/* It is made before its parts: one that exists already may be of another kind, and nothing is put into that. */
 static void make(struct semaphore *s)
 {
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);
@@ -206,7 +206,7 @@ static void known(struct semaphore *s, struct slice data, int32_t version)
 		make_part(s, &s->lock->directory);
 		make_part(s, &s->slots);
 	}
-	s->slots.relist = s->slots.claim_count > 0; /* what was counted may be enough now */
+	s->slots.relist = s->slots.claim_count > 0; /* the counted leases may fit now */
 	directory_touch(&s->slots);
 }
 
@@ -294,7 +294,7 @@ static bool holds_mutex(const struct semaphore *s)
 	return c && c->state == CLAIM_HELD;
 }
 
-/* Other software made it, and does not say, or somebody overwrote it. Who holds the mutex says it for all. */
+/* Other software made it without a limit, or somebody overwrote that. The mutex's holder writes it for all. */
 static void say_limit(struct semaphore *s, const struct request *r)
 {
 	if (directory_may_send(&s->lock->directory) && turn_may(&s->lock->directory, TURN_JOIN))
@@ -409,7 +409,7 @@ bool semaphore_full(const struct semaphore *s)
 	return false;
 }
 
-/* A list showed its znode among so many. */
+/* A list showed the claim's znode among so many children. */
 static void count(struct semaphore *s, struct claim *c, size_t children)
 {
 	c->listed = children > (size_t)s->limit;
@@ -424,7 +424,7 @@ static void count(struct semaphore *s, struct claim *c, size_t children)
 
 static void counted(struct semaphore *s)
 {
-	bool known = s->state == SEMAPHORE_KNOWN && s->limit; /* else they are listed again once it is */
+	bool known = s->state == SEMAPHORE_KNOWN && s->limit; /* otherwise they are listed again once it is known */
 	struct claim *c;
 
 	TAILQ_FOREACH(c, &s->slots.slots, link) {
@@ -488,7 +488,7 @@ static void grant(struct semaphore *s)
 static void join(struct semaphore *s, int64_t missing)
 {
 	struct directory *slots = &s->slots;
-	const char *why = charge_refuses(slots, (size_t)missing); /* for all of them, before the first is made */
+	const char *why = charge_refuses(slots, (size_t)missing); /* it is checked for all before the first is made */
 
 	if (slots->pause_until_ns > s->locks->env->now_ns)
 		heap_set_by(&s->locks->env->timers, &slots->timer, slots->pause_until_ns);
@@ -501,12 +501,12 @@ static void join(struct semaphore *s, int64_t missing)
 		TAILQ_INSERT_TAIL(&slots->slots, c, link);
 		s->made = true;
 	}
-	/* Room that permits on their way out will make is waited for. */
+	/* If permits that leave will free enough room, the request waits for that. */
 	if (missing > 0 && why && TAILQ_EMPTY(&slots->leaving))
 		request_fail(s->gathering, ERROR_LIMIT, why);
 }
 
-/* Once, when all are made; what is left of those that were made for another request is listed as well. */
+/* Lists once, when all are made; the list also covers permits that are left from another request. */
 static void list_made(struct semaphore *s)
 {
 	if (!s->made || permits(s, false) < wanted(s) || !directory_may_send(&s->slots))
@@ -515,7 +515,7 @@ static void list_made(struct semaphore *s)
 	directory_list(&s->slots, false);
 }
 
-/* Those that do not count yet first. */
+/* Those that are not HELD yet leave first. */
 static void leave(struct semaphore *s, int64_t surplus)
 {
 	struct claim *c, *after;
@@ -539,7 +539,7 @@ static bool lose_deleted(struct semaphore *s)
 	return any;
 }
 
-/* What they have is void, and was not told in a reply: the answer to what they wait for tells it. */
+/* A loss that no reply has told is told by the answer to the client's waiting request. */
 static void tell_losses(struct semaphore *s)
 {
 	struct grant *g, *after;
@@ -557,7 +557,7 @@ static void tell_losses(struct semaphore *s)
 	}
 }
 
-/* Of the one that waits, where; and of those that are held for long. */
+/* Watches the directory while permits are short, and each permit that is held for long. */
 static void watch(struct semaphore *s)
 {
 	struct directory *slots = &s->slots;
@@ -585,7 +585,7 @@ static void settle_permits(struct semaphore *s)
 	int64_t missing;
 
 	if (s->gathering && !holds_mutex(s))
-		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any more */
+		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any longer */
 	if (!s->locks->env->conf->standalone && lose_deleted(s)) {
 		directory_touch(&s->slots); /* once that is told, what they wait for is answered */
 		return;
@@ -608,7 +608,7 @@ static void settle_slots(struct lock *lock)
 {
 	struct directory *slots = lock->slots;
 
-	directory_untouch(slots); /* one pass: what touches it meanwhile asks for another */
+	directory_untouch(slots); /* one pass: a touch meanwhile asks for another */
 	settle_permits(lock->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
@@ -623,7 +623,7 @@ static bool is_full(const struct lock *lock, enum mode mode, bool behind)
 	return semaphore_full(lock->semaphore);
 }
 
-/* It gathers, or may as soon as the limit is read. */
+/* A request gathers, or may as soon as the limit is read. */
 static bool serves_soon(const struct lock *lock, const struct claim *c)
 {
 	return lock->semaphore->gathering || claims_may_hand_off(lock, c, MODE_EXCLUSIVE);
@@ -643,12 +643,12 @@ static void settle(struct lock *lock)
 	if (!claims_may_ask(&lock->directory))
 		return;
 	claims_ask_again(&lock->directory);
-	/* An orphan of ours among the permits would keep whoever is before us. */
+	/* An orphan of ours among the permits would hold back the contender before us. */
 	if (claims_watch(lock))
 		directory_list(lock->slots, false);
 }
 
-/* Who gathers permits has the mutex for a moment only: a try of those is served in turn like any other. */
+/* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
 const struct kind_rule semaphore_rule = {
 	.kind = KIND_SEMAPHORE,
 	.make = make_lock,

@@ -2,32 +2,32 @@
 /*
  * A counting semaphore, in the layout of Curator's InterProcessSemaphoreV2:
  *
- *   <name>/         kind=semaphore, limit=<n>: on that all agree; a request with another limit gets MISMATCH
- *   <name>/locks/   an InterProcessMutex: who holds it is the next to get permits, and nobody passes him
+ *   <name>/         kind=semaphore, limit=<n>, one for all; a request with another limit gets MISMATCH
+ *   <name>/locks/   an InterProcessMutex: its holder is the next to get permits, and nobody passes it
  *   <name>/leases/  one ephemeral sequential znode for each permit; a new one counts once there are no more than n
  *
  * Both directories are locks of their own inside the broker (struct lock): a request for permits waits in the FIFO of
- * the mutex; when its host holds that, and it is the first, it *gathers*: it is joined by `count` claims in leases/,
- * which wait for room together. Each permit is a claim (claim.h) with its states: JOINING, WAITING for room, HELD,
- * UNSURE, LEAVING. What a client has is a grant on the leases, its depth the number of its permits; the permits of one
- * host are alike. That nobody has too many rests on the leases alone: of those that are held, the one made last was
- * listed with all others.
+ * the mutex; when its host holds that, and it is the first, it *gathers*: `count` claims join leases/ for it,
+ * and wait for room together. Each permit is a claim (claim.h) with its states: JOINING, WAITING for room, HELD,
+ * UNSURE, LEAVING. A client's permits are a grant on the leases, whose depth is their number; the permits of one host are
+ * alike. The leases alone ensure that the limit is kept: of those that are held, the one made last was listed with all
+ * others.
  *
- * A rule over state, looked at after every event:
+ * The rule runs over state, after every event:
  *
  *   1  the first request gathers while its host holds the mutex, the hand-off rule lets it, and the limit is its own
  *   2  it is granted when that many more permits are HELD than clients have, and the session is proven
- *   3  more permits than clients have and the one that gathers wants: they leave, those that only wait first;
- *      fewer: they join
- *   4  fewer HELD than clients have: somebody deleted one; who was granted last has lost its permits
- *   5  who waits for more and loses what it has is told so: by the answer to that
+ *   3  permits beyond those that clients have and the gathering request wants leave, first those that only wait;
+ *      missing ones join
+ *   4  if fewer are HELD than clients have, somebody deleted one: the last granted client has lost its permits
+ *   5  a client that waits for more and loses its permits is told so by the answer to that request
  *
  *   state   | the data of <name>                                | left by
  *   UNKNOWN | not read, or changed since                        | wanted -> ASKED
  *   ASKED   | being read, with a watch; made if there are none  | answered -> KNOWN; connection lost -> UNKNOWN
  *   KNOWN   | read and watched                                  | watch, connection lost, a directory gone -> UNKNOWN
  *
- * Standalone there are no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
+ * Standalone mode has no leases: a request is granted when the limit leaves room. The limit lives as long as anybody
  * uses the semaphore, here as between hosts (the directories are containers).
  */
 #pragma once
@@ -53,13 +53,13 @@ enum { SEMAPHORE_TRIES = 8 };
 
 struct semaphore {
 	struct locks *locks;
-	struct lock *lock;      /* whose directory is that of the mutex */
+	struct lock *lock;      /* its directory is that of the mutex */
 	struct directory slots;
 	enum semaphore_state state;
-	bool incomplete; /* its directories are to be made */
-	bool made;       /* permits, and they were not listed since */
-	int tries;       /* to make them, without having got a permit */
-	int64_t limit;   /* 0: nobody has said yet */
+	bool incomplete; /* its directories must be made */
+	bool made;       /* permits were made, and not listed since */
+	int tries;       /* how often it made them without getting a permit */
+	int64_t limit;   /* 0: nobody has set it yet */
 	int32_t version; /* KNOWN: of the data */
 	struct request *gathering;
 	struct permit_holders holders;
@@ -69,17 +69,17 @@ struct semaphore {
 extern const struct kind_rule semaphore_rule;
 
 struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NULL: there is none here */
-/* The data of a semaphore's directory; and what they say of its limit, 0: nothing. */
+/* The data of a semaphore's directory; and the limit that they give, 0: none. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);
 /* The permits that its clients have. */
 int64_t semaphore_granted(const struct semaphore *s);
-/* No more are to be had now, as far as that is known. */
+/* No more permits can be acquired now, as far as is known. */
 bool semaphore_full(const struct semaphore *s);
 void semaphore_suspended(struct semaphore *s);
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);
-/* What the lock has as a semaphore: it is about to be freed. */
+/* Frees what the lock has as a semaphore, before the lock is freed. */
 void semaphore_free(struct lock *lock);
 void semaphore_check(const struct semaphore *s);
