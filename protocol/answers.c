@@ -14,7 +14,7 @@ _Static_assert(SOURCE_COUNT < 64, "a bit for each");
 static const uint64_t TAKES = OF(LOCK) | OF(MLOCK) | OF(ENQUEUE) | OF(CAMPAIGN);
 static const uint64_t HAS = OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(RELEASE);
 
-/* Those of one code; 0: any. */
+/* The sources of one code; 0: any. */
 static uint64_t sources_of(enum error_code code)
 {
 	switch (code) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Which command may answer which error: one table, which PROTOCOL.md shows and the tests compare with what brokers
+ * One table says which command may answer which error; PROTOCOL.md shows it, and the tests compare it with what brokers
  * really answer. An event that carries an error (`failed`, `unobserved`) is a source of it, too.
  */
 #pragma once
@@ -13,7 +13,7 @@
 /* Sources of errors: the commands, and then these. */
 enum { SOURCE_FAILED = COMMAND_COUNT, SOURCE_UNOBSERVED, SOURCE_COUNT };
 
-/* Any command may answer ERR (how it is said) and LIMIT (its answer is too long). */
+/* Any command may answer ERR (its words are wrong) and LIMIT (its answer is too long). */
 bool answers_error(int source, enum error_code code);
-/* That code may come from whichever command. */
+/* Any command may answer that code. */
 bool answers_any(enum error_code code);

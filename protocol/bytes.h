@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * A growable run of bytes that somebody owns. Zero-initialised is empty and valid. Running out of memory ends
- * the process (abort): what can grow is bounded by limits long before that.
+ * A growable run of bytes that its user owns. A zero-initialised one is empty and valid. Running out of memory ends
+ * the process (abort): limits bound whatever can grow long before that.
  */
 #pragma once
 
@@ -16,15 +16,15 @@ struct bytes {
 	size_t len, cap;
 };
 
-/* Room for `more` bytes, of which there is not enough. */
+/* Makes room for `more` bytes; there is not enough of it. */
 void bytes_grow(struct bytes *b, size_t more);
 void bytes_text(struct bytes *b, const char *text);
 void bytes_int(struct bytes *b, int64_t value);
 /* Lower-case hexadecimal, exactly `digits` long (1..16). */
 void bytes_hex(struct bytes *b, uint64_t value, int digits);
 /*
- * In double quotes, as an inline request could have it: " and \ behind a \, and each byte outside of printable ASCII as
- * \xHH. Whatever somebody else wrote ends where its quote ends, and is one line of letters.
+ * Appends the text in double quotes, as an inline request could have it: " and \ follow a \, and a byte outside printable
+ * ASCII is \xHH. So a text of somebody else's ends with its closing quote, and stays one line of printable characters.
  */
 void bytes_quote(struct bytes *b, struct slice text);
 /* Forgets the content and keeps the memory. */

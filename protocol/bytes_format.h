@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Sentences with values in them. The compiler sees of which type each value is, so that none is misread:
+ * Sentences with values in them. The compiler sees the type of each value, so that none is misread:
  *
  *   conversion | takes
  *   %s         | a C string or a slice

@@ -7,7 +7,7 @@ const struct command_spec command_table[COMMAND_COUNT] = {
 #undef X
 };
 
-/* Two letters that differ in nothing but this bit are the same one. */
+/* Two letters that differ in this bit only are the same letter. */
 static const int CASE = 'a' - 'A';
 
 static bool is_word(const struct command_spec *spec, struct slice word)

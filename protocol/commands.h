@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Every command, one list: word, least and greatest number of words (the command's own included, -1 = no bound),
+ * Every command, in one list: word, least and greatest number of words (the command's own included, -1 = no bound),
  * flags as Redis's COMMAND shows them, summary. The broker dispatches by it, COMMAND answers from it, PROTOCOL.md
  * is checked against it.
  */
@@ -56,7 +56,7 @@ enum command {
 
 struct command_spec {
 	const char *word;       /* upper-case letters */
-	size_t len;             /* of that */
+	size_t len;             /* of the word */
 	int args_min, args_max; /* counting the command's own word; max -1 = no bound */
 	const char *flags;      /* separated by spaces */
 	const char *summary;

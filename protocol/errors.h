@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The error codes a client can see, one list. A reply is "-CODE sentence"; PROTOCOL.md says when each comes. */
+/* The error codes that a client can see, in one list. A reply is "-CODE sentence"; PROTOCOL.md says when each comes. */
 #pragma once
 
 #define PROTOCOL_ERRORS(X) \

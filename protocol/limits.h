@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Bounds of what a request may say, the same on both sides. What the daemon's configuration bounds is not here. */
+/* Bounds of a request's values, the same on both sides. The bounds of the daemon's configuration are not here. */
 #pragma once
 
 #include <stdint.h>
 
-/* A year, of WAIT, LEASE and RENEW: beyond it is a mistake, and the arithmetic of instants stays far from its ends. */
+/* A year, for WAIT, LEASE and RENEW: more is a mistake, and instants stay far from the limits of their type. */
 #define LIMIT_MS_MAX (INT64_C(365) * 86400 * 1000)
 
 /* LIMIT and COUNT of a semaphore. */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 /*
- * The code point at s[*at], *at moved past it; -1 when the bytes there are no UTF-8: a stray or missing
+ * The code point at s[*at], *at moved past it; -1 when the bytes there are not UTF-8: a stray or missing
  * continuation, an overlong form, a surrogate, or beyond U+10FFFF.
  */
 static int32_t utf8_next(struct slice s, size_t *at)
@@ -39,7 +39,7 @@ static bool printable_word(const char *at)
 	return ((word | (word + each)) & high) == 0 && (((word | high) - each * ' ') & high) == high;
 }
 
-/* Most names are: no byte of them need be looked at by itself. */
+/* Most names are such bytes, and none of them needs a look by itself. */
 static bool is_printable(struct slice text)
 {
 	if (text.len < sizeof(uint64_t))
@@ -123,7 +123,7 @@ bool name_decode(struct slice znode, struct bytes *name)
 			goto foreign;
 		high = hex_upper(znode.data[i + 1]);
 		low = hex_upper(znode.data[i + 2]);
-		/* What stands for itself is never written as an escape: each name has one encoding. */
+		/* A byte that stands for itself is never escaped: each name has one encoding. */
 		if (high < 0 || low < 0 || plain((char)(high << 4 | low), i == 0))
 			goto foreign;
 		bytes_char(name, (char)(high << 4 | low));
@@ -178,8 +178,8 @@ static bool element_matches(struct slice pattern, size_t *at, unsigned char c)
 }
 
 /*
- * Only the latest star can need another try: whatever an earlier one could still give, the latest can too. The
- * work is at most pattern times name, both bounded, and nothing recurs.
+ * Only the latest star can need another try: it can take whatever an earlier one could still take. The work is at
+ * most pattern times name, both bounded, and there is no recursion.
  */
 bool name_matches(struct slice pattern, struct slice name, size_t *work)
 {

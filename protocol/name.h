@@ -14,14 +14,15 @@ enum { NAME_BYTES_MAX = 512 };
 bool name_valid(struct slice name);
 /* UTF-8 without those control characters, of any length. */
 bool name_is_text(struct slice text);
-/* Appends the znode name. `name` is valid, or what a valid one ends with. */
+/* Appends the znode name. `name` is valid, or the end of a valid name. */
 void name_encode(struct slice name, struct bytes *znode);
 /*
- * Appends what name_encode() makes that of: a lock name, or what one ends with, if it is valid (it is the caller that
- * knows the whole). False, and nothing appended, when name_encode() makes no such thing.
+ * Appends the name that name_encode() makes `znode` of: a lock name, or the end of one if it is valid (only the caller
+ * knows the whole). False, and nothing appended, when name_encode() makes no such znode name.
  */
 bool name_decode(struct slice znode, struct bytes *name);
 /*
- * Redis's glob: * ? [abc] [^a-z] \x. Bytes, case matters. At most pattern times name steps, which are added to *work.
+ * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. It takes at most pattern times name steps, and
+ * adds them to *work.
  */
 bool name_matches(struct slice pattern, struct slice name, size_t *work);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "number.h"
 
-/* No int64_t has more, and this many nines still fit in a uint64_t. */
+/* No int64_t has more digits, and this many nines still fit in a uint64_t. */
 enum { DIGITS_MAX = 19 };
 
 static bool is_digit(char c)
@@ -28,7 +28,7 @@ static enum number_result digits(struct slice text, size_t at, bool negative, in
 	return i > at ? NUMBER_DONE : NUMBER_BROKEN;
 }
 
-/* Two digits a step: most numbers that are written are tokens, of 15. */
+/* Each step writes two digits: most numbers written are tokens, which have 15. */
 char *number_write(int64_t value, char *end)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"

@@ -13,7 +13,7 @@ enum number_result { NUMBER_MORE, NUMBER_DONE, NUMBER_BROKEN };
 
 enum { NUMBER_CHARS_MAX = 20 };
 
-/* Writes it so that it ends before `end`; returns where it begins, at most NUMBER_CHARS_MAX before. */
+/* Writes the number so that it ends before `end`; returns its beginning, at most NUMBER_CHARS_MAX before `end`. */
 char *number_write(int64_t value, char *end);
 
 /* The whole of `text` is one number. *value is untouched when not. */
@@ -23,9 +23,9 @@ bool number_parse(struct slice text, int64_t *value);
 enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value);
 
 /*
- * A number and CR LF at input[at]; when they are whole, *end is behind them. What cannot become a number any more is
- * broken at once, so that a line without end is never waited for. *end and *value are untouched when not NUMBER_DONE.
- * The counts and lengths of most messages are one digit or two.
+ * A number and CR LF at input[at]; when they are whole, *end is behind them. Input that cannot become a number any
+ * longer is broken at once, so that nobody waits for the end of an endless line. *end and *value are untouched when not NUMBER_DONE.
+ * Most counts and lengths have one digit or two.
  */
 static inline enum number_result number_line(struct slice input, size_t at, size_t *end, int64_t *value)
 {

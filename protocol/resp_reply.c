@@ -28,7 +28,7 @@ static enum resp_result broken(struct resp_replies *r, const char *error)
 
 /*
  * Appends a value whose text begins at `start` in the input. The input may move before the reply is whole, so
- * until then `span`, which is 1 for all that is no container, keeps the start instead.
+ * until then `span`, which is 1 for every value but a container, keeps the start instead.
  */
 static enum resp_result value_add(struct resp_replies *r, enum resp_type type, size_t start, size_t len,
 				  int64_t integer)
@@ -50,7 +50,7 @@ static bool container(enum resp_type type)
 	return type == RESP_ARRAY || type == RESP_MAP || type == RESP_PUSH;
 }
 
-/* A value is whole: so are the containers that it was the last of. */
+/* A value is whole, and so are the containers whose last value it is. */
 static void value_end(struct resp_replies *r)
 {
 	while (r->depth > 0 && --r->stack[r->depth - 1].left == 0) {

@@ -98,7 +98,7 @@ static enum resp_result read_bulk_header(struct resp_reader *r, struct slice inp
 	case NUMBER_DONE:
 		break;
 	}
-	/* One that is negative is too long as well. */
+	/* A negative length is too long as well. */
 	if ((uint64_t)r->bulk > r->request_bytes_max || r->at + (size_t)r->bulk + 2 > r->request_bytes_max)
 		return broken(r, "invalid bulk length");
 	return RESP_DONE;
@@ -202,7 +202,7 @@ static bool read_quoted(struct resp_reader *r, struct slice line, size_t *at, ch
 		char c = line.data[(*at)++];
 
 		if (c == quote)
-			/* What is closed ends the word, as Redis has it. */
+			/* A closing quote ends the word, as in Redis. */
 			return *at == line.len || blank(line.data[*at]);
 		if (c == '\\' && *at < line.len && (quote == '"' || line.data[*at] == '\''))
 			c = quote == '"' ? unescape(line, at) : line.data[(*at)++];
@@ -211,7 +211,7 @@ static bool read_quoted(struct resp_reader *r, struct slice line, size_t *at, ch
 	return false;
 }
 
-/* The word at line[*at], which is no blank. One without quotes stays where it is. */
+/* The word at line[*at], which is not a blank. A word without quotes stays where it is. */
 static bool read_word(struct resp_reader *r, struct slice line, size_t *at, struct slice *word)
 {
 	size_t begin = *at, scratch_begin = r->scratch.len;
@@ -275,7 +275,7 @@ static enum resp_result read_start(struct resp_reader *r, struct slice input)
 	first = (unsigned char)input.data[0];
 	if (first == '*')
 		return read_count(r, input);
-	/* Replies, the typed values of RESP3 and binary junk are no lines of words. */
+	/* Replies, the typed values of RESP3 and binary junk are not lines of words. */
 	if ((first < 0x20 && !blank((char)first)) || first >= 0x7f || strchr("$:+-_#,(!=%~>|;.", first))
 		return unexpected(r, "'*' or a word", first);
 	r->state = RESP_IN_LINE;

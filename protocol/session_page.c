@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A writer that was stopped half-way is not waited for. */
+/* The reader does not wait for a writer that was stopped half-way. */
 enum { READ_TRIES = 1000 };
 
 _Static_assert(sizeof(struct session_page) == SESSION_PAGE_BYTES, "readers of other versions map that much");

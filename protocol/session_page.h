@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * <rundir>/session: what the daemon has proven of its session, in one page of memory that holders map read-only.
- * It stays true when the daemon hangs: who reads it compares safe_until with the clock, without asking anybody.
+ * It stays true when the daemon hangs: a reader compares safe_until with the clock, and asks nobody.
  *
  * One writer, any number of readers, no lock: `sequence` is odd while the page is being written. Byte order and
- * alignment are the host's; the size never changes, and what is reserved is zero.
+ * alignment are the host's; the size never changes, and reserved bytes are zero.
  *
  * A path may lead somewhere else in another mount namespace, to the page of another daemon. So the page has an id, random
- * and new with each page, that the daemon also says on each connection: a page with another id is not its.
+ * and new with each page, that the daemon also says on each connection: a page with another id is not that daemon's.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct session_page {
 	uint64_t epoch;        /* one more with every loss: grants of an earlier one are void */
 	uint64_t state;        /* enum session_page_state */
 	int64_t safe_until_ns; /* CLOCK_BOOTTIME; INT64_MAX in standalone mode; 0 when nothing is proven */
-	uint8_t id[SESSION_PAGE_ID_BYTES]; /* never written again */
+	uint8_t id[SESSION_PAGE_ID_BYTES]; /* written once */
 	uint64_t reserved;
 };
 
@@ -44,10 +44,10 @@ struct session_view {
 
 /* An empty page: NONE. */
 void session_page_init(struct session_page *page, const uint8_t id[SESSION_PAGE_ID_BYTES]);
-/* An id as it is said: lower-case hex, NUL-terminated. */
+/* The text of an id: lower-case hex, NUL-terminated. */
 void session_page_id_text(const uint8_t id[SESSION_PAGE_ID_BYTES], char ret[SESSION_PAGE_ID_CHARS + 1]);
-/* True when that is what the page's id is called. */
+/* True when that is the text of the page's id. */
 bool session_page_is(const struct session_page *page, struct slice id);
 void session_page_write(struct session_page *page, const struct session_view *view);
-/* False, and *ret untouched, when it is no such page or is not to be had in one piece. Never waits. */
+/* False, and *ret untouched, when it is not such a page or no consistent copy can be read. Never waits. */
 bool session_page_read(const struct session_page *page, struct session_view *ret);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mixes "anything": clients that ask for whatever can be asked, of whatever kind the name is just then, well-formed
- * or not, and hang up whenever they like. There is no model of what they should be answered, as other mixes have one (the
- * world has no locks and no callers then). What must hold is looked up inside the brokers after every event
- * (anything_checks.c):
+ * The mixes "anything": clients send any request, well-formed or not, for names of any kind, and hang up at any time.
+ * Unlike other mixes these have no model of the right answers (the world has no locks and no callers then). The checks
+ * look inside the brokers after every event (anything_checks.c):
  *
  *   - no invariant of a broker is broken (broker_check), and nothing crashes: worth running with SAN=address,undefined
- *   - of a lock that a client holds exclusively nobody else has a valid grant, on whichever host
+ *   - while a client holds a lock exclusively, no other client has a valid grant of it on any host
  *   - a grant's token is larger than that of every earlier one of its name that it conflicts with
- *   - what is granted is of the kind that the lock's directory is of
+ *   - a grant is of the kind of its lock's directory
  *   - nobody waits for itself, as far as deadlock detection looks
- *   - one reply for each request; what asks ZooKeeper or other hosts is answered, once all is well, in bounded time
+ *   - each request gets one reply; one that asks ZooKeeper or other hosts gets it in bounded time once all is well
  *   - an MLOCK that was not granted leaves nothing behind
- *   - who waits for what nobody holds is granted, once all is well
- *   - an observer is told in order, nothing twice, and in the end the present leader
+ *   - a client that waits for a lock that nobody holds is granted it once all is well
+ *   - an observer learns of leaders in order, of none twice, and in the end of the present one
  *   - nothing is left when all have hung up
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked: lines from a list, with names and numbers put in, and now and then a word that does not belong. */
+/* Requests are lines from a list, with names and numbers filled in, and now and then a word that does not belong. */
 #include "anything.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody with a ZooKeeper shell, or with something against us. */
+/* A meddler with a ZooKeeper shell, careless or hostile. */
 #include "anything.h"
 
 #include <inttypes.h>

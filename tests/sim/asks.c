@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client asks for. */
+/* The requests of a client. */
 #include "world.h"
 
 #include <inttypes.h>

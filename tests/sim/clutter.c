@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is looked for every few seconds: znodes that no client of their host wants any longer, orphans that their host
- * should have seen, and locks that somebody waits for and nobody moves.
+ * Checks that run every few seconds: they look for znodes that no client of their host wants any longer, orphans that
+ * their host should have seen, and locks that a client waits for although nothing moves.
  */
 #include "world.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who waits for whom inside a host, by the model and in another way than the broker's: a matrix and its closure. What
- * clients do not know of yet makes two of them: what may be, and what is for certain.
+ * The waits inside a host, by the model and in another way than the broker's: a matrix and its closure. There are two
+ * matrices, because clients do not know everything yet: one of the waits that may be, one of those that are certain.
  */
 #include "world.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The servers together: who leads, what reaches the leader, how long sessions live. */
+/* The servers together: which one leads, what reaches the leader, how long sessions live. */
 #include "fakezk.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client library: what it says to a server, and what it tells its owner. */
+/* The client library: what it sends to a server, and what it reports to its owner. */
 #include "fakezk.h"
 
 #include <assert.h>

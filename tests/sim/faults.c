@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong, and for how long. Each fault moves w->last_fault to the instant its effects are over. */
+/* Faults, and how long they last. Each one moves w->last_fault to the instant its effects are over. */
 #include "world.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contenders that are no brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
+ * Contenders that are not brokers: on the same directories they follow the recipe of the directory's flavour (Curator's
  * read/write lock, Curator's mutex, kazoo's locks), each with a session of its own, and see what that recipe sees. And
- * an operator, who deletes what it likes.
+ * an operator that deletes what it likes.
  */
 #include "world.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host: the broker's process, its clock, its timer, and the carrying out of its effects. */
+/* A host: the broker's process, its clock and its timer; it carries out the broker's effects. */
 #include "world.h"
 
 #include <assert.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host has been told of who waits for a lock elsewhere (a try does not wait): by lists that set the children
- * watch, and by what that watch told. It is kept beside the broker's own books, and says whether a reader may join others
- * who read.
+ * What a host has learnt of the waiters for a lock on other hosts (a try does not wait), from lists that set the children
+ * watch and from that watch. It is kept beside the broker's own state, and says whether a reader may join other readers.
  */
 #include "world.h"
 

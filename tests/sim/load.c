@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host has asked of ZooKeeper and not been answered, kept beside the broker's own books. */
+/* A host's requests to ZooKeeper that are not answered yet, kept beside the broker's own state. */
 #include "world.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared and exclusive: nobody waits for long who need not. What must not be granted is checked in checks.c. */
+/* Shared and exclusive requests: none waits for long without need. checks.c checks what must not be granted. */
 #include "world.h"
 
 enum { LOOK_EVERY_NS = 1500000000, ROOM_FOR_NEXT = 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MLOCK and MUNLOCK. While one is under way nobody but its broker knows what it has taken. */
+/* MLOCK and MUNLOCK. While an MLOCK is under way only its broker knows what it has taken. */
 #include "world.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients are told by events: as pushes at once, under RESP2 late, as answers of EVENTS. */
+/* Events that clients get: under RESP3 as pushes at once, under RESP2 late, as answers of EVENTS. */
 #include "world.h"
 
 #include <inttypes.h>

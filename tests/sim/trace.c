@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flight recorder of a replay: lines in memory, the newest kept; or all of them printed. */
+/* The flight recorder of a replay: it keeps the newest lines in memory, or prints all of them. */
 #include "world.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A try is told that the lock is taken: by then somebody held it, waited for it or tried to have it, too, or the time that
- * an idle claim is given has passed. And whoever waits does so with a znode that other hosts count.
+ * When a try is answered that the lock is taken, another contender held it, waited for it or tried to acquire it, or the
+ * time that an idle claim has for its release has passed. And a request that waits has a znode that other hosts count.
  */
 #include "world.h"
 

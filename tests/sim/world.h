@@ -2,7 +2,7 @@
 /*
  * One run: hosts with a broker and clients each, foreign contenders, an operator, one ensemble, all from one seed.
  *
- * What clients hold is modelled from what the brokers tell them, and from what they need no telling for (the end of
+ * The model of what clients hold comes from what the brokers tell them, and from what they see themselves (the end of
  * safe_until, an expiry). checks.c compares that with the truth of the ensemble after every step.
  */
 #pragma once

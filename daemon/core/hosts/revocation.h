@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * REVOKE and FORCEUNLOCK of a lock's holders on all hosts. A client has one revocation at most, and waits for its outcome.
+ * REVOKE and FORCEUNLOCK, for a lock's holders on all hosts. A client has one revocation at most, and waits for it.
  * Holders here are served at once. A query (query.h) finds those elsewhere; each of them is a target (of a semaphore,
  * each host with all its permits):
  *
@@ -15,7 +15,7 @@
  *   DONE       | its holders are counted                     |                       |
  *
  * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: nobody acts upon a letter
- * that was deleted unread. The one right behind it, if it is of the same host, is deleted with it: it may have taken over
+ * that was deleted unread. The one right behind it, if it is of the same host, is deleted, too: it may have taken over
  * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
  * be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
  */

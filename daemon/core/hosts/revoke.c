@@ -108,8 +108,8 @@ static bool has_older(const struct directory *slots, struct slice znode)
 }
 
 /*
- * The lock whose grants rest on the znode that the letter names: later grants on another znode are not meant. The permits
- * of a host are alike, and no client's permit rests on a certain lease: all are meant, or none.
+ * The lock whose grants rest on the znode that the letter names: later grants on another znode are not meant. A host's
+ * permits are alike, and no client's permit rests on a certain lease: all are meant, or none.
  */
 static struct lock *meant(struct hosts *h, struct slice data)
 {

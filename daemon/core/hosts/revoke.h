@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the holders of a lock on this host to release it, or takes it from them: for a client here (revocation.h), or for
- * one elsewhere, by letter.
+ * Asks the holders of a lock on this host to release it, or takes it from them: for a client here (revocation.h), or
+ * for one elsewhere, by letter.
  *
- * A lock that is taken is lost to its holder at once, and the holder learns so before anybody else is granted; the claim
+ * A lock that is taken is lost to its holder at once, who learns so before anybody else is granted it; the claim
  * stays, and settling the lock grants it to the next client with a larger token, or gives the claim back.
  */
 #pragma once
