@@ -23,8 +23,9 @@ void bytes_int(struct bytes *b, int64_t value);
 /* Lower-case hexadecimal, exactly `digits` long (1..16). */
 void bytes_hex(struct bytes *b, uint64_t value, int digits);
 /*
- * Appends the text in double quotes, as an inline request could have it: " and \ follow a \, and a byte outside printable
- * ASCII is \xHH. So a text of somebody else's ends with its closing quote, and stays one line of printable characters.
+ * Appends the text in double quotes, as an inline request could have it: " and \ follow a \, and a byte outside
+ * printable ASCII is \xHH. So a text of somebody else's ends with its closing quote, and stays one line of printable
+ * characters.
  */
 void bytes_quote(struct bytes *b, struct slice text);
 /* Forgets the content and keeps the memory. */

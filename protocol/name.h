@@ -22,7 +22,7 @@ void name_encode(struct slice name, struct bytes *znode);
  */
 bool name_decode(struct slice znode, struct bytes *name);
 /*
- * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. It takes at most pattern times name steps, and
- * adds them to *work.
+ * Redis's glob: * ? [abc] [^a-z] \x. It compares bytes, and case matters. It takes at most pattern times name steps,
+ * and adds them to *work.
  */
 bool name_matches(struct slice pattern, struct slice name, size_t *work);

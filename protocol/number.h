@@ -24,8 +24,8 @@ enum number_result number_long_line(struct slice input, size_t at, size_t *end, 
 
 /*
  * A number and CR LF at input[at]; when they are whole, *end is behind them. Input that cannot become a number any
- * longer is broken at once, so that nobody waits for the end of an endless line. *end and *value are untouched when not NUMBER_DONE.
- * Most counts and lengths have one digit or two.
+ * longer is broken at once, so that nobody waits for the end of an endless line. *end and *value are untouched when
+ * not NUMBER_DONE. Most counts and lengths have one digit or two.
  */
 static inline enum number_result number_line(struct slice input, size_t at, size_t *end, int64_t *value)
 {

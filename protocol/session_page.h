@@ -6,8 +6,9 @@
  * One writer, any number of readers, no lock: `sequence` is odd while the page is being written. Byte order and
  * alignment are the host's; the size never changes, and reserved bytes are zero.
  *
- * A path may lead somewhere else in another mount namespace, to the page of another daemon. So the page has an id, random
- * and new with each page, that the daemon also says on each connection: a page with another id is not that daemon's.
+ * A path may lead somewhere else in another mount namespace, to the page of another daemon. So the page has an id,
+ * random and new with each page, that the daemon also says on each connection: a page with another id is not that
+ * daemon's.
  */
 #pragma once
 

@@ -68,8 +68,8 @@ static int64_t lease_choose(struct world *w)
 }
 
 /*
- * Between hosts nobody sees a deadlock, and a foreign contender is another host: a reader waits for the readers of its own
- * host when a writer elsewhere is between them.
+ * Between hosts nobody sees a deadlock, and a foreign contender is another host: a reader waits for the readers of its
+ * own host when a writer elsewhere is between them.
  */
 bool ask_is_watched(const struct host *h)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weather in which an answer takes long: many locks, for which every host waits behind many contenders of other
- * software, and a link that needs a good part of T to list all that once. The brokers have to come to rest under it: after
- * a cut they are proven again and stay so, they do not give up a connection that works, and a lock that becomes free is
- * granted as soon as the bandwidth allows. While nothing happens, they ask for little.
+ * software, and a link that needs a good part of T to list all that once. The brokers have to come to rest under it:
+ * after a cut they are proven again and stay so, they do not give up a connection that works, and a lock that becomes
+ * free is granted as soon as the bandwidth allows. While nothing happens, they ask for little.
  */
 #include "world.h"
 

@@ -60,8 +60,8 @@ static bool has_znode(const struct host *h, const struct znode *dir, int64_t sin
 }
 
 /*
- * A host whose znode an operator took learns it only when the one before goes; one with room for a single znode waits for
- * its own readers behind others.
+ * A host whose znode an operator took learns it only when the one before goes; one with room for a single znode waits
+ * for its own readers behind others.
  */
 static bool somebody_waits(const struct world *w, int lock, const struct znode *dir, int64_t since)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Some of the locks are elections. To the model a leadership is an exclusive grant without levels or lease; this file has
- * the requests and answers that differ, what observers learn, and what must hold in the truth.
+ * Some of the locks are elections. To the model a leadership is an exclusive grant without levels or lease; this file
+ * has the requests and answers that differ, what observers learn, and what must hold in the truth.
  */
 #include "world.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Locks taken by force (FORCEUNLOCK), by what the brokers log: it happens only when a client asks for it; holders learn
- * of it first; a letter counts once; and a znode is deleted only when its daemon cannot be asked or its time has run out.
+ * of it first; a letter counts once; and a znode is deleted only when its daemon cannot be asked or its time has run
+ * out.
  */
 #include "world.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host has learnt of the waiters for a lock on other hosts (a try does not wait), from lists that set the children
- * watch and from that watch. It is kept beside the broker's own state, and says whether a reader may join other readers.
+ * What a host has learnt of the waiters for a lock on other hosts (a try does not wait), from lists that set the
+ * children watch and from that watch. It is kept beside the broker's own state, and says whether a reader may join
+ * other readers.
  */
 #include "world.h"
 

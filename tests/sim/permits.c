@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A semaphore, shared by half of the clients of each host. It is checked against the truth of the ensemble: all
- * hosts together never have more permits than the limit; each valid permit has a lease of its host's session; and nothing is left behind.
+ * hosts together never have more permits than the limit; each valid permit has a lease of its host's session; and
+ * nothing is left behind.
  */
 #include "world.h"
 

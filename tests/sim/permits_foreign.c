@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A contender for permits that is not a broker: it follows Curator's InterProcessSemaphoreV2, with a session of its own.
- * It acquires the mutex, creates its lease, waits until no more leases than the limit are listed, and releases the mutex.
- * It looks again now and then where Curator sets watches.
+ * A contender for permits that is not a broker: it follows Curator's InterProcessSemaphoreV2, with a session of its
+ * own. It acquires the mutex, creates its lease, waits until no more leases than the limit are listed, and releases
+ * the mutex. It looks again now and then where Curator sets watches.
  */
 #include "world.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a host's daemon leaves to the next one: its session, the last instant that a holder can have learnt as safe, and
- * its holders. Their processes outlive it or not, by chance, and rely on their locks until that instant. It also keeps the
- * sessions that the daemon gives up itself.
+ * its holders. Their processes outlive it or not, by chance, and rely on their locks until that instant. It also keeps
+ * the sessions that the daemon gives up itself.
  */
 #include "world.h"
 

@@ -2,9 +2,9 @@
 /*
  * Virtual time. A task is a function to be called at an instant; tasks of one instant run in the order in which they
  * were added. A pipe is one direction of a connection: messages come out in the order they went in, none before its
- * delay; it can be held (a stall), given a budget of messages (a trickle) and gated by a stopped process. One of a given
- * bandwidth hands over a message when all that went in before and its own bytes have passed.
- * Messages are recycled with the memory of their text, so that a run allocates next to nothing per step.
+ * delay; it can be held (a stall), given a budget of messages (a trickle) and gated by a stopped process. One of a
+ * given bandwidth hands over a message when all that went in before and its own bytes have passed. Messages are
+ * recycled with the memory of their text, so that a run allocates next to nothing per step.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a try is answered that the lock is taken, another contender held it, waited for it or tried to acquire it, or the
- * time that an idle claim has for its release has passed. And a request that waits has a znode that other hosts count.
+ * When a try is answered that the lock is taken, another contender held it, waited for it or tried to acquire it, or
+ * the time that an idle claim has for its release has passed. And a request that waits has a znode that other hosts
+ * count.
  */
 #include "world.h"
 

@@ -16,8 +16,8 @@
  *
  * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: nobody acts upon a letter
  * that was deleted unread. The one right behind it, if it is of the same host, is deleted, too: it may have taken over
- * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they cannot
- * be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
+ * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they
+ * cannot be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
  */
 #pragma once
 
