@@ -166,6 +166,25 @@ static void a_deleted_permit_is_lost(void **state)
 	fixture_say(f, 0, "ACQUIRE s LIMIT 3", "-LOST earlier permits of this semaphore were lost; ask again: s");
 }
 
+/* The list that shows that there is no room shows the loss, too: nil would say that only room is missing. */
+static void a_try_is_told_the_loss_and_not_that_there_is_no_room(void **state)
+{
+	struct fixture *f = *state;
+	char lease[128], mutex[128], a[128], b[128];
+	const char *crowded[] = { foreign_lease, "_c_x-lease-0000000002", a, b };
+
+	permit_held(f, lease);
+	fixture_ask(f, 0, "ACQUIRE s LIMIT 3 COUNT 2 WAIT 0");
+	fixture_op(f, EFFECT_ZK_CREATE, "-lock-");
+	fixture_answer_made(f, 6, 71, mutex, sizeof(mutex));
+	turn_listed(f, mutex);
+	fixture_answer_made(f, 7, 81, a, sizeof(a));
+	fixture_answer_made(f, 8, 82, b, sizeof(b));
+	fixture_op(f, EFFECT_ZK_LIST, "/lb/s/leases");
+	fixture_answer_list(f, 2, 4, crowded);
+	fixture_expect(f, 0, "-LOST earlier permits of this semaphore were lost; ask again: s");
+}
+
 static void a_lost_session_loses_all_permits(void **state)
 {
 	struct fixture *f = *state;
@@ -331,6 +350,7 @@ int main(void)
 		TEST(a_client_that_goes_gives_its_permits_back),
 		TEST(a_lease_that_ends_gives_the_znode_back),
 		TEST(a_deleted_permit_is_lost),
+		TEST(a_try_is_told_the_loss_and_not_that_there_is_no_room),
 		TEST(a_lost_session_loses_all_permits),
 		TEST(who_waits_when_a_session_begins_is_served),
 		TEST(idle_locks_are_forgotten_for_a_semaphore),

@@ -413,10 +413,8 @@ bool semaphore_full(const struct semaphore *s)
 static void count(struct semaphore *s, struct claim *c, size_t children)
 {
 	c->listed = children > (size_t)s->limit;
-	if (c->listed) {
-		directory_touch(&s->lock->directory); /* a try ends with that */
+	if (c->listed)
 		return;
-	}
 	c->state = CLAIM_HELD;
 	c->granted_ns = s->locks->env->now_ns;
 	s->tries = 0;
@@ -432,7 +430,15 @@ static void counted(struct semaphore *s)
 			count(s, c, s->slots.children);
 		c->counted = false;
 	}
-	permit_holders_listed(s, s->slots.children);
+}
+
+/* Before who waits is answered: that they have lost what they had tells the answer. */
+static void lose_deleted(struct semaphore *s)
+{
+	int64_t held = permits(s, true);
+
+	while (semaphore_granted(s) > held)
+		grant_lose(TAILQ_LAST(&s->lock->grants, grant_list), LOSS_DELETED);
 }
 
 static void learn(struct lock *lock, unsigned int facts)
@@ -449,8 +455,13 @@ static void learn_slots(struct lock *lock, unsigned int facts)
 
 	if (facts & FACT_MISSING)
 		vanished(s);
-	if (facts & FACT_COUNTED)
+	if (facts & FACT_COUNTED) {
 		counted(s);
+		lose_deleted(s);
+		if (semaphore_full(s))
+			directory_touch(&lock->directory); /* a try ends with that */
+		permit_holders_listed(s, s->slots.children);
+	}
 	if (!(facts & FACT_FAILED))
 		return;
 	if (f->failed != FAILED_JOINER)
@@ -528,17 +539,6 @@ static void leave(struct semaphore *s, int64_t surplus)
 			}
 }
 
-/* True when somebody has lost some. */
-static bool lose_deleted(struct semaphore *s)
-{
-	int64_t held = permits(s, true);
-	bool any = false;
-
-	for (; semaphore_granted(s) > held; any = true)
-		grant_lose(TAILQ_LAST(&s->lock->grants, grant_list), LOSS_DELETED);
-	return any;
-}
-
 /* A loss that no reply has told is told by the answer to the client's waiting request. */
 static void tell_losses(struct semaphore *s)
 {
@@ -586,10 +586,6 @@ static void settle_permits(struct semaphore *s)
 
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any longer */
-	if (!s->locks->env->conf->standalone && lose_deleted(s)) {
-		directory_touch(&s->slots); /* once that is told, what they wait for is answered */
-		return;
-	}
 	tell_losses(s);
 	if (s->gathering && enough(s))
 		grant(s);

@@ -389,12 +389,11 @@ void lock_learn(struct directory *d)
 	unsigned int facts = d->facts;
 
 	d->facts = 0;
+	directory_untouch(d); /* it is settled behind what its facts touch */
 	if (d == lock->slots)
 		lock->rule->learn_slots(lock, facts);
 	else
 		lock->rule->learn(lock, facts);
-	/* It is queued behind what that has touched. */
-	directory_untouch(d);
 	directory_touch(d);
 }
 
