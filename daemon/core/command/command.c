@@ -6,18 +6,19 @@
 
 static const struct {
 	void (*run)(struct call *call);
-	enum named named;
 	size_t from;
+	enum named named;
 	unsigned int options;
 } table[COMMAND_COUNT] = {
-#define X(command, run, named, from, options) [COMMAND_##command] = { run, named, from, options },
+#define X(command, run, named, from, options) [COMMAND_##command] = { run, from, named, options },
 	COMMAND_ROWS(X)
 #undef X
 };
 
-#define X(command, ...) +1
-_Static_assert(0 COMMAND_ROWS(X) == COMMAND_COUNT, "each command has its row");
+#define X(command, ...) ROW_##command,
+enum { COMMAND_ROWS(X) ROW_COUNT };
 #undef X
+_Static_assert((int)ROW_COUNT == (int)COMMAND_COUNT, "each command has its row");
 
 /* False: the words are not what the command takes, and that was answered. */
 static bool prepare(struct call *call)

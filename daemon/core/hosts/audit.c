@@ -261,7 +261,7 @@ static void place_answered(struct hosts *h, const struct operation *op, const st
 	struct slice name = name_at(&h->audit, h->audit.answered);
 	const char *part = memchr(name.data, '/', name.len);
 	struct bytes path = { 0 }, lock = { 0 };
-	struct place p;
+	struct place p = { .flavour = FLAVOUR_RW };
 
 	bytes_format(&path, "%s/%s", h->audit.path, name);
 	p.path = bytes_view(&path);
