@@ -284,7 +284,7 @@ static void fire(struct broker *b, struct timer *t)
 		inbox_due(&b->hosts);
 		break;
 	case TIMER_LETTER:
-		outbox_due(container_of(t, struct letter, timer));
+		letter_withdraw(container_of(t, struct letter, timer));
 		break;
 	case TIMER_REVOCATION:
 		revocation_due(container_of(t, struct revocation, timer));

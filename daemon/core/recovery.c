@@ -114,7 +114,7 @@ static void forget(struct broker *b)
 			claim_free_all(d);
 			directory_touch(d);
 		}
-	hosts_forget(&b->hosts);
+	outbox_forget_all(&b->hosts);
 }
 
 void recovery_open(struct broker *b)

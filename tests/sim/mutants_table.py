@@ -243,7 +243,7 @@ MUTANTS = [
         ("session.c", "\tif (fresh)\n\t\tbegin_session(zk, id);\n",
          "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
-        ("} else if (former_is(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
+        ("} else if (former_find(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
         ("} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("two writes of another session make a duplicate", [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 3000, "late"),
@@ -506,7 +506,7 @@ MUTANTS = [
     ("the znode is deleted and nobody is asked", [
         ("\t\tif (t->host.len) {\n\t\t\task(", "\t\tif (t->host.len && !force) {\n\t\t\task(")], 300),
     ("a letter that was never answered stays in its box", [
-        ("void outbox_due(struct letter *l)\n{\n\twithdraw(l);", "void outbox_due(struct letter *l)\n{")], 3000),
+        ("\t\tletter_withdraw(container_of(t, struct letter, timer));\n", "")], 3000),
     ("the mailbox is not watched again", [
         ("\tif (h->inbox.state == INBOX_WATCHING)\n\t\tinbox_list(h);\n\telse",
          "\tif (h->inbox.state == INBOX_WATCHING)\n\t\treturn true;\n\telse")], 1000),

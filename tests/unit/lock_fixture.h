@@ -59,7 +59,7 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	map_init(&f->locks.groups, 7, 8);
 	turn_init(&f->directories);
 	session_init(&f->ensemble);
-	operation_begin(&f->ensemble);
+	window_begin(&f->ensemble.operations.window, f->ensemble.env->now_ns);
 	f->ensemble.session.id = 0x1234;
 	f->ensemble.session.connected = f->ensemble.session.proving = true;
 	f->ensemble.session.state = SESSION_SAFE;

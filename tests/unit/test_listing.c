@@ -43,7 +43,7 @@ static int set_up(void **state)
 	f->zk.env = f->all.env = &f->env;
 	f->all.ensemble = &f->zk;
 	session_init(&f->zk);
-	operation_begin(&f->zk);
+	window_begin(&f->zk.operations.window, f->zk.env->now_ns);
 	f->zk.session.id = SESSION;
 	f->zk.session.connected = f->zk.session.proving = true;
 	TAILQ_INIT(&f->all.touched);

@@ -33,7 +33,7 @@ static int begin(void **state)
 	d->hosts.locks = &d->locks;
 	d->ensemble.session.connected = true;
 	d->ensemble.session.timeout_ns = 6000000000;
-	operation_begin(&d->ensemble);
+	window_begin(&d->ensemble.operations.window, d->ensemble.env->now_ns);
 	hosts_init(&d->hosts);
 	*state = d;
 	return 0;

@@ -82,12 +82,6 @@ static void forget(struct audit *a)
 	a->example_count = 0;
 }
 
-void audit_init(struct hosts *h)
-{
-	TAILQ_INIT(&h->audit.served);
-	TAILQ_INIT(&h->audit.queued);
-}
-
 void audit_deinit(struct hosts *h)
 {
 	forget(&h->audit);
@@ -473,22 +467,17 @@ void audit_stopping(struct hosts *h)
 	forget(a);
 }
 
-/* Standalone there is nothing to look at. */
-static void reply_nothing(struct hosts *h, struct client *c)
-{
-	h->audit.counts = (struct audit_counts){ 0 };
-	h->audit.begun_ns = h->env->now_ns;
-	reply(&h->audit, c);
-}
-
 void audit_ask(struct hosts *h, struct client *c)
 {
-	if (h->env->conf->standalone)
-		reply_nothing(h, c);
-	else if (h->env->stopping)
+	if (h->env->conf->standalone) { /* there is nothing to look at */
+		h->audit.counts = (struct audit_counts){ 0 };
+		h->audit.begun_ns = h->env->now_ns;
+		reply(&h->audit, c);
+	} else if (h->env->stopping) {
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-	else if (!h->ensemble->session.connected)
+	} else if (!h->ensemble->session.connected) {
 		reply_error(c, ERROR_UNAVAILABLE, "there is no connection to ZooKeeper");
-	else
+	} else {
 		wait_in(&h->audit.queued, c);
+	}
 }

@@ -80,7 +80,6 @@ struct audit {
 	size_t example_count;
 };
 
-void audit_init(struct hosts *h);
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct hosts *h, struct client *c);

@@ -11,8 +11,9 @@ void hosts_init(struct hosts *h)
 	TAILQ_INIT(&h->queries);
 	TAILQ_INIT(&h->revocations);
 	TAILQ_INIT(&h->letters);
-	inbox_init(h);
-	audit_init(h);
+	TAILQ_INIT(&h->audit.served);
+	TAILQ_INIT(&h->audit.queued);
+	h->inbox.timer.kind = TIMER_INBOX;
 }
 
 void hosts_deinit(struct hosts *h)
@@ -32,11 +33,6 @@ void hosts_suspended(struct hosts *h)
 {
 	inbox_suspended(h);
 	revocation_suspended(h);
-}
-
-void hosts_forget(struct hosts *h)
-{
-	outbox_forget_all(h);
 }
 
 static void finish(struct query *q)
@@ -100,14 +96,4 @@ void hosts_outbox_answered(struct hosts *h, const struct operation *op, const st
 
 	if (news.revocation)
 		revocation_letter(h, &news);
-}
-
-void hosts_leave(struct hosts *h, struct client *c)
-{
-	if (c->query)
-		query_free(c->query);
-	if (c->revocation)
-		revocation_free(c->revocation);
-	if (c->auditing)
-		audit_leave(h, c);
 }

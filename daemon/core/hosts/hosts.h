@@ -41,12 +41,8 @@ void hosts_deinit(struct hosts *h);
 void hosts_connected(struct hosts *h);
 /* The connection is gone, and its requests end, except the audit (audit_suspended()) and queries. */
 void hosts_suspended(struct hosts *h);
-/* The session is over, and so are its letters in other hosts' mailboxes. */
-void hosts_forget(struct hosts *h);
 /* Continues whatever has room now. After every event. */
 void hosts_continue(struct hosts *h);
 /* Answers of INBOX_*, and of LETTER_*. */
 void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* The client leaves, and its queries, revocations and audits end. */
-void hosts_leave(struct hosts *h, struct client *c);

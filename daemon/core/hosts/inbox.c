@@ -10,11 +10,6 @@ enum { TRIES_MAX = 3 };
 
 static const int64_t REFUSED_PAUSE_NS = 30000000000;
 
-void inbox_init(struct hosts *h)
-{
-	h->inbox.timer.kind = TIMER_INBOX;
-}
-
 static void forget_names(struct inbox *m)
 {
 	bytes_free(&m->names);

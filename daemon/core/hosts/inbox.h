@@ -54,7 +54,6 @@ struct inbox {
 	struct timer timer; /* to list it again, if nothing else does */
 };
 
-void inbox_init(struct hosts *h);
 void inbox_deinit(struct hosts *h);
 /* Asks what is in it. There is a connection. */
 void inbox_list(struct hosts *h);

@@ -127,7 +127,7 @@ const struct letter *outbox_post(struct hosts *h, struct slice host, struct slic
 	return l;
 }
 
-static void withdraw(struct letter *l)
+void letter_withdraw(struct letter *l)
 {
 	l->state = LETTER_WITHDRAWING;
 	if (l->deleting || !l->hosts->ensemble->session.connected)
@@ -142,7 +142,7 @@ void outbox_withdraw(struct hosts *h, uint64_t number)
 	struct letter *l = find(h, number);
 
 	if (l)
-		withdraw(l);
+		letter_withdraw(l);
 }
 
 void outbox_orphan(struct hosts *h, uint64_t number)
@@ -151,11 +151,6 @@ void outbox_orphan(struct hosts *h, uint64_t number)
 
 	if (l)
 		l->revocation = 0;
-}
-
-void outbox_due(struct letter *l)
-{
-	withdraw(l);
 }
 
 struct slice letter_id(const struct letter *l)
@@ -182,7 +177,7 @@ static struct letter_news posted(struct letter *l, enum zk_code code)
 
 	if (code == ZK_UNKNOWN) {
 		l->revocation = 0;
-		withdraw(l);
+		letter_withdraw(l);
 	} else if (l->state != LETTER_POSTING) {
 		news.revocation = 0;
 	} else if (code == ZK_OK) {
@@ -228,7 +223,7 @@ void outbox_connected(struct hosts *h)
 
 	TAILQ_FOREACH(l, &h->letters, link)
 		if (l->state == LETTER_WITHDRAWING)
-			withdraw(l);
+			letter_withdraw(l);
 }
 
 void outbox_forget_all(struct hosts *h)

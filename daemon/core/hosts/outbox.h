@@ -83,8 +83,8 @@ void outbox_orphan(struct hosts *h, uint64_t number);
 struct slice letter_id(const struct letter *l);
 /* It was answered, so it was read. */
 void outbox_was_read(struct hosts *h, struct slice id);
-/* letter.timer is due. */
-void outbox_due(struct letter *l);
+/* Withdraws this letter: its timer is due. */
+void letter_withdraw(struct letter *l);
 /* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what the revocation has to know. */
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: letters that are WITHDRAWING are deleted now. */

@@ -38,6 +38,11 @@ static bool is_revocation(const struct query *q)
 	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
 }
 
+bool query_is_elsewhere(const struct query_child *child)
+{
+	return !child->ours && !child->gone;
+}
+
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place)
 {
 	return !q->permits || place < (size_t)q->permits || record_get(bytes_view(&lease->data), "since").len;

@@ -82,6 +82,8 @@ struct query *query_finished(struct hosts *h);
 void query_free(struct query *q);
 /* The semaphore, if this host knows it; else NULL. */
 struct semaphore *query_semaphore(const struct query *q);
+/* The child is another host's and still there. */
+bool query_is_elsewhere(const struct query_child *child);
 /* A client has the permit of that lease; else the lease waits for room. */
 bool query_is_held(const struct query *q, const struct query_child *lease, size_t place);
 /* How many of the children stand before every other that conflicts with them: they hold the lock. */

@@ -19,7 +19,12 @@ void release_client(struct hosts *h, struct client *c)
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
 	request_forget_ended(c);
-	hosts_leave(h, c);
+	if (c->query)
+		query_free(c->query);
+	if (c->revocation)
+		revocation_free(c->revocation);
+	if (c->auditing)
+		audit_leave(h, c);
 	while ((g = TAILQ_FIRST(&c->grants)))
 		grant_end(g);
 	heap_unset(&c->locks->env->timers, &c->events_timer);

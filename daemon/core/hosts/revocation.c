@@ -219,12 +219,6 @@ static void log_force(const struct revocation *d)
 	effects_log(out, EFFECT_LEVEL_WARNING, begin);
 }
 
-/* Each entitled child that is elsewhere and still there becomes a target, in the order of the query's children. */
-static bool elsewhere(const struct query_child *child)
-{
-	return !child->ours && !child->gone;
-}
-
 static void ask_all(struct revocation *d, const struct query *q)
 {
 	bool force = d->command == COMMAND_FORCEUNLOCK;
@@ -265,7 +259,7 @@ void revocation_found(const struct query *q)
 	}
 	d->targets = mem_new((entitled + 1) * sizeof(*d->targets));
 	for (size_t i = 0; i < entitled; i++)
-		if (elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
+		if (query_is_elsewhere(&q->children[i]) && (q->part == QUERY_LOCK || query_is_held(q, &q->children[i], i)))
 			add_target(d, q, i);
 	for (size_t i = entitled; i < q->count; i++)
 		add_follower(d, q, &q->children[i]);

@@ -6,11 +6,6 @@
 #include "core/hosts/query.h"
 #include "core/kind/semaphore.h"
 
-static bool is_elsewhere(const struct query_child *child)
-{
-	return !child->ours && !child->gone;
-}
-
 /* ---- who holds ---- */
 
 static bool belong_together(const struct participant *a, const struct participant *b)
@@ -48,9 +43,9 @@ static void gather_holders(struct view *v)
 			v->permits_held += g->depth;
 		}
 	for (size_t i = 0; i < count; i++)
-		if (is_elsewhere(&children[i]) && !v->permits)
+		if (query_is_elsewhere(&children[i]) && !v->permits)
 			v->holders[v->holder_count++] = participant_elsewhere(q->hosts, &children[i]);
-		else if (is_elsewhere(&children[i]) && query_is_held(q, &children[i], i))
+		else if (query_is_elsewhere(&children[i]) && query_is_held(q, &children[i], i))
 			add_permit(v, here, &children[i]);
 }
 
@@ -69,7 +64,7 @@ static void add_hosts(struct view *v, size_t from, size_t end)
 	const struct query *q = v->query;
 
 	for (size_t i = from; i < end; i++)
-		if (is_elsewhere(&q->children[i]))
+		if (query_is_elsewhere(&q->children[i]))
 			v->waiters[v->waiter_count++] = participant_elsewhere(q->hosts, &q->children[i]);
 }
 
@@ -102,7 +97,7 @@ static void gather_waiters(struct view *v)
 	add_hosts(v, first, own);
 	v->hosts_before = v->waiter_count;
 	for (size_t i = 0; i < first && !v->permits; i++)
-		v->hosts_before += is_elsewhere(&q->children[i]);
+		v->hosts_before += query_is_elsewhere(&q->children[i]);
 	add_requests(v);
 	add_hosts(v, own, end);
 	v->hosts_waiting = v->waiter_count - here;

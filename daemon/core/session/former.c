@@ -27,7 +27,7 @@ void formers_deinit(struct ensemble *zk)
 	heap_unset(&zk->env->timers, &zk->formers.timer);
 }
 
-static struct former *find(struct ensemble *zk, int64_t session)
+struct former *former_find(struct ensemble *zk, int64_t session)
 {
 	struct formers *all = &zk->formers;
 
@@ -108,7 +108,7 @@ void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 
 void former_free(struct ensemble *zk, const struct event *event)
 {
-	struct former *l = find(zk, event->former.session);
+	struct former *l = former_find(zk, event->former.session);
 
 	if (l && l->state == FORMER_WAITING)
 		end(zk, l);
@@ -116,20 +116,12 @@ void former_free(struct ensemble *zk, const struct event *event)
 
 void former_over(struct ensemble *zk, const struct event *event)
 {
-	struct former *l = find(zk, event->former.session);
+	struct former *l = former_find(zk, event->former.session);
 
 	if (!l || l->state == FORMER_OVER)
 		return;
 	l->state = FORMER_OVER;
 	log_about(zk, l, "%s", event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
-}
-
-bool former_is(const struct ensemble *zk, int64_t session)
-{
-	for (size_t i = 0; i < zk->formers.count; i++)
-		if (zk->formers.list[i].session == session)
-			return true;
-	return false;
 }
 
 size_t formers_open(const struct ensemble *zk)

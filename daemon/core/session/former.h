@@ -54,8 +54,8 @@ void former_free(struct ensemble *zk, const struct event *event);
 void former_over(struct ensemble *zk, const struct event *event);
 /* When the timer is due. */
 void formers_tick(struct ensemble *zk);
-/* Was it left by an earlier daemon, or given up by this one, over or not? */
-bool former_is(const struct ensemble *zk, int64_t session);
+/* The session that an earlier daemon left or this one gave up, over or not; NULL: it is neither. */
+struct former *former_find(struct ensemble *zk, int64_t session);
 /* How many are not over yet. */
 size_t formers_open(const struct ensemble *zk);
 /* How long until the last one may be ended whoever lives; 0 when none waits. */

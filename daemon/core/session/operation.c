@@ -168,11 +168,6 @@ struct operation operation_take(struct ensemble *zk, uint64_t number)
 	return op;
 }
 
-void operation_begin(struct ensemble *zk)
-{
-	window_begin(&zk->operations.window, zk->env->now_ns);
-}
-
 void operation_deinit(struct operations *o)
 {
 	mem_free(o->ring);

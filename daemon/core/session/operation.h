@@ -67,6 +67,4 @@ const struct operation *operation_find(struct ensemble *zk, uint64_t number);
 int64_t operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event);
 /* Off the queue, before its answer is acted on: what that sends is queued behind. */
 struct operation operation_take(struct ensemble *zk, uint64_t number);
-/* There is a connection, and nothing was asked on it yet. */
-void operation_begin(struct ensemble *zk);
 void operation_deinit(struct operations *o);

@@ -26,18 +26,13 @@ static void host_data(const struct ensemble *zk, struct bytes *out)
 	record_int(out, "tick_ms", zk->env->conf->tick_ns / 1000000);
 }
 
-static void send_path(struct ensemble *zk, struct slice path)
-{
-	struct operation_request r = { .op.kind = OPERATION_PATH, .path = path, .create = ZK_PERSISTENT };
-
-	operation_send(zk, EFFECT_ZK_CREATE, &r);
-}
-
 void presence_above(struct ensemble *zk, struct slice path)
 {
-	for (size_t i = 1; i < path.len; i++)
-		if (path.data[i] == '/')
-			send_path(zk, (struct slice){ path.data, i });
+	struct operation_request r = { .op.kind = OPERATION_PATH, .path.data = path.data, .create = ZK_PERSISTENT };
+
+	for (r.path.len = 1; r.path.len < path.len; r.path.len++)
+		if (path.data[r.path.len] == '/')
+			operation_send(zk, EFFECT_ZK_CREATE, &r);
 }
 
 void presence_parents(struct ensemble *zk)
@@ -185,7 +180,7 @@ static enum presence duplicate_answered(struct ensemble *zk, const struct event 
 		return PRESENCE_FITS;
 	if (stat->owner == zk->session.id) {
 		announced(zk);
-	} else if (former_is(zk, stat->owner)) {
+	} else if (former_find(zk, stat->owner)) {
 		duplicate_forget(zk);
 	} else if (stat->owner == 0) {
 		not_ephemeral(zk);

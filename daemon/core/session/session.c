@@ -188,7 +188,7 @@ void session_disconnect(struct ensemble *zk)
 	s->proving = false;
 	s->contact_ns = zk->env->now_ns;
 	begin_silence(zk);
-	operation_begin(zk); /* nothing is open any longer */
+	window_begin(&zk->operations.window, zk->env->now_ns);
 	zk->env->stats.suspensions_total++;
 }
 
@@ -264,7 +264,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	s->connected = true;
 	s->contact_ns = zk->env->now_ns;
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
-	operation_begin(zk);
+	window_begin(&zk->operations.window, zk->env->now_ns);
 	bytes_clear(&s->server);
 	bytes_slice(&s->server, event->zk_connected.server);
 	log_state(zk, level_of(s, EFFECT_LEVEL_INFO),
