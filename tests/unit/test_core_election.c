@@ -235,7 +235,7 @@ static void leader_is_read_from_the_first_contender(void **state)
 	fixture_say(f, 3, "LEADER b", "-UNAVAILABLE ZooKeeper cannot be asked who leads");
 }
 
-/* LEADER asks about an election; when the answer comes the name may be a lock's or a semaphore's, whose holders lead nothing. */
+/* When the answer to LEADER comes, the name may be that of a lock or a semaphore: their holders lead nothing. */
 static void who_holds_a_lock_of_that_name_by_then_is_no_leader(void **state)
 {
 	struct fixture *f = *state;
