@@ -96,6 +96,7 @@ void broker_free(struct broker *b)
 	map_deinit(&b->directories.paths);
 	mem_free(b->locks.conns);
 	mem_free(b->locks.spare_grant);
+	mem_free(b->directories.spare_claim);
 	mem_free(b);
 }
 

@@ -246,7 +246,7 @@ MUTANTS = [
         ("} else if (former_find(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
         ("} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
     ("two writes of another session make a duplicate", [
-        ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 3000, "late"),
+        ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 40000, "late"),
     ("a holder is not in the table", [
         ("\tgrants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
     ("a reader passes a waiting writer of its host", [

@@ -155,6 +155,7 @@ static inline void fixture_free(struct fixture *f)
 	map_deinit(&f->locks.users);
 	map_deinit(&f->locks.groups);
 	mem_free(f->locks.spare_grant);
+	mem_free(f->directories.spare_claim);
 	effects_free(&f->out);
 	bytes_free(&f->said);
 	free(f);

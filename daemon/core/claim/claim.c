@@ -83,7 +83,7 @@ static void send_join(struct claim *c)
 static struct claim *claim_new(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
-	struct claim *c = mem_new(sizeof(*c));
+	struct claim *c = mem_new_spared(&all->spare_claim, sizeof(*c));
 
 	c->directory = d;
 	c->mode = mode;
@@ -173,7 +173,7 @@ void claim_free(struct claim *c)
 	all->orphan_count -= c->orphan;
 	budget_give_back(&all->ensemble->budget.path_bytes, c->path_bytes);
 	bytes_free(&c->pred);
-	mem_free(c);
+	mem_spare(&all->spare_claim, c);
 	directory_touch(d);
 }
 

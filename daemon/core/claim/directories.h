@@ -25,6 +25,7 @@ struct directories {
 	uint64_t last_claim, last_nonce;
 	int64_t token_next, token_limit; /* standalone: claim numbers */
 	bool token_asked;
+	void *spare_claim; /* mem.h */
 };
 
 void directory_init(struct directory *d, struct directories *all, struct lock *lock);

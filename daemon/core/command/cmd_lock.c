@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds share. */
 #include "core/client/mlock.h"
+#include "base/minmax.h"
 #include "core/client/ask.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
@@ -205,11 +206,6 @@ void cmd_downgrade(struct call *call)
 	g->mode = MODE_SHARED;
 	directory_touch(&g->lock->directory);
 	reply_integer(call->client, g->token);
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* Of a lock, or of permits. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/permit_holders.h"
 
+#include "base/minmax.h"
 #include "core/lock/holder_data.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
@@ -30,11 +31,6 @@ static bool waits_elsewhere(const struct semaphore *s)
 	return mutex->directory.claim &&
 	       (mutex->directory.claim->rivals ||
 		(mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.uncontended));
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
 }
 
 static void wake(struct semaphore *s, int64_t due_ns)

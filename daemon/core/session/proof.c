@@ -3,15 +3,7 @@
 
 #include <string.h>
 
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
+#include "base/minmax.h"
 
 void proof_forget(struct proof *p)
 {

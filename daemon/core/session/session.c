@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/session.h"
 
+#include "base/minmax.h"
 #include "core/session/ensemble.h"
 
 enum {
@@ -91,11 +92,6 @@ bool session_grants(const struct ensemble *zk)
 	if (s->proof.stalled || (s->state != SESSION_SAFE && s->state != SESSION_JEOPARDY))
 		return false;
 	return zk->env->now_ns + zk->env->conf->grant_min_ns < session_safe_until(zk);
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* The next instant at which time alone changes something. Later writes and proofs only move it further away. */

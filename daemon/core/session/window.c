@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/session/window.h"
 
+#include "base/minmax.h"
+
 enum { SPAN_PART = 24 }; /* of T */
 
 static const int64_t FIRST[WINDOW_GAUGES] = { WINDOW_FIRST_BYTES, WINDOW_FIRST_COUNT, WINDOW_FIRST_COUNT };
 static const int64_t LEAST[WINDOW_GAUGES] = { WINDOW_LEAST_BYTES, WINDOW_LEAST_COUNT, WINDOW_LEAST_COUNT };
-
-static int64_t min64(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 void window_begin(struct window *w, int64_t now_ns)
 {
