@@ -6,6 +6,7 @@ started it, however that one ends (setpriv --pdeathsig).
 """
 
 import collections
+import glob
 import os
 import re
 import select
@@ -212,7 +213,10 @@ class Zookeeper:
         return found
 
     def signal(self, number):
+        """A stopped server does nothing once this returns: each of its threads stops for itself."""
         self.process.send_signal(number)
+        if number == signal.SIGSTOP:
+            wait_until(lambda: set(thread_states(self.process.pid)) == {"T"}, "the server's threads to stop")
 
     def kill(self):
         self.process.kill()
@@ -222,6 +226,16 @@ class Zookeeper:
         if self.process and self.process.poll() is None:
             self.kill()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def thread_states(pid):
+    """A letter for each thread, as proc(5) has it."""
+    for stat in glob.glob(f"/proc/{pid}/task/*/stat"):
+        try:
+            with open(stat, encoding="ascii", errors="replace") as f:
+                yield f.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue  # it has ended meanwhile
 
 
 class Daemon:
