@@ -69,6 +69,7 @@ static void dispatch(struct broker *b, const struct operation *op, uint64_t numb
 		claim_answered(claim_of(op), op, event);
 		break;
 	case OWNER_ELECTION:
+		assert(op->directory);
 		election_answered(op->directory->lock, number, event);
 		break;
 	case OWNER_OBSERVER:

@@ -35,7 +35,7 @@ void health_trouble(struct ensemble *zk, const struct event *event)
 static void denied(struct ensemble *zk, enum operation_kind kind, struct slice path, struct slice reason)
 {
 	static const char *const words[] = {
-#define X(name, owner, text) [OPERATION_##name] = text,
+#define X(name, owner, text) [OPERATION_##name] = (text),
 		OPERATION_KINDS(X)
 #undef X
 	};
