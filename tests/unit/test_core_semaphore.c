@@ -59,10 +59,13 @@ static void locks_and_semaphores_are_told_apart(void **state)
 
 	fixture_say(f, 0, "ACQUIRE s LIMIT 2", ":1");
 	fixture_say(f, 1, "LOCK s", "-MISMATCH this name is in use as a semaphore, not as a lock: s");
+	fixture_say(f, 1, "CAMPAIGN s DATA x", "-MISMATCH this name is in use as a semaphore, not as an election: s");
 	fixture_say(f, 1, "LOCK l", ":2048");
 	fixture_say(f, 0, "ACQUIRE l LIMIT 2", "-MISMATCH this name is in use as a lock, not as a semaphore: l");
 	fixture_say(f, 0, "RESET", "+RESET");
 	fixture_say(f, 1, "LOCK s", ":3072");
+	fixture_say(f, 1, "CAMPAIGN e DATA x", ":4096");
+	fixture_say(f, 0, "ACQUIRE e LIMIT 2", "-MISMATCH this name is in use as an election, not as a semaphore: e");
 }
 
 static void a_lease_ends_and_the_next_is_served(void **state)

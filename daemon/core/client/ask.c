@@ -18,22 +18,11 @@ static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *s
 	return refuse(ret, ERROR_LIMIT, sentence);
 }
 
-/* What has directories of its own is told from locks: there an election is one of these. */
-static const char *noun(const struct lock *lock, enum kind kind, enum kind other)
-{
-	const struct kind_rule *const *rules = lock->locks->rules;
-
-	return kind_noun(rules[other]->rest && !rules[kind]->rest ? KIND_LOCK : kind);
-}
-
 bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
 {
-	enum kind used = lock->rule->kind;
-
 	if (!lock_refuses(lock, kind))
 		return true;
-	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", noun(lock, used, kind),
-			  noun(lock, kind, used));
+	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", kind_noun(lock->rule->kind), kind_noun(kind));
 	return false;
 }
 

@@ -7,7 +7,7 @@
  *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
- *           |   a few at a time; for LEADER the first's  |   LEADER: it is gone by now -> ASKED
+ *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
  *
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all

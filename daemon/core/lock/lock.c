@@ -22,7 +22,7 @@ static bool is_used(const struct lock *lock)
 	       !TAILQ_EMPTY(&lock->lost);
 }
 
-/* A lock that is not remembered has directories of its own: it is made anew, and never becomes another. */
+/* A lock with two directories never becomes a lock with one, nor the other way round: a new lock is made instead. */
 bool lock_refuses(const struct lock *lock, enum kind kind)
 {
 	bool apart = lock->rule->rest || lock->locks->rules[kind]->rest;

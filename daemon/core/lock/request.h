@@ -12,8 +12,8 @@
  *   CLIENT UNBLOCK | nil                |
  *   RESET, client gone: none
  *
- * A request has exactly one of these ends, and nothing is told of it afterwards. When it ends it leaves its lock and
- * its client's list at once, and lives on as an outcome (outcome.h) until that is told.
+ * A request has exactly one of these ends, and the client hears nothing about it afterwards. A request that ends leaves
+ * its lock and its client's list at once, and lives on as an outcome (outcome.h) until that is told.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
  *
  * A watch counts its path and four bytes of length: the children watch of a directory while it is asked for or
  * armed, those on a predecessor and on an own znode while the claim rests on them, and those of an election that is
- * observed (its directory's and one on the first contender, as long as one of ours). One that nobody rests on any more
+ * observed (its directory's and one on the first contender, as long as one of ours). A watch that no claim needs any longer
  * (its waiter went first) stands until its znode goes and is not counted: the adapter never sets it again.
  *
  * A single request larger than the server takes costs the connection each time, and in the end the session: a lock
