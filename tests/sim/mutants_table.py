@@ -360,11 +360,11 @@ MUTANTS = [
     ("the end of a request is not looked at", [
         ("\t\tr->client->request = NULL;\n\tdirectory_touch(&lock->directory);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
-        ("\t\tnotify_timeout(c, bytes_view(&lock->name));", "\t\t;")], 100),
+        ("\t\tnotify(c, \"timeout\", bytes_view(&lock->name));", "\t\t;")], 100),
     ("a queued wait that was granted is not told", [
-        ("\t\tnotify_granted(c, bytes_view(&lock->name), number);", "\t\t;")], 100),
+        ("\t\tnotify(c, \"granted\", bytes_view(&lock->name), number);", "\t\t;")], 100),
     ("a queued wait that failed is not told", [
-        ("\t\tnotify_failed(c, bytes_view(&lock->name), no.code, bytes_view(&no.sentence));", "\t\t;")], 300),
+        ("\t\tnotify(c, \"failed\", bytes_view(&lock->name), error_word(no.code), bytes_view(&no.sentence));", "\t\t;")], 300),
     ("two requests of one client for one name", [
         ("cmd_lock.c", "\telse if (call_request(call))\n", "\telse if (false)\n")], 100),
     ("RESET and the end of a client leave the queued waits", [

@@ -60,8 +60,8 @@ static void asks(int64_t wait_ns)
 
 static void kept_until_it_is_read_in_order(void **state)
 {
-	notify_granted(&c, SLICE("a"), 7);
-	notify_timeout(&c, SLICE("b"));
+	notify(&c, "granted", SLICE("a"), 7);
+	notify(&c, "timeout", SLICE("b"));
 	assert_int_equal(effects.count, 0);
 	asks(0);
 	said(EFFECT_REPLY, "*3\r\n$7\r\ngranted\r\n$1\r\na\r\n:7\r\n");
@@ -75,7 +75,7 @@ static void events_that_waits_is_answered_at_once(void **state)
 {
 	asks(-1);
 	assert_true(c.events_waiting);
-	notify_timeout(&c, SLICE("b"));
+	notify(&c, "timeout", SLICE("b"));
 	said(EFFECT_REPLY, "*2\r\n$7\r\ntimeout\r\n$1\r\nb\r\n");
 	assert_false(c.events_waiting || c.asking);
 	assert_true(TAILQ_EMPTY(&c.notifications));
@@ -84,13 +84,13 @@ static void events_that_waits_is_answered_at_once(void **state)
 static void pushed_in_resp3(void **state)
 {
 	c.version = 3;
-	notify_failed(&c, SLICE("a"), ERROR_LIMIT, SLICE("why"));
+	notify(&c, "failed", SLICE("a"), "LIMIT", SLICE("why"));
 	said(EFFECT_PUSH, ">4\r\n$6\r\nfailed\r\n$1\r\na\r\n$5\r\nLIMIT\r\n$3\r\nwhy\r\n");
 }
 
 static void what_was_kept_is_pushed_when_it_turns_to_resp3(void **state)
 {
-	notify_timeout(&c, SLICE("b"));
+	notify(&c, "timeout", SLICE("b"));
 	notify_speak(&c, 3);
 	said(EFFECT_PUSH, ">2\r\n$7\r\ntimeout\r\n$1\r\nb\r\n");
 	assert_true(TAILQ_EMPTY(&c.notifications));
@@ -120,18 +120,18 @@ static void a_client_that_holds_nothing_is_in_no_jeopardy(void **state)
 static void a_client_that_reads_none_is_closed(void **state)
 {
 	for (int i = 0; i < 3; i++)
-		notify_timeout(&c, SLICE("b"));
+		notify(&c, "timeout", SLICE("b"));
 	assert_false(c.closing);
 	assert_true(notify_full(&c));
-	notify_timeout(&c, SLICE("b"));
+	notify(&c, "timeout", SLICE("b"));
 	assert_true(c.closing);
 	assert_ptr_equal(TAILQ_FIRST(&locks.closing), &c);
 }
 
 static void an_election_that_is_observed_again_forgets_what_was_said_before(void **state)
 {
-	notify_unobserved(&c, SLICE("a"), ERROR_UNAVAILABLE, SLICE("why"));
-	notify_unobserved(&c, SLICE("ab"), ERROR_UNAVAILABLE, SLICE("why"));
+	notify(&c, "unobserved", SLICE("a"), "UNAVAILABLE", SLICE("why"));
+	notify(&c, "unobserved", SLICE("ab"), "UNAVAILABLE", SLICE("why"));
 	notify_forget_unobserved(&c, SLICE("a"));
 	assert_int_equal(c.notification_count, 1);
 	asks(0);

@@ -132,12 +132,9 @@ void mlock_failed(struct mlock *m, struct refusal *no)
 void mlock_timed_out(struct mlock *m)
 {
 	struct client *c = m->client;
-	size_t begin;
 
 	end(m);
-	begin = reply_begin(c);
-	resp_nil_array(reply_out(c), c->version);
-	reply_end(c, begin);
+	reply_nil_array(c);
 }
 
 static void finish(struct mlock *m)

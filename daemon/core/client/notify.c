@@ -8,39 +8,33 @@
 /* Others who ask for what a client holds may fill this part, one in four, of what it may leave unread. */
 enum { REVOKE_PART = 4 };
 
+static const int64_t NS_PER_MS = 1000000;
+
+/* A push of RESP3, or an answer of EVENTS. The values are given as bytes_format() takes them. */
+#define write_items(c, ...) write_values(c, BYTES_ARGUMENTS(__VA_ARGS__))
+static void write_values(struct client *c, const struct bytes_value *values, size_t count)
+{
+	resp_push(reply_out(c), count, c->version);
+	reply_values(reply_out(c), values, count);
+}
+
 static void write_session(struct client *c)
 {
-	struct locks *locks = c->locks;
+	const struct locks *locks = c->locks;
 
-	if (!c->told_jeopardy) {
-		resp_push(reply_out(c), 1, c->version);
-		resp_bulk(reply_out(c), SLICE("safe"));
-		return;
-	}
-	resp_push(reply_out(c), 2, c->version);
-	resp_bulk(reply_out(c), SLICE("jeopardy"));
-	resp_integer(reply_out(c), (session_safe_until(locks->ensemble) - locks->env->now_ns) / 1000000);
+	if (c->told_jeopardy)
+		write_items(c, "jeopardy", (session_safe_until(locks->ensemble) - locks->env->now_ns) / NS_PER_MS);
+	else
+		write_items(c, "safe");
 }
 
-static void write_lost(struct client *c, const struct grant *g)
-{
-	resp_push(reply_out(c), 4, c->version);
-	resp_bulk(reply_out(c), SLICE("lost"));
-	resp_bulk(reply_out(c), bytes_view(&g->lock->name));
-	resp_integer(reply_out(c), g->token);
-	resp_bulk(reply_out(c), slice_of(loss_word(g->loss)));
-}
-
-static void write_leader(struct client *c, const struct observer *o)
+static void write_leader(struct client *c, struct observer *o)
 {
 	const struct observation *known = o->lock->observation;
 
-	resp_push(reply_out(c), 5, c->version);
-	resp_bulk(reply_out(c), SLICE("leader"));
-	resp_bulk(reply_out(c), bytes_view(&o->lock->name));
-	resp_integer(reply_out(c), known->token);
-	resp_bulk(reply_out(c), bytes_view(&known->host));
-	resp_bulk(reply_out(c), bytes_view(&known->data));
+	write_items(c, "leader", bytes_view(&o->lock->name), known->token, bytes_view(&known->host),
+		    bytes_view(&known->data));
+	observe_told(o);
 }
 
 static void write_notification(struct client *c, const struct notification *n)
@@ -50,19 +44,40 @@ static void write_notification(struct client *c, const struct notification *n)
 		write_session(c);
 		break;
 	case NOTIFICATION_LOST:
-		write_lost(c, n->grant);
+		write_items(c, "lost", bytes_view(&n->grant->lock->name), n->grant->token, loss_word(n->grant->loss));
 		break;
 	case NOTIFICATION_LEADER:
 		write_leader(c, n->observer);
-		observe_told(n->observer);
 		break;
-	case NOTIFICATION_UNOBSERVED:
 	case NOTIFICATION_REVOKE:
 	case NOTIFICATION_TOLD:
 		resp_push(reply_out(c), n->items, c->version);
 		bytes_slice(reply_out(c), bytes_view(&n->text));
 		break;
 	}
+}
+
+/* ---- pushed, or kept for EVENTS ---- */
+
+/* Once the push that fills the share of revocations is written, the share begins again: the client reads. */
+static void push(struct client *c, const struct notification *n)
+{
+	size_t begin = effects_begin(c->locks->env->out);
+	bool was_full = notify_unresponsive(c);
+	struct effect *e;
+
+	write_notification(c, n);
+	e = reply_push(c, begin);
+	if (n->type != NOTIFICATION_REVOKE)
+		return;
+	c->revoke_bytes += e->text.len;
+	e->report = !was_full && notify_unresponsive(c);
+}
+
+static void end_wait(struct client *c)
+{
+	c->events_waiting = false;
+	heap_unset(&c->locks->env->timers, &c->events_timer);
 }
 
 /* EVENTS waits, and there is a notification: answers with the oldest. A grant whose loss is told ends here. */
@@ -77,9 +92,23 @@ static void answer_events(struct client *c)
 	notification_drop(c, n);
 	if (g)
 		grant_end(g);
-	c->events_waiting = false;
-	heap_unset(&c->locks->env->timers, &c->events_timer);
+	end_wait(c);
 }
+
+/* Takes over its text. */
+static void tell(struct client *c, struct notification n)
+{
+	if (c->version == 3) {
+		push(c, &n);
+		bytes_free(&n.text);
+		return;
+	}
+	notification_add(c, &n);
+	if (c->events_waiting && !c->closing)
+		answer_events(c);
+}
+
+/* ---- what is told ---- */
 
 bool notify_full(const struct client *c)
 {
@@ -91,25 +120,11 @@ bool notify_unresponsive(const struct client *c)
 	return c->revoke_bytes > c->locks->env->conf->limits.output_bytes / REVOKE_PART;
 }
 
-static void wake_events(struct client *c)
-{
-	if (c->events_waiting && !c->closing)
-		answer_events(c);
-}
-
 void notify_lost(struct client *c, struct grant *g)
 {
 	if (c->lost_count > c->locks->env->conf->limits.grants_per_client)
 		client_close(c);
-	if (c->version == 3) {
-		size_t begin = effects_begin(c->locks->env->out);
-
-		write_lost(c, g);
-		reply_push(c, begin);
-		return;
-	}
-	notification_add(c, NOTIFICATION_LOST, &g->notification)->grant = g;
-	wake_events(c);
+	tell(c, (struct notification){ .type = NOTIFICATION_LOST, .place = &g->notification, .grant = g });
 }
 
 void notify_session(struct client *c)
@@ -121,125 +136,36 @@ void notify_session(struct client *c)
 	if (jeopardy && !c->is_holder)
 		return;
 	c->told_jeopardy = jeopardy;
-	if (c->version == 3) {
-		size_t begin = effects_begin(c->locks->env->out);
-
-		write_session(c);
-		reply_push(c, begin);
-		return;
-	}
-	/* Only the latest counts. */
-	notification_drop(c, c->session_notification);
-	notification_add(c, NOTIFICATION_SESSION, &c->session_notification);
-	wake_events(c);
+	notification_drop(c, c->session_notification); /* only the latest counts */
+	tell(c, (struct notification){ .type = NOTIFICATION_SESSION, .place = &c->session_notification });
 }
 
 void notify_leader(struct client *c, struct observer *o)
 {
-	if (c->version == 3) {
-		size_t begin = effects_begin(c->locks->env->out);
-
-		write_leader(c, o);
-		reply_push(c, begin);
-		observe_told(o);
-		return;
-	}
-	notification_add(c, NOTIFICATION_LEADER, &o->notification)->observer = o;
-	wake_events(c);
+	tell(c, (struct notification){ .type = NOTIFICATION_LEADER, .place = &o->notification, .observer = o });
 }
 
-/* Takes ownership of the text. Returns the push, valid until the next effect; NULL: the text is kept for EVENTS. */
-static struct effect *tell(struct client *c, enum notification_type type, struct notification **place, size_t items,
-			   struct bytes *text)
+static struct notification composed(const struct bytes_value *values, size_t count)
 {
-	struct notification *n;
+	struct notification n = { .type = NOTIFICATION_TOLD, .items = count };
 
-	if (c->version == 3) {
-		size_t begin = effects_begin(c->locks->env->out);
-
-		resp_push(reply_out(c), items, c->version);
-		bytes_slice(reply_out(c), bytes_view(text));
-		bytes_free(text);
-		return reply_push(c, begin);
-	}
-	n = notification_add(c, type, place);
-	n->items = items;
-	n->text = *text;
-	wake_events(c);
-	return NULL;
+	reply_values(&n.text, values, count);
+	return n;
 }
 
-static void write_revoke(struct bytes *text, const struct grant *g, struct slice reason)
+void notify_values(struct client *c, const struct bytes_value *values, size_t count)
 {
-	resp_bulk(text, SLICE("revoke"));
-	resp_bulk(text, bytes_view(&g->lock->name));
-	resp_integer(text, g->token);
-	resp_bulk(text, reason);
-}
-
-/* Once the push that fills the share is written, the share begins again: the client reads. */
-static void revoke_pushed(struct client *c, struct effect *push)
-{
-	bool full = notify_unresponsive(c);
-
-	c->revoke_bytes += push->text.len;
-	push->report = !full && notify_unresponsive(c);
+	tell(c, composed(values, count));
 }
 
 void notify_revoke(struct client *c, struct grant *g, struct slice reason)
 {
-	struct bytes text = { 0 };
-	struct effect *push;
+	struct notification n = composed(BYTES_ARGUMENTS("revoke", bytes_view(&g->lock->name), g->token, reason));
 
+	n.type = NOTIFICATION_REVOKE;
+	n.place = &g->notification;
 	notification_drop(c, g->notification);
-	write_revoke(&text, g, reason);
-	push = tell(c, NOTIFICATION_REVOKE, &g->notification, 4, &text);
-	if (push)
-		revoke_pushed(c, push);
-}
-
-void notify_granted(struct client *c, struct slice name, int64_t token)
-{
-	struct bytes text = { 0 };
-
-	resp_bulk(&text, SLICE("granted"));
-	resp_bulk(&text, name);
-	resp_integer(&text, token);
-	tell(c, NOTIFICATION_TOLD, NULL, 3, &text);
-}
-
-void notify_timeout(struct client *c, struct slice name)
-{
-	struct bytes text = { 0 };
-
-	resp_bulk(&text, SLICE("timeout"));
-	resp_bulk(&text, name);
-	tell(c, NOTIFICATION_TOLD, NULL, 2, &text);
-}
-
-static void write_error(struct bytes *text, struct slice name, enum error_code code, struct slice sentence)
-{
-	resp_bulk(text, name);
-	resp_bulk(text, slice_of(error_word(code)));
-	resp_bulk(text, sentence);
-}
-
-void notify_failed(struct client *c, struct slice name, enum error_code code, struct slice sentence)
-{
-	struct bytes text = { 0 };
-
-	resp_bulk(&text, SLICE("failed"));
-	write_error(&text, name, code, sentence);
-	tell(c, NOTIFICATION_TOLD, NULL, 4, &text);
-}
-
-void notify_unobserved(struct client *c, struct slice name, enum error_code code, struct slice sentence)
-{
-	struct bytes text = { 0 };
-
-	resp_bulk(&text, SLICE("unobserved"));
-	write_error(&text, name, code, sentence);
-	tell(c, NOTIFICATION_UNOBSERVED, NULL, 4, &text);
+	tell(c, n);
 }
 
 void notify_forget_unobserved(struct client *c, struct slice name)
@@ -247,14 +173,14 @@ void notify_forget_unobserved(struct client *c, struct slice name)
 	struct bytes begin = { 0 };
 	struct notification *n, *after;
 
-	resp_bulk(&begin, SLICE("unobserved"));
-	resp_bulk(&begin, name);
+	reply_values(&begin, BYTES_ARGUMENTS("unobserved", name));
 	TAILQ_FOREACH_SAFE(n, &c->notifications, link, after)
-		if (n->type == NOTIFICATION_UNOBSERVED && n->text.len > begin.len &&
-		    memcmp(n->text.data, begin.data, begin.len) == 0)
+		if (n->text.len > begin.len && memcmp(n->text.data, begin.data, begin.len) == 0)
 			notification_drop(c, n);
 	bytes_free(&begin);
 }
+
+/* ---- EVENTS ---- */
 
 void notify_wait(struct client *c, int64_t wait_ns)
 {
@@ -273,12 +199,8 @@ void notify_wait(struct client *c, int64_t wait_ns)
 
 void notify_end_wait(struct client *c)
 {
-	size_t begin = reply_begin(c);
-
-	resp_nil_array(reply_out(c), c->version);
-	reply_end(c, begin);
-	c->events_waiting = false;
-	heap_unset(&c->locks->env->timers, &c->events_timer);
+	reply_nil_array(c);
+	end_wait(c);
 }
 
 void notify_speak(struct client *c, int version)
@@ -287,13 +209,7 @@ void notify_speak(struct client *c, int version)
 
 	c->version = version;
 	while (version == 3 && (n = TAILQ_FIRST(&c->notifications))) {
-		size_t begin = effects_begin(c->locks->env->out);
-		struct effect *push;
-
-		write_notification(c, n);
-		push = reply_push(c, begin);
-		if (n->type == NOTIFICATION_REVOKE)
-			revoke_pushed(c, push);
+		push(c, n);
 		notification_drop(c, n);
 	}
 }

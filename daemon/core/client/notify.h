@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol/errors.h"
+#include "protocol/bytes_format.h"
 #include "protocol/slice.h"
 
 struct client;
@@ -22,14 +22,13 @@ struct observer;
 void notify_lost(struct client *c, struct grant *g); /* a moment ago */
 void notify_session(struct client *c); /* jeopardy or safe, by the session's state */
 void notify_leader(struct client *c, struct observer *o); /* who leads, as it is known now */
-void notify_unobserved(struct client *c, struct slice name, enum error_code code, struct slice sentence);
 void notify_forget_unobserved(struct client *c, struct slice name);
 void notify_revoke(struct client *c, struct grant *g, struct slice reason); /* the latest unread one counts */
 bool notify_full(const struct client *c); /* two more would close it: those that can wait leave room */
 bool notify_unresponsive(const struct client *c); /* it has not read its share of revocations */
-void notify_granted(struct client *c, struct slice name, int64_t token); /* how a queued request ended */
-void notify_timeout(struct client *c, struct slice name);
-void notify_failed(struct client *c, struct slice name, enum error_code code, struct slice sentence);
+/* Any other: its items, as bytes_format() takes values. */
+#define notify(c, ...) notify_values(c, BYTES_ARGUMENTS(__VA_ARGS__))
+void notify_values(struct client *c, const struct bytes_value *values, size_t count);
 /* EVENTS: answers now, or waits for so long (negative: for ever) and then answers with nil. */
 void notify_wait(struct client *c, int64_t wait_ns);
 void notify_end_wait(struct client *c);

@@ -97,6 +97,14 @@ void reply_nil(struct client *c)
 	reply_end(c, begin);
 }
 
+void reply_nil_array(struct client *c)
+{
+	size_t begin = reply_begin(c);
+
+	resp_nil_array(reply_out(c), c->version);
+	reply_end(c, begin);
+}
+
 void reply_status(struct client *c, const char *text)
 {
 	size_t begin = reply_begin(c);
@@ -117,7 +125,7 @@ void reply_error_values(struct client *c, enum error_code code, const char *form
 	bytes_free(&sentence);
 }
 
-void reply_pairs_values(struct bytes *out, const struct bytes_value *values, size_t count)
+void reply_values(struct bytes *out, const struct bytes_value *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (values[i].is_number)

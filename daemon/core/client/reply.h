@@ -27,11 +27,12 @@ struct effect *reply_push(struct client *c, size_t begin);
 void reply_integer(struct client *c, int64_t value);
 void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);
+void reply_nil_array(struct client *c);
 void reply_status(struct client *c, const char *text);
 /* The sentence with its values, as bytes_format() takes them. */
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
-/* Pairs of a map, "key", value, ...: five at most, the values as bytes_format() takes them. */
-#define reply_pairs(out, ...) reply_pairs_values(out, BYTES_ARGUMENTS(__VA_ARGS__))
-void reply_pairs_values(struct bytes *out, const struct bytes_value *values, size_t count);
+/* Bulks and integers one after the other, as bytes_format() takes values; and pairs of a map, "key", value, ... */
+void reply_values(struct bytes *out, const struct bytes_value *values, size_t count);
+#define reply_pairs(out, ...) reply_values(out, BYTES_ARGUMENTS(__VA_ARGS__))

@@ -28,7 +28,7 @@ static void tell_granted(struct locks *locks, struct request *r)
 
 	finish(locks, r);
 	if (queued)
-		notify_granted(c, bytes_view(&lock->name), number);
+		notify(c, "granted", bytes_view(&lock->name), number);
 	else if (c->mlock)
 		mlock_granted(c->mlock);
 	else
@@ -44,7 +44,7 @@ static void tell_timed_out(struct locks *locks, struct request *r)
 
 	finish(locks, r);
 	if (queued)
-		notify_timeout(c, bytes_view(&lock->name));
+		notify(c, "timeout", bytes_view(&lock->name));
 	else if (c->mlock)
 		mlock_timed_out(c->mlock);
 	else
@@ -66,7 +66,7 @@ static void tell_failed(struct locks *locks, struct request *r)
 		refusal_name(&no, bytes_view(&lock->name));
 		refusal_reply(c, &no);
 	} else {
-		notify_failed(c, bytes_view(&lock->name), no.code, bytes_view(&no.sentence));
+		notify(c, "failed", bytes_view(&lock->name), error_word(no.code), bytes_view(&no.sentence));
 		bytes_free(&no.sentence);
 	}
 }
@@ -91,7 +91,8 @@ static void tell_leader(struct locks *locks, struct observer *o)
 
 static void tell_unobserved(struct observer *o)
 {
-	notify_unobserved(o->client, bytes_view(&o->lock->name), o->outcome.code, bytes_view(&o->outcome.sentence));
+	notify(o->client, "unobserved", bytes_view(&o->lock->name), error_word(o->outcome.code),
+	       bytes_view(&o->outcome.sentence));
 	observe_end(o);
 }
 

@@ -110,7 +110,7 @@ static void reenter(struct client *c, struct grant *g, const struct request_term
 		return;
 	}
 	reply_status(c, "QUEUED");
-	notify_granted(c, bytes_view(&g->lock->name), g->token);
+	notify(c, "granted", bytes_view(&g->lock->name), g->token);
 }
 
 void cmd_lock(struct call *call)

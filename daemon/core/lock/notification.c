@@ -12,19 +12,17 @@ static bool counts(enum notification_type type)
 	return type != NOTIFICATION_LOST && type != NOTIFICATION_LEADER;
 }
 
-struct notification *notification_add(struct client *c, enum notification_type type, struct notification **place)
+void notification_add(struct client *c, const struct notification *told)
 {
 	struct notification *n = mem_new(sizeof(*n));
 
-	assert(!place || !*place);
-	n->type = type;
-	n->place = place;
-	if (place)
-		*place = n;
+	*n = *told;
+	assert(!n->place || !*n->place);
+	if (n->place)
+		*n->place = n;
 	TAILQ_INSERT_TAIL(&c->notifications, n, link);
-	if (counts(type) && ++c->notification_count > c->locks->env->conf->limits.events_per_client)
+	if (counts(n->type) && ++c->notification_count > c->locks->env->conf->limits.events_per_client)
 		client_close(c);
-	return n;
 }
 
 void notification_drop(struct client *c, struct notification *n)

@@ -6,9 +6,8 @@
  *   SESSION    | client                                 | the session
  *   LOST       | grant                                  | the grant, which ends when it is told
  *   LEADER     | observer                               | the known leader of the election
- *   UNOBSERVED | client and election                    | its text; observing the election again drops it
  *   REVOKE     | grant                                  | its text; the grant's end drops it
- *   TOLD       | (any number)                           | its text
+ *   TOLD       | (any number)                           | its text; observing an election again drops `unobserved`
  */
 #pragma once
 
@@ -25,7 +24,6 @@ enum notification_type {
 	NOTIFICATION_SESSION,
 	NOTIFICATION_LOST,
 	NOTIFICATION_LEADER,
-	NOTIFICATION_UNOBSERVED,
 	NOTIFICATION_REVOKE,
 	NOTIFICATION_TOLD,
 };
@@ -33,7 +31,7 @@ enum notification_type {
 struct notification {
 	TAILQ_ENTRY(notification) link;
 	enum notification_type type;
-	struct notification **place; /* the client's, grant's or observer's pointer to it; may be NULL */
+	struct notification **place; /* the client's, grant's or observer's pointer to it, NULL before; or NULL */
 	struct grant *grant;         /* LOST */
 	struct observer *observer;   /* LEADER */
 	size_t items;                /* other types: the items of `text`, which is the same in both versions of RESP */
@@ -42,8 +40,8 @@ struct notification {
 
 TAILQ_HEAD(notification_list, notification);
 
-/* Adds one behind those that wait. The client is closed if too many wait. `place` is NULL or points to NULL. */
-struct notification *notification_add(struct client *c, enum notification_type type, struct notification **place);
+/* Keeps a copy behind those that wait, with its text. The client is closed if too many wait. */
+void notification_add(struct client *c, const struct notification *told);
 /* Takes NULL. */
 void notification_drop(struct client *c, struct notification *n);
 void notification_drop_all(struct client *c);
