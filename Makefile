@@ -4,6 +4,7 @@
 #   BUILD=dir           where results go (build)
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
+#   LTO=                nothing: lockbrokerd is not optimized as a whole (-flto=auto, if gcc compiles it)
 #   WERROR=1            warnings are errors
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
 #   V=1                 show the commands
@@ -152,8 +153,13 @@ endif
 REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKERD_VERSION='"$(VERSION)"' -DLOCKBROKER_SYSCONFDIR='"$(SYSCONFDIR)"' \
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
 LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-needed
-COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS)
+# The objects of lockbrokerd have both machine code, which everything else is linked from, and what gcc optimizes the
+# whole daemon from. With one seed for each source, builds of the same sources are the same.
+LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto))
+WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
+COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fno-lto
+LINK_WHOLE = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)
+LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) -fno-lto
 
 DAEMON_LIBS = -lzookeeper_st -levent_core -linih
 UNIT_LIBS = -lcmocka
@@ -232,8 +238,8 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 
 # Objects are made again when the flags change; archives, libraries and programs, when what they are made of does: an
 # object that is no longer listed is newer than nothing.
-$(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK) | $(WARN_PRODUCT)
-$(BUILD)/.lists: export NOW = $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
+$(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
+$(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
 	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | \
 	$(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
@@ -250,7 +256,7 @@ $(OBJ)/tests/%.o: tests/%.c $(BUILD)/.flags
 $(OBJ)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(COMPILE) $(WARN_PRODUCT) -fPIE -c $< -o $@
+	$(Q)$(COMPILE) $(WARN_PRODUCT) $(WHOLE) -fPIE -c $< -o $@
 
 $(PIC)/%.o: %.c $(BUILD)/.flags
 	@mkdir -p $(@D)
@@ -275,7 +281,7 @@ $(ARCHIVES):
 
 $(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $(MAIN_O) $(A_IO) $(A_CORE) $(A_PROTOCOL) $(A_BASE) $(A_BASE_PURE) $(DAEMON_LIBS)
+	$(Q)$(LINK_WHOLE) -o $@ $(MAIN_O) $(A_IO) $(A_CORE) $(A_PROTOCOL) $(A_BASE) $(A_BASE_PURE) $(DAEMON_LIBS)
 
 $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
@@ -285,7 +291,7 @@ $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$(SHARED_MAP) $(LINK_REQUIRED) \
-		$(if $(SAN),,-Wl,-z,defs) $(LDFLAGS) -o $@ $(inputs)
+		$(if $(SAN),,-Wl,-z,defs) $(LDFLAGS) -fno-lto -o $@ $(inputs)
 	$(Q)ln -sf $(SONAME) $(BUILD)/liblockbroker.so
 
 $(STATIC): $(SHARED_O) $(A_PROTOCOL_PIC)

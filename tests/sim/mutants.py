@@ -116,7 +116,7 @@ def try_mutant(args, where, base, mutant):
         made.append(f"{mutated}{number}.o")
         compile_one(args.cc, file, made[-1], text)
         objects[objects.index(object_of(args, where, file))] = made[-1]
-    subprocess.run(args.cc.split() + ["-o", mutated] + objects, check=True)
+    subprocess.run(args.cc.split() + ["-fno-lto", "-o", mutated] + objects, check=True)
     command = [mutated, "--seeds", str(bound)] + (["--mix", mix[0]] if mix else [])
     if args.seconds:
         command += ["--seconds", str(max(0.1, args.until - time.monotonic()))]
