@@ -62,8 +62,7 @@ void directory_make(struct directory *d)
 	struct bytes data = { 0 };
 
 	record_begin(&data);
-	record_text(&data, "kind", kind_word(d->kind));
-	record_text(&data, "flavour", flavour_word(d->flavour));
+	bytes_format(&data, "kind=%s\nflavour=%s\n", kind_word(d->kind), flavour_word(d->flavour));
 	send(d, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
 	bytes_free(&data);
 	ask(d);

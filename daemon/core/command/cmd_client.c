@@ -7,64 +7,41 @@
 #include "core/hosts/release.h"
 #include "protocol/number.h"
 
-static void set(struct bytes *to, struct slice value)
-{
-	bytes_clear(to);
-	bytes_slice(to, value);
-}
-
 enum { LABEL_BYTES_MAX = 64 };
 
-/* Lists show names on one line per client: they are printable, without spaces, and short. */
-static bool valid_label(struct slice s)
+/* Lists show labels on one line per client: they are printable, without spaces, and short. False: answered as none. */
+static bool check_label(struct client *c, struct slice label)
 {
-	if (s.len > LABEL_BYTES_MAX)
+	bool valid = label.len <= LABEL_BYTES_MAX;
+
+	for (size_t i = 0; valid && i < label.len; i++)
+		valid = label.data[i] >= '!' && label.data[i] <= '~';
+	if (!valid)
+		reply_error(c, ERROR_ERR, "a name or an owner has at most 64 printable ASCII characters and no spaces");
+	return valid;
+}
+
+static bool set_label(struct client *c, struct bytes *to, struct slice label)
+{
+	if (!check_label(c, label))
 		return false;
-	for (size_t i = 0; i < s.len; i++)
-		if (s.data[i] < '!' || s.data[i] > '~')
-			return false;
+	bytes_clear(to);
+	bytes_slice(to, label);
 	return true;
-}
-
-static void refuse_label(struct client *c)
-{
-	reply_error(c, ERROR_ERR, "a name or an owner has at most 64 printable ASCII characters and no spaces");
-}
-
-static bool set_label(struct client *c, struct bytes *to, struct slice value)
-{
-	if (valid_label(value)) {
-		set(to, value);
-		return true;
-	}
-	refuse_label(c);
-	return false;
 }
 
 static void hello_reply(struct client *c)
 {
+	const struct broker_conf *conf = c->locks->env->conf;
 	size_t begin = reply_begin(c);
 	struct bytes *out = reply_out(c);
 
 	resp_map(out, 9, c->version);
-	resp_bulk(out, SLICE("server"));
-	resp_bulk(out, SLICE("lockbroker"));
-	resp_bulk(out, SLICE("version"));
-	resp_bulk(out, slice_of(c->locks->env->conf->version));
-	resp_bulk(out, SLICE("proto"));
-	resp_integer(out, c->version);
-	resp_bulk(out, SLICE("id"));
-	resp_integer(out, (int64_t)c->id);
-	resp_bulk(out, SLICE("mode"));
-	resp_bulk(out, slice_of(c->locks->env->conf->standalone ? "standalone" : "zookeeper"));
-	resp_bulk(out, SLICE("role"));
-	resp_bulk(out, SLICE("master"));
+	reply_pairs(out, "server", "lockbroker", "version", conf->version, "proto", c->version, "id", c->id);
+	reply_pairs(out, "mode", conf->standalone ? "standalone" : "zookeeper", "role", "master");
 	resp_bulk(out, SLICE("modules"));
 	resp_array(out, 0);
-	resp_bulk(out, SLICE("session_page"));
-	resp_bulk(out, slice_of(c->locks->env->conf->session_page));
-	resp_bulk(out, SLICE("session_page_id"));
-	resp_bulk(out, slice_of(c->locks->env->conf->session_page_id));
+	reply_pairs(out, "session_page", conf->session_page, "session_page_id", conf->session_page_id);
 	reply_end(c, begin);
 }
 
@@ -108,14 +85,12 @@ static void reply_bulk(struct client *c, struct slice text)
 
 void cmd_echo(struct call *call)
 {
-	const struct request_words *w = &call->words;
-	reply_bulk(call->client, w->argv[1]);
+	reply_bulk(call->client, call->words.argv[1]);
 }
 
 void cmd_ping(struct call *call)
 {
-	const struct request_words *w = &call->words;
-	if (w->argc == 2)
+	if (call->words.argc == 2)
 		cmd_echo(call);
 	else
 		reply_status(call->client, "PONG");
@@ -123,8 +98,7 @@ void cmd_ping(struct call *call)
 
 void cmd_select(struct call *call)
 {
-	const struct request_words *w = &call->words;
-	if (slice_is(w->argv[1], "0"))
+	if (slice_is(call->words.argv[1], "0"))
 		reply_status(call->client, "OK");
 	else
 		reply_error(call->client, ERROR_ERR, "there is only one database: SELECT 0");
@@ -176,9 +150,9 @@ static void client_unblock(struct call *call)
 
 static void set_owner(struct client *c, struct slice name)
 {
-	if (!valid_label(name))
-		refuse_label(c);
-	else if (group_join(c, name))
+	if (!check_label(c, name))
+		return;
+	if (group_join(c, name))
 		reply_status(c, "OK");
 	else
 		reply_error(c, ERROR_ERR, "set OWNER before acquiring or waiting for a lock");
@@ -196,28 +170,26 @@ static void set_child(struct client *c, struct slice text)
 	reply_status(c, "OK");
 }
 
-static void client_setinfo(const struct request_words *w)
+static void set_text(struct client *c, struct bytes *to, struct slice label)
 {
-	struct client *c = w->client;
-	struct bytes *to = NULL;
-
-	if (w->argc == 4 && slice_is(w->argv[2], "CHILD")) {
-		set_child(c, w->argv[3]);
-		return;
-	}
-
-	if (w->argc == 4 && slice_is(w->argv[2], "OWNER")) {
-		set_owner(c, w->argv[3]);
-		return;
-	}
-	if (w->argc == 4 && slice_is(w->argv[2], "LIB-NAME"))
-		to = &c->lib_name;
-	else if (w->argc == 4 && slice_is(w->argv[2], "LIB-VER"))
-		to = &c->lib_version;
-	if (!to)
-		reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
-	else if (set_label(c, to, w->argv[3]))
+	if (set_label(c, to, label))
 		reply_status(c, "OK");
+}
+
+static void client_setinfo(struct client *c, const struct request_words *w)
+{
+	struct slice what = w->argc == 4 ? w->argv[2] : (struct slice){ 0 };
+
+	if (slice_is(what, "CHILD"))
+		set_child(c, w->argv[3]);
+	else if (slice_is(what, "OWNER"))
+		set_owner(c, w->argv[3]);
+	else if (slice_is(what, "LIB-NAME"))
+		set_text(c, &c->lib_name, w->argv[3]);
+	else if (slice_is(what, "LIB-VER"))
+		set_text(c, &c->lib_version, w->argv[3]);
+	else
+		reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
 }
 
 static void client_getname(struct client *c)
@@ -243,14 +215,14 @@ void cmd_client(struct call *call)
 	else if (slice_is(what, "UNBLOCK"))
 		client_unblock(call);
 	else if (slice_is(what, "SETINFO"))
-		client_setinfo(w);
+		client_setinfo(c, w);
 	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&
 		 (slice_is(w->argv[2], "ON") || slice_is(w->argv[2], "OFF")))
 		reply_status(c, "OK");
-	else if (!slice_is(what, "SETNAME") || w->argc != 3)
+	else if (slice_is(what, "SETNAME") && w->argc == 3)
+		set_text(c, &c->name, w->argv[2]);
+	else
 		args_syntax_error(c, COMMAND_CLIENT);
-	else if (set_label(c, &c->name, w->argv[2]))
-		reply_status(c, "OK");
 }
 
 static void write_word(struct bytes *out, enum command command)
@@ -274,57 +246,53 @@ static void write_flags(struct bytes *out, const char *flags)
 		resp_bulk(out, (struct slice){ at, strcspn(at, " ") });
 }
 
-static void write_command(struct bytes *out, enum command command)
+static void write_command(struct bytes *out, enum command command, int version)
 {
 	const struct command_spec *spec = &command_table[command];
 	bool fixed = spec->args_min == spec->args_max;
 
+	if (command == COMMAND_COUNT) {
+		resp_nil_array(out, version);
+		return;
+	}
 	resp_array(out, 6);
 	write_word(out, command);
 	resp_integer(out, fixed ? spec->args_min : -spec->args_min);
 	write_flags(out, spec->flags);
-	resp_integer(out, 0);
-	resp_integer(out, 0);
-	resp_integer(out, 0);
+	for (int i = 0; i < 3; i++) /* where its keys stand: it has none */
+		resp_integer(out, 0);
 }
 
-static void command_docs(const struct request_words *w)
+static void write_docs(struct bytes *out, enum command command, int version)
+{
+	if (command == COMMAND_COUNT)
+		return;
+	write_word(out, command);
+	resp_map(out, 1, version);
+	reply_pairs(out, "summary", command_table[command].summary);
+}
+
+/* Of the commands that are named, or of all. */
+static void describe(const struct request_words *w, bool docs)
 {
 	struct client *c = w->client;
 	struct bytes *out = reply_out(c);
-	size_t begin = reply_begin(c), count = 0;
+	bool all = w->argc <= 2;
+	size_t begin = reply_begin(c), count = all ? COMMAND_COUNT : w->argc - 2, unknown = 0;
 
 	for (size_t i = 2; i < w->argc; i++)
-		count += command_find(w->argv[i]) != COMMAND_COUNT;
-	resp_map(out, w->argc == 2 ? COMMAND_COUNT : count, c->version);
-	for (size_t i = 0; i < (w->argc == 2 ? (size_t)COMMAND_COUNT : w->argc - 2); i++) {
-		enum command command = w->argc == 2 ? (enum command)i : command_find(w->argv[i + 2]);
-
-		if (command == COMMAND_COUNT)
-			continue;
-		write_word(out, command);
-		resp_map(out, 1, c->version);
-		resp_bulk(out, SLICE("summary"));
-		resp_bulk(out, slice_of(command_table[command].summary));
-	}
-	reply_end(c, begin);
-}
-
-static void command_info(const struct request_words *w)
-{
-	struct client *c = w->client;
-	struct bytes *out = reply_out(c);
-	size_t begin = reply_begin(c);
-	bool all = w->argc <= 2;
-
-	resp_array(out, all ? COMMAND_COUNT : w->argc - 2);
-	for (size_t i = 0; i < (all ? (size_t)COMMAND_COUNT : w->argc - 2); i++) {
+		unknown += command_find(w->argv[i]) == COMMAND_COUNT;
+	if (docs)
+		resp_map(out, count - unknown, c->version);
+	else
+		resp_array(out, count);
+	for (size_t i = 0; i < count; i++) {
 		enum command command = all ? (enum command)i : command_find(w->argv[i + 2]);
 
-		if (command == COMMAND_COUNT)
-			resp_nil_array(out, c->version);
+		if (docs)
+			write_docs(out, command, c->version);
 		else
-			write_command(out, command);
+			write_command(out, command, c->version);
 	}
 	reply_end(c, begin);
 }
@@ -332,12 +300,13 @@ static void command_info(const struct request_words *w)
 void cmd_command(struct call *call)
 {
 	const struct request_words *w = &call->words;
+
 	if (w->argc == 1 || slice_is(w->argv[1], "INFO"))
-		command_info(w);
+		describe(w, false);
 	else if (slice_is(w->argv[1], "COUNT") && w->argc == 2)
 		reply_integer(call->client, COMMAND_COUNT);
 	else if (slice_is(w->argv[1], "DOCS"))
-		command_docs(w);
+		describe(w, true);
 	else
 		args_syntax_error(call->client, COMMAND_COMMAND);
 }

@@ -18,142 +18,128 @@ enum {
 
 /* ---- INFO ---- */
 
-static void line_text(struct bytes *out, const char *key, struct slice value)
-{
-	bytes_format(out, "%s:%s\r\n", key, value);
-}
+/* Rows: "key", value, ...; five at most, the values as bytes_format() takes them. */
+#define rows(out, ...) rows_values(out, BYTES_ARGUMENTS(__VA_ARGS__))
 
-static void line_int(struct bytes *out, const char *key, int64_t value)
+static void rows_values(struct bytes *out, const struct bytes_value *values, size_t count)
 {
-	bytes_format(out, "%s:%d\r\n", key, value);
+	for (size_t i = 0; i < count; i += 2)
+		if (values[i + 1].is_number)
+			bytes_format(out, "%s:%d\r\n", values[i].text, values[i + 1].number);
+		else
+			bytes_format(out, "%s:%s\r\n", values[i].text, values[i + 1].text);
 }
 
 static void info_server(const struct hosts *h, struct bytes *out)
 {
+	const struct broker_conf *conf = h->env->conf;
+
 	/* Clients read these two before they send anything else. */
-	line_text(out, "redis_version", SLICE("7.0.0"));
-	line_text(out, "redis_mode", SLICE("standalone"));
-	line_text(out, "lockbroker_version", slice_of(h->env->conf->version));
-	line_text(out, "mode", slice_of(h->env->conf->standalone ? "standalone" : "zookeeper"));
-	line_text(out, "host", slice_of(h->env->conf->host));
-	line_int(out, "process_id", h->env->conf->pid);
-	line_int(out, "uptime_in_seconds", (h->env->now_ns - h->env->started_ns) / (1000 * NS_PER_MS));
-	line_int(out, "loading", 0);
-	line_int(out, "stopping", h->env->stopping);
+	rows(out, "redis_version", "7.0.0", "redis_mode", "standalone");
+	rows(out, "lockbroker_version", conf->version, "mode", conf->standalone ? "standalone" : "zookeeper");
+	rows(out, "host", conf->host, "process_id", conf->pid);
+	rows(out, "uptime_in_seconds", (h->env->now_ns - h->env->started_ns) / (1000 * NS_PER_MS));
+	rows(out, "loading", 0, "stopping", h->env->stopping);
 }
 
 static void info_clients_section(const struct hosts *h, struct bytes *out)
 {
-	line_int(out, "connected_clients", (int64_t)h->locks->client_count);
-	line_int(out, "blocked_clients", (int64_t)h->locks->blocked_count);
-	line_int(out, "users", (int64_t)h->locks->users.count);
+	rows(out, "connected_clients", h->locks->client_count, "blocked_clients", h->locks->blocked_count);
+	rows(out, "users", h->locks->users.count);
 }
 
 static void info_locks_section(const struct hosts *h, struct bytes *out)
 {
-	line_int(out, "locks", (int64_t)(h->locks->names.count - h->locks->idle_count));
-	line_int(out, "grants", (int64_t)h->locks->grant_count);
-	line_int(out, "requests", (int64_t)h->locks->request_count);
-	line_int(out, "claims", (int64_t)h->locks->directories->claim_count);
+	rows(out, "locks", h->locks->names.count - h->locks->idle_count, "grants", h->locks->grant_count);
+	rows(out, "requests", h->locks->request_count, "claims", h->locks->directories->claim_count);
 }
 
 static void info_session(const struct hosts *h, struct bytes *out)
 {
+	const struct broker_conf *conf = h->env->conf;
 	const struct session *s = &h->ensemble->session;
 	int64_t until = session_safe_until(h->ensemble);
 	struct bytes text = { 0 };
 
-	line_text(out, "session_state", slice_of(h->env->conf->standalone ? "standalone" : session_state_word(s->state)));
 	health_why(h->ensemble, &text);
-	line_text(out, "session_why", bytes_view(&text));
+	rows(out, "session_state", conf->standalone ? "standalone" : session_state_word(s->state));
+	rows(out, "session_why", bytes_view(&text));
 	bytes_free(&text);
-	if (h->env->conf->standalone)
+	if (conf->standalone)
 		return;
 	bytes_format(out, "session_id:0x%x\r\n", s->id);
-	line_int(out, "asked_timeout_ms", h->env->conf->session_timeout_ns / NS_PER_MS);
-	line_int(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
-	line_int(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - h->env->now_ns) / NS_PER_MS);
-	line_int(out, "announced", s->announced);
-	line_text(out, "rival", h->ensemble->duplicate.lives ? bytes_view(&h->ensemble->duplicate.text) : SLICE(""));
-	line_int(out, "leftover_sessions", (int64_t)formers_open(h->ensemble));
-	line_int(out, "leftover_wait_ms", formers_wait_ns(h->ensemble) / NS_PER_MS);
-	line_int(out, "stalled", s->proof.stalled);
+	rows(out, "asked_timeout_ms", conf->session_timeout_ns / NS_PER_MS);
+	rows(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
+	rows(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - h->env->now_ns) / NS_PER_MS);
+	rows(out, "announced", s->announced);
+	rows(out, "rival", h->ensemble->duplicate.lives ? bytes_view(&h->ensemble->duplicate.text) : SLICE(""));
+	rows(out, "leftover_sessions", formers_open(h->ensemble));
+	rows(out, "leftover_wait_ms", formers_wait_ns(h->ensemble) / NS_PER_MS, "stalled", s->proof.stalled);
 }
 
 static void info_window(const struct hosts *h, struct bytes *out)
 {
 	const struct window *w = &h->ensemble->operations.window;
 
-	line_int(out, "open_bytes", w->open[WINDOW_BYTES]);
-	line_int(out, "window_bytes", w->size[WINDOW_BYTES]);
-	line_int(out, "window_reads", w->size[WINDOW_READS]);
-	line_int(out, "window_writes", w->size[WINDOW_WRITES]);
-	line_int(out, "rate_bytes_per_second",
-		 w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, h->ensemble->session.timeout_ns));
-	line_int(out, "locks_waiting_to_send", (int64_t)h->locks->directories->turns.waiting);
+	rows(out, "open_bytes", w->open[WINDOW_BYTES], "window_bytes", w->size[WINDOW_BYTES]);
+	rows(out, "window_reads", w->size[WINDOW_READS], "window_writes", w->size[WINDOW_WRITES]);
+	rows(out, "rate_bytes_per_second",
+	     w->size[WINDOW_BYTES] * 1000 * NS_PER_MS / window_span_ns(w, h->ensemble->session.timeout_ns));
+	rows(out, "locks_waiting_to_send", h->locks->directories->turns.waiting);
 }
 
 static void info_zookeeper(const struct hosts *h, struct bytes *out)
 {
 	const struct session *s = &h->ensemble->session;
+	const struct health *health = &h->ensemble->health;
+	const struct budget *budget = &h->ensemble->budget;
 
 	if (h->env->conf->standalone)
 		return;
-	line_text(out, "zookeeper_state", slice_of(health_word(h->ensemble)));
-	line_int(out, "connected", s->connected);
-	line_text(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
-	line_int(out, "disconnected_ms", s->connected ? 0 : (h->env->now_ns - s->silent_ns) / NS_PER_MS);
-	line_text(out, "trouble", bytes_view(&h->ensemble->health.sentence));
-	line_int(out, "trouble_age_ms",
-		 h->ensemble->health.trouble == TROUBLE_NONE ? 0
-							  : (h->env->now_ns - h->ensemble->health.at_ns) / NS_PER_MS);
-	line_text(out, "root", slice_of(h->env->conf->root));
-	line_int(out, "operations", (int64_t)(h->ensemble->operations.end - h->ensemble->operations.first));
+	rows(out, "zookeeper_state", health_word(h->ensemble), "connected", s->connected);
+	rows(out, "server", s->connected ? bytes_view(&s->server) : SLICE(""));
+	rows(out, "disconnected_ms", s->connected ? 0 : (h->env->now_ns - s->silent_ns) / NS_PER_MS);
+	rows(out, "trouble", bytes_view(&health->sentence));
+	rows(out, "trouble_age_ms",
+	     health->trouble == TROUBLE_NONE ? 0 : (h->env->now_ns - health->at_ns) / NS_PER_MS);
+	rows(out, "root", h->env->conf->root);
+	rows(out, "operations", h->ensemble->operations.end - h->ensemble->operations.first);
 	info_window(h, out);
-	line_int(out, "session_path_bytes", (int64_t)h->ensemble->budget.path_bytes);
-	line_int(out, "watch_path_bytes", (int64_t)h->ensemble->budget.watch_bytes);
-	line_int(out, "packet_bytes", h->ensemble->budget.packet_bytes);
-	line_int(out, "letters", (int64_t)h->outbox_count);
+	rows(out, "session_path_bytes", budget->path_bytes, "watch_path_bytes", budget->watch_bytes);
+	rows(out, "packet_bytes", budget->packet_bytes, "letters", h->outbox_count);
 }
 
 static void info_audit(const struct hosts *h, struct bytes *out)
 {
-	const struct audit *a = &h->audit;
+	const struct directories *all = h->locks->directories;
+	const struct stats *stats = &h->env->stats;
+	bool running = h->audit.state != AUDIT_IDLE;
 
-	line_int(out, "audit_remembered", (int64_t)h->locks->directories->remembered_count);
-	line_int(out, "audit_undeleted", (int64_t)h->locks->directories->orphan_count);
-	line_int(out, "audit_running", a->state != AUDIT_IDLE);
-	line_int(out, "audit_looked_at", a->state == AUDIT_IDLE ? 0 : a->counts.directories);
-	line_int(out, "audit_sweeps", (int64_t)h->env->stats.audits_total);
-	line_int(out, "audit_relisted", (int64_t)h->env->stats.relisted_total);
-	line_int(out, "audit_strays", (int64_t)h->env->stats.strays_total);
-	line_int(out, "audit_adopted", (int64_t)h->env->stats.adopted_total);
-	line_int(out, "audit_vanished", (int64_t)h->env->stats.vanished_total);
+	rows(out, "audit_remembered", all->remembered_count, "audit_undeleted", all->orphan_count);
+	rows(out, "audit_running", running, "audit_looked_at", running ? h->audit.counts.directories : 0);
+	rows(out, "audit_sweeps", stats->audits_total, "audit_relisted", stats->relisted_total);
+	rows(out, "audit_strays", stats->strays_total, "audit_adopted", stats->adopted_total);
+	rows(out, "audit_vanished", stats->vanished_total);
 }
 
 static void info_limits(const struct hosts *h, struct bytes *out)
 {
 	const struct broker_limits *l = &h->env->conf->limits;
 
-	line_int(out, "limit_clients", (int64_t)l->clients);
-	line_int(out, "limit_clients_per_uid", (int64_t)l->clients_per_uid);
-	line_int(out, "limit_locks", (int64_t)l->locks);
-	line_int(out, "limit_requests_per_lock", (int64_t)l->requests_per_lock);
-	line_int(out, "limit_requests_per_client", (int64_t)l->requests_per_client);
-	line_int(out, "limit_requests_per_uid", (int64_t)l->requests_per_uid);
-	line_int(out, "limit_grants_per_client", (int64_t)l->grants_per_client);
-	line_int(out, "limit_grants_per_uid", (int64_t)l->grants_per_uid);
-	line_int(out, "limit_events_per_client", (int64_t)l->events_per_client);
-	line_int(out, "limit_request_bytes", (int64_t)l->request_bytes);
-	line_int(out, "limit_request_args", (int64_t)l->request_args);
-	line_int(out, "limit_output_bytes", (int64_t)l->output_bytes);
-	line_int(out, "limit_session_path_bytes", (int64_t)budget_max(&h->ensemble->budget));
-	line_int(out, "configured_session_path_bytes", (int64_t)l->session_path_bytes);
+	rows(out, "limit_clients", l->clients, "limit_clients_per_uid", l->clients_per_uid, "limit_locks", l->locks);
+	rows(out, "limit_requests_per_lock", l->requests_per_lock);
+	rows(out, "limit_requests_per_client", l->requests_per_client, "limit_requests_per_uid", l->requests_per_uid);
+	rows(out, "limit_grants_per_client", l->grants_per_client, "limit_grants_per_uid", l->grants_per_uid);
+	rows(out, "limit_events_per_client", l->events_per_client);
+	rows(out, "limit_request_bytes", l->request_bytes, "limit_request_args", l->request_args);
+	rows(out, "limit_output_bytes", l->output_bytes);
+	rows(out, "limit_session_path_bytes", budget_max(&h->ensemble->budget));
+	rows(out, "configured_session_path_bytes", l->session_path_bytes);
 }
 
 static void info_stats(const struct hosts *h, struct bytes *out)
 {
-#define X(name, text) line_int(out, #name, (int64_t)h->env->stats.name);
+#define X(name, text) rows(out, #name, h->env->stats.name);
 	BROKER_STATS(X)
 #undef X
 }

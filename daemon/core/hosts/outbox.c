@@ -40,11 +40,6 @@ const char *letter_kind_word(enum letter_kind kind)
 	return words[kind];
 }
 
-void letter_session(struct bytes *out, int64_t session)
-{
-	bytes_hex(out, (uint64_t)session, 16);
-}
-
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count)
 {
 	static const size_t most[] = {

@@ -70,8 +70,6 @@ void outbox_path(const struct hosts *h, struct slice host, struct bytes *out);
 /* A host's name as the configuration allows it: nothing else may become part of a path. */
 bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
-/* The session as it stands in `to`. */
-void letter_session(struct bytes *out, int64_t session);
 /* There is room for that many of the kind. */
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
 /* Posts one; valid until the next call of these. Only while connected and while there is room. */

@@ -153,23 +153,15 @@ static void add_follower(struct revocation *d, const struct query *q, const stru
 static void write_letter(const struct revocation *d, const struct query_child *child, struct bytes *data)
 {
 	struct revoker by = revoke_by(d->client);
-	struct bytes session = { 0 };
 	bool force = d->command == COMMAND_FORCEUNLOCK;
 
-	letter_session(&session, child->owner);
 	record_begin(data);
-	record_text(data, "kind", letter_kind_word(force ? LETTER_FORCE : LETTER_REVOKE));
-	record_slice(data, "from", by.host);
-	record_slice(data, "to", bytes_view(&session));
-	record_slice(data, "name", bytes_view(&d->name));
-	record_slice(data, "znode", bytes_view(&child->name));
+	bytes_format(data, "kind=%s\nfrom=%s\n", letter_kind_word(force ? LETTER_FORCE : LETTER_REVOKE), by.host);
+	bytes_format(data, "to=%x\nname=%s\n", child->owner, bytes_view(&d->name));
+	bytes_format(data, "znode=%s\n", bytes_view(&child->name));
 	if (!force)
-		record_slice(data, "reason", bytes_view(&d->reason));
-	record_int(data, "uid", by.uid);
-	record_int(data, "pid", by.pid);
-	record_slice(data, "command", by.command);
-	record_slice(data, "client", by.client);
-	bytes_free(&session);
+		bytes_format(data, "reason=%s\n", bytes_view(&d->reason));
+	bytes_format(data, "uid=%d\npid=%d\ncommand=%s\nclient=%s\n", by.uid, by.pid, by.command, by.client);
 }
 
 static void delete_path(struct revocation *d, struct target *t, size_t i)

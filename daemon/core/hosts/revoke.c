@@ -86,7 +86,7 @@ static bool is_for_us(const struct hosts *h, struct slice data)
 	struct bytes session = { 0 };
 	bool same;
 
-	letter_session(&session, h->ensemble->session.id);
+	bytes_format(&session, "%x", h->ensemble->session.id);
 	same = slice_eq(record_get(data, "to"), bytes_view(&session));
 	bytes_free(&session);
 	return same;
@@ -133,10 +133,8 @@ static void answer(struct hosts *h, struct slice host, struct slice id, int64_t 
 		return;
 	}
 	record_begin(&data);
-	record_text(&data, "kind", letter_kind_word(LETTER_ANSWER));
-	record_text(&data, "from", h->env->conf->host);
-	record_slice(&data, "re", id);
-	record_int(&data, "holders", holders);
+	bytes_format(&data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
+	bytes_format(&data, "re=%s\nholders=%d\n", id, holders);
 	outbox_post(h, host, bytes_view(&data), 0);
 	bytes_free(&data);
 }

@@ -110,8 +110,7 @@ static void rest(struct lock *lock)
 void semaphore_data(struct bytes *out, int64_t limit)
 {
 	record_begin(out);
-	record_text(out, "kind", "semaphore");
-	record_int(out, "limit", limit);
+	bytes_format(out, "kind=semaphore\nlimit=%d\n", limit);
 }
 
 bool semaphore_data_fits(struct slice data, int64_t *limit)
@@ -162,8 +161,7 @@ static void make_part(struct semaphore *s, const struct directory *part)
 	struct bytes data = { 0 };
 
 	record_begin(&data);
-	record_text(&data, "kind", "lock");
-	record_text(&data, "flavour", flavour_word(part->flavour));
+	bytes_format(&data, "kind=lock\nflavour=%s\n", flavour_word(part->flavour));
 	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path), bytes_view(&data));
 	bytes_free(&data);
 }

@@ -52,7 +52,7 @@ static void write_grant(const struct grant *g, struct bytes *data)
 void holder_data_permits(const struct grant *g, struct bytes *data)
 {
 	write_grant(g, data);
-	record_int(data, "client", (int64_t)g->client->id);
+	bytes_format(data, "client=%d\n", g->client->id);
 }
 
 void holder_data_leader(const struct request *r, int64_t token, struct bytes *data)
@@ -61,8 +61,7 @@ void holder_data_leader(const struct request *r, int64_t token, struct bytes *da
 	struct holder h = { .mode = r->mode, .token = token, .holders = 1, .since_ms = env_wall_ms(env, env->now_ns) };
 
 	write(r->lock, r->client, &h, data);
-	record_int(data, "leader", 1);
-	record_slice(data, "data", bytes_view(&r->data));
+	bytes_format(data, "leader=1\ndata=%s\n", bytes_view(&r->data));
 }
 
 static void write_first(struct lock *lock)
@@ -76,9 +75,9 @@ static void write_first(struct lock *lock)
 	c->holder_ns = lock->locks->env->now_ns;
 	write_grant(g, &data);
 	if (g->data.len && charge_fits_text(&lock->directory))
-		record_slice(&data, "data", bytes_view(&g->data));
+		bytes_format(&data, "data=%s\n", bytes_view(&g->data));
 	if (c->says_held)
-		record_int(&data, "held", 1);
+		bytes_text(&data, "held=1\n");
 	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
 	bytes_free(&data);
 }

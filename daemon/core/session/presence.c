@@ -17,13 +17,12 @@ static void host_path(const struct ensemble *zk, struct bytes *out)
 
 static void host_data(const struct ensemble *zk, struct bytes *out)
 {
+	const struct broker_conf *conf = zk->env->conf;
+
 	record_begin(out);
-	record_text(out, "host", zk->env->conf->host);
-	record_int(out, "pid", zk->env->conf->pid);
-	record_text(out, "boot_id", zk->env->conf->boot_id);
-	record_int(out, "started", zk->env->conf->started_s);
-	record_text(out, "version", zk->env->conf->version);
-	record_int(out, "tick_ms", zk->env->conf->tick_ns / 1000000);
+	bytes_format(out, "host=%s\npid=%d\nboot_id=%s\n", conf->host, conf->pid, conf->boot_id);
+	bytes_format(out, "started=%d\nversion=%s\ntick_ms=%d\n", conf->started_s, conf->version,
+		     conf->tick_ns / 1000000);
 }
 
 void presence_above(struct ensemble *zk, struct slice path)

@@ -6,22 +6,16 @@
 void holder_begin(struct bytes *data, const char *host, enum kind kind)
 {
 	record_begin(data);
-	record_text(data, "host", host);
+	bytes_format(data, "host=%s\n", host);
 	if (kind != KIND_LOCK)
-		record_text(data, "kind", kind_word(kind));
+		bytes_format(data, "kind=%s\n", kind_word(kind));
 }
 
 void holder_write(struct bytes *data, const struct holder *h)
 {
-	record_int(data, "pid", h->pid);
-	record_int(data, "uid", h->uid);
-	record_slice(data, "command", h->command);
-	record_slice(data, "name", h->name);
-	record_text(data, "mode", mode_word(h->mode));
-	record_int(data, "token", h->token);
-	record_int(data, "holders", h->holders);
-	record_int(data, "since", h->since_ms);
-	record_int(data, "written", h->written_ms);
+	bytes_format(data, "pid=%d\nuid=%d\ncommand=%s\nname=%s\n", h->pid, h->uid, h->command, h->name);
+	bytes_format(data, "mode=%s\ntoken=%d\nholders=%d\n", mode_word(h->mode), h->token, h->holders);
+	bytes_format(data, "since=%d\nwritten=%d\n", h->since_ms, h->written_ms);
 }
 
 const char *holder_other_kind(enum kind kind, struct slice data)

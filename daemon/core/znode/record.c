@@ -8,27 +8,6 @@ void record_begin(struct bytes *out)
 	bytes_text(out, version_line);
 }
 
-void record_slice(struct bytes *out, const char *key, struct slice value)
-{
-	bytes_text(out, key);
-	bytes_char(out, '=');
-	bytes_slice(out, value);
-	bytes_char(out, '\n');
-}
-
-void record_text(struct bytes *out, const char *key, const char *value)
-{
-	record_slice(out, key, slice_of(value));
-}
-
-void record_int(struct bytes *out, const char *key, int64_t value)
-{
-	bytes_text(out, key);
-	bytes_char(out, '=');
-	bytes_int(out, value);
-	bytes_char(out, '\n');
-}
-
 bool record_is_ours(struct slice data)
 {
 	size_t len = sizeof(version_line) - 1;

@@ -6,14 +6,12 @@
 #pragma once
 
 #include "protocol/bytes.h"
+#include "protocol/bytes_format.h"
 
 enum { RECORD_VALUE_MAX = 512 }; /* as long as a lock's name */
 
+/* Lines like "key=%s\n" follow, by bytes_format(); a value has no line breaks. */
 void record_begin(struct bytes *out);
-void record_text(struct bytes *out, const char *key, const char *value);
-/* `value` has no line breaks. */
-void record_slice(struct bytes *out, const char *key, struct slice value);
-void record_int(struct bytes *out, const char *key, int64_t value);
 bool record_is_ours(struct slice data);
 /* The value of the first line of that key, at most RECORD_VALUE_MAX bytes of it; empty when there is none. */
 struct slice record_get(struct slice data, const char *key);
