@@ -215,7 +215,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system torture demo bench profile lint layers packaging format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system booted torture demo bench profile lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -411,6 +411,11 @@ PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTH
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(PYTEST) -n $$((2 * $(shell nproc))) tests/torture tests/system
 
+# The first time half a minute longer: its packages are fetched.
+booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
+	@sh tests/deps.sh booted
+	@$(PYTEST) tests/booted
+
 torture: all ## MINUTES= of one fault after the other, with a checker of all histories; SEED= orders the faults
 	@LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTHON) -B tests/torture/torture.py --minutes $(MINUTES) \
 		$(if $(SEED),--seed $(SEED))
@@ -434,10 +439,10 @@ check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@echo "== all checks passed"
 
 # What CI runs beside a check. A step is a goal.
-BESIDE_CHECK = fuzz lint
+BESIDE_CHECK = fuzz lint booted
 beside-check: ## what check-all does after check
 	@for step in $(BESIDE_CHECK); do echo "== $$step"; $(MAKE) $$step || exit 1; done
-check-all: ## what CI runs: check, then a longer fuzz, lint
+check-all: ## what CI runs: check, then a longer fuzz, lint, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers.
