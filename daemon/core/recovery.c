@@ -245,7 +245,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 	list_bytes = operation_measure(zk, op, event);
 	if (event->zk_answered.children && op->directory)
 		op->directory->list_bytes = list_bytes;
-	route_answer(b, event->zk_answered.op, event);
+	route_answer(b, event);
 }
 
 /* ---- the largest packet ---- */

@@ -25,88 +25,57 @@ static struct claim *claim_of(const struct operation *op)
 	return c;
 }
 
-/* The module that an answer belongs to. */
-enum owner {
-	OWNER_PRESENCE,
-	OWNER_DIRECTORY,
-	OWNER_LISTING,
-	OWNER_CLAIM,
-	OWNER_LOOK,
-	OWNER_ELECTION,
-	OWNER_OBSERVER,
-	OWNER_SEMAPHORE,
-	OWNER_QUERY,
-	OWNER_LIMIT,
-	OWNER_AUDIT,
-	OWNER_INBOX,
-	OWNER_OUTBOX,
-	OWNER_REVOCATION,
+/* The module that an answer belongs to, by what it needs besides. */
+struct owner {
+	void (*directory)(const struct operation *op, const struct event *event);
+	void (*claim)(struct claim *c, const struct operation *op, const struct event *event);
+	void (*hosts)(struct hosts *h, const struct operation *op, const struct event *event);
+	enum presence (*ensemble)(struct ensemble *zk, enum operation_kind kind, const struct event *event);
 };
 
-static void dispatch(struct broker *b, const struct operation *op, uint64_t number, const struct event *event)
-{
-	static const enum owner owners[] = {
-#define X(name, owner, words) [OPERATION_##name] = OWNER_##owner,
-		OPERATION_KINDS(X)
-#undef X
-	};
+#define OWNER_PRESENCE .ensemble = presence_answered
+#define OWNER_DIRECTORY .directory = directory_answered
+#define OWNER_LISTING .directory = listing_answered
+#define OWNER_CLAIM .claim = claim_answered
+#define OWNER_LOOK .claim = look_answered
+#define OWNER_ELECTION .directory = election_answered
+#define OWNER_OBSERVER .directory = observe_answered
+#define OWNER_SEMAPHORE .directory = semaphore_answered
+#define OWNER_QUERY .hosts = query_answered
+#define OWNER_LIMIT .hosts = query_limit_answered
+#define OWNER_AUDIT .hosts = audit_answered
+#define OWNER_INBOX .hosts = hosts_inbox_answered
+#define OWNER_OUTBOX .hosts = hosts_outbox_answered
+#define OWNER_REVOCATION .hosts = revocation_operated
 
-	switch (owners[op->kind]) {
-	case OWNER_PRESENCE:
-		if (presence_answered(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
-			drain_refuse(b);
-		break;
-	case OWNER_DIRECTORY:
-		directory_answered(op, event);
-		break;
-	case OWNER_LISTING:
-		listing_answered(op, number, event);
-		break;
-	case OWNER_LOOK:
-		look_answered(claim_of(op), op, event);
-		break;
-	case OWNER_CLAIM:
-		claim_answered(claim_of(op), op, event);
-		break;
-	case OWNER_ELECTION:
-		assert(op->directory);
-		election_answered(op->directory->lock, number, event);
-		break;
-	case OWNER_OBSERVER:
-		observe_answered(op, number, event);
-		break;
-	case OWNER_SEMAPHORE:
-		semaphore_answered(op, event);
-		break;
-	case OWNER_QUERY:
-		query_answered(&b->hosts, op, event);
-		break;
-	case OWNER_LIMIT:
-		query_limit_answered(&b->hosts, op, event);
-		break;
-	case OWNER_AUDIT:
-		audit_answered(&b->hosts, op, event);
-		break;
-	case OWNER_INBOX:
-		hosts_inbox_answered(&b->hosts, op, event);
-		break;
-	case OWNER_OUTBOX:
-		hosts_outbox_answered(&b->hosts, op, event);
-		break;
-	case OWNER_REVOCATION:
-		revocation_operated(&b->hosts, op, event);
-		break;
-	}
+static const struct owner owners[] = {
+#define X(name, owner, words) [OPERATION_##name] = { OWNER_##owner },
+	OPERATION_KINDS(X)
+#undef X
+};
+
+static void dispatch(struct broker *b, const struct operation *op, const struct event *event)
+{
+	const struct owner *owner = &owners[op->kind];
+
+	if (owner->directory)
+		owner->directory(op, event);
+	else if (owner->claim)
+		owner->claim(claim_of(op), op, event);
+	else if (owner->hosts)
+		owner->hosts(&b->hosts, op, event);
+	else if (owner->ensemble(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
+		drain_refuse(b);
 }
 
-void route_answer(struct broker *b, uint64_t number, const struct event *event)
+void route_answer(struct broker *b, const struct event *event)
 {
-	struct operation op = operation_take(&b->ensemble, number);
+	struct operation op = operation_take(&b->ensemble, event->zk_answered.op);
 
 	if (event->zk_answered.code == ZK_UNKNOWN)
 		b->env.stats.unknown_total++;
 	health_answered(&b->ensemble, op.kind, op.directory ? bytes_view(&op.directory->path) : SLICE(""), event);
-	dispatch(b, &op, number, event);
+	dispatch(b, &op, event);
 	if (op.directory) {
 		op.directory->operations--;
 		directory_touch(op.directory);
@@ -119,11 +88,10 @@ void route_fail_all(struct broker *b)
 	uint64_t end = o->end;
 
 	while (o->first < end) {
-		struct event unknown = { .type = EVENT_ZK_ANSWERED };
+		const struct event unknown = { .type = EVENT_ZK_ANSWERED,
+					       .zk_answered = { .op = o->first, .code = ZK_UNKNOWN } };
 
-		unknown.zk_answered.op = o->first;
-		unknown.zk_answered.code = ZK_UNKNOWN;
-		route_answer(b, o->first, &unknown);
+		route_answer(b, &unknown);
 	}
 	assert(o->first == o->end);
 }

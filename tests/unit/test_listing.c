@@ -105,17 +105,16 @@ static struct claim *joined(struct fixture *f, enum mode mode, const char *digit
 
 static void answer_list(struct fixture *f, enum zk_code code, size_t count, const struct slice *children)
 {
-	uint64_t number = f->d.list_op;
 	struct event event = { .type = EVENT_ZK_ANSWERED };
 	struct operation op;
 
-	event.zk_answered.op = number;
+	event.zk_answered.op = f->d.list_op;
 	event.zk_answered.code = code;
 	event.zk_answered.stat.czxid = DIRECTORY_CZXID;
 	event.zk_answered.count = count;
 	event.zk_answered.children = children;
 	op = taken(f, &event);
-	listing_answered(&op, number, &event);
+	listing_answered(&op, &event);
 }
 
 #define LISTED(f, ...) \

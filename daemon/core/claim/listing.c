@@ -331,7 +331,7 @@ static void list_refused(struct directory *d)
 	d->relist = d->relist || has_unlisted(d);
 }
 
-void listing_answered(const struct operation *op, uint64_t number, const struct event *event)
+void listing_answered(const struct operation *op, const struct event *event)
 {
 	struct directory *d = op->directory;
 	struct directories *all = d->directories;
@@ -351,7 +351,7 @@ void listing_answered(const struct operation *op, uint64_t number, const struct 
 		turn_wait(d, TURN_RECOVER);
 		return;
 	}
-	listed(d, number, event);
+	listed(d, event->zk_answered.op, event);
 	if (op->watch && code == ZK_NONODE)
 		directory_forget_watch(d);
 }

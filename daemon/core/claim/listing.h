@@ -34,4 +34,4 @@ struct listing_view {
 /* *mode is set for OTHER and UNKNOWN. */
 enum child listing_classify(struct listing_view view, struct slice child, enum mode *mode);
 /* The answer of LIST. */
-void listing_answered(const struct operation *op, uint64_t number, const struct event *event);
+void listing_answered(const struct operation *op, const struct event *event);

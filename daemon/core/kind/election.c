@@ -113,9 +113,10 @@ static struct request *proclaimed(const struct lock *lock, uint64_t number)
 	return r && r->proclamation.state == PROCLAMATION_SENT && r->proclamation.op == number ? r : NULL;
 }
 
-void election_answered(struct lock *lock, uint64_t number, const struct event *event)
+void election_answered(const struct operation *op, const struct event *event)
 {
-	struct request *r = proclaimed(lock, number);
+	struct directory *d = op->directory;
+	struct request *r = proclaimed(d->lock, event->zk_answered.op);
 	enum zk_code code = event->zk_answered.code;
 
 	if (!r)
@@ -126,9 +127,9 @@ void election_answered(struct lock *lock, uint64_t number, const struct event *e
 	} else if (code == ZK_NONODE) {
 		/* Nothing more is written to the znode until the list has shown what became of it. */
 		r->proclamation.state = PROCLAMATION_SENT;
-		directory_list(&lock->directory, false);
+		directory_list(d, false);
 	} else if (code != ZK_UNKNOWN) {
-		directory_pause(&lock->directory, REFUSED_PAUSE_NS);
+		directory_pause(d, REFUSED_PAUSE_NS);
 		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
 	}
 }

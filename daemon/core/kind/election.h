@@ -30,4 +30,4 @@ struct request;
 extern const struct kind_rule election_rule;
 
 /* The answer of PROCLAIM. */
-void election_answered(struct lock *lock, uint64_t number, const struct event *event);
+void election_answered(const struct operation *op, const struct event *event);

@@ -248,14 +248,14 @@ static void read(struct lock *lock, const struct event *event)
 		learn_none(lock);
 }
 
-void observe_answered(const struct operation *op, uint64_t number, const struct event *event)
+void observe_answered(const struct operation *op, const struct event *event)
 {
 	struct lock *lock = op->directory->lock;
 	struct observation *o = lock->observation;
 	bool list = op->kind == OPERATION_OBSERVE_LIST;
 	enum zk_code code = event->zk_answered.code;
 
-	if (!o || o->op != number)
+	if (!o || o->op != event->zk_answered.op)
 		return;
 	o->state = OBSERVE_IDLE;
 	if (code == ZK_OK && list) {

@@ -74,6 +74,6 @@ void observe_told(struct observer *o);
 void observe_continue(struct lock *lock);
 void observe_suspended(struct lock *lock);
 /* Answers of OBSERVE_LIST and OBSERVE_GET. */
-void observe_answered(const struct operation *op, uint64_t number, const struct event *event);
+void observe_answered(const struct operation *op, const struct event *event);
 /* A watch fired: on the directory (child NULL), or on that child. */
 void observe_watched(struct lock *lock, const struct slice *child);
