@@ -73,7 +73,7 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
 IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
-CLIENT = handle.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
+CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others

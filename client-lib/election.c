@@ -7,10 +7,12 @@
 
 static void campaign_fill(struct request *r, const char *name, const char *data, int64_t timeout_ms)
 {
-	*r = (struct request){ .words = { SLICE("CAMPAIGN"), slice_of(name), SLICE("DATA"), slice_of(data) }, .count = 4 };
+	request_name(r, "CAMPAIGN", name);
+	request_add(r, SLICE("DATA"));
+	request_add(r, slice_of(data));
 	r->timeout_ms = timeout_ms > LIMIT_MS_MAX ? LIMIT_MS_MAX : timeout_ms;
 	if (r->timeout_ms >= 0)
-		request_add_number(r, "WAIT", r->timeout_ms);
+		request_add_wait(r, r->timeout_ms);
 }
 
 enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, int64_t timeout_ms, int64_t *ret_token)
@@ -19,7 +21,7 @@ enum lb_result lb_campaign(struct lb *lb, const char *name, const char *data, in
 	enum lb_result r;
 
 	campaign_fill(&words, name, data, timeout_ms);
-	r = request_ask(lb, words.count, words.words, words.timeout_ms);
+	r = request_make(lb, &words, words.timeout_ms);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
@@ -39,7 +41,7 @@ enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *
 
 	campaign_fill(&words, name, data, timeout_ms);
 	request_add(&words, SLICE("ENQUEUE"));
-	r = request_ask(lb, words.count, words.words, 0);
+	r = request_make(lb, &words, 0);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type != RESP_STATUS)
@@ -50,22 +52,26 @@ enum lb_result lb_campaign_enqueue(struct lb *lb, const char *name, const char *
 
 enum lb_result lb_resign(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("RESIGN"), slice_of(name) };
 	int64_t led = 0;
-	enum lb_result r = request_ask_integer(lb, 2, words, &led);
+	struct request words;
+	enum lb_result r;
 
+	request_name(&words, "RESIGN", name);
+	r = request_make_integer(lb, &words, &led);
 	if (r == LB_OK && !led)
-		holdings_unwait(&lb->holdings, words[1]);
+		holdings_unwait(&lb->holdings, words.words[1]);
 	else if (r == LB_OK || r == LB_LOST || r == LB_NOTHELD)
-		holdings_remove(&lb->holdings, words[1], -1);
+		holdings_remove(&lb->holdings, words.words[1], -1);
 	return r;
 }
 
 enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply **ret)
 {
-	const struct slice words[] = { SLICE("LEADER"), slice_of(name) };
-	enum lb_result r = request_ask(lb, 2, words, 0);
+	struct request words;
+	enum lb_result r;
 
+	request_about(&words, "LEADER", name);
+	r = request_make(lb, &words, 0);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
@@ -76,16 +82,25 @@ enum lb_result lb_leader(struct lb *lb, const char *name, const struct lb_reply 
 
 enum lb_result lb_observe(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("OBSERVE"), slice_of(name) };
+	struct request words;
+	enum lb_result r;
 
-	return request_ask(lb, 2, words, 0);
+	request_about(&words, "OBSERVE", name);
+	r = request_make(lb, &words, 0);
+	if (r == LB_OK)
+		holdings_observe(&lb->holdings, words.words[1], true);
+	return r;
 }
 
 enum lb_result lb_unobserve(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("UNOBSERVE"), slice_of(name) };
 	int64_t done = 0;
-	enum lb_result r = request_ask_integer(lb, 2, words, &done);
+	struct request words;
+	enum lb_result r;
 
+	request_about(&words, "UNOBSERVE", name);
+	r = request_make_integer(lb, &words, &done);
+	if (r == LB_OK)
+		holdings_observe(&lb->holdings, words.words[1], false);
 	return r == LB_OK && !done ? wire_fail(lb, LB_NONE, "The election %s was not observed.", name) : r;
 }

@@ -16,7 +16,7 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 
 	request_reenters(&words);
 	if (r == LB_OK)
-		r = request_ask(lb, words.count, words.words, 0);
+		r = request_make(lb, &words, 0);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type != RESP_STATUS)
@@ -27,14 +27,16 @@ enum lb_result lb_enqueue(struct lb *lb, const char *name, const struct lb_optio
 
 enum lb_result lb_cancel(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("CANCEL"), slice_of(name) };
 	int64_t done = 0;
-	enum lb_result r = request_ask_integer(lb, 2, words, &done);
+	struct request words;
+	enum lb_result r;
 
+	request_about(&words, "CANCEL", name);
+	r = request_make_integer(lb, &words, &done);
 	if (r == LB_OK && !done)
 		return wire_fail(lb, LB_NONE, "Nothing waits for the lock %s.", name);
 	if (r == LB_OK)
-		holdings_unwait(&lb->holdings, words[1]);
+		holdings_unwait(&lb->holdings, words.words[1]);
 	return r;
 }
 
@@ -126,6 +128,11 @@ static void take_event(struct lb *lb, struct lb_event *ret)
 	wire_drop(&lb->events, used);
 }
 
+static int64_t within_patience(const struct lb *lb, int64_t timeout_ms)
+{
+	return timeout_ms < 0 || timeout_ms > lb->patience_ms ? lb->patience_ms : timeout_ms;
+}
+
 /* Events that were kept are delivered even after the end of the connection: it must not hide a loss. */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 {
@@ -134,11 +141,17 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
 	bool push = false;
 
 	if (lb->events.len == 0) {
-		r = wire_begin(lb);
+		if (lb->fd < 0 && timeout_ms != 0)
+			r = request_reconnect(lb, wire_deadline(within_patience(lb, timeout_ms)));
+		if (r == LB_OK)
+			r = wire_begin(lb);
 		if (r == LB_OK)
 			r = wire_read(lb, deadline, &push);
 		if (r == LB_OK && !push)
 			r = wire_hang_up(lb, "the daemon answered what was not asked", 0);
+		/* The end of the connection is told by what it took away. */
+		if (r == LB_CONNECTION && lb->events.len > 0)
+			r = LB_OK;
 	}
 	if (r == LB_NONE)
 		return wire_fail(lb, LB_NONE, "No event arrived within %lld ms.", (long long)timeout_ms);

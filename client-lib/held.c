@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protocol/resp.h"
+
 enum { NS_PER_MS = 1000000, HELD_FIRST = 4 };
 
 static const struct session_page *map(int fd, struct slice id)
@@ -28,11 +30,19 @@ static const struct session_page *map(int fd, struct slice id)
 	return NULL;
 }
 
+static void unmap(struct holdings *h)
+{
+	if (h->page)
+		munmap((void *)(uintptr_t)h->page, SESSION_PAGE_BYTES);
+	h->page = NULL;
+}
+
 void holdings_map(struct holdings *h, struct slice path, struct slice id)
 {
 	char name[PATH_MAX];
 	int fd;
 
+	unmap(h);
 	if (path.len == 0 || path.len >= sizeof(name))
 		return;
 	memcpy(name, path.data, path.len);
@@ -89,7 +99,7 @@ static void forget_if_idle(struct holdings *h, struct held *held)
 {
 	struct held idle = *held;
 
-	if (held->token >= 0 || held->waits)
+	if (held->token >= 0 || held->waits || held->observed || held->lost)
 		return;
 	*held = h->list[--h->count];
 	h->list[h->count] = idle;
@@ -104,11 +114,10 @@ static void forget_grant(struct holdings *h, struct held *held)
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns)
 {
 	struct session_view view = { 0 };
-	struct held *held;
+	struct held *held = entry(h, name);
 
-	if (!h->page || !session_page_read(h->page, &view))
-		return false;
-	held = entry(h, name);
+	if (h->page && !session_page_read(h->page, &view))
+		view.epoch = UINT64_MAX; /* no page has that epoch: nothing is proven */
 	if (held->token == token) {
 		held->depth++;
 		if (held->until_ns < until_ns)
@@ -132,11 +141,8 @@ void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns)
 
 void holdings_wait(struct holdings *h, struct slice name, int64_t until_ns)
 {
-	struct held *held;
+	struct held *held = entry(h, name);
 
-	if (!h->page)
-		return;
-	held = entry(h, name);
 	held->waits = true;
 	held->waits_until_ns = until_ns;
 }
@@ -174,12 +180,13 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static int64_t valid_ms(const struct holdings *h, const struct held *held, int64_t now_ns)
+int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
 {
+	const struct held *held = find(h, slice_of(name));
 	struct session_view view;
 	int64_t until_ns;
 
-	if (!held || held->token < 0 || !session_page_read(h->page, &view) || view.epoch != held->epoch)
+	if (!held || held->token < 0 || !h->page || !session_page_read(h->page, &view) || view.epoch != held->epoch)
 		return 0;
 	if (view.state != SESSION_PAGE_SAFE && view.state != SESSION_PAGE_JEOPARDY)
 		return 0;
@@ -187,11 +194,6 @@ static int64_t valid_ms(const struct holdings *h, const struct held *held, int64
 	if (until_ns == INT64_MAX)
 		return INT64_MAX / NS_PER_MS;
 	return until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS : 0;
-}
-
-int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
-{
-	return valid_ms(h, find(h, slice_of(name)), now_ns);
 }
 
 static void set_depth(struct holdings *h, struct held *held, int64_t depth)
@@ -202,14 +204,11 @@ static void set_depth(struct holdings *h, struct held *held, int64_t depth)
 		forget_grant(h, held);
 }
 
-bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns)
+void holdings_leave(struct holdings *h, struct slice name)
 {
 	struct held *held = find(h, name);
 
-	if (valid_ms(h, held, now_ns) == 0)
-		return false;
 	set_depth(h, held, held->depth - 1);
-	return true;
 }
 
 void holdings_left(struct holdings *h, struct slice name, int64_t depth)
@@ -220,12 +219,70 @@ void holdings_left(struct holdings *h, struct slice name, int64_t depth)
 		set_depth(h, held, depth);
 }
 
+void holdings_observe(struct holdings *h, struct slice name, bool on)
+{
+	struct held *held = on ? entry(h, name) : find(h, name);
+
+	if (!held)
+		return;
+	held->observed = on;
+	forget_if_idle(h, held);
+}
+
+static void add_event(struct bytes *events, const char *kind, const struct held *held, int64_t token)
+{
+	resp_push(events, 4, 3);
+	resp_bulk(events, slice_of(kind));
+	resp_bulk(events, (struct slice){ held->name, held->name_len });
+	if (token >= 0) {
+		resp_integer(events, token);
+		resp_bulk(events, SLICE("connection"));
+	} else {
+		resp_bulk(events, slice_of(error_word(ERROR_UNAVAILABLE)));
+		resp_bulk(events, SLICE("the connection to lockbrokerd ended"));
+	}
+}
+
+static void disconnect(struct holdings *h, struct held *held, struct bytes *events)
+{
+	if (held->token >= 0) {
+		add_event(events, "lost", held, held->token);
+		held->token = -1;
+		h->lost_count += !held->lost;
+		held->lost = true;
+	}
+	if (held->waits)
+		add_event(events, "failed", held, -1);
+	if (held->observed)
+		add_event(events, "unobserved", held, -1);
+	held->waits = held->observed = false;
+	forget_if_idle(h, held);
+}
+
+/* From the last one: an entry that is forgotten makes room for the last. */
+void holdings_disconnect(struct holdings *h, struct bytes *events)
+{
+	for (size_t i = h->count; i-- > 0;)
+		disconnect(h, &h->list[i], events);
+}
+
+bool holdings_take_lost(struct holdings *h, struct slice name)
+{
+	struct held *held = h->lost_count ? find(h, name) : NULL;
+
+	if (!held || !held->lost)
+		return false;
+	held->lost = false;
+	h->lost_count--;
+	forget_if_idle(h, held);
+	return true;
+}
+
 void holdings_free(struct holdings *h)
 {
 	for (size_t i = 0; i < h->cap; i++)
 		free(h->list[i].name);
 	free(h->list);
-	if (h->page)
-		munmap((void *)(uintptr_t)h->page, SESSION_PAGE_BYTES);
+	unmap(h);
 	*h = (struct holdings){ 0 };
 }

@@ -2,7 +2,14 @@
 /*
  * What a handle holds, as far as it knows, and the daemon's session page. Together they tell for how long a grant is
  * still safe, without asking the daemon, which may hang. The daemon counts a lease from the grant; the library counts
- * it from the sending of the request, which is never later. Not part of the public interface.
+ * it from the sending of the request, which is never later. What ended with a connection is kept until a call has
+ * reported it. Not part of the public interface.
+ *
+ *     of a name       from -> to
+ *     held            granted -> released, lost (an event, or an answer), or lost with the connection
+ *     waits           queued -> granted, timed out, failed, cancelled; or failed with the connection
+ *     observed        observed -> not observed any longer; or ended with the connection
+ *     lost            the connection of a grant ended -> a call on that name returned LB_LOST
  */
 #pragma once
 
@@ -10,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/bytes.h"
 #include "protocol/session_page.h"
 #include "protocol/slice.h"
 
@@ -24,6 +32,8 @@ struct held {
 	int64_t depth;    /* how often it was acquired */
 	int64_t until_ns; /* the lease does not end before; CLOCK_BOOTTIME */
 	bool waits;       /* it is queued, and the event of its outcome was not read yet */
+	bool observed;    /* as an election */
+	bool lost;        /* it was held when its connection ended, and no call has said so yet */
 	int64_t waits_until_ns; /* what until_ns becomes if it is granted */
 };
 
@@ -31,9 +41,13 @@ struct holdings {
 	const struct session_page *page; /* NULL: there is no page of this daemon here, and the daemon must be asked */
 	struct held *list;
 	size_t count, cap;
+	size_t lost_count;
 };
 
-/* Maps the page. It stays unmapped if the path is empty, or if the file has another id or is no page. */
+/*
+ * Maps the page in place of one that was mapped before. There is none if the path is empty, or if the file has another
+ * id or is no page.
+ */
 void holdings_map(struct holdings *h, struct slice path, struct slice id);
 /* Granted, or acquired again, with a lease that ends no earlier. True if the grant is new. */
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns);
@@ -43,15 +57,21 @@ void holdings_renew(struct holdings *h, struct slice name, int64_t until_ns);
 void holdings_wait(struct holdings *h, struct slice name, int64_t until_ns);
 void holdings_granted(struct holdings *h, struct slice name, int64_t token);
 void holdings_unwait(struct holdings *h, struct slice name);
-/*
- * Releases one level; after the last one the entry is gone. False, and nothing changed, if the lock is not known to be
- * held and valid: then only the daemon knows.
- */
-bool holdings_leave(struct holdings *h, struct slice name, int64_t now_ns);
+/* Releases one level of a lock that is held; after the last one the entry is gone. */
+void holdings_leave(struct holdings *h, struct slice name);
 /* The daemon says that so many levels are left; 0: released. */
 void holdings_left(struct holdings *h, struct slice name, int64_t depth);
 /* Released, or lost. With a token, only the grant with that token; -1: any grant. */
 void holdings_remove(struct holdings *h, struct slice name, int64_t token);
+/* The election is observed from now on, or no longer. */
+void holdings_observe(struct holdings *h, struct slice name, bool on);
+/*
+ * The connection ended: what was held is lost, and nothing waits or is observed any longer. Appends an event for each of
+ * them, as the daemon would send it.
+ */
+void holdings_disconnect(struct holdings *h, struct bytes *events);
+/* True, once, if the lock was held when its connection ended. */
+bool holdings_take_lost(struct holdings *h, struct slice name);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or no longer proven. */
 int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns);
 void holdings_free(struct holdings *h);

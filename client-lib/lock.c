@@ -2,8 +2,6 @@
 /* Locks: acquiring and releasing them, and for how long they are proven. */
 #include "lockbroker.h"
 
-#include <stdio.h>
-
 #include "lock.h"
 #include "protocol/limits.h"
 #include "request.h"
@@ -29,12 +27,15 @@ static enum lb_result unlock_unanswered(struct lb *lb, const char *name)
 	enum lb_result r;
 
 	if (lb->waits_for_unlock || lb->unlocks >= WIRE_UNLOCKS_MAX || wire_begin(lb) != LB_OK ||
-	    !holdings_leave(&lb->holdings, words[1], request_clock_ns()))
+	    holdings_valid_ms(&lb->holdings, name, request_clock_ns()) == 0)
 		return LB_NONE;
 	resp_request(&lb->out, 3, words);
 	r = wire_send(lb);
+	if (r == LB_CONNECTION)
+		return LB_NONE;
 	if (r != LB_OK)
 		return r;
+	holdings_leave(&lb->holdings, words[1]);
 	lb->unlocks++;
 	bytes_append(&lb->unlock_names, words[1].data, words[1].len + 1);
 	return LB_OK;
@@ -42,20 +43,20 @@ static enum lb_result unlock_unanswered(struct lb *lb, const char *name)
 
 static enum lb_result renew(struct lb *lb, const char *name, int64_t ms, int64_t token)
 {
-	char digits[2][24];
-	struct slice words[] = { SLICE("RENEW"), slice_of(name), { digits[0], 0 }, SLICE("TOKEN"), { digits[1], 0 } };
 	int64_t sent_ns = request_clock_ns(), done;
-	enum lb_result r;
+	struct request words;
+	enum lb_result r = request_fill(lb, &words, "RENEW", name, NULL);
 
-	if (words[1].len > NAME_BYTES_MAX)
-		return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
-	words[2].len = (size_t)snprintf(digits[0], sizeof(digits[0]), "%lld", (long long)ms);
-	words[4].len = (size_t)snprintf(digits[1], sizeof(digits[1]), "%lld", (long long)token);
-	r = request_ask_integer(lb, token < 0 ? 3 : 5, words, &done);
+	if (r != LB_OK)
+		return r;
+	request_add_number(&words, NULL, ms);
+	if (token >= 0)
+		request_add_number(&words, "TOKEN", token);
+	r = request_make_integer(lb, &words, &done);
 	if (r == LB_OK)
-		holdings_renew(&lb->holdings, words[1], request_lease_end(sent_ns, ms));
+		holdings_renew(&lb->holdings, words.words[1], request_lease_end(sent_ns, ms));
 	if (r == LB_LOST || r == LB_NOTHELD)
-		holdings_remove(&lb->holdings, words[1], token);
+		holdings_remove(&lb->holdings, words.words[1], token);
 	return r;
 }
 
@@ -80,7 +81,7 @@ enum lb_result lb_lock_with(struct lb *lb, const char *name, const struct lb_opt
 
 	request_reenters(&words);
 	if (r == LB_OK)
-		r = request_ask(lb, words.count, words.words, words.timeout_ms);
+		r = request_make(lb, &words, words.timeout_ms);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
@@ -125,14 +126,15 @@ enum lb_result lb_try(struct lb *lb, const char *name, int64_t *ret_token)
 
 enum lb_result lb_unlock(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("UNLOCK"), slice_of(name) };
 	int64_t depth = 0;
+	struct request words;
 	enum lb_result r = unlock_unanswered(lb, name);
 
 	if (r == LB_NONE) {
-		r = request_ask_integer(lb, 2, words, &depth);
+		request_name(&words, "UNLOCK", name);
+		r = request_make_integer(lb, &words, &depth);
 		if (r == LB_OK || r == LB_LOST || r == LB_NOTHELD)
-			holdings_left(&lb->holdings, words[1], depth);
+			holdings_left(&lb->holdings, words.words[1], depth);
 	}
 	return r == LB_OK ? request_late_failure(lb) : r;
 }
@@ -144,12 +146,14 @@ enum lb_result lb_renew(struct lb *lb, const char *name, int64_t lease_ms)
 
 enum lb_result lb_downgrade(struct lb *lb, const char *name)
 {
-	const struct slice words[] = { SLICE("DOWNGRADE"), slice_of(name) };
 	int64_t token = 0;
-	enum lb_result r = request_ask_integer(lb, 2, words, &token);
+	struct request words;
+	enum lb_result r;
 
+	request_name(&words, "DOWNGRADE", name);
+	r = request_make_integer(lb, &words, &token);
 	if (r == LB_LOST || r == LB_NOTHELD)
-		holdings_remove(&lb->holdings, words[1], -1);
+		holdings_remove(&lb->holdings, words.words[1], -1);
 	return r;
 }
 
@@ -173,7 +177,7 @@ enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
 	const struct slice words[] = { SLICE("VALID"), slice_of(name) };
 	enum lb_result r;
 
-	if (!lb->holdings.page)
+	if (lb->fd >= 0 && !lb->holdings.page)
 		return request_ask_integer(lb, 2, words, ret_ms);
 	r = read_events(lb);
 	if (r == LB_OK)

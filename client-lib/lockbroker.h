@@ -6,6 +6,13 @@
  * A handle is one connection, and the connection owns the locks that were acquired through it, as a thread owns a
  * mutex. When the connection ends, because of lb_close(), exit, exec or a crash, everything that it held is released.
  *
+ * If the daemon ends the connection, because it crashed or was stopped, the handle lives on: the next call connects
+ * again, and waits for the daemon for as long as lb_set_patience() allows. A call that waits for a lock goes on waiting
+ * on the new connection, with what is left of its time. Whatever was held is lost, and is never silently acquired anew:
+ * the first call that names such a lock returns LB_LOST, and lb_event() returns LB_EVENT_LOST for it, LB_EVENT_FAILED for
+ * a request that was queued and LB_EVENT_UNOBSERVED for an election. What lb_command() had set for the connection, such
+ * as its name, has to be set again. lb_valid(), and lb_event() with 0, never wait and do not connect.
+ *
  *     struct lb *lb;
  *     int64_t token;
  *
@@ -24,7 +31,8 @@
  * lockbroker command does.
  * Signals: calls continue after a signal handler has returned, and never raise SIGPIPE.
  * Times are in milliseconds. Strings are NUL-terminated UTF-8. Running out of memory ends the process (abort); the
- * memory that the library keeps is bounded.
+ * memory that the library keeps is bounded, but for the names of locks that were lost with their connection and that no
+ * call has named since.
  */
 #ifndef LOCKBROKER_H
 #define LOCKBROKER_H
@@ -65,7 +73,7 @@ enum lb_result {
 	LB_DRAINING,    /* the daemon is stopping */
 	LB_REFUSED,     /* the daemon did not accept the request for another reason */
 	LB_NONE,        /* lb_event(): no event came in time; lb_cancel(): nothing waits; lb_leader(): nobody leads */
-	LB_CONNECTION,  /* no daemon; or the connection broke or was silent for too long, and all grants are void */
+	LB_CONNECTION,  /* no daemon came back in time; or it was silent for too long. All grants are void */
 };
 
 /*
@@ -256,7 +264,7 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
  * the rest of the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon
  * has sent, and the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon
  * hangs. If that page cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is
- * asked. LB_CONNECTION: the connection is gone, and so is everything that was held.
+ * asked. LB_CONNECTION: the connection is closed, and everything that was held is lost.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 
@@ -285,8 +293,8 @@ struct lb_event {
 	const char *name;   /* the lock, valid until the next call with this handle; "" if the event concerns no lock */
 	/*
 	 * REVOKE: why, as another user wrote it, or "stopping" if the daemon is about to end. LOST: "session", "deleted",
-	 * "lease", or "forced" if an operator took the lock. FAILED, UNOBSERVED: a sentence. LEADER: the leader's host.
-	 * Valid as long as `name`; otherwise ""
+	 * "lease", "forced" if an operator took the lock, or "connection". FAILED, UNOBSERVED: a sentence. LEADER: the
+	 * leader's host. Valid as long as `name`; otherwise ""
 	 */
 	const char *reason;
 	const char *data;   /* LEADER: the leader's data. Valid as long as `name`; otherwise "" */
@@ -297,10 +305,10 @@ struct lb_event {
 
 /*
  * Returns the next event, and waits for it at most `timeout_ms` (0: not at all; negative: without a time limit). LB_NONE:
- * there was none; LB_CONNECTION: the connection is gone, and so is everything that was held. Events that arrive during
- * other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then call this
- * function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have been
- * read.
+ * there was none; LB_CONNECTION: the connection is closed, and the events of what was lost with it were read. Events that
+ * arrive during other calls are kept for this one. To wait for other things as well, poll lb_fd() for POLLIN and then
+ * call this function with 0 until it returns LB_NONE; do so before the first poll, too, because an event may already have
+ * been read.
  */
 enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret);
 
@@ -308,7 +316,8 @@ enum lb_result lb_event(struct lb *lb, int64_t timeout_ms, struct lb_event *ret)
  * Sends any command of PROTOCOL.md that is answered at once, such as {"HOLDERS", "orders/42"}. *ret (may be NULL) is the
  * reply, valid until the next call with this handle. Error replies become results, as for all calls, and leave *ret
  * untouched. Do not use it for commands that wait, nor for UNLOCK ... LAZY: the answer must come within the patience,
- * otherwise LB_CONNECTION. An AUDIT of many directories needs more patience. Do not use it where there is a function:
+ * otherwise LB_CONNECTION. LB_CONNECTION as well if the connection ends before the answer: the command may have been
+ * carried out. An AUDIT of many directories needs more patience. Do not use it where there is a function:
  * lb_valid() does not know of locks that are acquired or released this way, and after HELLO or RESET the handle would get
  * no events.
  */
@@ -333,10 +342,16 @@ const struct lb_reply *lb_reply_next(const struct lb_reply *item);
 /* The value of that key in a MAP; NULL if there is none. */
 const struct lb_reply *lb_reply_field(const struct lb_reply *map, const char *key);
 
-/* The socket, to poll or to be inherited; -1 if the connection is closed. The library owns it: do not close it. */
+/*
+ * The socket, to poll or to be inherited; -1 while the connection is closed. Ask again after LB_CONNECTION, LB_LOST or
+ * LB_EVENT_LOST: a new connection is another socket. The library owns it: do not close it.
+ */
 int lb_fd(const struct lb *lb);
 
-/* How long a call waits for an answer that should come at once; initially 10,000. At least 1. */
+/*
+ * How long a call waits for an answer that should come at once, and for a daemon that is not there; initially 10,000. At
+ * least 1.
+ */
 void lb_set_patience(struct lb *lb, int64_t ms);
 
 /* 0: from now on lb_unlock() always waits for its answer; 1, the initial setting: only if it must. */

@@ -2,31 +2,25 @@
 /* Several locks at once, all or none. */
 #include "lockbroker.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lock.h"
 #include "protocol/limits.h"
 #include "request.h"
 
-/* COMMAND n name ..., and options. */
-struct multi {
-	struct slice words[2 + LIMIT_NAMES_MAX + REQUEST_WORDS_MAX];
-	size_t count;
-	char digits[24];
-};
-
-static enum lb_result multi_fill(struct lb *lb, struct multi *m, const char *command, size_t n,
+/* COMMAND n name ... */
+static enum lb_result multi_fill(struct lb *lb, struct request *r, const char *command, size_t n,
 				 const char *const *names)
 {
-	m->words[0] = slice_of(command);
-	m->words[1] = (struct slice){ m->digits, (size_t)snprintf(m->digits, sizeof(m->digits), "%zu", n) };
-	m->count = 2;
+	request_begin(r, command);
 	if (n < 1 || n > LIMIT_NAMES_MAX)
 		return wire_fail(lb, LB_REFUSED, "1 to %d locks can be taken at once, not %zu.", LIMIT_NAMES_MAX, n);
-	for (; m->count < n + 2; m->count++) {
-		m->words[m->count] = slice_of(names[m->count - 2]);
-		if (m->words[m->count].len > NAME_BYTES_MAX)
+	request_add_number(r, NULL, (int64_t)n);
+	r->first = r->count;
+	r->names = n;
+	for (size_t i = 0; i < n; i++) {
+		request_add(r, slice_of(names[i]));
+		if (r->words[r->first + i].len > NAME_BYTES_MAX)
 			return wire_fail(lb, LB_BADNAME, "The name of a lock has at most %d bytes.", NAME_BYTES_MAX);
 	}
 	return LB_OK;
@@ -62,22 +56,19 @@ static enum lb_result multi_undo(struct lb *lb, enum lb_result r, size_t n, cons
 enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, const struct lb_options *options,
 			   int64_t *ret_tokens)
 {
-	struct request more = { .count = 0 };
 	int64_t tokens[LIMIT_NAMES_MAX], sent_ns;
-	struct multi m;
+	struct request m;
 	enum lb_result r = multi_fill(lb, &m, "MLOCK", n, names);
 
-	if (r != LB_OK)
-		return r;
-	r = request_options(lb, &more, options);
+	if (r == LB_OK)
+		r = request_options(lb, &m, options);
 	if (r != LB_OK)
 		return r;
 	if (options && options->data)
 		return wire_fail(lb, LB_REFUSED, "Locks that are taken together cannot have data.");
-	request_reenters(&more);
-	memcpy(m.words + m.count, more.words, more.count * sizeof(m.words[0]));
-	sent_ns = more.lease_ms ? request_clock_ns() : 0;
-	r = request_ask(lb, m.count + more.count, m.words, more.timeout_ms);
+	request_reenters(&m);
+	sent_ns = m.lease_ms ? request_clock_ns() : 0;
+	r = request_make(lb, &m, m.timeout_ms);
 	if (r != LB_OK)
 		return r;
 	if (lb->replies.values[0].type == RESP_NIL)
@@ -88,7 +79,7 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 	if (r != LB_OK)
 		return multi_undo(lb, r, n, names, n);
 	for (size_t i = 0; i < n; i++) {
-		r = lock_granted(lb, names[i], tokens[i], more.lease_ms, sent_ns);
+		r = lock_granted(lb, names[i], tokens[i], m.lease_ms, sent_ns);
 		if (r != LB_OK)
 			return r == LB_CONNECTION ? r : multi_undo(lb, r, n, names, i);
 	}
@@ -100,16 +91,16 @@ enum lb_result lb_lock_all(struct lb *lb, size_t n, const char *const *names, co
 enum lb_result lb_unlock_all(struct lb *lb, size_t n, const char *const *names)
 {
 	int64_t depths[LIMIT_NAMES_MAX];
-	struct multi m;
+	struct request m;
 	enum lb_result r = multi_fill(lb, &m, "MUNLOCK", n, names);
 
 	if (r == LB_OK)
-		r = request_ask(lb, m.count, m.words, 0);
+		r = request_make(lb, &m, 0);
 	if (r != LB_OK)
 		return r;
 	if (!multi_numbers(lb, n, depths))
 		return request_unexpected(lb, "MUNLOCK");
 	for (size_t i = 0; i < n; i++)
-		holdings_left(&lb->holdings, m.words[2 + i], depths[i]);
+		holdings_left(&lb->holdings, m.words[m.first + i], depths[i]);
 	return LB_OK;
 }

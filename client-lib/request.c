@@ -5,13 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "connect.h"
 #include "protocol/errors.h"
 #include "protocol/limits.h"
+#include "reply.h"
 
 enum { WORDS_MAX = 1024 };
 /* More than the options will ever need. */
 enum { OPTIONS_BYTES_MAX = 4096 };
+/* How often a daemon is tried that is not there: at first, and at last. */
+enum { RECONNECT_FIRST_MS = 10, RECONNECT_MS_MAX = 250 };
 
 static const struct lb_options defaults = LB_OPTIONS;
 
@@ -57,21 +62,18 @@ static enum lb_result error_reply(struct lb *lb, struct slice text)
 	return wire_fail(lb, r, "%.*s", (int)text.len, text.data);
 }
 
-enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv, int64_t wait_ms)
+/* One request and its answer, on a connection that is open. */
+static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *argv, int64_t deadline)
 {
-	int64_t deadline = WIRE_FOREVER;
-	enum lb_result r;
+	enum lb_result r = wire_begin(lb);
 	bool push = false;
 
-	r = wire_begin(lb);
 	if (r != LB_OK)
 		return r;
 	resp_request(&lb->out, argc, argv);
 	r = wire_send(lb);
 	if (r != LB_OK && r != LB_NONE)
 		return r;
-	if (wait_ms >= 0 && wait_ms < WIRE_FOREVER - lb->patience_ms)
-		deadline = wire_deadline(wait_ms + lb->patience_ms);
 	do {
 		r = wire_read(lb, deadline, &push);
 	} while (r == LB_OK && push);
@@ -82,21 +84,163 @@ enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv,
 	return r;
 }
 
+/* Until when an answer may come that is due at `end`. */
+static int64_t answer_by(const struct lb *lb, int64_t end)
+{
+	return end >= WIRE_FOREVER - lb->patience_ms ? WIRE_FOREVER : end + lb->patience_ms;
+}
+
+/* ---- connecting, and connecting again ---- */
+
+/* Maps the session page, whose path and id are in the daemon's answer to HELLO. */
+static void find_page(struct lb *lb)
+{
+	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
+	struct slice path, id;
+
+	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
+	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
+	holdings_map(&lb->holdings, path, id);
+}
+
+enum lb_result request_connect(struct lb *lb)
+{
+	const struct slice hello[] = { SLICE("HELLO"), SLICE("3") };
+	enum lb_result r;
+
+	resp_replies_deinit(&lb->replies);
+	resp_replies_init(&lb->replies, WIRE_VALUES_MAX, WIRE_REPLY_BYTES_MAX);
+	lb->ended = false;
+	r = connect_socket(lb);
+	if (r == LB_OK)
+		r = exchange(lb, 2, hello, wire_deadline(lb->patience_ms));
+	if (r == LB_OK) {
+		find_page(lb);
+		return r;
+	}
+	if (lb->fd >= 0)
+		close(lb->fd);
+	lb->fd = -1;
+	memcpy(lb->end, lb->error, sizeof(lb->end));
+	return r;
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+enum lb_result request_reconnect(struct lb *lb, int64_t deadline)
+{
+	int64_t patience_ms = lb->patience_ms, left;
+	long pause = RECONNECT_FIRST_MS;
+	enum lb_result r;
+
+	if (!lb->reconnects)
+		return wire_fail(lb, LB_CONNECTION, "%s", lb->end);
+	for (;;) {
+		left = deadline - wire_now_ms();
+		lb->patience_ms = left > 1 ? left : 1;
+		r = request_connect(lb);
+		lb->patience_ms = patience_ms;
+		if ((r != LB_CONNECTION && r != LB_DRAINING) || wire_now_ms() + pause >= deadline)
+			return r;
+		pause_ms(pause);
+		pause = pause * 2 < RECONNECT_MS_MAX ? pause * 2 : RECONNECT_MS_MAX;
+	}
+}
+
+enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv)
+{
+	enum lb_result r = LB_OK;
+
+	if (lb->fd < 0)
+		r = request_reconnect(lb, wire_deadline(lb->patience_ms));
+	return r == LB_OK ? exchange(lb, argc, argv, wire_deadline(lb->patience_ms)) : r;
+}
+
+/* ---- requests that are made again if their connection ends ---- */
+
+/* LB_LOST, once, for each lock that was held when its connection ended. */
+static enum lb_result check_lost(struct lb *lb, const struct request *r)
+{
+	for (size_t i = r->first; i < r->first + r->names; i++)
+		if (holdings_take_lost(&lb->holdings, r->words[i]))
+			return wire_fail(lb, LB_LOST, "The lock was lost when the connection to lockbrokerd ended: %.*s",
+					 (int)r->words[i].len, r->words[i].data);
+	return LB_OK;
+}
+
+/* The rest of the time, in the words of the request. */
+static void write_rest(struct request *r, int64_t end)
+{
+	int64_t left = end - wire_now_ms();
+
+	if (r->wait)
+		r->words[r->wait].len = (size_t)snprintf(r->wait_digits, sizeof(r->digits[0]), "%lld",
+							 left > 0 ? (long long)left : 0LL);
+}
+
+/* False: the daemon ends connection after connection, and the patience is over. */
+static bool may_make_again(const struct lb *lb, struct request *r)
+{
+	int64_t now = wire_now_ms();
+
+	if (!lb->reconnects || !lb->ended)
+		return false;
+	if (!r->ended_ms || now - r->ended_ms > lb->patience_ms)
+		r->give_up_ms = now + lb->patience_ms;
+	r->ended_ms = now;
+	return now < r->give_up_ms;
+}
+
+enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
+{
+	int64_t end = wire_deadline(wait_ms);
+	enum lb_result result = LB_OK;
+
+	r->ended_ms = 0;
+	for (;;) {
+		if (check_lost(lb, r) != LB_OK)
+			return LB_LOST;
+		if (lb->fd < 0)
+			result = request_reconnect(lb, wire_deadline(lb->patience_ms));
+		if (result == LB_OK)
+			result = exchange(lb, r->count, r->words, answer_by(lb, end));
+		if (result != LB_CONNECTION || !may_make_again(lb, r))
+			return result;
+		result = LB_OK;
+		pause_ms(RECONNECT_FIRST_MS);
+		if (end < WIRE_FOREVER)
+			write_rest(r, end);
+	}
+}
+
 enum lb_result request_unexpected(struct lb *lb, const char *command)
 {
 	return wire_fail(lb, LB_REFUSED, "The daemon gave %s an answer that this library does not understand.", command);
 }
 
-enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret)
+static enum lb_result take_integer(struct lb *lb, const char *command, int64_t *ret)
 {
-	enum lb_result r = request_ask(lb, argc, argv, 0);
-
-	if (r != LB_OK)
-		return r;
 	if (lb->replies.values[0].type != RESP_INTEGER)
-		return request_unexpected(lb, argv[0].data);
+		return request_unexpected(lb, command);
 	*ret = lb->replies.values[0].integer;
 	return LB_OK;
+}
+
+enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret)
+{
+	enum lb_result r = request_ask(lb, argc, argv);
+
+	return r == LB_OK ? take_integer(lb, argv[0].data, ret) : r;
+}
+
+enum lb_result request_make_integer(struct lb *lb, struct request *r, int64_t *ret)
+{
+	enum lb_result result = request_make(lb, r, 0);
+
+	return result == LB_OK ? take_integer(lb, r->words[0].data, ret) : result;
 }
 
 enum lb_result request_late_failure(struct lb *lb)
@@ -128,8 +272,16 @@ void request_add_number(struct request *r, const char *word, int64_t number)
 	assert(r->numbers < REQUEST_NUMBERS_MAX);
 	r->numbers++;
 	len = (size_t)snprintf(digits, sizeof(r->digits[0]), "%lld", (long long)number);
-	request_add(r, slice_of(word));
+	if (word)
+		request_add(r, slice_of(word));
 	request_add(r, (struct slice){ digits, len });
+}
+
+void request_add_wait(struct request *r, int64_t timeout_ms)
+{
+	request_add_number(r, "WAIT", timeout_ms);
+	r->wait = r->count - 1;
+	r->wait_digits = r->digits[r->numbers - 1];
 }
 
 /* Whether a newer program has set a member that this library does not know. */
@@ -163,7 +315,7 @@ enum lb_result request_options(struct lb *lb, struct request *r, const struct lb
 	if (options->shared)
 		request_add(r, SLICE("SHARED"));
 	if (r->timeout_ms >= 0)
-		request_add_number(r, "WAIT", r->timeout_ms);
+		request_add_wait(r, r->timeout_ms);
 	if (r->lease_ms)
 		request_add_number(r, "LEASE", r->lease_ms);
 	if (options->data) {
@@ -178,14 +330,30 @@ void request_reenters(struct request *r)
 	request_add(r, SLICE("REENTER"));
 }
 
+void request_begin(struct request *r, const char *command)
+{
+	r->words[0] = slice_of(command);
+	r->count = 1;
+	r->names = r->numbers = r->wait = 0;
+	r->lease_ms = 0;
+}
+
+void request_about(struct request *r, const char *command, const char *name)
+{
+	request_begin(r, command);
+	request_add(r, slice_of(name));
+}
+
+void request_name(struct request *r, const char *command, const char *name)
+{
+	request_about(r, command, name);
+	r->first = r->names = 1;
+}
+
 enum lb_result request_fill(struct lb *lb, struct request *r, const char *command, const char *name,
 			    const struct lb_options *options)
 {
-	r->words[0] = slice_of(command);
-	r->words[1] = slice_of(name);
-	r->count = 2;
-	r->numbers = 0;
-	r->lease_ms = 0;
+	request_name(r, command, name);
 	if (request_options(lb, r, options) != LB_OK)
 		return LB_REFUSED;
 	if (r->words[1].len > NAME_BYTES_MAX)
@@ -208,7 +376,7 @@ enum lb_result lb_command(struct lb *lb, int argc, const char *const *argv, cons
 		return wire_fail(lb, LB_REFUSED, "A request has 1 to %d words.", WORDS_MAX);
 	for (i = 0; i < argc; i++)
 		words[i] = slice_of(argv[i]);
-	r = request_ask(lb, (size_t)argc, words, 0);
+	r = request_ask(lb, (size_t)argc, words);
 	if (r == LB_OK && ret)
 		*ret = (const struct lb_reply *)lb->replies.values;
 	return r;

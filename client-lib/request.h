@@ -9,20 +9,31 @@
 
 #include "wire.h"
 
-/* The most that a request has, such as ACQUIRE name LIMIT n COUNT k WAIT ms LEASE ms. */
-enum { REQUEST_WORDS_MAX = 12, REQUEST_NUMBERS_MAX = 4 };
+/* The most that a request has besides names: ACQUIRE name LIMIT n COUNT k WAIT ms LEASE ms, for example. */
+enum { REQUEST_WORDS_MAX = LIMIT_NAMES_MAX + 12, REQUEST_NUMBERS_MAX = 4 };
 
 /* The digits of numbers are in the request itself, so it must not be moved. */
 struct request {
 	struct slice words[REQUEST_WORDS_MAX];
 	size_t count;
+	size_t first, names; /* the words that name locks whose loss this call has to report */
 	char digits[REQUEST_NUMBERS_MAX][24];
 	size_t numbers;
+	size_t wait;         /* the word after WAIT; 0: there is none */
+	char *wait_digits;   /* its text */
 	int64_t timeout_ms, lease_ms;
+	/* Private. */
+	int64_t ended_ms, give_up_ms; /* when a connection ended under this request; 0: none did */
 };
 
+void request_begin(struct request *r, const char *command);
+/* COMMAND name; and the same where the call reports the loss of that lock. */
+void request_about(struct request *r, const char *command, const char *name);
+void request_name(struct request *r, const char *command, const char *name);
 void request_add(struct request *r, struct slice word);
+/* `word` (NULL: none), and the digits. */
 void request_add_number(struct request *r, const char *word, int64_t number);
+void request_add_wait(struct request *r, int64_t timeout_ms);
 /* Adds SHARED, WAIT, LEASE and DATA (NULL: none of them). LB_REFUSED: an unknown option is set. */
 enum lb_result request_options(struct lb *lb, struct request *r, const struct lb_options *options);
 /* Allows the handle to acquire again what it holds: a handle is used by one thread. */
@@ -32,12 +43,28 @@ enum lb_result request_fill(struct lb *lb, struct request *r, const char *comman
 			    const struct lb_options *options);
 
 /*
- * Sends the request and waits for the answer, which must come within `wait_ms` (negative: no time limit) plus the
- * patience. An error reply becomes its result; any other reply is left in lb->replies.
+ * Connects to lb->path and greets the daemon, within the patience. LB_OK; otherwise the handle has no connection.
  */
-enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv, int64_t wait_ms);
-/* The same if the answer is an integer that comes at once. */
+enum lb_result request_connect(struct lb *lb);
+/* The same until `deadline`, again and again while no daemon serves the socket, or one that is stopping. */
+enum lb_result request_reconnect(struct lb *lb, int64_t deadline);
+
+/*
+ * Sends the words and waits for the answer, which must come within the patience. An error reply becomes its result; any
+ * other reply is left in lb->replies. A connection that is closed is made again first; LB_CONNECTION: it ended before the
+ * answer came, and what became of the request is unknown.
+ */
+enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv);
+/* The same if the answer is an integer. */
 enum lb_result request_ask_integer(struct lb *lb, size_t argc, const struct slice *argv, int64_t *ret);
+/*
+ * Makes the request, and makes it again, with what is left of its WAIT, if its connection ends: all that it had asked for
+ * ended with the connection, so that it takes nothing twice. The answer must come within `wait_ms` (negative: no time
+ * limit) plus the patience. LB_LOST, once: one of the locks that it names was held through a connection that ended.
+ */
+enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms);
+/* The same if the answer is an integer that comes at once. */
+enum lb_result request_make_integer(struct lb *lb, struct request *r, int64_t *ret);
 /* LB_REFUSED: the answer has a form that this command does not have. */
 enum lb_result request_unexpected(struct lb *lb, const char *command);
 /* Reports, once, the failure of an unlock that was not waited for. LB_OK: none failed. */

@@ -18,7 +18,7 @@ enum lb_result lb_acquire_with(struct lb *lb, const char *name, int64_t limit, i
 	request_add_number(&r, "LIMIT", limit);
 	request_add_number(&r, "COUNT", count);
 	sent_ns = request_clock_ns();
-	result = request_ask(lb, r.count, r.words, r.timeout_ms);
+	result = request_make(lb, &r, r.timeout_ms);
 	if (result == LB_LOST)
 		holdings_remove(&lb->holdings, r.words[1], -1);
 	if (result != LB_OK)
@@ -45,12 +45,13 @@ enum lb_result lb_acquire(struct lb *lb, const char *name, int64_t limit, int64_
 
 enum lb_result lb_release(struct lb *lb, const char *name, int64_t count)
 {
-	struct request r = { .words = { SLICE("RELEASE"), slice_of(name) }, .count = 2 };
 	int64_t rest = 0;
+	struct request r;
 	enum lb_result result;
 
+	request_name(&r, "RELEASE", name);
 	request_add_number(&r, "COUNT", count);
-	result = request_ask_integer(lb, r.count, r.words, &rest);
+	result = request_make_integer(lb, &r, &rest);
 	if ((result == LB_OK && rest == 0) || result == LB_LOST)
 		holdings_remove(&lb->holdings, r.words[1], -1);
 	return result;

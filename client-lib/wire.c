@@ -45,10 +45,21 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 {
 	close(lb->fd);
 	lb->fd = -1;
+	lb->unlocks = 0;
+	lb->reply_bytes = 0;
+	bytes_clear(&lb->unlock_names);
+	bytes_clear(&lb->in);
+	holdings_disconnect(&lb->holdings, &lb->events);
 	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
 		  error ? strerror(error) : "");
 	memcpy(lb->end, lb->error, sizeof(lb->end));
 	return LB_CONNECTION;
+}
+
+static enum lb_result daemon_hung_up(struct lb *lb, int error)
+{
+	lb->ended = true;
+	return error ? wire_hang_up(lb, "receiving failed", error) : wire_hang_up(lb, "the daemon closed it", 0);
 }
 
 /* ---- bytes in and out ---- */
@@ -121,8 +132,8 @@ static enum lb_result receive_more(struct lb *lb, int64_t deadline)
 			lb->in.len += (size_t)n;
 			return LB_OK;
 		}
-		if (n == 0)
-			return wire_hang_up(lb, "the daemon closed it", 0);
+		if (n == 0 || errno == ECONNRESET)
+			return daemon_hung_up(lb, n == 0 ? 0 : errno);
 		if (errno != EAGAIN && errno != EINTR)
 			return wire_hang_up(lb, "receiving failed", errno);
 	}
@@ -161,6 +172,8 @@ static void heed_event(struct lb *lb)
 		holdings_granted(&lb->holdings, name, e->values[3].integer);
 	else if (slice_is(kind, "timeout") || slice_is(kind, "failed"))
 		holdings_unwait(&lb->holdings, name);
+	else if (slice_is(kind, "unobserved"))
+		holdings_observe(&lb->holdings, name, false);
 }
 
 static enum lb_result keep_event(struct lb *lb, size_t bytes)

@@ -24,6 +24,9 @@ enum { WIRE_VALUES_MAX = 16 * 1024 * 1024, WIRE_REPLY_BYTES_MAX = 256 * 1024 * 1
 
 struct lb {
 	int fd; /* -1: closed, and `end` has the reason */
+	bool ended;         /* the daemon closed the last connection, rather than we */
+	bool reconnects;    /* a call that finds the connection closed makes a new one */
+	char *path;         /* of the socket */
 	int64_t patience_ms;
 	struct bytes in;
 	size_t reply_bytes; /* the first bytes of `in` are the latest reply; they are dropped when the next call begins */
@@ -46,7 +49,10 @@ int64_t wire_deadline(int64_t ms);
 /* Keeps the sentence for lb_error() and returns `result`. */
 enum lb_result wire_fail(struct lb *lb, enum lb_result result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Closes the connection; `error` is an errno, or 0. LB_CONNECTION. */
+/*
+ * Closes the connection: what was held through it is lost, and `events` tells so. `error` is an errno, or 0.
+ * LB_CONNECTION.
+ */
 enum lb_result wire_hang_up(struct lb *lb, const char *why, int error);
 /* Removes the first n bytes. */
 void wire_drop(struct bytes *b, size_t n);

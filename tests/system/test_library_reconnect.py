@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library when its daemon ends: it connects again, goes on waiting, and tells what was lost."""
+
+import os
+import socket
+import threading
+
+import pytest
+
+import harness
+from library import token_of
+
+HELLO = b"%1\r\n+server\r\n+lockbroker\r\n"
+
+
+def restart(daemon):
+    daemon.kill()
+    daemon.start()
+
+
+def wait_for_waiter(daemon):
+    with daemon.client() as c:
+        harness.wait_until(lambda: c.call("WAITERS", "a"), "a waiter")
+
+
+LOST = "LOST The lock was lost when the connection to lockbrokerd ended: "
+
+
+@pytest.mark.parametrize("take, use, free", [
+    ("lock 0 a", "lock 0 a", "unlock 0 a"),
+    ("lock 0 a", "unlock 0 a", None),
+    ("shared 0 a 0", "timeout 0 a 0", "unlock 0 a"),
+    ("lock 0 a", "try 0 a", "unlock 0 a"),
+    ("lock 0 a", "enqueue 0 a", "unlock 0 a"),
+    ("lock 0 a", "renew 0 a 10000", None),
+    ("lock 0 a", "downgrade 0 a", None),
+    ("lock_all 0 2 b a", "unlock_all 0 1 a", None),
+    ("lock_all 0 2 b a", "lock_all 0 1 a", "unlock_all 0 1 a"),
+    ("acquire 0 a 3 2 0", "acquire 0 a 3 1 0", "release 0 a 1"),
+    ("acquire 0 a 3 2 0", "release 0 a 1", None),
+    ("campaign 0 a data 0", "campaign 0 a data 0", "resign 0 a"),
+    ("campaign 0 a data 0", "resign 0 a", None),
+], ids=str)
+@pytest.mark.parametrize("page", [True, False], ids=["page", "no page"])
+def test_a_lock_that_was_held_is_told_lost_once(standalone, programs, take, use, free, page):
+    if not page:
+        os.unlink(os.path.join(standalone.dir, "session"))
+    p = programs(standalone.socket)
+    p.do("open 0")
+    assert p.do(take).startswith("OK")
+    restart(standalone)
+    assert p.do(use) == LOST + "a"
+    again = p.do(use)
+    if free:
+        assert again.startswith("OK"), "it is asked for anew"
+        assert p.do(free).startswith("OK")
+    else:
+        assert again.startswith("NOTHELD ")
+
+
+def test_the_lock_is_lost_although_nobody_else_took_it_and_tokens_go_on(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    token = token_of(p.do("lock 0 a"))
+    p.do("lock 0 a")
+    restart(standalone)
+    assert p.do("lock 0 a") == LOST + "a"
+    assert token_of(p.do("lock 0 a")) > token
+    assert p.do("unlock 0 a") == "OK 0"
+    assert p.do("unlock 0 a").startswith("NOTHELD "), "the levels of the lost grant ended with it"
+
+
+def test_whoever_took_it_meanwhile_keeps_it(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("lock 0 a")
+    restart(standalone)
+    assert clients(standalone).call("LOCK", "a") > 0
+    assert p.do("valid 0 a").startswith("CONNECTION ")
+    assert p.do("unlock 0 a") == LOST + "a"
+    assert p.do("timeout 0 a 0").startswith("TAKEN ")
+
+
+def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    for wait in "lock 0 a", "timeout 0 a 60000", "lock_all 0 2 a b", "campaign 0 a data 60000", "acquire 0 a 1 1 60000":
+        take, free = {"campaign": (("CAMPAIGN", "a", "DATA", "x"), "resign 0 a"),
+                      "acquire": (("ACQUIRE", "a", "LIMIT", 1), "release 0 a 1")}.get(
+                          wait.split()[0], (("LOCK", "a"), "unlock 0 a"))
+        holder = clients(standalone)
+        assert holder.call(*take) is not None
+        p.tell(wait)
+        wait_for_waiter(standalone)
+        standalone.kill()
+        standalone.start()
+        assert p.hear().startswith("OK")
+        assert p.do("event 0 0").startswith("NONE ")
+        assert p.do(free).startswith("OK")
+        p.do("unlock 0 b")
+
+
+def test_the_time_to_wait_is_what_is_left_of_it(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    holder = clients(standalone)
+    holder.call("LOCK", "a")
+    p.tell("timeout 0 a 2000")
+    wait_for_waiter(standalone)
+    standalone.kill()
+    standalone.start()
+    clients(standalone).call("LOCK", "a")
+    assert p.hear() == "TAKEN The lock a is held by somebody else."
+
+
+def test_a_broker_that_restarts_is_waited_for(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("lock 0 b")
+    p.do("unlock 0 b")
+    standalone.kill()
+    p.tell("lock 0 a")
+    standalone.start()
+    token_of(p.hear())
+    standalone.kill()
+    p.tell("command 0 PING")
+    standalone.start()
+    assert p.hear().startswith(("'PONG'", "CONNECTION The connection to lockbrokerd is closed")), \
+        "what became of a command is not known if the connection ended under it"
+    assert p.do("command 0 PING") == "'PONG'"
+
+
+def test_what_was_waited_for_and_observed_is_told_by_events(standalone, programs, clients):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    clients(standalone).call("LOCK", "w")
+    token = token_of(p.do("lock 0 a"))
+    assert p.do("enqueue 0 w") == p.do("observe 0 e") == "OK 0"
+    assert p.do("event 0 1000") == "LEADER e 0 0 "
+    standalone.kill()
+    told = {p.do("event 0 10000") for _ in range(3)}
+    assert told == {f"LOST a {token} 0 connection", "FAILED w 0 0 the connection to lockbrokerd ended",
+                    "UNOBSERVED e 0 0 the connection to lockbrokerd ended"}
+    assert p.do("event 0 0").startswith("CONNECTION ") and p.do("fd 0") == "-1"
+    standalone.start()
+    assert p.do("event 0 1").startswith("NONE ") and p.do("fd 0") != "-1"
+    assert p.do("enqueue 0 w") == "OK 0" and p.do("event 0 10000").startswith("GRANTED w ")
+
+
+def test_a_broker_that_stays_away(standalone, programs):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("patience 0 300")
+    standalone.kill()
+    for line in "lock 0 a", "timeout 0 a 0", "command 0 PING", "event 0 -1", "unlock 0 a", "leader 0 a":
+        assert p.do(line).startswith("CONNECTION "), line
+    standalone.start()
+    token_of(p.do("lock 0 a"))
+
+
+class Breaker:
+    """Greets, and ends each connection as soon as it is asked something."""
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        self.greeted = 0
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            peer, _ = self.listener.accept()
+            with peer:
+                if not peer.recv(65536):
+                    return
+                peer.sendall(HELLO)
+                self.greeted += 1
+                peer.recv(65536)
+
+    def end(self, path):
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(path)
+            last.shutdown(socket.SHUT_WR)
+            self.thread.join()
+        self.listener.close()
+
+
+def test_a_broker_that_ends_every_connection_is_given_up(programs, tmp_path):
+    path = str(tmp_path / "s")
+    breaker = Breaker(path)
+    p = programs(path)
+    assert p.do("open 0") == "OK 0"
+    p.do("patience 0 300")
+    assert p.do("lock 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon closed it."
+    assert breaker.greeted > 2
+    greeted = breaker.greeted
+    assert p.do("command 0 DEL x").startswith("CONNECTION ")
+    assert breaker.greeted == greeted + 1, "a command may have been carried out: it is not sent again"
+    p.do("close 0")
+    breaker.end(path)
