@@ -188,7 +188,7 @@ int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t no
 
 	if (!held || held->token < 0 || !h->page || !session_page_read(h->page, &view) || view.epoch != held->epoch)
 		return 0;
-	if (view.state != SESSION_PAGE_SAFE && view.state != SESSION_PAGE_JEOPARDY)
+	if (view.state != SESSION_SAFE && view.state != SESSION_JEOPARDY)
 		return 0;
 	until_ns = min64(view.safe_until_ns, held->until_ns);
 	if (until_ns == INT64_MAX)

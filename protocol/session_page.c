@@ -59,9 +59,9 @@ bool session_page_read(const struct session_page *page, struct session_view *ret
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if ((before & 1) || before != __atomic_load_n(&page->sequence, __ATOMIC_RELAXED))
 			continue;
-		if (state > SESSION_PAGE_LOST)
+		if (state > SESSION_LOST)
 			return false;
-		view.state = (enum session_page_state)state;
+		view.state = (enum session_state)state;
 		*ret = view;
 		return true;
 	}

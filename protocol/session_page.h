@@ -20,18 +20,18 @@
 enum { SESSION_PAGE_BYTES = 64, SESSION_PAGE_MAGIC = 0x4c425350, SESSION_PAGE_VERSION = 1 };
 enum { SESSION_PAGE_ID_BYTES = 16, SESSION_PAGE_ID_CHARS = 2 * SESSION_PAGE_ID_BYTES };
 
-enum session_page_state {
-	SESSION_PAGE_NONE,     /* nothing is proven, or the daemon has ended */
-	SESSION_PAGE_SAFE,
-	SESSION_PAGE_JEOPARDY,
-	SESSION_PAGE_LOST,
+enum session_state {
+	SESSION_NONE,     /* nothing is proven, or the daemon has ended */
+	SESSION_SAFE,
+	SESSION_JEOPARDY,
+	SESSION_LOST,
 };
 
 struct session_page {
 	uint32_t magic, version;
 	uint64_t sequence;
 	uint64_t epoch;        /* one more with every loss: grants of an earlier one are void */
-	uint64_t state;        /* enum session_page_state */
+	uint64_t state;        /* enum session_state */
 	int64_t safe_until_ns; /* CLOCK_BOOTTIME; INT64_MAX in standalone mode; 0 when nothing is proven */
 	uint8_t id[SESSION_PAGE_ID_BYTES]; /* written once */
 	uint64_t reserved;
@@ -39,7 +39,7 @@ struct session_page {
 
 struct session_view {
 	uint64_t epoch;
-	enum session_page_state state;
+	enum session_state state;
 	int64_t safe_until_ns;
 };
 

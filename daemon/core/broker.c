@@ -51,7 +51,6 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	map_init(&b->locks.names, random_next(&b->env.random), random_next(&b->env.random));
 	map_init(&b->directories.paths, random_next(&b->env.random), random_next(&b->env.random));
 	session_init(&b->ensemble);
-	formers_init(&b->ensemble);
 	return b;
 }
 
@@ -84,10 +83,6 @@ void broker_free(struct broker *b)
 		connection_gone(b, c);
 	free_locks(b);
 	session_deinit(&b->ensemble);
-	formers_deinit(&b->ensemble);
-	bytes_free(&b->ensemble.duplicate.text);
-	health_deinit(&b->ensemble.health);
-	operation_deinit(&b->ensemble.operations);
 	heap_unset(&b->env.timers, &b->stop_timer);
 	heap_deinit(&b->env.timers);
 	map_deinit(&b->locks.users);
@@ -236,7 +231,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		tokens_reserved(b, event->tokens.limit);
 		break;
 	case EVENT_FORMER_FREE:
-		former_free(&b->ensemble, event);
+		former_free(&b->ensemble, event->former.session);
 		break;
 	case EVENT_FORMER_OVER:
 		former_over(&b->ensemble, event);

@@ -30,7 +30,7 @@ struct owner {
 	void (*directory)(const struct operation *op, const struct event *event);
 	void (*claim)(struct claim *c, const struct operation *op, const struct event *event);
 	void (*hosts)(struct hosts *h, const struct operation *op, const struct event *event);
-	enum presence (*ensemble)(struct ensemble *zk, enum operation_kind kind, const struct event *event);
+	bool (*ensemble)(struct ensemble *zk, enum operation_kind kind, const struct event *event);
 };
 
 #define OWNER_PRESENCE .ensemble = presence_answered
@@ -64,7 +64,7 @@ static void dispatch(struct broker *b, const struct operation *op, const struct 
 		owner->claim(claim_of(op), op, event);
 	else if (owner->hosts)
 		owner->hosts(&b->hosts, op, event);
-	else if (owner->ensemble(&b->ensemble, op->kind, event) == PRESENCE_DUPLICATE)
+	else if (!owner->ensemble(&b->ensemble, op->kind, event))
 		drain_refuse(b);
 }
 

@@ -261,7 +261,7 @@ static bool is_safe(const struct host *h)
 	struct session_view view;
 
 	broker_session(h->broker, &view);
-	return view.state == SESSION_PAGE_SAFE;
+	return view.state == SESSION_SAFE;
 }
 
 void ballast_checked(struct host *h)

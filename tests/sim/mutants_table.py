@@ -231,8 +231,8 @@ MUTANTS = [
         ("\tconn_leave(h, lose_up);\n\th->state = ZHANDLE_WAITING;",
          "\tconn_leave(h, lose_up);\n\th->zxid = 0;\n\th->state = ZHANDLE_WAITING;")], 3000),
     ("what an earlier daemon left is ended whoever lives", [
-        ("\t\tif (zk->env->now_ns >= l->not_before_ns)\n\t\t\tend(zk, l);",
-         "\t\tif (zk->env->now_ns >= l->not_before_ns || true)\n\t\t\tend(zk, l);")], 2000),
+        ("\t\tif (zk->env->now_ns >= f->not_before_ns)\n\t\t\tend(zk, f);",
+         "\t\tif (zk->env->now_ns >= f->not_before_ns || true)\n\t\t\tend(zk, f);")], 2000),
     ("what this daemon gives up is ended whoever was told", [
         ("former_add(zk, s->id, s->proof.told_ns);", "former_add(zk, s->id, INT64_MIN);")], 2000),
     ("a session that is given up is left to its timeout", [
@@ -244,7 +244,7 @@ MUTANTS = [
          "\tif (fresh)\n\t\tbegin_session(zk, id);\n\tif (late)\n\t\tformer_add(zk, late, zk->env->now_ns);\n\tlate = 0;\n")], 1000),
     ("what an earlier daemon left is taken for a rival", [
         ("} else if (former_find(zk, stat->owner)) {\n\t\tduplicate_forget(zk);\n\t} else if", "} else if"),
-        ("} else if (stat->mzxid != r->mzxid) {", "} else {")], 2000),
+        ("} else if (stat->mzxid != p->mzxid) {", "} else {")], 2000),
     ("two writes of another session make a duplicate", [
         ("enum { DUPLICATE_WRITES = 3 };", "enum { DUPLICATE_WRITES = 2 };")], 40000, "late"),
     ("a holder is not in the table", [

@@ -147,7 +147,6 @@ static inline void fixture_free(struct fixture *f)
 		lock_free(lock);
 	}
 	assert_int_equal(f->ensemble.budget.path_bytes, 0);
-	operation_deinit(&f->ensemble.operations);
 	session_deinit(&f->ensemble);
 	heap_deinit(&f->env.timers);
 	map_deinit(&f->directories.paths);

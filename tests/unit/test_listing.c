@@ -69,7 +69,6 @@ static int tear_down(void **state)
 	f->d.facts = 0;      /* and nobody takes what they have shown */
 	directory_deinit(&f->d);
 	map_deinit(&f->all.paths);
-	operation_deinit(&f->zk.operations);
 	session_deinit(&f->zk);
 	heap_deinit(&f->env.timers);
 	effects_free(&f->out);

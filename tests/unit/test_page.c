@@ -13,18 +13,18 @@ static const uint8_t id[SESSION_PAGE_ID_BYTES] = { 0x01, 0xab, 0x20 };
 
 static void what_was_written_is_read(void **state)
 {
-	const struct session_view in = { .epoch = 7, .state = SESSION_PAGE_JEOPARDY, .safe_until_ns = 123456789 };
+	const struct session_view in = { .epoch = 7, .state = SESSION_JEOPARDY, .safe_until_ns = 123456789 };
 	struct session_page page;
 	struct session_view out;
 
 	(void)state;
 	session_page_init(&page, id);
 	assert_true(session_page_read(&page, &out));
-	assert_int_equal(out.state, SESSION_PAGE_NONE);
+	assert_int_equal(out.state, SESSION_NONE);
 	session_page_write(&page, &in);
 	assert_true(session_page_read(&page, &out));
 	assert_int_equal(out.epoch, 7);
-	assert_int_equal(out.state, SESSION_PAGE_JEOPARDY);
+	assert_int_equal(out.state, SESSION_JEOPARDY);
 	assert_int_equal(out.safe_until_ns, 123456789);
 }
 
@@ -41,7 +41,7 @@ static void what_is_no_page_is_refused(void **state)
 	page.magic = 0;
 	assert_false(session_page_read(&page, &out));
 	session_page_init(&page, id);
-	page.state = SESSION_PAGE_LOST + 1;
+	page.state = SESSION_LOST + 1;
 	assert_false(session_page_read(&page, &out));
 }
 
@@ -76,7 +76,7 @@ enum { ROUNDS = 200000 };
 static void *write_much(void *arg)
 {
 	for (int64_t i = 1; i <= ROUNDS; i++) {
-		const struct session_view view = { .epoch = (uint64_t)i, .state = SESSION_PAGE_SAFE, .safe_until_ns = -i };
+		const struct session_view view = { .epoch = (uint64_t)i, .state = SESSION_SAFE, .safe_until_ns = -i };
 
 		session_page_write(arg, &view);
 	}

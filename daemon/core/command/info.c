@@ -72,7 +72,7 @@ static void info_session(const struct hosts *h, struct bytes *out)
 	rows(out, "session_timeout_ms", s->timeout_ns / NS_PER_MS);
 	rows(out, "safe_for_ms", until == INT64_MIN ? 0 : (until - h->env->now_ns) / NS_PER_MS);
 	rows(out, "announced", s->announced);
-	rows(out, "rival", h->ensemble->duplicate.lives ? bytes_view(&h->ensemble->duplicate.text) : SLICE(""));
+	rows(out, "rival", h->ensemble->presence.lives ? bytes_view(&h->ensemble->presence.other) : SLICE(""));
 	rows(out, "leftover_sessions", formers_open(h->ensemble));
 	rows(out, "leftover_wait_ms", formers_wait_ns(h->ensemble) / NS_PER_MS, "stalled", s->proof.stalled);
 }

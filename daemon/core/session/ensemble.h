@@ -14,7 +14,7 @@ struct ensemble {
 	struct env *env;
 	struct session session;
 	struct operations operations;
-	struct duplicate duplicate;
+	struct presence presence;
 	struct formers formers;
 	struct health health;
 	struct budget budget;

@@ -5,26 +5,21 @@
 
 #include "core/session/ensemble.h"
 
-#define log_about(zk, l, text, ...) \
-	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "the session 0x%x %s " text, (l)->session, \
-		    (l)->own ? "that this daemon gave up" : "of an earlier daemon", ##__VA_ARGS__)
+#define log_about(zk, f, text, ...) \
+	effects_say((zk)->env->out, EFFECT_LEVEL_INFO, "the session 0x%x %s " text, (f)->session, \
+		    (f)->own ? "that this daemon gave up" : "of an earlier daemon", ##__VA_ARGS__)
 
 void formers_init(struct ensemble *zk)
 {
 	struct formers *all = &zk->formers;
-	size_t i;
 
 	assert(zk->env->conf->former_count <= FORMERS_MAX);
 	all->timer.kind = TIMER_FORMER;
 	all->count = zk->env->conf->former_count;
-	for (i = 0; i < all->count; i++)
-		all->list[i] = (struct former){ .session = zk->env->conf->formers[i].session,
-						  .not_before_ns = zk->env->conf->formers[i].not_before_ns };
-}
-
-void formers_deinit(struct ensemble *zk)
-{
-	heap_unset(&zk->env->timers, &zk->formers.timer);
+	for (size_t i = 0; i < all->count; i++) {
+		all->list[i].session = zk->env->conf->formers[i].session;
+		all->list[i].not_before_ns = zk->env->conf->formers[i].not_before_ns;
+	}
 }
 
 struct former *former_find(struct ensemble *zk, int64_t session)
@@ -37,10 +32,10 @@ struct former *former_find(struct ensemble *zk, int64_t session)
 	return NULL;
 }
 
-static void end(struct ensemble *zk, struct former *l)
+static void end(struct ensemble *zk, struct former *f)
 {
-	l->state = FORMER_ENDING;
-	effects_add(zk->env->out, EFFECT_FORMER_END)->session = l->session;
+	f->state = FORMER_ENDING;
+	effects_add(zk->env->out, EFFECT_FORMER_END)->session = f->session;
 }
 
 /* Ends those whose holders, if any live, have had their time; waits for the others. */
@@ -50,14 +45,14 @@ void formers_tick(struct ensemble *zk)
 	int64_t due_ns = INT64_MAX;
 
 	for (size_t i = 0; i < all->count; i++) {
-		struct former *l = &all->list[i];
+		struct former *f = &all->list[i];
 
-		if (l->state != FORMER_WAITING)
+		if (f->state != FORMER_WAITING)
 			continue;
-		if (zk->env->now_ns >= l->not_before_ns)
-			end(zk, l);
-		else if (l->not_before_ns < due_ns)
-			due_ns = l->not_before_ns;
+		if (zk->env->now_ns >= f->not_before_ns)
+			end(zk, f);
+		else if (f->not_before_ns < due_ns)
+			due_ns = f->not_before_ns;
 	}
 	heap_unset(&zk->env->timers, &all->timer);
 	if (due_ns != INT64_MAX)
@@ -69,13 +64,13 @@ void formers_start(struct ensemble *zk)
 	struct formers *all = &zk->formers;
 
 	for (size_t i = 0; i < all->count; i++) {
-		const struct former *l = &all->list[i];
+		const struct former *f = &all->list[i];
 
-		if (zk->env->now_ns >= l->not_before_ns)
-			log_about(zk, l, "is ended: no process lives that could believe to hold something under it");
+		if (zk->env->now_ns >= f->not_before_ns)
+			log_about(zk, f, "is ended: no process lives that could believe to hold something under it");
 		else
-			log_about(zk, l, "is not ended yet: a process lives that may believe to hold something under it, for "
-				  "%d ms at most", (l->not_before_ns - zk->env->now_ns) / 1000000);
+			log_about(zk, f, "is not ended yet: a process lives that may believe to hold something under it, for "
+				  "%d ms at most", (f->not_before_ns - zk->env->now_ns) / 1000000);
 	}
 	formers_tick(zk);
 }
@@ -94,34 +89,34 @@ static struct former *place(struct formers *all)
 void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns)
 {
 	struct former added = { .session = session, .not_before_ns = not_before_ns, .own = true };
-	struct former *l = place(&zk->formers);
+	struct former *f = place(&zk->formers);
 
-	if (!l) {
+	if (!f) {
 		log_about(zk, &added, "is left to its timeout: too many are still to be ended");
 		return;
 	}
-	*l = added;
+	*f = added;
 	effects_add(zk->env->out, EFFECT_FORMER_ADD)->session = session;
 	/* It is ended after another one is asked for. */
 	heap_set(&zk->env->timers, &zk->formers.timer, zk->env->now_ns);
 }
 
-void former_free(struct ensemble *zk, const struct event *event)
+void former_free(struct ensemble *zk, int64_t session)
 {
-	struct former *l = former_find(zk, event->former.session);
+	struct former *f = former_find(zk, session);
 
-	if (l && l->state == FORMER_WAITING)
-		end(zk, l);
+	if (f && f->state == FORMER_WAITING)
+		end(zk, f);
 }
 
 void former_over(struct ensemble *zk, const struct event *event)
 {
-	struct former *l = former_find(zk, event->former.session);
+	struct former *f = former_find(zk, event->former.session);
 
-	if (!l || l->state == FORMER_OVER)
+	if (!f || f->state == FORMER_OVER)
 		return;
-	l->state = FORMER_OVER;
-	log_about(zk, l, "%s", event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
+	f->state = FORMER_OVER;
+	log_about(zk, f, "%s", event->former.ended ? "is over" : "could not be ended: it is left to its timeout");
 }
 
 size_t formers_open(const struct ensemble *zk)
@@ -138,10 +133,10 @@ int64_t formers_wait_ns(const struct ensemble *zk)
 	int64_t wait_ns = 0;
 
 	for (size_t i = 0; i < zk->formers.count; i++) {
-		const struct former *l = &zk->formers.list[i];
+		const struct former *f = &zk->formers.list[i];
 
-		if (l->state == FORMER_WAITING && l->not_before_ns - zk->env->now_ns > wait_ns)
-			wait_ns = l->not_before_ns - zk->env->now_ns;
+		if (f->state == FORMER_WAITING && f->not_before_ns - zk->env->now_ns > wait_ns)
+			wait_ns = f->not_before_ns - zk->env->now_ns;
 	}
 	return wait_ns;
 }

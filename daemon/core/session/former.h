@@ -44,16 +44,12 @@ struct formers {
 
 /* From the configuration; nothing is done before formers_start(). */
 void formers_init(struct ensemble *zk);
-void formers_deinit(struct ensemble *zk);
 void formers_start(struct ensemble *zk);
 /* This daemon's session is given up: to be said before another one is asked for, and before its handle is discarded. */
 void former_add(struct ensemble *zk, int64_t session, int64_t not_before_ns);
-/* EVENT_FORMER_FREE. */
-void former_free(struct ensemble *zk, const struct event *event);
-/* EVENT_FORMER_OVER. */
-void former_over(struct ensemble *zk, const struct event *event);
-/* When the timer is due. */
-void formers_tick(struct ensemble *zk);
+void former_free(struct ensemble *zk, int64_t session);           /* EVENT_FORMER_FREE */
+void former_over(struct ensemble *zk, const struct event *event); /* EVENT_FORMER_OVER */
+void formers_tick(struct ensemble *zk);                           /* the timer is due */
 /* The session that an earlier daemon left or this one gave up, over or not; NULL: it is neither. */
 struct former *former_find(struct ensemble *zk, int64_t session);
 /* How many are not over yet. */

@@ -6,11 +6,6 @@
 static const int64_t NS_PER_MS = 1000000;
 static const int64_t SAY_AGAIN_NS = 60000000000;
 
-void health_deinit(struct health *h)
-{
-	bytes_free(&h->sentence);
-}
-
 static void clear(struct health *h)
 {
 	h->trouble = TROUBLE_NONE;

@@ -30,7 +30,6 @@ struct health {
 	int64_t said_ns[OPERATION_KIND_COUNT]; /* when the log was told; 0: never */
 };
 
-void health_deinit(struct health *h);
 /* EVENT_ZK_TROUBLE. */
 void health_trouble(struct ensemble *zk, const struct event *event);
 /* An operation was answered: with ZK_REFUSED it is a trouble, with ZK_OK it may have been one. `path`: its directory's. */

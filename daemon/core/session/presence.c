@@ -10,9 +10,9 @@ enum { DUPLICATE_WRITES = 3 };
 /* Between two lines of the log about the same trouble. */
 static const int64_t COMPLAIN_NS = 600000000000;
 
-static void host_path(const struct ensemble *zk, struct bytes *out)
+void presence_init(struct ensemble *zk)
 {
-	bytes_format(out, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
+	bytes_format(&zk->presence.path, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
 }
 
 static void host_data(const struct ensemble *zk, struct bytes *out)
@@ -34,50 +34,35 @@ void presence_above(struct ensemble *zk, struct slice path)
 			operation_send(zk, EFFECT_ZK_CREATE, &r);
 }
 
-void presence_parents(struct ensemble *zk)
-{
-	struct bytes path = { 0 };
-
-	host_path(zk, &path);
-	presence_above(zk, bytes_view(&path));
-	bytes_free(&path);
-}
-
 void presence_beat(struct ensemble *zk)
 {
-	struct bytes path = { 0 }, data = { 0 };
+	struct bytes data = { 0 };
 	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
 
-	host_path(zk, &path);
 	host_data(zk, &data);
-	r.path = bytes_view(&path);
+	r.path = bytes_view(&zk->presence.path);
 	r.data = bytes_view(&data);
 	operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
 	zk->session.beat_ns = zk->session.announced_ns = zk->env->now_ns;
 	zk->env->stats.heartbeats_total++;
-	bytes_free(&path);
 	bytes_free(&data);
 }
 
 static void ask_duplicate(struct ensemble *zk)
 {
-	struct bytes path = { 0 };
-	struct operation_request r = { .op.kind = OPERATION_DUPLICATE };
+	struct operation_request r = { .op.kind = OPERATION_DUPLICATE, .path = bytes_view(&zk->presence.path) };
 
-	host_path(zk, &path);
-	r.path = bytes_view(&path);
 	operation_send(zk, EFFECT_ZK_GET, &r);
-	bytes_free(&path);
 }
 
 static void duplicate_forget(struct ensemble *zk)
 {
-	struct duplicate *r = &zk->duplicate;
+	struct presence *p = &zk->presence;
 
-	r->session = 0;
-	r->writes = 0;
-	r->lives = false;
-	r->complain_ns = 0;
+	p->session = 0;
+	p->writes = 0;
+	p->lives = false;
+	p->complain_ns = 0;
 }
 
 static void announced(struct ensemble *zk)
@@ -88,16 +73,14 @@ static void announced(struct ensemble *zk)
 
 static void beat_answered(struct ensemble *zk, enum zk_code code)
 {
-	struct session *s = &zk->session;
-
 	if (code == ZK_OK) {
 		announced(zk);
 	} else if (code == ZK_NODEEXISTS) {
 		ask_duplicate(zk);
 	} else if (code == ZK_NONODE) {
 		/* Deleted by hand, or a parent is missing: the next heartbeat makes it. */
-		s->announced = false;
-		presence_parents(zk);
+		zk->session.announced = false;
+		presence_above(zk, bytes_view(&zk->presence.path));
 	}
 }
 
@@ -114,7 +97,7 @@ static void add_field(struct bytes *out, const char *title, struct slice value)
 static void describe(struct ensemble *zk, struct slice data)
 {
 	struct slice boot_id = record_get(data, "boot_id");
-	struct bytes *out = &zk->duplicate.text;
+	struct bytes *out = &zk->presence.other;
 
 	bytes_clear(out);
 	add_field(out, "pid ", record_get(data, "pid"));
@@ -125,77 +108,76 @@ static void describe(struct ensemble *zk, struct slice data)
 
 static void duplicate_seen(struct ensemble *zk, int64_t session, int64_t mzxid)
 {
-	struct duplicate *r = &zk->duplicate;
-
 	duplicate_forget(zk);
-	r->session = session;
-	r->mzxid = mzxid;
+	zk->presence.session = session;
+	zk->presence.mzxid = mzxid;
 	effects_say(zk->env->out, EFFECT_LEVEL_INFO,
 		    "the name %q is announced by another session, which an earlier daemon left and ZooKeeper has not "
 		    "expired yet, or which a second daemon uses",
 		    zk->env->conf->host);
 }
 
-static enum presence duplicate_lives(struct ensemble *zk, struct slice data)
+/* False: this daemon has never been announced, and has to end. */
+static bool duplicate_lives(struct ensemble *zk, struct slice data)
 {
-	struct duplicate *r = &zk->duplicate;
+	struct presence *p = &zk->presence;
 
-	r->lives = true;
+	p->lives = true;
 	describe(zk, data);
 	if (!zk->session.was_announced) {
 		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
 			    "the name %q is in use by another lockbrokerd (%s): give each daemon its own zookeeper.host, or "
 			    "stop one of them; this one stops now",
-			    zk->env->conf->host, bytes_view(&r->text));
-		return PRESENCE_DUPLICATE;
+			    zk->env->conf->host, bytes_view(&p->other));
+		return false;
 	}
-	if (zk->env->now_ns >= r->complain_ns) {
-		r->complain_ns = zk->env->now_ns + COMPLAIN_NS;
+	if (zk->env->now_ns >= p->complain_ns) {
+		p->complain_ns = zk->env->now_ns + COMPLAIN_NS;
 		effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
 			    "the name %q was taken, while this daemon had no session, by a lockbrokerd that lives (%s): give "
 			    "each its own zookeeper.host, or stop one",
-			    zk->env->conf->host, bytes_view(&r->text));
+			    zk->env->conf->host, bytes_view(&p->other));
 	}
-	return PRESENCE_FITS;
+	return true;
 }
 
 /* No daemon makes it so. Nothing will ever remove it. */
 static void not_ephemeral(struct ensemble *zk)
 {
-	if (zk->env->now_ns < zk->duplicate.complain_ns)
+	if (zk->env->now_ns < zk->presence.complain_ns)
 		return;
-	zk->duplicate.complain_ns = zk->env->now_ns + COMPLAIN_NS;
+	zk->presence.complain_ns = zk->env->now_ns + COMPLAIN_NS;
 	effects_say(zk->env->out, EFFECT_LEVEL_WARNING,
 		    "the name %q cannot be announced: its znode below .hosts is no daemon's, it was made by hand; delete it",
 		    zk->env->conf->host);
 }
 
-static enum presence duplicate_answered(struct ensemble *zk, const struct event *event)
+static bool duplicate_answered(struct ensemble *zk, const struct event *event)
 {
 	const struct zk_stat *stat = &event->zk_answered.stat;
-	struct duplicate *r = &zk->duplicate;
+	struct presence *p = &zk->presence;
 
 	if (event->zk_answered.code != ZK_OK)
-		return PRESENCE_FITS;
+		return true;
 	if (stat->owner == zk->session.id) {
 		announced(zk);
 	} else if (former_find(zk, stat->owner)) {
 		duplicate_forget(zk);
 	} else if (stat->owner == 0) {
 		not_ephemeral(zk);
-	} else if (stat->owner != r->session) {
+	} else if (stat->owner != p->session) {
 		duplicate_seen(zk, stat->owner, stat->mzxid);
-	} else if (stat->mzxid != r->mzxid) {
-		r->mzxid = stat->mzxid;
-		if (++r->writes >= DUPLICATE_WRITES)
+	} else if (stat->mzxid != p->mzxid) {
+		p->mzxid = stat->mzxid;
+		if (++p->writes >= DUPLICATE_WRITES)
 			return duplicate_lives(zk, event->zk_answered.data);
 	}
-	return PRESENCE_FITS;
+	return true;
 }
 
-enum presence presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
+bool presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
 {
 	if (kind == OPERATION_BEAT)
 		beat_answered(zk, event->zk_answered.code);
-	return kind == OPERATION_DUPLICATE ? duplicate_answered(zk, event) : PRESENCE_FITS;
+	return kind != OPERATION_DUPLICATE || duplicate_answered(zk, event);
 }

@@ -22,24 +22,21 @@
 
 struct ensemble;
 
-/* DUPLICATE: the name is another daemon's, and this one has to end. */
-enum presence { PRESENCE_FITS, PRESENCE_DUPLICATE };
-
-/* Who has our name: what was last seen of it. */
-struct duplicate {
+struct presence {
+	struct bytes path; /* of the host's own znode */
+	/* Who else has our name: what was last seen of it. */
 	int64_t session; /* 0: nobody was seen */
 	int64_t mzxid;
 	int writes;      /* seen of that session */
 	bool lives;
 	int64_t complain_ns; /* when that is to be said again */
-	struct bytes text;   /* who it is, for people */
+	struct bytes other;  /* who it is, for people */
 };
 
+void presence_init(struct ensemble *zk);
 /* Creates what stands above a path, each level that may be missing. */
 void presence_above(struct ensemble *zk, struct slice path);
-/* Creates what stands above the host's own znode: when a session begins, and when one turned out to be missing. */
-void presence_parents(struct ensemble *zk);
 /* Makes the znode, or writes it: a write that proves the session when it is answered. */
 void presence_beat(struct ensemble *zk);
-/* The answers of PATH, BEAT and DUPLICATE operations. */
-enum presence presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);
+/* The answers of PATH, BEAT and DUPLICATE operations. False: the name is another daemon's, and this one has to end. */
+bool presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event);

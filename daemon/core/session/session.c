@@ -51,12 +51,19 @@ void session_init(struct ensemble *zk)
 	proof_init(&s->proof);
 	s->timeout_ns = zk->env->conf->session_timeout_ns;
 	begin_silence(zk);
+	formers_init(zk);
+	presence_init(zk);
 }
 
 void session_deinit(struct ensemble *zk)
 {
 	heap_unset(&zk->env->timers, &zk->session.timer);
+	heap_unset(&zk->env->timers, &zk->formers.timer);
 	bytes_free(&zk->session.server);
+	bytes_free(&zk->presence.path);
+	bytes_free(&zk->presence.other);
+	bytes_free(&zk->health.sentence);
+	operation_deinit(&zk->operations);
 }
 
 int64_t session_safe_until(const struct ensemble *zk)
@@ -70,16 +77,10 @@ int64_t session_safe_until(const struct ensemble *zk)
 
 void session_view(const struct ensemble *zk, struct session_view *ret)
 {
-	static const enum session_page_state states[] = {
-		[SESSION_NONE] = SESSION_PAGE_NONE,
-		[SESSION_SAFE] = SESSION_PAGE_SAFE,
-		[SESSION_JEOPARDY] = SESSION_PAGE_JEOPARDY,
-		[SESSION_LOST] = SESSION_PAGE_LOST,
-	};
 	int64_t until = session_safe_until(zk);
 
 	ret->epoch = zk->session.epoch;
-	ret->state = states[zk->session.state];
+	ret->state = zk->session.state;
 	ret->safe_until_ns = until == INT64_MIN ? 0 : until;
 }
 
@@ -268,7 +269,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	if (fresh || other)
 		log_timeout(zk);
 	if (fresh)
-		presence_parents(zk);
+		presence_above(zk, bytes_view(&zk->presence.path));
 	/* A list is believed only behind an answered write of its connection: recovery begins with that answer. */
 	presence_beat(zk);
 }

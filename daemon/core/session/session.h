@@ -27,8 +27,6 @@
 
 struct ensemble;
 
-enum session_state { SESSION_NONE, SESSION_SAFE, SESSION_JEOPARDY, SESSION_LOST };
-
 enum session_change {
 	SESSION_CHANGED = 1, /* `state` is another one */
 	SESSION_GRANTS = 2,  /* proven for long enough to grant, as it was not before */
@@ -62,6 +60,7 @@ struct session {
 	struct timer timer;
 };
 
+/* All of the ensemble. */
 void session_init(struct ensemble *zk);
 void session_deinit(struct ensemble *zk);
 const char *session_state_word(enum session_state state);

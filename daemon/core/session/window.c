@@ -17,26 +17,20 @@ void window_begin(struct window *w, int64_t now_ns)
 	}
 }
 
-static int64_t amount(const struct flight *flight, enum window_gauge gauge)
+static int64_t amount(const struct flight *flight, int gauge)
 {
-	switch (gauge) {
-	case WINDOW_BYTES:
-		return flight->bytes;
-	case WINDOW_READS:
-		return !flight->write;
-	case WINDOW_WRITES:
-		return flight->write;
-	case WINDOW_GAUGES:
-		break;
-	}
-	return 0;
+	const int64_t amounts[WINDOW_GAUGES] = {
+		[WINDOW_BYTES] = flight->bytes, [WINDOW_READS] = !flight->write, [WINDOW_WRITES] = flight->write
+	};
+
+	return amounts[gauge];
 }
 
 void window_sent(struct window *w, struct flight *flight)
 {
 	for (int i = 0; i < WINDOW_GAUGES; i++) {
 		flight->answered[i] = w->answered[i];
-		w->open[i] += amount(flight, (enum window_gauge)i);
+		w->open[i] += amount(flight, i);
 	}
 }
 
@@ -65,7 +59,7 @@ static int64_t in_time(int64_t answered, int64_t took_ns, int64_t span_ns)
 	return (int64_t)((double)answered * ((double)span_ns / (double)took_ns));
 }
 
-static void measure(struct window *w, enum window_gauge gauge, int64_t answered, int64_t took_ns, int64_t span_ns)
+static void measure(struct window *w, int gauge, int64_t answered, int64_t took_ns, int64_t span_ns)
 {
 	int64_t fits = in_time(answered, took_ns, span_ns);
 
@@ -81,12 +75,12 @@ void window_answered(struct window *w, const struct flight *flight, int64_t now_
 		w->trip_ns = min64(w->trip_ns, took_ns);
 	span_ns = window_span_ns(w, timeout_ns);
 	for (int i = 0; i < WINDOW_GAUGES; i++) {
-		int64_t mine = amount(flight, (enum window_gauge)i), answered;
+		int64_t mine = amount(flight, i), answered;
 
 		w->open[i] -= mine;
 		w->answered[i] += mine;
 		answered = w->answered[i] - flight->answered[i];
-		measure(w, (enum window_gauge)i, answered, took_ns, span_ns);
+		measure(w, i, answered, took_ns, span_ns);
 		if (answered * 2 >= w->size[i]) {
 			w->used_ns[i] = now_ns;
 		} else if (now_ns - w->used_ns[i] >= timeout_ns && w->size[i] > FIRST[i]) {

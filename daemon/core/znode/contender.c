@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-enum { UUID_LEN = 3 + 36 }; /* with the "_c_" before it */
-
 static const char hex[] = "0123456789abcdef";
 
 /* The number the server put at the end: ten digits, or a minus sign and ten past the wrap. */
@@ -60,92 +58,74 @@ bool contender_before(const struct contender *a, const struct contender *b)
 	return a->seq <= b->seq;
 }
 
-/* Sixteen digits of the session go around the two fixed ones of a version 8 uuid. */
-static void uuid_head(int64_t session, char out[21])
+/* How our names begin: each dot is a digit of the session. In a version 8 uuid they go around two fixed digits. */
+static const char *beginning(enum flavour flavour)
 {
-	uint64_t value = (uint64_t)session;
-	char digits[16];
-
-	for (int i = 15; i >= 0; i--, value >>= 4)
-		digits[i] = hex[value & 15];
-	memcpy(out, digits, 8);
-	out[8] = '-';
-	memcpy(out + 9, digits + 8, 4);
-	out[13] = '-';
-	out[14] = '8';
-	memcpy(out + 15, digits + 12, 3);
-	out[18] = '-';
-	out[19] = '8';
-	out[20] = digits[15];
+	return flavour == FLAVOUR_KAZOO ? "................" : "_c_........-....-8...-8.";
 }
 
-static void append_uuid(struct bytes *out, struct contender_id id)
+/* The nonce in digits; it has a dash before and behind the last twelve in a uuid. */
+static size_t nonce_len(enum flavour flavour)
 {
-	char head[21];
-
-	uuid_head(id.session, head);
-	bytes_text(out, "_c_");
-	bytes_append(out, head, sizeof(head));
-	bytes_hex(out, (id.nonce >> 48) & 0xff, 2);
-	bytes_char(out, '-');
-	bytes_hex(out, id.nonce & 0xffffffffffff, 12);
-	bytes_char(out, '-');
+	return flavour == FLAVOUR_KAZOO ? 16 : 2 + 1 + 12;
 }
 
 void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode)
 {
+	int shift = 64;
+
+	for (const char *at = beginning(flavour); *at; at++)
+		if (*at == '.')
+			bytes_hex(out, (uint64_t)id.session >> (shift -= 4) & 15, 1);
+		else
+			bytes_char(out, *at);
 	if (flavour == FLAVOUR_KAZOO) {
-		bytes_hex(out, (uint64_t)id.session, 16);
 		bytes_hex(out, id.nonce, 16);
 	} else {
-		append_uuid(out, id);
+		bytes_hex(out, (id.nonce >> 48) & 0xff, 2);
+		bytes_char(out, '-');
+		bytes_hex(out, id.nonce & 0xffffffffffff, 12);
+		bytes_char(out, '-');
 	}
 	bytes_text(out, flavour_tag(flavour, mode));
 }
 
-/* kazoo's own names are version 4 uuids, whose variant (8 to b) stands where our names have two zeros. */
-static bool has_nonce_mark(struct slice child, bool kazoo)
+/* It has the form of our names. NULL: it has not; else its nonce. `session`: the digits are those, if it is given. */
+static const char *find_nonce(struct slice child, enum flavour flavour, const int64_t *session)
 {
-	const char *at = child.data + (kazoo ? 18 : 3 + 21);
+	const char *form = beginning(flavour);
+	size_t len = strlen(form);
+	int shift = 64;
 
-	return (*at >= '8' && *at <= '9') || (*at >= 'a' && *at <= 'f');
-}
-
-bool contender_tries(struct slice child, enum flavour flavour)
-{
-	if (flavour == FLAVOUR_KAZOO)
-		return child.len >= 32 && child.data[16] == '0' && child.data[17] == '0' && has_nonce_mark(child, true);
-	return child.len >= UUID_LEN && memcmp(child.data, "_c_", 3) == 0 && memcmp(child.data + 3 + 13, "-8", 2) == 0 &&
-	       memcmp(child.data + 3 + 18, "-8", 2) == 0 && has_nonce_mark(child, false);
-}
-
-bool contender_same_session(struct slice a, struct slice b, enum flavour flavour)
-{
-	size_t len = flavour == FLAVOUR_KAZOO ? 16 : 3 + 21;
-
-	return a.len >= len && b.len >= len && memcmp(a.data, b.data, len) == 0;
-}
-
-static bool begins_with_session(struct slice child, int64_t session)
-{
-	uint64_t value = (uint64_t)session;
-
-	if (child.len < 32)
-		return false;
-	for (int i = 15; i >= 0; i--, value >>= 4)
-		if (child.data[i] != hex[value & 15])
-			return false;
-	return true;
+	if (child.len < len + nonce_len(flavour))
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		if (form[i] != '.' && child.data[i] != form[i])
+			return NULL;
+		if (form[i] == '.' && session && child.data[i] != hex[(uint64_t)*session >> (shift -= 4) & 15])
+			return NULL;
+	}
+	return child.data + len;
 }
 
 bool contender_of_session(struct slice child, enum flavour flavour, int64_t session)
 {
-	char head[21];
+	return find_nonce(child, flavour, &session);
+}
 
-	if (flavour == FLAVOUR_KAZOO)
-		return begins_with_session(child, session);
-	if (child.len < UUID_LEN || memcmp(child.data, "_c_", 3) != 0)
-		return false;
-	uuid_head(session, head);
-	return memcmp(child.data + 3, head, sizeof(head)) == 0;
+/* kazoo's own names are version 4 uuids, whose variant (8 to b) stands where our names have two zeros. */
+bool contender_tries(struct slice child, enum flavour flavour)
+{
+	const char *nonce = find_nonce(child, flavour, NULL);
+
+	if (nonce && flavour == FLAVOUR_KAZOO)
+		nonce = memcmp(nonce, "00", 2) == 0 ? nonce + 2 : NULL;
+	return nonce && ((*nonce >= '8' && *nonce <= '9') || (*nonce >= 'a' && *nonce <= 'f'));
+}
+
+bool contender_same_session(struct slice a, struct slice b, enum flavour flavour)
+{
+	size_t len = strlen(beginning(flavour));
+
+	return a.len >= len && b.len >= len && memcmp(a.data, b.data, len) == 0;
 }

@@ -24,7 +24,7 @@ static struct session_page *map(int fd)
 
 static void end_earlier(int dir_fd)
 {
-	const struct session_view none = { .state = SESSION_PAGE_NONE };
+	const struct session_view none = { .state = SESSION_NONE };
 	int fd = openat(dir_fd, "session", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct session_page *old = NULL;
 	struct stat st;
@@ -96,7 +96,7 @@ void page_update(struct page *p, const struct session_view *view)
 
 void page_close(struct page *p)
 {
-	const struct session_view none = { .state = SESSION_PAGE_NONE };
+	const struct session_view none = { .state = SESSION_NONE };
 
 	if (!p)
 		return;
