@@ -51,7 +51,7 @@ CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c comma
 	command/cmd_hosts.c command/cmd_client.c command/info.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/query_limit.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
-CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/deadlock.c \
+CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c client/deadlock.c \
 	client/deadlock_permits.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
 CORE_lock = lock/user.c lock/group.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/table.c lock/request.c \
@@ -95,7 +95,7 @@ UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_status.c test_core_former.c test_core_window.c test_core_look.c
+	test_core_restart.c test_core_status.c test_core_former.c test_core_window.c test_core_look.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c

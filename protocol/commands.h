@@ -37,6 +37,7 @@
 	X(LOCKS, 1, 2, "readonly", "Locks this host holds or waits for: LOCKS [pattern]") \
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
 	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
+	X(RESTART, 1, 1, "write blocking admin", "Hand over to a new process of the installed daemon, for operators: RESTART") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

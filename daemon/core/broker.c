@@ -9,6 +9,7 @@
 #include "core/client/mlock.h"
 #include "core/client/notify.h"
 #include "core/client/reply.h"
+#include "core/client/restart.h"
 #include "core/client/tell.h"
 #include "core/connection.h"
 #include "core/drain.h"
@@ -210,7 +211,7 @@ static void dispatch(struct broker *b, const struct event *event)
 		recovery_connected(b, event);
 		break;
 	case EVENT_ZK_SUSPENDED:
-		recovery_suspended(b);
+		recovery_suspended(b, event->zk_suspended.planned);
 		break;
 	case EVENT_ZK_EXPIRED:
 		recovery_expired(b);
@@ -235,6 +236,9 @@ static void dispatch(struct broker *b, const struct event *event)
 		break;
 	case EVENT_FORMER_OVER:
 		former_over(&b->ensemble, event);
+		break;
+	case EVENT_RESTART_OVER:
+		restart_over(&b->locks, event);
 		break;
 	case EVENT_STOP:
 		drain(b);

@@ -92,6 +92,8 @@ void connection_gone(struct broker *b, struct client *c)
 
 	/* This comes first, so that no effect names the connection any longer. */
 	locks->conns[c->conn] = NULL;
+	if (locks->restarter == c)
+		locks->restarter = NULL;
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
 	release_client(&b->hosts, c);

@@ -87,13 +87,13 @@ static void disconnect(struct broker *b)
 	audit_suspended(&b->hosts);
 }
 
-void recovery_suspended(struct broker *b)
+void recovery_suspended(struct broker *b, bool planned)
 {
 	enum effect_level level;
 
 	if (!b->ensemble.session.connected)
 		return;
-	level = session_ending(&b->ensemble);
+	level = session_ending(&b->ensemble, planned);
 	disconnect(b);
 	recovery_follow(b, session_suspended(&b->ensemble, level));
 }
@@ -187,7 +187,7 @@ void recovery_connected(struct broker *b, const struct event *event)
 	/* Its deadline came first: the handle that reports the end is discarded. */
 	if (s->opening)
 		return;
-	recovery_suspended(b);
+	recovery_suspended(b, false);
 	if (s->id != event->zk_connected.session) {
 		if (s->id)
 			forget(b);
@@ -209,7 +209,7 @@ void recovery_follow(struct broker *b, unsigned int changes)
 	if (changes & SESSION_GRANTS)
 		touch_waiting(b);
 	if (changes & SESSION_DROPPED)
-		recovery_suspended(b);
+		recovery_suspended(b, false);
 	if (changes & SESSION_OVER)
 		recovery_open(b);
 }
@@ -239,7 +239,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 		if (op->directory)
 			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
 		effects_add(b->env.out, EFFECT_ZK_DROP);
-		recovery_suspended(b);
+		recovery_suspended(b, false);
 		return;
 	}
 	list_bytes = operation_measure(zk, op, event);

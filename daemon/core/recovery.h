@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct broker;
@@ -13,7 +14,8 @@ struct event;
 /* Asks for a new session. The old one, if there is one, is given up with all claims and grants. */
 void recovery_open(struct broker *b);
 void recovery_connected(struct broker *b, const struct event *event);
-void recovery_suspended(struct broker *b);
+/* `planned`: this side ended the connection, and it comes back at once. */
+void recovery_suspended(struct broker *b, bool planned);
 void recovery_expired(struct broker *b);
 /* An answer proves something of the session first; then it goes to its asker. One of an older life is dropped. */
 void recovery_answered(struct broker *b, const struct event *event);

@@ -23,7 +23,7 @@ struct loop {
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
 	struct session_view session; /* after the latest event */
-	bool stopped;
+	bool stopped, restart;
 	struct loop_end end;
 };
 
@@ -87,6 +87,9 @@ static void loop_effect(struct loop *l, const struct effects *effects, const str
 		break;
 	case EFFECT_LOG:
 		loop_log(l, effect, text);
+		break;
+	case EFFECT_RESTART:
+		l->restart = true;
 		break;
 	case EFFECT_STOPPED:
 		l->stopped = true;
@@ -164,6 +167,17 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
+static void loop_restart(struct loop *l)
+{
+	const struct event event = {
+		.type = EVENT_RESTART_OVER,
+		.restart = { .sentence = SLICE("this daemon cannot hand over yet") },
+	};
+
+	l->restart = false;
+	feed_event(l->feed, &event);
+}
+
 /* Repeats until nothing that was settled leads to another event. */
 static void loop_settle(struct loop *l)
 {
@@ -171,6 +185,8 @@ static void loop_settle(struct loop *l)
 
 	do {
 		before = l->events;
+		if (l->restart)
+			loop_restart(l);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);

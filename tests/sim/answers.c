@@ -429,6 +429,7 @@ void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_PING:
 	case COMMAND_INFO:
 	case COMMAND_QUIT:
+	case COMMAND_RESTART:
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:

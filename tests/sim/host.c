@@ -166,6 +166,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_FORMER_END:
 		saved_end(h, e->session);
 		break;
+	case EFFECT_RESTART: /* no host asks for it */
+		break;
 	case EFFECT_LOG:
 		if (w->any)
 			any_logged(h, e, text);

@@ -31,6 +31,7 @@ struct fixture {
 	int closed[FIXTURE_CONNS];
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
+	int restarts; /* asked for */
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
 	struct bytes log;
 	bool refused;

@@ -460,6 +460,51 @@ static void another_timeout_than_asked_for_is_told(void **state)
 	assert_false(fixture_logged(f, "the servers grant"));
 }
 
+static void suspend(struct fixture *f, bool planned)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = planned } });
+}
+
+/* The connection ends with the hand-over, and the holders are safe for as long as the proof is young. */
+static void a_hand_over_is_no_jeopardy_until_the_proof_is_old(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_resp3(f, 0);
+	held(f);
+	suspend(f, true);
+	fixture_expect_push(f, 0, "");
+	fixture_pass(f, 3500);
+	fixture_expect_push(f, 0, "");
+	fixture_pass(f, 600);
+	fixture_expect_push(f, 0, ">2 $8 jeopardy :3999");
+	assert_true(fixture_logged(f, "session in jeopardy"));
+}
+
+static void a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_resp3(f, 0);
+	held(f);
+	suspend(f, true);
+	fixture_reconnected(f);
+	fixture_expect_push(f, 0, "");
+	suspend(f, false);
+	assert_true(fixture_logged(f, "session in jeopardy"));
+}
+
+static void hand_overs_in_a_row_are_no_shared_session(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 20; i++) {
+		suspend(f, true);
+		fixture_zk_connected(f, SESSION);
+	}
+	assert_false(fixture_logged(f, "somebody else may"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,6 +534,9 @@ int main(void)
 		TEST(waking_after_the_deadline_tells_the_loss_first),
 		TEST(a_session_silent_for_too_long_is_given_up),
 		TEST(connections_that_end_at_once_are_worth_a_warning),
+		TEST(a_hand_over_is_no_jeopardy_until_the_proof_is_old),
+		TEST(a_connection_that_is_lost_after_a_hand_over_is_jeopardy_at_once),
+		TEST(hand_overs_in_a_row_are_no_shared_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

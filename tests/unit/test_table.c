@@ -41,6 +41,7 @@ static const struct {
 	[COMMAND_LOCKS] = { "LOCKS *", "" },
 	[COMMAND_EVENTS] = { "EVENTS", "WAIT" },
 	[COMMAND_AUDIT] = { "AUDIT", "" },
+	[COMMAND_RESTART] = { "RESTART", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },
 	[COMMAND_PING] = { "PING", "" },
 	[COMMAND_ECHO] = { "ECHO text", "" },

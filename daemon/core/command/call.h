@@ -70,6 +70,7 @@ enum named { PLAIN, NAMED };
 	X(LOCKS, cmd_locks, PLAIN, 0, 0) \
 	X(EVENTS, cmd_events, PLAIN, 1, OPTION_WAIT) \
 	X(AUDIT, cmd_audit, PLAIN, 0, 0) \
+	X(RESTART, cmd_restart, PLAIN, 0, 0) \
 	X(HELLO, cmd_hello, PLAIN, 0, 0) \
 	X(PING, cmd_ping, PLAIN, 0, 0) \
 	X(ECHO, cmd_echo, PLAIN, 0, 0) \

@@ -2,6 +2,7 @@
 /* Commands that Redis clients send at connect and besides, and those about this connection or this daemon alone. */
 #include "core/client/notify.h"
 #include "core/client/reply.h"
+#include "core/client/restart.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
 #include "core/hosts/release.h"
@@ -333,6 +334,11 @@ void cmd_quit(struct call *call)
 
 	reply_status(c, "OK");
 	client_close(c);
+}
+
+void cmd_restart(struct call *call)
+{
+	restart_ask(call->client);
 }
 
 void cmd_events(struct call *call)

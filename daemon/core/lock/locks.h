@@ -29,6 +29,7 @@ struct locks {
 	struct outcome_list outcomes; /* they are told before the event ends */
 	struct mlock_list mlocks;     /* they take their next step before the event ends */
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */
+	struct client *restarter;     /* its RESTART waits for the outcome; NULL: nobody's does */
 	uint64_t last_search;
 	struct map users, groups;
 

@@ -38,7 +38,8 @@ enum event_type {
 	EVENT_CLIENT_PROCESS, /* whether the named process and the peer live; not for another user's process */
 	EVENT_CLIENT_GONE,    /* the connection is closed: no effect may name it any longer, its number is free */
 	EVENT_ZK_CONNECTED, /* also after a reconnection; may come without a SUSPENDED before */
-	EVENT_ZK_SUSPENDED, /* the connection is gone, the session may live; open operations are ZK_UNKNOWN */
+	/* The connection is gone, the session may live; open operations are ZK_UNKNOWN. `planned`: it comes back at once. */
+	EVENT_ZK_SUSPENDED,
 	EVENT_ZK_EXPIRED,   /* the server said so; the handle is dead, EFFECT_ZK_OPEN asks for a new one */
 	EVENT_ZK_ANSWERED,  /* exactly one per operation; in the order of sending within a connection */
 	EVENT_ZK_WATCH,     /* fires once per watch set; gone with the connection */
@@ -47,6 +48,7 @@ enum event_type {
 	EVENT_TOKENS,       /* standalone: claim numbers below `limit` may be used, durably reserved */
 	EVENT_FORMER_FREE,  /* no process that was granted something under that session is alive any longer */
 	EVENT_FORMER_OVER,  /* the session that EFFECT_FORMER_END named is ended, or the attempt given up */
+	EVENT_RESTART_OVER, /* a hand-over, asked for or not: this is the new process, or the old one goes on */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
 };
 
@@ -69,6 +71,7 @@ struct event {
 			int64_t asked_ns; /* before the handshake was sent; the server's view of us is not older */
 			struct slice server; /* "address:port", for people */
 		} zk_connected;
+		struct { bool planned; } zk_suspended;
 		struct {
 			uint64_t op;
 			enum zk_code code;
@@ -91,6 +94,11 @@ struct event {
 			struct slice server; /* the server that takes no more */
 		} zk_packet;
 		struct { int64_t limit; } tokens;
+		struct {
+			bool done;
+			int64_t paused_ns;     /* done: how long nobody was served */
+			struct slice sentence; /* else why not */
+		} restart;
 		struct {
 			int64_t session;
 			bool ended; /* OVER: ZooKeeper does not know it any longer */

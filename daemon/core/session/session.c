@@ -164,7 +164,7 @@ static unsigned int update(struct ensemble *zk)
 		return 0;
 	if (zk->env->now_ns >= s->proof.safe_until_ns)
 		return enter(zk, SESSION_LOST);
-	if (s->connected && s->proof.safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
+	if ((s->connected || s->moving) && s->proof.safe_until_ns - zk->env->now_ns >= s->timeout_ns / SAFE_PART)
 		return enter(zk, SESSION_SAFE);
 	return enter(zk, SESSION_JEOPARDY);
 }
@@ -259,6 +259,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 		begin_session(zk, id);
 	s->timeout_ns = event->zk_connected.timeout_ns;
 	s->connected = true;
+	s->moving = false;
 	s->contact_ns = zk->env->now_ns;
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
 	window_begin(&zk->operations.window, zk->env->now_ns);
@@ -291,11 +292,14 @@ static void suspect_sharing(struct ensemble *zk)
 	}
 }
 
-enum effect_level session_ending(struct ensemble *zk)
+enum effect_level session_ending(struct ensemble *zk, bool planned)
 {
 	struct session *s = &zk->session;
 	enum effect_level level;
 
+	s->moving = planned;
+	if (planned)
+		return EFFECT_LEVEL_DEBUG;
 	suspect_sharing(zk);
 	level = level_of(s, EFFECT_LEVEL_WARNING);
 	s->fruitless = !s->proving;

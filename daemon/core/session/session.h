@@ -4,7 +4,8 @@
  *
  *   state     | means                                          | left by
  *   NONE      | nothing proven yet (no session, or a new one)  | proof -> SAFE
- *   SAFE      | connected and safe_until at least T/3 away     | disconnected or nearer -> JEOPARDY
+ *   SAFE      | connected, or moving to another process, and   | disconnected or nearer -> JEOPARDY
+ *             | safe_until at least T/3 away                   |
  *   JEOPARDY  | otherwise, while now < safe_until              | proof -> SAFE; now >= safe_until, expired -> LOST
  *   LOST      | every grant is void                            | proof of the same session -> SAFE; new one -> NONE
  *
@@ -37,6 +38,7 @@ enum session_change {
 struct session {
 	enum session_state state;
 	bool connected;
+	bool moving;     /* not connected since a hand-over, which ended the connection in order to make another one */
 	bool proving;    /* a write of this connection was answered: what it lists can be believed */
 	bool announced;  /* the host's own znode is ours */
 	bool had_one;    /* this is not the first */
@@ -72,8 +74,11 @@ const char *session_state_word(enum session_state state);
 void session_open(struct ensemble *zk);
 /* There is a connection, perhaps of another session. Behind it session_review(). */
 void session_connected(struct ensemble *zk, const struct event *event);
-/* The connection ends: the level at which to log it. Then session_disconnect(); once all know, session_suspended(). */
-enum effect_level session_ending(struct ensemble *zk);
+/*
+ * The connection ends: the level at which to log it. Then session_disconnect(); once all know, session_suspended().
+ * `planned`: a hand-over ends it. That is no jeopardy until the proof is as old as one that is.
+ */
+enum effect_level session_ending(struct ensemble *zk, bool planned);
 void session_disconnect(struct ensemble *zk);
 unsigned int session_suspended(struct ensemble *zk, enum effect_level level);
 /* The state as it is by now. */
