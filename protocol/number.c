@@ -59,23 +59,21 @@ bool number_parse(struct slice text, int64_t *value)
 	return true;
 }
 
-enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value)
+struct number_line number_long_line(struct slice input, size_t at)
 {
 	bool negative = at < input.len && input.data[at] == '-';
-	enum number_result result;
-	int64_t parsed;
-	size_t i;
+	struct number_line line = { 0 };
+	size_t end;
 
-	result = digits(input, at + negative, negative, &parsed, &i);
-	if (result != NUMBER_DONE)
-		return result;
-	if (input.data[i] != '\r')
-		return NUMBER_BROKEN;
-	if (input.len - i < 2)
-		return NUMBER_MORE;
-	if (input.data[i + 1] != '\n')
-		return NUMBER_BROKEN;
-	*value = parsed;
-	*end = i + 2;
-	return NUMBER_DONE;
+	line.result = digits(input, at + negative, negative, &line.value, &end);
+	if (line.result != NUMBER_DONE)
+		return line;
+	if (input.data[end] != '\r')
+		line.result = NUMBER_BROKEN;
+	else if (input.len - end < 2)
+		line.result = NUMBER_MORE;
+	else if (input.data[end + 1] != '\n')
+		line.result = NUMBER_BROKEN;
+	line.bytes = (uint32_t)(end + 2 - at);
+	return line;
 }

@@ -19,15 +19,21 @@ char *number_write(int64_t value, char *end);
 /* The whole of `text` is one number. *value is untouched when not. */
 bool number_parse(struct slice text, int64_t *value);
 
+/* Two registers, so that its user's variables can be in registers too. */
+struct number_line {
+	enum number_result result;
+	uint32_t bytes; /* when NUMBER_DONE: of the line, and the number */
+	int64_t value;
+};
+
 /* What number_line() does, for numbers of any length. */
-enum number_result number_long_line(struct slice input, size_t at, size_t *end, int64_t *value);
+struct number_line number_long_line(struct slice input, size_t at);
 
 /*
- * A number and CR LF at input[at]; when they are whole, *end is behind them. Input that cannot become a number any
- * longer is broken at once, so that nobody waits for the end of an endless line. *end and *value are untouched when
- * not NUMBER_DONE. Most counts and lengths have one digit or two.
+ * A number and CR LF at input[at]. Input that cannot become a number any longer is broken at once, so that nobody waits
+ * for the end of an endless line. Most counts and lengths have one digit or two.
  */
-static inline enum number_result number_line(struct slice input, size_t at, size_t *end, int64_t *value)
+static inline struct number_line number_line(struct slice input, size_t at)
 {
 	const char *text = input.data + at;
 
@@ -35,16 +41,10 @@ static inline enum number_result number_line(struct slice input, size_t at, size
 		unsigned int first = (unsigned char)text[0] - (unsigned int)'0';
 		unsigned int second = (unsigned char)text[1] - (unsigned int)'0';
 
-		if (first <= 9 && memcmp(text + 1, "\r\n", 2) == 0) {
-			*end = at + 3;
-			*value = first;
-			return NUMBER_DONE;
-		}
-		if (first >= 1 && first <= 9 && second <= 9 && memcmp(text + 2, "\r\n", 2) == 0) {
-			*end = at + 4;
-			*value = first * 10 + second;
-			return NUMBER_DONE;
-		}
+		if (first <= 9 && memcmp(text + 1, "\r\n", 2) == 0)
+			return (struct number_line){ NUMBER_DONE, 3, first };
+		if (first >= 1 && first <= 9 && second <= 9 && memcmp(text + 2, "\r\n", 2) == 0)
+			return (struct number_line){ NUMBER_DONE, 4, first * 10 + second };
 	}
-	return number_long_line(input, at, end, value);
+	return number_long_line(input, at);
 }

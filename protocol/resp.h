@@ -31,10 +31,10 @@ struct resp_reader {
 	struct slice *argv;
 	const char *error;    /* after RESP_BROKEN: a sentence, lives as long as the reader */
 	/* Private. */
-	enum { RESP_AT_START, RESP_IN_WORDS, RESP_IN_LINE, RESP_AT_END } state;
+	enum { RESP_AT_START, RESP_IN_WORDS, RESP_IN_LINE } state;
 	size_t at;            /* all before it is understood */
-	int64_t args_left;    /* words announced and not yet here */
-	int64_t bulk;         /* length of the word at `at`; -1: its header is not here yet */
+	size_t announced;     /* words of the request */
+	int64_t length;       /* of the word at `at`; -1: it is not here yet */
 	size_t argv_cap;
 	/* Where in the input the first words of a request that came in parts are: it may move between calls. */
 	size_t *starts, starts_cap, started;

@@ -133,10 +133,10 @@ static enum resp_result read_container(struct resp_replies *r, char type, int64_
 static enum resp_result read_number(struct resp_replies *r, struct slice input, char type)
 {
 	bool bulk = type == '$' || type == '=' || type == '!';
-	int64_t number;
-	size_t at;
+	struct number_line line = number_line(input, r->at + 1);
+	size_t at = r->at + 1 + line.bytes;
 
-	switch (number_line(input, r->at + 1, &at, &number)) {
+	switch (line.result) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:
@@ -150,9 +150,9 @@ static enum resp_result read_number(struct resp_replies *r, struct slice input, 
 	if (at > r->reply_bytes_max)
 		return broken(r, "too big a reply");
 	if (bulk)
-		return read_bulk(r, input, type, number, at);
+		return read_bulk(r, input, type, line.value, at);
 	r->at = at;
-	return type == ':' ? leaf(r, RESP_INTEGER, 0, 0, number) : read_container(r, type, number);
+	return type == ':' ? leaf(r, RESP_INTEGER, 0, 0, line.value) : read_container(r, type, line.value);
 }
 
 /* A big number: digits of any count, after a minus or plus or not. */

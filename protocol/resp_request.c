@@ -14,7 +14,7 @@ enum {
 void resp_reader_init(struct resp_reader *r, size_t args_max, size_t request_bytes_max)
 {
 	assert(args_max > 0 && args_max <= INT64_MAX && request_bytes_max > 0 && request_bytes_max <= INT64_MAX / 2);
-	*r = (struct resp_reader){ .args_max = args_max, .request_bytes_max = request_bytes_max };
+	*r = (struct resp_reader){ .args_max = args_max, .request_bytes_max = request_bytes_max, .length = -1 };
 }
 
 void resp_reader_deinit(struct resp_reader *r)
@@ -64,7 +64,7 @@ static void words_grow(struct resp_reader *r)
 /* ---- arrays of bulk strings ---- */
 
 /* The request is not whole: the input may have moved when the rest is here. */
-static enum resp_result words_wait(struct resp_reader *r, struct slice input)
+static void words_wait(struct resp_reader *r, struct slice input)
 {
 	if (r->starts_cap < r->argc) {
 		r->starts = realloc(r->starts, r->argv_cap * sizeof(*r->starts));
@@ -74,7 +74,6 @@ static enum resp_result words_wait(struct resp_reader *r, struct slice input)
 	}
 	for (; r->started < r->argc; r->started++)
 		r->starts[r->started] = (size_t)(r->argv[r->started].data - input.data);
-	return RESP_MORE;
 }
 
 static void words_resume(struct resp_reader *r, struct slice input)
@@ -84,13 +83,17 @@ static void words_resume(struct resp_reader *r, struct slice input)
 	r->started = 0;
 }
 
-static enum resp_result read_bulk_header(struct resp_reader *r, struct slice input)
+/* The length of the word at input[*at]; *at is moved to its bytes. */
+static inline enum resp_result read_length(struct resp_reader *r, struct slice input, size_t *at, int64_t *length)
 {
-	if (r->at == input.len)
+	struct number_line line;
+
+	if (*at == input.len)
 		return RESP_MORE;
-	if (input.data[r->at] != '$')
-		return unexpected(r, "'$'", (unsigned char)input.data[r->at]);
-	switch (number_line(input, r->at + 1, &r->at, &r->bulk)) {
+	if (input.data[*at] != '$')
+		return unexpected(r, "'$'", (unsigned char)input.data[*at]);
+	line = number_line(input, *at + 1);
+	switch (line.result) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:
@@ -98,42 +101,49 @@ static enum resp_result read_bulk_header(struct resp_reader *r, struct slice inp
 	case NUMBER_DONE:
 		break;
 	}
-	/* A negative length is too long as well. */
-	if ((uint64_t)r->bulk > r->request_bytes_max || r->at + (size_t)r->bulk + 2 > r->request_bytes_max)
+	*at += 1 + line.bytes;
+	*length = line.value;
+	if (*length < 0 || *at + (size_t)*length + 2 > r->request_bytes_max)
 		return broken(r, "invalid bulk length");
 	return RESP_DONE;
 }
 
 static enum resp_result read_words(struct resp_reader *r, struct slice input)
 {
-	for (; r->args_left > 0; r->args_left--) {
-		size_t length;
+	enum resp_result result = RESP_DONE;
+	size_t at = r->at, argc = r->argc;
+	int64_t length = r->length;
 
-		if (r->bulk < 0) {
-			enum resp_result result = read_bulk_header(r, input);
-
-			if (result != RESP_DONE)
-				return result == RESP_MORE ? words_wait(r, input) : result;
+	for (; argc < r->announced; argc++) {
+		if (length < 0 && (result = read_length(r, input, &at, &length)) != RESP_DONE)
+			break;
+		if (input.len - at < (size_t)length + 2) {
+			result = RESP_MORE;
+			break;
 		}
-		length = (size_t)r->bulk;
-		if (input.len - r->at < length + 2)
-			return words_wait(r, input);
-		if (memcmp(input.data + r->at + length, "\r\n", 2) != 0)
+		if (memcmp(input.data + at + length, "\r\n", 2) != 0)
 			return broken(r, "a bulk string is longer than announced");
-		if (r->argc == r->argv_cap)
+		if (argc == r->argv_cap)
 			words_grow(r);
-		r->argv[r->argc++] = (struct slice){ input.data + r->at, length };
-		r->at += length + 2;
-		r->bulk = -1;
+		r->argv[argc] = (struct slice){ input.data + at, (size_t)length };
+		at += (size_t)length + 2;
+		length = -1;
 	}
-	if (r->started)
+	r->at = at;
+	r->argc = argc;
+	r->length = length;
+	if (result == RESP_MORE)
+		words_wait(r, input);
+	else if (r->started)
 		words_resume(r, input);
-	return RESP_DONE;
+	return result;
 }
 
 static enum resp_result read_count(struct resp_reader *r, struct slice input)
 {
-	switch (number_line(input, 1, &r->at, &r->args_left)) {
+	struct number_line line = number_line(input, 1);
+
+	switch (line.result) {
 	case NUMBER_MORE:
 		return RESP_MORE;
 	case NUMBER_BROKEN:
@@ -142,9 +152,10 @@ static enum resp_result read_count(struct resp_reader *r, struct slice input)
 		break;
 	}
 	/* As Redis does: an empty array, and the null one, is a request to be skipped. */
-	if (r->args_left < -1 || r->args_left > (int64_t)r->args_max)
+	if (line.value < -1 || line.value > (int64_t)r->args_max)
 		return broken(r, "invalid multibulk length");
-	r->bulk = -1;
+	r->at = 1 + line.bytes;
+	r->announced = line.value < 0 ? 0 : (size_t)line.value;
 	r->state = RESP_IN_WORDS;
 	return RESP_DONE;
 }
@@ -270,6 +281,7 @@ static enum resp_result read_start(struct resp_reader *r, struct slice input)
 {
 	unsigned char first;
 
+	r->at = r->argc = 0;
 	if (input.len == 0)
 		return RESP_MORE;
 	first = (unsigned char)input.data[0];
@@ -286,16 +298,12 @@ enum resp_result resp_read_request(struct resp_reader *r, struct slice input, si
 {
 	enum resp_result result = r->error ? RESP_BROKEN : RESP_DONE;
 
-	if (r->state == RESP_AT_END) {
-		r->state = RESP_AT_START;
-		r->at = r->argc = 0;
-	}
 	if (result == RESP_DONE && r->state == RESP_AT_START)
 		result = read_start(r, input);
 	if (result == RESP_DONE)
 		result = r->state == RESP_IN_WORDS ? read_words(r, input) : read_line(r, input);
 	if (result == RESP_DONE) {
-		r->state = RESP_AT_END;
+		r->state = RESP_AT_START;
 		*used = r->at;
 	}
 	return result;
