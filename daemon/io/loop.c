@@ -120,8 +120,14 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 	/* The adapter has already logged it. */
 	if (event->type == EVENT_ZK_TROUBLE)
 		notify_status(l->to.notify, event->zk_trouble.sentence.data, (int)event->zk_trouble.sentence.len);
-	for (i = 0; i < effects->count; i++)
-		loop_effect(l, effects, &effects->list[i]);
+	for (i = 0; i < effects->count; i++) {
+		const struct effect *effect = &effects->list[i];
+
+		if (effect->type == EFFECT_REPLY)
+			server_reply(l->to.server, effect->conn, effects_slice(effects, effect->text), effect->lazy);
+		else
+			loop_effect(l, effects, effect);
+	}
 }
 
 /* ---- turns ---- */
@@ -178,8 +184,8 @@ static void loop_restart(struct loop *l)
 	feed_event(l->feed, &event);
 }
 
-/* Repeats until nothing that was settled leads to another event. */
-static void loop_settle(struct loop *l)
+/* Repeats until nothing that was settled leads to another event. Returns whether there is another turn. */
+static bool loop_settle(struct loop *l)
 {
 	uint64_t before;
 
@@ -194,17 +200,16 @@ static void loop_settle(struct loop *l)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
 	loop_arm(l);
+	return !l->stopped;
 }
 
 struct loop_end loop_run(struct loop *l)
 {
 	struct watch_base *base = feed_base(l->feed);
 
-	loop_settle(l);
-	while (!l->stopped) {
+	while (loop_settle(l)) {
 		watch_base_turn(base, !feed_begin_turn(l->feed));
 		server_continue(l->to.server);
-		loop_settle(l);
 	}
 	return l->end;
 }

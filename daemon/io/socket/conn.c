@@ -141,11 +141,8 @@ static void conn_watch(struct conn *c, enum conn_watch watch)
 /* Reading stops only when input comes that may not be read: most waiting clients send nothing meanwhile. */
 static void conn_rewatch(struct conn *c)
 {
-	enum conn_watch wants = conn_wants(c);
-
-	if (wants == CONN_WATCH_HANGUP && c->watch == CONN_WATCH_READ)
-		return;
-	conn_watch(c, wants);
+	if (c->watch != CONN_WATCH_READ || c->half || c->eof || c->closing || c->dead)
+		conn_watch(c, conn_wants(c));
 }
 
 /* A reply that may wait for the next one must not keep that next one from being requested. */
@@ -380,6 +377,12 @@ static void conn_sent_part(struct conn *c)
 	c->written = 0;
 }
 
+static void conn_count_unreported(struct conn *c, size_t sent)
+{
+	c->report = c->unreported <= sent;
+	c->unreported -= c->report ? c->unreported : sent;
+}
+
 /* Sends as many of the unwritten bytes as the socket accepts. */
 static void conn_send(struct conn *c)
 {
@@ -388,8 +391,8 @@ static void conn_send(struct conn *c)
 	if (sent >= 0) {
 		c->written += (size_t)sent;
 		c->env->unwritten -= (size_t)sent;
-		c->report = c->unreported && c->unreported <= (size_t)sent;
-		c->unreported -= c->unreported < (size_t)sent ? c->unreported : (size_t)sent;
+		if (c->unreported)
+			conn_count_unreported(c, (size_t)sent);
 	} else if (errno != EAGAIN && errno != EINTR) {
 		conn_die(c);
 	}
@@ -399,16 +402,12 @@ static void conn_report(struct conn *c)
 {
 	const struct event event = { .type = EVENT_CLIENT_WRITTEN, .conn = c->number };
 
-	if (!c->report)
-		return;
 	c->report = false;
 	feed_event(c->env->feed, &event);
 }
 
 void conn_flush(struct conn *c)
 {
-	bool held = c->in.len > 0 || c->eof || !conn_may_parse(c);
-
 	if (!c->dead && conn_unwritten(c) > 0)
 		conn_send(c);
 	if (c->dead)
@@ -420,13 +419,13 @@ void conn_flush(struct conn *c)
 		conn_drop_output(c);
 		if (c->closing)
 			conn_die(c);
-		else if (held || c->watch != CONN_WATCH_READ)
-			conn_rewatch(c);
 	}
+	conn_rewatch(c);
 	/* Continues with input that was held back by unread output. */
-	if (held && conn_may_parse(c))
+	if ((c->in.len > 0 || c->eof) && conn_may_parse(c))
 		conn_set_ready(c, false);
-	conn_report(c);
+	if (c->report)
+		conn_report(c);
 }
 
 /* A client that was answered continues in the turn of the others. Dead connections wait for the end of the turn. */
@@ -476,6 +475,7 @@ void conn_continue(struct conn *c)
 static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
+	struct slice input = { c->env->scratch, 0 };
 	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
 	int share = c->queue || conn_is_slow(c) ? 0 : CONN_REQUESTS_PER_TURN;
 
@@ -486,12 +486,12 @@ static void conn_read(struct conn *c)
 	}
 	if (len == 0)
 		c->half = c->eof = true;
-	if (c->in.len > 0 || len == 0) {
-		bytes_append(&c->in, c->env->scratch, (size_t)len);
-		conn_consume(c, bytes_view(&c->in), share);
-	} else {
-		conn_consume(c, (struct slice){ c->env->scratch, (size_t)len }, share);
+	input.len = (size_t)len;
+	if (c->in.len > 0) {
+		bytes_slice(&c->in, input);
+		input = bytes_view(&c->in);
 	}
+	conn_consume(c, input, share);
 }
 
 /* Whether the peer has closed both directions, and not only the one in which it sends. */
