@@ -424,12 +424,12 @@ MUTANTS = [
     ("detection that is turned off goes on", [
         ("!c->locks->env->conf->deadlock_detection || ", "")], 1000),
     ("who asked before is not waited for", [
-        ("TAILQ_LAST(&lock->requests, request_list)))", "NULL))"),
-        ("expand(s, at, r->mode, TAILQ_PREV(r, request_list, link))", "expand(s, at, r->mode, NULL)")], 1000),
+        ("return r == &s->asked ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);",
+         "return NULL;")], 1000),
     ("readers wait for readers", [
-        ("\t\tif (mode_conflicts(g->mode, mode) && looked(s) &&", "\t\tif (looked(s) &&")], 1000),
+        ("\t\tif (mode_conflicts(g->mode, waits->mode) && looked(s) &&", "\t\tif (looked(s) &&")], 1000),
     ("a reader is waited for by readers behind it", [
-        ("\t\tif (!mode_conflicts(r->mode, mode))\n\t\t\tcontinue;\n", "")], 3000),
+        ("\t\tif (!mode_conflicts(r->mode, waits->mode))\n\t\t\tcontinue;\n", "")], 3000),
     ("the walk ends at any writer before", [
         ("r->mode == MODE_EXCLUSIVE && blocks(r)", "r->mode == MODE_EXCLUSIVE")], 3000),
     ("the walk ends at a reader before", [
@@ -474,11 +474,11 @@ MUTANTS = [
     ("who waits for more is not told that it has lost what it had", [
         ("\ttell_losses(s);\n\tif (s->gathering", "\tif (s->gathering")], 300, "calm permits"),
     ("who is before it in line for permits keeps it waiting", [
-        ("\t\treturn s->knot && expand_permits(s, at, r);\n", "")], 3000, "calm permits"),
+        ("\t\treturn (s->gathers || s->knot) && expand_permits(s, at);\n", "")], 3000, "calm permits"),
     ("whoever has permits is waited for", [
-        ("\treturn left < w->count;", "\treturn left < w->limit;")], 1000, "permits standalone"),
+        ("\treturn left < waits->count;", "\treturn left < waits->limit;")], 1000, "permits standalone"),
     ("nobody is waited for in line for permits", [
-        ("\t\tif (client_tied(k, r->client))\n\t\t\treturn true;\n\t\tif (group_tied(k, r->client)) /*", "\t\tif (false) /*")], 3000, "permits standalone"),
+        ("\t\tif (client_tied(s, r->client))\n\t\t\treturn true;\n\t\tif (owner_tied(s, r->client)) /*", "\t\tif (false) /*")], 3000, "permits standalone"),
     ("no deadlock through permits is seen", [
         ("\tif (!s->permits || s->cut)\n", "\tif (true)\n")], 1000, "permits standalone"),
     ("an ACQUIRE looks for no deadlock", [

@@ -139,7 +139,7 @@ static void who_waits_for_more_and_loses_what_it_has_is_told(void **state)
 	fixture_say(f, 0, "RELEASE s", "-NOTHELD this client has 0 permits and cannot release 1");
 }
 
-/* ---- circles of waits (deadlock.h, deadlock_permits.h) ---- */
+/* ---- circles of waits (deadlock.h) ---- */
 
 /* Of whoever has permits enough to let it go on, all wait for it. */
 static void a_circle_through_permits_is_refused(void **state)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/deadlock.h"
 
-#include "core/client/deadlock_permits.h"
 #include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
 /* A request that is followed, and how it was reached: the step before waits for `met`, whose owner has this request. */
 struct step {
-	const struct request *request; /* NULL in the first: the request that is checked */
-	const struct lock *lock;
+	struct request *request; /* in the first: the request that is checked */
 	const struct client *met;
 	size_t before;
 	bool behind; /* `met` waits for the lock of the step before; else it holds that lock */
@@ -16,16 +14,16 @@ struct step {
 
 struct search {
 	const struct client *client; /* the one that asks */
-	uint64_t number;
+	struct request asked;
+	uint64_t number; /* `search` of the requests that were followed in this walk */
 	size_t count, edges;
 	bool cut;
-	bool permits;  /* a wait for permits was met and not followed */
-	uint64_t knot; /* not 0: only the waits of that set are followed, those for permits too */
+	bool permits;  /* a wait for permits was met */
+	bool gathers;  /* follows all that the first wait may depend on, and looks for no cycle */
+	uint64_t knot; /* not 0: only the requests with that `search` are followed, those for permits too */
 	struct step last; /* of a cycle that was found: it leads back to the client */
 	struct step steps[DEADLOCK_REQUESTS_MAX];
 };
-
-/* ---- finding ---- */
 
 static bool blocks(const struct request *r)
 {
@@ -34,15 +32,23 @@ static bool blocks(const struct request *r)
 
 static bool looked(struct search *s)
 {
-	s->cut = s->cut || ++s->edges > DEADLOCK_EDGES_MAX;
+	s->cut = s->cut || ++s->edges > (s->gathers ? DEADLOCK_EDGES_GATHERED_MAX : DEADLOCK_EDGES_MAX);
 	return !s->cut;
 }
+
+/* The request before it in line for its lock: the one that is checked would be the last. */
+static struct request *one_before(const struct search *s, const struct request *r)
+{
+	return r == &s->asked ? TAILQ_LAST(&r->lock->requests, request_list) : TAILQ_PREV(r, request_list, link);
+}
+
+/* ---- walking from wait to wait ---- */
 
 static void follow(struct search *s, const struct client *c, const struct step *how)
 {
 	struct request *r = c->request;
 
-	if (!looked(s) || !r || !blocks(r) || r->search == s->number || (s->knot && r->deadlock != s->knot))
+	if (!looked(s) || !r || !blocks(r) || (s->knot ? r->search != s->knot : r->search == s->number))
 		return;
 	if (s->count == DEADLOCK_REQUESTS_MAX) {
 		s->cut = true;
@@ -50,8 +56,7 @@ static void follow(struct search *s, const struct client *c, const struct step *
 	}
 	r->search = s->number;
 	s->steps[s->count] = *how;
-	s->steps[s->count].request = r;
-	s->steps[s->count++].lock = r->lock;
+	s->steps[s->count++].request = r;
 }
 
 /* Follows an owner that is waited for. True: the client itself is that owner. */
@@ -59,7 +64,7 @@ static bool meet(struct search *s, const struct step *how)
 {
 	const struct client *met = how->met, *c;
 
-	if (group_same(met, s->client)) {
+	if (!s->gathers && group_same(met, s->client)) {
 		s->last = *how;
 		return true;
 	}
@@ -73,39 +78,41 @@ static bool meet(struct search *s, const struct step *how)
 }
 
 /* A request before it gets permits first, and its owner need not release them. */
-static bool expand_permits(struct search *s, size_t at, const struct request *r)
+static bool expand_permits(struct search *s, size_t at)
 {
+	const struct request *waits = s->steps[at].request, *r;
 	const struct grant *g;
 
-	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
+	for (r = one_before(s, waits); r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		struct step how = { .met = r->client, .before = at, .behind = true };
 
-		if (r->deadlock == s->knot)
+		if (s->knot && (r->search == s->knot || r->search == s->number))
 			follow(s, r->client, &how);
 		else if (meet(s, &how)) /* it will get permits, and its owner has another wait */
 			return true;
 	}
-	TAILQ_FOREACH(g, &s->steps[at].lock->grants, link)
+	TAILQ_FOREACH(g, &waits->lock->grants, link)
 		if ((at || g->client != s->client) && looked(s) && meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
 	return false;
 }
 
-/* Meets all owners that a request of that mode waits for when it stands behind `r` (NULL: behind no request). */
-static bool expand(struct search *s, size_t at, enum mode mode, const struct request *r)
+/* Meets all owners that this step waits for. */
+static bool expand(struct search *s, size_t at)
 {
-	const struct lock *lock = s->steps[at].lock;
+	const struct request *waits = s->steps[at].request, *r;
+	const struct lock *lock = waits->lock;
 	const struct grant *g;
 
 	if (lock->slots) {
 		s->permits = true;
-		return s->knot && expand_permits(s, at, r);
+		return (s->gathers || s->knot) && expand_permits(s, at);
 	}
-	for (; r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
+	for (r = one_before(s, waits); r && looked(s); r = TAILQ_PREV(r, request_list, link)) {
 		/* A reader that is followed waits for everything that a reader behind it waits for. */
-		if (!mode_conflicts(r->mode, mode) && r->search == s->number)
+		if (!mode_conflicts(r->mode, waits->mode) && r->search == s->number)
 			return false;
-		if (!mode_conflicts(r->mode, mode))
+		if (!mode_conflicts(r->mode, waits->mode))
 			continue;
 		if (meet(s, &(struct step){ .met = r->client, .before = at, .behind = true }))
 			return true;
@@ -114,24 +121,115 @@ static bool expand(struct search *s, size_t at, enum mode mode, const struct req
 			return false;
 	}
 	TAILQ_FOREACH(g, &lock->grants, link)
-		if (mode_conflicts(g->mode, mode) && looked(s) &&
+		if (mode_conflicts(g->mode, waits->mode) && looked(s) &&
 		    meet(s, &(struct step){ .met = g->client, .before = at }))
 			return true;
 	return false;
 }
 
-static bool find(struct search *s, const struct lock *lock, enum mode mode)
+/* Walks from the request that is checked. True: back to its owner. */
+static bool walk(struct search *s)
 {
-	s->steps[s->count++] = (struct step){ .lock = lock };
-	if (expand(s, 0, mode, TAILQ_LAST(&lock->requests, request_list)))
-		return true;
-	for (size_t at = 1; at < s->count && !s->cut; at++) {
-		const struct request *r = s->steps[at].request;
-
-		if (expand(s, at, r->mode, TAILQ_PREV(r, request_list, link)))
+	s->number = s->asked.search = ++s->client->locks->last_search;
+	s->edges = 0;
+	s->count = 1;
+	s->steps[0] = (struct step){ .request = &s->asked };
+	for (size_t at = 0; at < s->count && !s->cut; at++)
+		if (expand(s, at))
 			return true;
-	}
 	return false;
+}
+
+/* ---- the knot: of the waits that were gathered, those that block each other for good ---- */
+
+static bool client_tied(struct search *s, const struct client *c)
+{
+	const struct request *r = c == s->client ? &s->asked : c->request;
+
+	looked(s);
+	return r && r->search == s->number;
+}
+
+static bool owner_tied(struct search *s, const struct client *c)
+{
+	const struct client *one;
+
+	if (!c->group)
+		return client_tied(s, c);
+	TAILQ_FOREACH(one, &c->group->clients, group_link)
+		if (client_tied(s, one))
+			return true;
+	return false;
+}
+
+/* 0: not known. A request with another limit than the semaphore's is refused in any case. */
+static int64_t limit_of(const struct search *s, const struct lock *lock)
+{
+	int64_t limit = lock->semaphore->limit;
+
+	return !limit && s->asked.lock == lock ? s->asked.limit : limit;
+}
+
+static bool permits_tied(struct search *s, const struct request *waits)
+{
+	int64_t left = waits->limit;
+	const struct request *r;
+	const struct grant *g;
+
+	if (left != limit_of(s, waits->lock))
+		return false;
+	for (r = one_before(s, waits); r; r = TAILQ_PREV(r, request_list, link)) {
+		if (client_tied(s, r->client))
+			return true;
+		if (owner_tied(s, r->client)) /* by another wait: it will get its permits and keep them */
+			left -= r->count;
+	}
+	TAILQ_FOREACH(g, &waits->lock->grants, link)
+		if (owner_tied(s, g->client))
+			left -= g->depth;
+	return left < waits->count;
+}
+
+static bool lock_tied(struct search *s, const struct request *waits)
+{
+	const struct request *r;
+	const struct grant *g;
+
+	for (r = one_before(s, waits); r; r = TAILQ_PREV(r, request_list, link))
+		if (mode_conflicts(r->mode, waits->mode) && owner_tied(s, r->client))
+			return true;
+	TAILQ_FOREACH(g, &waits->lock->grants, link)
+		if (mode_conflicts(g->mode, waits->mode) && owner_tied(s, g->client))
+			return true;
+	return false;
+}
+
+/* True when a wait left the set. */
+static bool untie(struct search *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->count && !s->cut; i++) {
+		struct request *r = s->steps[i].request;
+
+		if (r->search != s->number || (r->lock->slots ? permits_tied(s, r) : lock_tied(s, r)))
+			continue;
+		any = true;
+		r->search = 0;
+	}
+	return any;
+}
+
+/* True: the request that is checked is part of a knot, and s->knot is that. */
+static bool tie(struct search *s)
+{
+	s->gathers = true;
+	walk(s);
+	while (s->asked.search == s->number && untie(s))
+		;
+	s->gathers = false;
+	s->knot = s->number;
+	return s->asked.search == s->knot && !s->cut;
 }
 
 /* ---- telling ---- */
@@ -165,7 +263,7 @@ static void write_client(const struct search *s, struct bytes *out, const struct
 static void write_hop(const struct search *s, struct bytes *out, const struct step *how, const struct client *next)
 {
 	bytes_text(out, " waits for ");
-	write_name(out, bytes_view(&s->steps[how->before].lock->name));
+	write_name(out, bytes_view(&s->steps[how->before].request->lock->name));
 	bytes_text(out, how->behind ? " behind " : " held by ");
 	write_client(s, out, how->met);
 	if (next != how->met) {
@@ -199,39 +297,28 @@ static bool nobody_before(const struct lock *lock)
 	return TAILQ_EMPTY(&lock->requests) && TAILQ_EMPTY(&lock->grants);
 }
 
-static void begin(struct search *s, uint64_t knot)
-{
-	s->number = ++s->client->locks->last_search;
-	s->knot = knot;
-	s->count = s->edges = 0;
-}
-
 /* Looks for a cycle of LOCKs, then for one in a set of waits that permits are part of. */
-static bool find_any(struct search *s, const struct lock *lock, const struct request_terms *terms)
+static bool find(struct search *s)
 {
-	uint64_t knot;
-
-	begin(s, 0);
-	if (find(s, lock, terms->mode))
+	if (walk(s))
 		return true;
 	if (!s->permits || s->cut)
 		return false;
-	knot = ++s->client->locks->last_search;
-	if (!deadlock_permits_tie(s->client, lock, terms, knot, &s->cut))
-		return false;
-	begin(s, knot);
-	return find(s, lock, terms->mode);
+	return tie(s) && walk(s);
 }
 
-static bool search(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
+static bool search(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
 	struct locks *locks = c->locks;
 	struct search s;
 	bool found;
 
 	s.client = c;
-	s.cut = s.permits = false;
-	found = find_any(&s, lock, terms);
+	s.asked = (struct request){ .client = c, .lock = lock, .mode = terms->mode, .limit = terms->limit,
+				    .count = terms->count };
+	s.cut = s.permits = s.gathers = false;
+	s.knot = 0;
+	found = find(&s);
 	if (found) {
 		locks->env->stats.deadlocks_total++;
 		tell(&s, sentence);
@@ -241,7 +328,7 @@ static bool search(struct client *c, const struct lock *lock, const struct reque
 	return found;
 }
 
-bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
+bool deadlock_closes(struct client *c, struct lock *lock, const struct request_terms *terms, struct bytes *sentence)
 {
 	if (!c->locks->env->conf->deadlock_detection || nobody_before(lock))
 		return false;

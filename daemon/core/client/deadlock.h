@@ -9,9 +9,7 @@
  *   by a LOCK, with or without WAIT         | yes: until that ends the owner releases nothing. A timeout or a lease
  *                                           |   would end it much later: the search does not count on either
  *   by a LOCK whose time has run out, a try | no: it ends as soon as the lock is known to be taken
- *   by an ACQUIRE                           | when no cycle of LOCKs is found: the permits may come from a holder that
- *                                           |   does not wait itself; so only among waits that block each other for
- *                                           |   good (deadlock_permits.h)
+ *   by an ACQUIRE                           | when no cycle of LOCKs is found, and only inside a knot (see below)
  *   by an ENQUEUE                           | no: its owner is free to release, or to withdraw it. But a request behind
  *                                           |   it waits for its owner, whose own LOCK is followed
  *
@@ -24,8 +22,21 @@
  * of a wait only remove edges; owners do not change while they hold or wait. And nobody waits for a client that has
  * neither a grant nor another request.
  *
+ * A client that waits for permits does not wait for a certain other client: it goes on as soon as enough of the clients
+ * that have some release them. So for permits a cycle is not enough: what counts is the knot, the largest set of waits
+ * in which each wait has its reason in the set:
+ *
+ *   a wait for ...           | stays in the set as long as
+ *   a lock                   | an owner in the set holds it, or asked for it before, in a mode that conflicts
+ *   k permits of n           | a client in the set is before it in line, or owners in the set have, or will have before
+ *                            |   it, more than n - k
+ *
+ * An owner is in the set when one of its clients is. Other hosts and other software can always go on, and so can a
+ * client that waits with another limit than the agreed one.
+ *
  * The search is breadth first, so that it reports the shortest cycle; it needs no recursion, and visits each request at
- * most once. Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
+ * most once in each of three walks: for a cycle of LOCKs, for all that a knot may be made of, for a cycle in the knot.
+ * Beyond its limits it finds nothing: that is counted (deadlock_cuts_total), and the LOCK waits.
  */
 #pragma once
 
@@ -38,12 +49,13 @@ struct client;
 struct lock;
 
 enum {
-	DEADLOCK_REQUESTS_MAX = 1024, /* followed in one search */
-	DEADLOCK_EDGES_MAX = 16384,   /* grants, requests and clients looked at */
+	DEADLOCK_REQUESTS_MAX = 1024, /* followed in one walk */
+	DEADLOCK_EDGES_MAX = 16384,   /* grants, requests and clients looked at, in a walk for a cycle */
+	DEADLOCK_EDGES_GATHERED_MAX = 65536, /* the same, to find the knot */
 	DEADLOCK_HOPS_TOLD = 4,       /* of the cycle */
 	DEADLOCK_NAME_TOLD = 32,      /* bytes of each name */
 };
 
 /* This client's request, last in line for the lock (of a semaphore: its mutex), would close a cycle: see `sentence`. */
-bool deadlock_closes(struct client *c, const struct lock *lock, const struct request_terms *terms,
+bool deadlock_closes(struct client *c, struct lock *lock, const struct request_terms *terms,
 		     struct bytes *sentence);

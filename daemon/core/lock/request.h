@@ -51,8 +51,7 @@ struct request {
 	enum mode mode;
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
-	uint64_t search;      /* the last search that met it (deadlock.h) */
-	uint64_t deadlock;    /* the last deadlock that it was part of (deadlock_permits.h) */
+	uint64_t search;      /* the last walk of a search that met it, or the knot that it is part of (deadlock.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
 	struct bytes data;
