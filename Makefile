@@ -55,8 +55,8 @@ CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/
 	client/deadlock.c
 CORE_kind = kind/kinds.c kind/rwlock.c kind/permit_holders.c kind/election.c kind/observe.c kind/semaphore.c
 CORE_lock = lock/user.c lock/group.c lock/notification.c lock/client.c lock/claims.c lock/lock.c lock/table.c lock/request.c \
-	lock/grant.c lock/grant_log.c lock/holder_data.c lock/readers.c lock/try.c
-CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c claim/directories.c \
+	lock/grant.c lock/grant_log.c lock/holder_data.c lock/readers.c
+CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
 	session/budget.c session/window.c session/proof.c

@@ -9,12 +9,9 @@
 #include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"
-#include "core/claim/claims.h"
 #include "core/claim/charge.h"
 #include "core/state.h"
 
-/* An answer of unknown outcome on a living connection: a retry at once would end the same way. */
-static const int64_t UNKNOWN_PAUSE_NS = 1000000000;
 static const int64_t JOIN_JITTER_NS = 200000000;
 
 static void tell_holders(struct broker *b)
@@ -139,7 +136,7 @@ static void jitter_joins(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		LOCK_DIRECTORIES(d, lock)
-			directory_pause(d, random_below(&b->env.random, JOIN_JITTER_NS));
+			directory_delay(d, random_below(&b->env.random, JOIN_JITTER_NS));
 }
 
 static int by_age(const void *a, const void *b)
@@ -237,7 +234,7 @@ void recovery_answered(struct broker *b, const struct event *event)
 	if (event->zk_answered.code == ZK_UNKNOWN) {
 		/* Even if the adapter takes the connection as good, later answers on it could not be believed any longer. */
 		if (op->directory)
-			directory_pause(op->directory, UNKNOWN_PAUSE_NS);
+			directory_pause(op->directory);
 		effects_add(b->env.out, EFFECT_ZK_DROP);
 		recovery_suspended(b, false);
 		return;

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "core/claim/claims.h"
 #include "core/claim/listing.h"
 #include "core/claim/look.h"
 #include "core/drain.h"

@@ -535,9 +535,9 @@ MUTANTS = [
         ("\tobserve_suspended(lock);\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
-        ("\t} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {\n\t\tdirectory_pause(&lock->directory, PAUSE_NS);",
+        ("\t} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {\n\t\tdirectory_pause(&lock->directory);",
          "\t} else if (code == ZK_NONODE) {\n\t\to->state = OBSERVE_KNOWN;\n\t} else if (code != ZK_UNKNOWN) {\n"
-         "\t\tdirectory_pause(&lock->directory, PAUSE_NS);")], 3000),
+         "\t\tdirectory_pause(&lock->directory);")], 3000),
     ("observers are told what they know", [
         ("\tif (o->known && o->token == token)\n\t\treturn;\n", ""),
         ("\tif (o->told && o->token == o->lock->observation->token) {", "\tif (false) {")], 300),
@@ -605,10 +605,10 @@ MUTANTS = [
     ("every broker's znode is in use", [
         ("return !record_is_ours(data) || ", "return true || ")], 4000, "tries"),
     ("whoever waits does so with a try's znode", [
-        (" || (c->tries && !try_only(c->directory->lock)))", ")")], 3000),
+        (" || (c->tries && !lock_is_tried(c->directory->lock)))", ")")], 3000),
     ("what was seen of a znode is believed after its event", [
         ("\tseen_forget(d, child);\n", "")], 3000, "tries"),
     ("what was seen of a znode is believed after its event, and for longer", [
-        ("lock->locks->env->now_ns >= seen->until_ns", "false"), ("\tseen_forget(d, child);\n", "")], 300,
+        ("d->directories->env->now_ns >= seen->until_ns", "false"), ("\tseen_forget(d, child);\n", "")], 300,
      "tries"),
 ]

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/claim/claims.h"
 #include "core/claim/directories.h"
 #include "core/claim/listing.h"
 #include "protocol/bytes_format.h"

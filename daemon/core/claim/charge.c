@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/claim/claims.h"
 #include "core/claim/directories.h"
 #include "core/session/budget.h"
 #include "protocol/limits.h"

@@ -8,26 +8,16 @@
 #include "core/claim/charge.h"
 #include "core/claim/directories.h"
 
-/* A delete or a join that ZooKeeper refused (an ACL, say) is tried again, not at once. */
 enum { JOIN_TRIES = 8 }; /* NONODE this often in a row: something deletes the directory as fast as we make it */
-
-static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 const char *claim_state_word(enum claim_state state)
 {
-	switch (state) {
-	case CLAIM_JOINING:
-		return "joining";
-	case CLAIM_WAITING:
-		return "waiting";
-	case CLAIM_HELD:
-		return "held";
-	case CLAIM_UNSURE:
-		return "unsure";
-	case CLAIM_LEAVING:
-		return "leaving";
-	}
-	return "";
+	static const char *const words[] = {
+		[CLAIM_JOINING] = "joining", [CLAIM_WAITING] = "waiting", [CLAIM_HELD] = "held",
+		[CLAIM_UNSURE] = "unsure",   [CLAIM_LEAVING] = "leaving",
+	};
+
+	return words[state];
 }
 
 static void set_name(struct claim *c, struct slice name)
@@ -450,7 +440,7 @@ static void join_answered(struct claim *c, const struct event *event)
 	} else if (code == ZK_NONODE) {
 		join_again(c);
 	} else if (code != ZK_UNKNOWN) {
-		directory_pause(c->directory, REFUSED_PAUSE_NS);
+		directory_pause(c->directory);
 		give_up(c, "ZooKeeper refuses to create the znode");
 	} else if (c->state == CLAIM_JOINING) {
 		c->state = CLAIM_UNSURE;
@@ -473,7 +463,7 @@ static void pred_answered(struct claim *c, const struct event *event)
 		/* No watch was set, so the directory is listed instead, after a pause each time. */
 		c->pred_watch = false;
 		c->directory->relist = true;
-		directory_pause(c->directory, REFUSED_PAUSE_NS);
+		directory_pause(c->directory);
 	}
 }
 
@@ -502,7 +492,7 @@ static void adopt_answered(struct claim *c, const struct event *event)
 	c->adopting = false;
 	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: the read is repeated after a pause */
 		c->directory->relist = true;
-		directory_pause(c->directory, REFUSED_PAUSE_NS);
+		directory_pause(c->directory);
 		return;
 	}
 	if (!is_of_session(c, event)) {
@@ -525,7 +515,7 @@ static void leave_answered(struct claim *c, const struct event *event)
 		claim_free(c);
 	} else if (code != ZK_UNKNOWN) {
 		c->spent = false;
-		directory_pause(c->directory, REFUSED_PAUSE_NS);
+		directory_pause(c->directory);
 	}
 }
 
@@ -548,18 +538,12 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
 
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
-	if (!c)
-		return;
-	if (op->kind == OPERATION_JOIN)
-		join_answered(c, event);
-	else if (op->kind == OPERATION_WATCH_PRED)
-		pred_answered(c, event);
-	else if (op->kind == OPERATION_WATCH_OWN)
-		own_answered(c, event);
-	else if (op->kind == OPERATION_ADOPT)
-		adopt_answered(c, event);
-	else if (op->kind == OPERATION_LEAVE)
-		leave_answered(c, event);
-	else
-		assert(op->kind == OPERATION_HOLDER); /* the watch shows a deletion */
+	static void (*const answered[OPERATION_KIND_COUNT])(struct claim *c, const struct event *event) = {
+		[OPERATION_JOIN] = join_answered,     [OPERATION_WATCH_PRED] = pred_answered,
+		[OPERATION_WATCH_OWN] = own_answered, [OPERATION_ADOPT] = adopt_answered,
+		[OPERATION_LEAVE] = leave_answered,   [OPERATION_HOLDER] = NULL, /* the watch shows a deletion */
+	};
+
+	if (c && answered[op->kind])
+		answered[op->kind](c, event);
 }

@@ -44,7 +44,7 @@ struct claim {
 	bool named, orphan;            /* its number is known; LEAVING: a list showed it, and no claim knew it */
 	bool spent, withheld;          /* LEAVING: not one of the lock's two; its delete waits. See rollover.h */
 	bool listed, readers_ahead;    /* WAITING: a list of this connection showed others before it; only readers */
-	bool tries, watches;           /* its name says that only tries want it (try.h); see claim_join() */
+	bool tries, watches;           /* its name says that only tries want it (seen.h); see claim_join() */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
 	bool adopting, counted; /* UNSURE: found, its owner is being read; SLOTS: the list showed it (facts.h) */

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/queue.h"
+#include "core/claim/claim.h"
 #include "core/claim/directory.h"
 #include "core/claim/turn.h"
 #include "core/session/ensemble.h"
@@ -38,5 +39,27 @@ void directory_untouch(struct directory *d); /* the reason for the touch is sett
 /* `remembered`: it is unknown what became of the directory's claims. They are verified when that is known. */
 void directory_remember(struct directory *d, bool remembered);
 void directory_verified(struct directory *d);
-void directory_pause(struct directory *d, int64_t pause_ns); /* sends ZooKeeper nothing for it for that long */
+void directory_pause(struct directory *d); /* before it tries again what ZooKeeper refused, or did not tell */
+void directory_delay(struct directory *d, int64_t pause_ns); /* sends ZooKeeper nothing for it for that long */
 bool directory_may_send(const struct directory *d);          /* the session is connected, and no pause lasts */
+
+/* Visits all claims of a directory. Those that are LEAVING come last. */
+#define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
+
+static inline struct claim *claim_first(const struct directory *d)
+{
+	if (d->claim)
+		return d->claim;
+	return TAILQ_EMPTY(&d->slots) ? TAILQ_FIRST(&d->leaving) : TAILQ_FIRST(&d->slots);
+}
+
+static inline struct claim *claim_after(const struct claim *c)
+{
+	const struct directory *d = c->directory;
+
+	if (c == d->claim && d->next)
+		return d->next;
+	if (c == d->claim || c == d->next)
+		return TAILQ_FIRST(&d->leaving);
+	return TAILQ_NEXT(c, link) || c->state == CLAIM_LEAVING ? TAILQ_NEXT(c, link) : TAILQ_FIRST(&d->leaving);
+}

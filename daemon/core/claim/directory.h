@@ -90,7 +90,6 @@ void directory_end(struct directory *d);            /* it is empty: deletes it *
 void directory_renewed(struct directory *d);        /* it is gone, or was made again */
 void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 void directory_renew(struct directory *d); /* exhausted, and wanted: lists it to see whether it can be made again */
-void directory_list_anew(struct directory *d);            /* reads its data if they are unknown, and lists it */
 bool directory_is_uncontended(const struct directory *d); /* it is known that nobody who conflicts waits */
 bool directory_is_contended(const struct directory *d);   /* it is known that somebody who conflicts waits */
 void directory_forget_watch(struct directory *d); /* somebody may wait: the watch is not relied on any longer */

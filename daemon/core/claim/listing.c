@@ -3,12 +3,8 @@
 
 #include <string.h>
 
-#include "core/claim/claims.h"
 #include "core/claim/directories.h"
 #include "core/claim/look.h"
-
-/* A list that ZooKeeper refused is tried again, not at once. */
-static const int64_t REFUSED_PAUSE_NS = 1000000000;
 
 /* Before the number is known: the child's name is the one we asked for and a number behind it, nothing else. */
 static bool carries_name(struct slice child, const struct claim *c)
@@ -251,8 +247,10 @@ static void examine_rivals(struct directory *d, uint64_t number, struct others o
 	}
 	if (!c || c->state != CLAIM_HELD)
 		return;
-	if (armed || others.tries)
-		seen_behind(c, others.tries);
+	if (armed || others.tries) {
+		c->tried = others.tries;
+		c->looked_ns = d->directories->env->now_ns;
+	}
 	if (somebody) {
 		c->rivals = true;
 	} else if (armed) {
@@ -326,7 +324,7 @@ static bool has_unlisted(const struct directory *d)
 
 static void list_refused(struct directory *d)
 {
-	directory_pause(d, REFUSED_PAUSE_NS);
+	directory_pause(d);
 	directory_fail(d, FAILED_REQUESTS, ERROR_UNAVAILABLE, "ZooKeeper refuses to list the lock's directory");
 	d->relist = d->relist || has_unlisted(d);
 }

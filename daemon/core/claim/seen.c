@@ -71,8 +71,19 @@ void seen_forget(struct directory *d, struct slice name)
 		bytes_clear(&d->seen.by);
 }
 
-void seen_behind(struct claim *c, bool some)
+bool seen_taken(const struct directory *d, enum mode mode)
 {
-	c->tried = some;
-	c->looked_ns = c->directory->directories->env->now_ns;
+	const struct seen *seen = &d->seen;
+
+	if (!seen->by.len || !seen->in_use || d->directories->env->now_ns >= seen->until_ns ||
+	    (d->claim && d->claim->state == CLAIM_HELD))
+		return false;
+	return mode_conflicts(seen->mode, flavour_claim_mode(d->flavour, mode));
+}
+
+bool seen_taken_before(const struct claim *c, enum mode mode)
+{
+	if (c->readers_ahead && mode == MODE_SHARED)
+		return false;
+	return c->contested || c->in_use || (c->taken_ns && c->directory->directories->env->now_ns >= c->taken_ns);
 }

@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lists and reads have shown of the contenders before and behind our claim. A try takes from it whether the lock
- * is taken (try.h).
+ * What lists and reads have shown of the contenders before and behind our claim, and what a try takes from that. A try
+ * is a request that does not wait any longer (WAIT 0, or its wait has run out): is the lock taken for it? Another
+ * host's idle claim, which lingers, does not take it: that host releases the claim when it sees ours.
+ *
+ *   the nearest contender before our claim       | the lock is taken
+ *   it waits for another one before it           | at once
+ *   it is not a broker's znode                   | when its data were read
+ *   a broker's whose data say `held`, or `leader`| the same; and as long as that is seen, without our claim
+ *   a broker's whose data do not say so          | `locks.try_ms` after our claim was first listed behind others
+ *   one of this host, which is LEAVING           | not yet: when it is gone, a list shows who is next
+ *   readers only, and the request is a reader's  | not yet: it gets a claim of its own mode when it is first
+ *
+ * Other hosts do not count a claim that only tries want as waiting, or hand-offs would end for nothing. The claim's
+ * name marks it as such, and its host creates no marked claim for a request that waits. A host that sees one behind a
+ * claim with grants writes `held` into that claim's data, once. From then on neither the claim nor one that follows it
+ * without a gap (rollover.h) lingers: the word stays true until the znode goes. The rest of the data (holder.h) may
+ * describe an earlier grant.
  *
  * `seen` keeps the data of a znode, read with a watch that is still set. Whether it is in use counts for a second; its
  * holder is shown to clients that ask for what this host knows (HOLDERS name KNOWN).
@@ -35,5 +50,7 @@ void seen_read(struct claim *c, struct slice data);
 bool seen_tells_holder(const struct directory *d);
 /* Something happened to that znode, or (empty name) the connection is lost. */
 void seen_forget(struct directory *d, struct slice name);
-/* The present claim is held: a list has shown whether a try of another host is behind it. */
-void seen_behind(struct claim *c, bool some);
+/* The data seen last show that the lock is taken for a request of that mode. */
+bool seen_taken(const struct directory *d, enum mode mode);
+/* Our claim waits, and was listed: the lock is taken for a request of that mode. */
+bool seen_taken_before(const struct claim *c, enum mode mode);

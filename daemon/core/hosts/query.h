@@ -74,7 +74,7 @@ struct query {
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
 /* True: it is finished at once. A query for LIMIT is not begun so: it proceeds by itself. */
 bool query_begin(struct query *q);
-/* Instead of query_begin(): what a try has seen (try.h) is all that is known of other hosts. */
+/* Instead of query_begin(): what a try has seen (seen.h) is all that is known of other hosts. */
 void query_take_seen(struct query *q);
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);

@@ -8,9 +8,6 @@
 #include "core/lock/locks.h"
 #include "protocol/limits.h"
 
-/* A write that ZooKeeper refused (an ACL, say) is not tried again at once. */
-static const int64_t REFUSED_PAUSE_NS = 1000000000;
-
 /* Requests are proclaimed before they are granted, except in standalone mode. */
 static bool proclaims(const struct lock *lock)
 {
@@ -129,7 +126,7 @@ void election_answered(const struct operation *op, const struct event *event)
 		r->proclamation.state = PROCLAMATION_SENT;
 		directory_list(d, false);
 	} else if (code != ZK_UNKNOWN) {
-		directory_pause(d, REFUSED_PAUSE_NS);
+		directory_pause(d);
 		request_fail(r, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the leader's data");
 	}
 }

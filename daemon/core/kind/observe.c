@@ -8,9 +8,6 @@
 #include "core/lock/locks.h"
 #include "protocol/number.h"
 
-/* If the directory is missing right after it was made, or ZooKeeper refused, the broker pauses before it retries. */
-static const int64_t PAUSE_NS = 1000000000;
-
 static struct observation *new (void)
 {
 	struct observation *o = mem_new(sizeof(*o));
@@ -194,7 +191,7 @@ static void missing(struct lock *lock)
 	struct observation *o = lock->observation;
 
 	if (o->missing)
-		directory_pause(&lock->directory, PAUSE_NS);
+		directory_pause(&lock->directory);
 	o->missing = true;
 	directory_make(&lock->directory);
 }
@@ -265,7 +262,7 @@ void observe_answered(const struct operation *op, const struct event *event)
 	} else if (code == ZK_NONODE && list) {
 		missing(lock);
 	} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {
-		directory_pause(&lock->directory, PAUSE_NS);
+		directory_pause(&lock->directory);
 		observe_fail_all(lock, ERROR_UNAVAILABLE, "ZooKeeper refuses to show who leads");
 	}
 }

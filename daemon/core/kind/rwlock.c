@@ -60,10 +60,10 @@ static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
 	const struct claim *c = lock->directory.claim;
 
-	if (try_seen_taken(lock, mode))
+	if (seen_taken(&lock->directory, mode))
 		return true;
 	if (c && c->state == CLAIM_WAITING && c->listed)
-		return behind || try_taken(c, mode);
+		return behind || seen_taken_before(c, mode);
 	return lock->rule->is_taken(lock, mode, behind);
 }
 

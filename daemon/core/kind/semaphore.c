@@ -16,9 +16,6 @@
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
-/* An operation that ZooKeeper refused is tried again, not at once. */
-static const int64_t REFUSED_PAUSE_NS = 1000000000;
-
 /* Permits held for longer are watched: somebody might delete one. */
 static const int64_t WATCH_AFTER_NS = 1000000000;
 
@@ -218,7 +215,7 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	} else if (code == ZK_NONODE) {
 		make(s);
 	} else if (code != ZK_UNKNOWN) {
-		directory_pause(&s->lock->directory, REFUSED_PAUSE_NS);
+		directory_pause(&s->lock->directory);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
 	}
 }
@@ -233,7 +230,7 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
-		directory_pause(&s->lock->directory, REFUSED_PAUSE_NS);
+		directory_pause(&s->lock->directory);
 		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
 	}
 }

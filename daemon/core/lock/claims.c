@@ -117,7 +117,7 @@ static void queue_next(struct lock *lock, enum mode mode)
 {
 	if (!lock->directory.next && !lock->locks->env->conf->standalone && may_join(lock) &&
 	    turn_may(&lock->directory, TURN_JOIN))
-		lock->directory.next = claim_join(&lock->directory, mode, try_only(lock), readers_hold_back(lock));
+		lock->directory.next = claim_join(&lock->directory, mode, lock_is_tried(lock), readers_hold_back(lock));
 }
 
 static void leave_both(struct lock *lock)
@@ -186,7 +186,7 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 static bool is_outdated(const struct claim *c, enum mode mode)
 {
 	/* Other hosts must count a request that waits. */
-	if (!mode_covers(c->mode, mode) || (c->tries && !try_only(c->directory->lock)))
+	if (!mode_covers(c->mode, mode) || (c->tries && !lock_is_tried(c->directory->lock)))
 		return true;
 	return c->mode != mode && c->state == CLAIM_WAITING && c->listed && c->readers_ahead;
 }
@@ -194,7 +194,7 @@ static bool is_outdated(const struct claim *c, enum mode mode)
 /* The held claim keeps its next near the end of its tokens, or every hand-off would make a new one. */
 static bool is_needless(const struct claim *next, const struct claim *held, const struct request *head)
 {
-	if (head && next->tries && !try_only(next->directory->lock))
+	if (head && next->tries && !lock_is_tried(next->directory->lock))
 		return true;
 	return head ? !mode_covers(next->mode, head->mode) : held->handoffs < CLAIM_NEXT_FROM;
 }
@@ -226,7 +226,7 @@ static void join_first(struct lock *lock, enum mode mode)
 	/* The recovery after a reconnection comes first. */
 	if (lock->directory.waits[TURN_RECOVER] || !may_join(lock) || !turn_may(&lock->directory, TURN_JOIN))
 		return;
-	lock->directory.claim = claim_join(&lock->directory, mode, try_only(lock), false);
+	lock->directory.claim = claim_join(&lock->directory, mode, lock_is_tried(lock), false);
 	if (!lock->directory.claim && !lock->directory.claim_count)
 		request_fail_all(lock, ERROR_LIMIT, charge_refuses(&lock->directory, 1));
 }
@@ -341,8 +341,10 @@ void claims_ask_again(struct directory *d)
 	directory_list_wanted(d);
 	if (d->relist && !d->waits[TURN_RECOVER] && turn_may(d, TURN_JOIN)) {
 		d->relist = false;
-		if (d->claim_count)
-			directory_list_anew(d);
+		if (!d->claim_count)
+			return;
+		directory_check(d);
+		directory_list(d, false);
 	}
 }
 

@@ -9,19 +9,12 @@
 
 const char *loss_word(enum loss loss)
 {
-	switch (loss) {
-	case LOSS_SESSION:
-		return "session";
-	case LOSS_DELETED:
-		return "deleted";
-	case LOSS_LEASE:
-		return "lease";
-	case LOSS_LIMIT:
-		return "limit";
-	case LOSS_FORCED:
-		return "forced";
-	}
-	return NULL;
+	static const char *const words[] = {
+		[LOSS_SESSION] = "session", [LOSS_DELETED] = "deleted", [LOSS_LEASE] = "lease",
+		[LOSS_LIMIT] = "limit",     [LOSS_FORCED] = "forced",
+	};
+
+	return words[loss];
 }
 
 struct grant *grant_find(const struct lock *lock, const struct client *client)

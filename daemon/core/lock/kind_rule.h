@@ -24,7 +24,7 @@ struct kind_rule {
 	bool lingers;     /* a held claim stays for a while after its last grant */
 	bool follows;     /* next may follow a held claim without tokens, without a gap (rollover.h) */
 	bool tells_holder; /* a held claim's data describe the first grant on it when others wait (holder_data.h) */
-	bool marks_tries; /* the name of a claim that only tries want says so (try.h) */
+	bool marks_tries; /* the name of a claim that only tries want says so (seen.h) */
 	/* The lock of that name, made if need be: lock_make(), or what makes a directory more. NULL: a limit forbids it. */
 	struct lock *(*make)(struct locks *locks, struct slice name);
 	/* Takes the facts of its directory; and of its second one, the slots'. NULL: it has none. */

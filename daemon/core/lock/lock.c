@@ -15,6 +15,11 @@ bool lock_in_use(const struct lock *lock)
 	return lock->request_count || lock->grant_count || lock->observer_count || !TAILQ_EMPTY(&lock->lost);
 }
 
+bool lock_is_tried(const struct lock *lock)
+{
+	return lock->rule->marks_tries && lock->request_count && lock->expired_count == lock->request_count;
+}
+
 /* Claims that are LEAVING do not count. */
 static bool is_used(const struct lock *lock)
 {

@@ -37,7 +37,6 @@
 #include "core/znode/kind.h"
 #include "core/znode/mode.h"
 #include "core/lock/request.h"
-#include "core/lock/try.h"
 #include "core/claim/turn.h"
 
 struct locks;
@@ -70,6 +69,7 @@ void lock_become(struct lock *lock, enum kind kind); /* from now on it is of tha
 /* A new lock, whose directories have no path yet; NULL: a limit forbids it. At most a remembered lock has that name. */
 struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind);
 bool lock_in_use(const struct lock *lock); /* something needs the struct */
+bool lock_is_tried(const struct lock *lock); /* only tries want it: its claim is marked as theirs */
 void lock_learn(struct directory *d);  /* takes the facts of a touched directory, before it is settled */
 void lock_settle(struct directory *d); /* applies the rule, for that touched directory */
 void lock_take_turn(struct directory *d, enum turn turn); /* its turn has come: it sends what goes first */

@@ -48,7 +48,7 @@ struct broker_conf {
 	int64_t linger_ns;        /* 0: off */
 	int64_t handoff_max;      /* further grants on a znode that another contender waits for */
 	int64_t handoff_ns;
-	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (try.h); 0: at once */
+	int64_t try_ns;           /* by then a lock that nobody says is held counts as taken (seen.h); 0: at once */
 	bool deadlock_detection;  /* among the waits inside the host */
 	bool log_grants;          /* a line for each grant, release and loss ... */
 	enum effect_level log_grants_level; /* ... at that level */
