@@ -504,7 +504,7 @@ MUTANTS = [
     ("the znode is deleted although the owner answered", [
         ("\tif (holders == REVOKE_NOT_MINE)", "\tif (true)")], 1000),
     ("the znode is deleted and nobody is asked", [
-        ("\t\tif (t->host.len) {\n\t\t\task(", "\t\tif (t->host.len && !force) {\n\t\t\task(")], 300),
+        ("\t\tif (t->host.len) {\n\t\t\task(", "\t\tif (t->host.len && !is_forced(d)) {\n\t\t\task(")], 300),
     ("a letter that was never answered stays in its box", [
         ("\t\tletter_withdraw(container_of(t, struct letter, timer));\n", "")], 3000),
     ("the mailbox is not watched again", [

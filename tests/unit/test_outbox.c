@@ -18,6 +18,7 @@ struct desk {
 	struct directories directories;
 	struct locks locks;
 	struct hosts hosts;
+	struct target target; /* of the latest letter */
 };
 
 static int begin(void **state)
@@ -53,9 +54,13 @@ static int end(void **state)
 	return 0;
 }
 
-static const struct letter *post(struct desk *d, uint64_t revocation)
+static struct letter *post(struct desk *d)
 {
-	return outbox_post(&d->hosts, SLICE("there"), SLICE("data"), revocation);
+	struct letter *l = outbox_post(&d->hosts, SLICE("there"), SLICE("data"));
+
+	l->target = &d->target;
+	d->target.letter = l;
+	return l;
 }
 
 static struct letter_news answer(struct desk *d, enum operation_kind kind, uint64_t letter, enum zk_code code)
@@ -70,7 +75,7 @@ static struct letter_news answer(struct desk *d, enum operation_kind kind, uint6
 static void a_letter_is_created_in_its_host_s_mailbox(void **state)
 {
 	struct desk *d = *state;
-	const struct letter *l = post(d, 7);
+	const struct letter *l = post(d);
 	const struct effect *e = &d->out.list[0];
 	struct slice path = effects_slice(&d->out, e->text);
 
@@ -84,15 +89,16 @@ static void a_letter_is_created_in_its_host_s_mailbox(void **state)
 static void what_becomes_of_it_is_told_once(void **state)
 {
 	struct desk *d = *state;
-	uint64_t number = post(d, 7)->number;
+	struct letter *l = post(d);
+	uint64_t number = l->number;
 	struct letter_news news = answer(d, OPERATION_LETTER_POST, number, ZK_OK);
 
-	assert_int_equal(news.revocation, 7);
-	assert_int_equal(news.letter, number);
+	assert_ptr_equal(news.target, &d->target);
 	assert_int_equal(news.fate, LETTER_STANDS);
-	outbox_withdraw(&d->hosts, number);
+	letter_withdraw(l);
 	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).fate, LETTER_TAKEN);
-	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).revocation, 0);
+	assert_null(d->target.letter);
+	assert_null(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_NONODE).target);
 	assert_int_equal(d->hosts.outbox_count, 0);
 	assert_int_equal(d->ensemble.budget.path_bytes, 0);
 }
@@ -101,28 +107,30 @@ static void a_host_without_a_mailbox_is_told_apart_from_a_refusal(void **state)
 {
 	struct desk *d = *state;
 
-	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d, 7)->number, ZK_NONODE).fate, LETTER_NO_BOX);
-	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d, 7)->number, ZK_REFUSED).fate, LETTER_FAILED);
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d)->number, ZK_NONODE).fate, LETTER_NO_BOX);
+	assert_int_equal(answer(d, OPERATION_LETTER_POST, post(d)->number, ZK_REFUSED).fate, LETTER_FAILED);
 	assert_int_equal(d->hosts.outbox_count, 0);
 }
 
 static void a_letter_on_its_way_out_tells_with_its_delete(void **state)
 {
 	struct desk *d = *state;
-	uint64_t number = post(d, 7)->number;
+	struct letter *l = post(d);
+	uint64_t number = l->number;
 
-	outbox_withdraw(&d->hosts, number);
-	assert_int_equal(answer(d, OPERATION_LETTER_POST, number, ZK_OK).revocation, 0);
+	letter_withdraw(l);
+	assert_null(answer(d, OPERATION_LETTER_POST, number, ZK_OK).target);
 	assert_int_equal(answer(d, OPERATION_LETTER_WITHDRAW, number, ZK_OK).fate, LETTER_WITHDRAWN);
 }
 
 static void who_wants_to_be_told_nothing_is_told_nothing(void **state)
 {
 	struct desk *d = *state;
-	uint64_t number = post(d, 7)->number;
+	struct letter *l = post(d);
 
-	outbox_orphan(&d->hosts, number);
-	assert_int_equal(answer(d, OPERATION_LETTER_POST, number, ZK_OK).revocation, 0);
+	letter_orphan(l);
+	assert_null(d->target.letter);
+	assert_null(answer(d, OPERATION_LETTER_POST, l->number, ZK_OK).target);
 	assert_int_equal(d->hosts.outbox_count, 1);
 }
 
@@ -132,7 +140,7 @@ static void there_is_room_for_so_many_of_a_kind(void **state)
 
 	for (size_t i = 0; i < LETTER_REVOKES_MAX; i++) {
 		assert_true(outbox_room(&d->hosts, LETTER_REVOKE, 1));
-		post(d, 0);
+		letter_orphan(post(d));
 	}
 	assert_false(outbox_room(&d->hosts, LETTER_REVOKE, 1));
 	assert_true(outbox_room(&d->hosts, LETTER_FORCE, LETTER_FORCES_MAX - LETTER_REVOKES_MAX));

@@ -63,7 +63,7 @@ void cmd_resign(struct call *call)
 void cmd_leader(struct call *call)
 {
 	if (call_is_kind(call, KIND_ELECTION))
-		query_lock(call->hosts, call->client, COMMAND_LEADER, call->name);
+		query_ask(call->hosts, call->client, COMMAND_LEADER, call->name);
 }
 
 static void observe(struct client *c, struct slice name)

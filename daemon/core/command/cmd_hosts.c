@@ -8,7 +8,7 @@
 
 void cmd_ask(struct call *call)
 {
-	query_lock(call->hosts, call->client, call->words.command, call->name);
+	query_ask(call->hosts, call->client, call->words.command, call->name);
 }
 
 void cmd_holders(struct call *call)
@@ -23,7 +23,7 @@ void cmd_holders(struct call *call)
 
 void cmd_hosts(struct call *call)
 {
-	query_hosts(call->hosts, call->client);
+	query_ask(call->hosts, call->client, COMMAND_HOSTS, (struct slice){ 0 });
 }
 
 void cmd_revoke(struct call *call)

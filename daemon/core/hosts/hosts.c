@@ -9,7 +9,6 @@
 void hosts_init(struct hosts *h)
 {
 	TAILQ_INIT(&h->queries);
-	TAILQ_INIT(&h->revocations);
 	TAILQ_INIT(&h->letters);
 	TAILQ_INIT(&h->audit.served);
 	TAILQ_INIT(&h->audit.queued);
@@ -35,22 +34,16 @@ void hosts_suspended(struct hosts *h)
 	revocation_suspended(h);
 }
 
-static void finish(struct query *q)
-{
-	if (q->client->revocation)
-		revocation_found(q);
-	else
-		query_reply(q);
-	query_free(q);
-}
-
 void hosts_continue(struct hosts *h)
 {
 	struct query *q;
 
 	inbox_continue(h);
 	while ((q = query_finished(h)))
-		finish(q);
+		if (q->revocation)
+			revocation_found(q->revocation);
+		else
+			query_reply(q);
 	audit_continue(h);
 }
 
@@ -94,6 +87,6 @@ void hosts_outbox_answered(struct hosts *h, const struct operation *op, const st
 {
 	struct letter_news news = outbox_answered(h, op, event);
 
-	if (news.revocation)
-		revocation_letter(h, &news);
+	if (news.target)
+		revocation_letter(&news);
 }

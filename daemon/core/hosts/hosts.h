@@ -25,8 +25,6 @@ struct hosts {
 	struct query_list queries;
 	uint64_t last_query;
 	size_t query_open; /* operations of queries without an answer, those of freed queries included */
-	struct revocation_list revocations;
-	uint64_t last_revocation;
 	struct inbox inbox;
 	struct letter_list letters;
 	size_t outbox_count;

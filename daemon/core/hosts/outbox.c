@@ -31,42 +31,40 @@ bool letter_host_valid(struct slice host)
 	return true;
 }
 
+static const struct {
+	const char *word;
+	size_t most; /* letters under way with which one of the kind is still posted */
+} kinds[] = {
+	[LETTER_REVOKE] = { "revoke", LETTER_REVOKES_MAX },
+	[LETTER_FORCE] = { "force", LETTER_FORCES_MAX },
+	[LETTER_ANSWER] = { "answer", LETTERS_MAX },
+};
+
 const char *letter_kind_word(enum letter_kind kind)
 {
-	static const char *const words[] = {
-		[LETTER_REVOKE] = "revoke", [LETTER_FORCE] = "force", [LETTER_ANSWER] = "answer"
-	};
-
-	return words[kind];
+	return kinds[kind].word;
 }
 
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count)
 {
-	static const size_t most[] = {
-		[LETTER_REVOKE] = LETTER_REVOKES_MAX,
-		[LETTER_FORCE] = LETTER_FORCES_MAX,
-		[LETTER_ANSWER] = LETTERS_MAX,
-	};
 	size_t path_max = strlen(h->env->conf->root) + sizeof("/.mail/") + LETTER_HOST_MAX + 48;
 
-	return h->outbox_count + count <= most[kind] &&
+	return h->outbox_count + count <= kinds[kind].most &&
 	       budget_takes_paths(&h->ensemble->budget, count * path_max);
 }
 
-static struct letter *find(const struct hosts *h, uint64_t number)
+void letter_orphan(struct letter *l)
 {
-	struct letter *l;
-
-	TAILQ_FOREACH(l, &h->letters, link)
-		if (l->number == number)
-			return l;
-	return NULL;
+	if (l->target)
+		l->target->letter = NULL;
+	l->target = NULL;
 }
 
 static void letter_free(struct letter *l)
 {
 	struct hosts *h = l->hosts;
 
+	letter_orphan(l);
 	heap_unset(&h->env->timers, &l->timer);
 	TAILQ_REMOVE(&h->letters, l, link);
 	h->outbox_count--;
@@ -101,13 +99,12 @@ static void write_id(struct hosts *h, struct bytes *out)
 	bytes_format(out, "-%x-%x", h->ensemble->session.id, ++h->locks->directories->last_nonce);
 }
 
-const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation)
+struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data)
 {
 	struct letter *l = mem_new(sizeof(*l));
 
 	l->hosts = h;
 	l->number = ++h->outbox_last;
-	l->revocation = revocation;
 	l->timer.kind = TIMER_LETTER;
 	outbox_path(h, host, &l->path);
 	bytes_char(&l->path, '/');
@@ -132,22 +129,6 @@ void letter_withdraw(struct letter *l)
 	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW, (struct slice){ 0 });
 }
 
-void outbox_withdraw(struct hosts *h, uint64_t number)
-{
-	struct letter *l = find(h, number);
-
-	if (l)
-		letter_withdraw(l);
-}
-
-void outbox_orphan(struct hosts *h, uint64_t number)
-{
-	struct letter *l = find(h, number);
-
-	if (l)
-		l->revocation = 0;
-}
-
 struct slice letter_id(const struct letter *l)
 {
 	return (struct slice){ l->path.data + l->id_at, l->path.len - l->id_at };
@@ -168,13 +149,13 @@ void outbox_was_read(struct hosts *h, struct slice id)
 /* A letter that is being withdrawn reports with the answer to its delete. */
 static struct letter_news posted(struct letter *l, enum zk_code code)
 {
-	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
+	struct letter_news news = { l->target, LETTER_FAILED };
 
 	if (code == ZK_UNKNOWN) {
-		l->revocation = 0;
+		letter_orphan(l);
 		letter_withdraw(l);
 	} else if (l->state != LETTER_POSTING) {
-		news.revocation = 0;
+		news.target = NULL;
 	} else if (code == ZK_OK) {
 		l->state = LETTER_POSTED;
 		news.fate = LETTER_STANDS;
@@ -187,16 +168,16 @@ static struct letter_news posted(struct letter *l, enum zk_code code)
 
 static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 {
-	struct letter_news news = { l->revocation, l->number, LETTER_FAILED };
+	struct letter_news news = { l->target, LETTER_FAILED };
 
 	l->deleting = false;
 	if (code == ZK_UNKNOWN) {
-		news.revocation = 0;
+		news.target = NULL;
 	} else if (code == ZK_OK || code == ZK_NONODE) {
 		news.fate = code == ZK_OK ? LETTER_WITHDRAWN : LETTER_TAKEN;
 		letter_free(l);
 	} else {
-		l->revocation = 0;
+		letter_orphan(l);
 		heap_set(&l->hosts->env->timers, &l->timer, l->hosts->env->now_ns + REFUSED_PAUSE_NS);
 	}
 	return news;
@@ -204,12 +185,13 @@ static struct letter_news withdrawn(struct letter *l, enum zk_code code)
 
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct letter *l = find(h, op->query);
 	enum zk_code code = event->zk_answered.code;
+	struct letter *l;
 
-	if (!l)
-		return (struct letter_news){ 0 };
-	return op->kind == OPERATION_LETTER_POST ? posted(l, code) : withdrawn(l, code);
+	TAILQ_FOREACH(l, &h->letters, link)
+		if (l->number == op->query)
+			return op->kind == OPERATION_LETTER_POST ? posted(l, code) : withdrawn(l, code);
+	return (struct letter_news){ 0 };
 }
 
 void outbox_connected(struct hosts *h)

@@ -25,6 +25,7 @@
 
 struct hosts;
 struct operation;
+struct target;
 
 enum {
 	LETTER_REVOKES_MAX = 128, /* letters of ours under way: past it no REVOKE is posted, */
@@ -45,9 +46,9 @@ enum letter_fate {
 	LETTER_TAKEN,     /* it was read before it could be withdrawn */
 };
 
-/* The fate of a letter, for the revocation that posted it (revocation.h); 0: no revocation waits for it. */
+/* The fate of a letter, for the target that it was sent to (revocation.h); NULL: none waits for it. */
 struct letter_news {
-	uint64_t revocation, letter;
+	struct target *target;
 	enum letter_fate fate;
 };
 
@@ -55,7 +56,7 @@ struct letter {
 	struct hosts *hosts;
 	TAILQ_ENTRY(letter) link; /* hosts->letters, the oldest first */
 	uint64_t number;          /* never used twice */
-	uint64_t revocation;      /* the one that learns its fate; 0: none */
+	struct target *target;    /* the one that learns its fate, and has this letter; NULL: none */
 	enum letter_state state;
 	bool deleting; /* the delete is under way */
 	struct bytes path;
@@ -72,18 +73,16 @@ bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
 /* There is room for that many of the kind. */
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
-/* Posts one; valid until the next call of these. Only while connected and while there is room. */
-const struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data, uint64_t revocation);
-/* Withdraws the letter before it is read, if it can; its fate is reported. */
-void outbox_withdraw(struct hosts *h, uint64_t number);
-/* Its revocation does not wait for its fate any longer. */
-void outbox_orphan(struct hosts *h, uint64_t number);
+/* Posts one. Only while connected and while there is room. */
+struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data);
 struct slice letter_id(const struct letter *l);
+/* Its target does not wait for its fate any longer. */
+void letter_orphan(struct letter *l);
+/* Withdraws it before it is read, if it can, and reports its fate. Its timer is due, or nobody wants it any longer. */
+void letter_withdraw(struct letter *l);
 /* It was answered, so it was read. */
 void outbox_was_read(struct hosts *h, struct slice id);
-/* Withdraws this letter: its timer is due. */
-void letter_withdraw(struct letter *l);
-/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what the revocation has to know. */
+/* Answers of LETTER_POST and LETTER_WITHDRAW. Returns what the target has to know. */
 struct letter_news outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 /* A new connection of the same session: letters that are WITHDRAWING are deleted now. */
 void outbox_connected(struct hosts *h);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/hosts/query.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
 #include "core/kind/semaphore.h"
@@ -24,6 +26,7 @@ static void forget_children(struct query *q)
 
 void query_free(struct query *q)
 {
+	assert(!q->revocation);
 	forget_children(q);
 	free_children(q->holders, q->holder_count);
 	bytes_free(&q->name);
@@ -264,6 +267,7 @@ static bool step(struct query *q)
 			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
 		break;
 	case QUERY_LISTING:
+	case QUERY_REVOKING:
 		break;
 	case QUERY_READING:
 		read_more(q);
@@ -278,15 +282,17 @@ static bool step(struct query *q)
 
 struct query *query_finished(struct hosts *h)
 {
-	struct query *q = TAILQ_FIRST(&h->queries);
+	struct query *q;
 	size_t active = 0;
 
-	/* Nobody can be asked any longer: the answer is what this host knows. */
-	if (q && !h->ensemble->session.connected) {
-		q->partial = true;
-		return q;
-	}
-	for (; q; q = TAILQ_NEXT(q, link)) {
+	TAILQ_FOREACH(q, &h->queries, link) {
+		if (q->state == QUERY_REVOKING)
+			continue;
+		/* Nobody can be asked any longer: the answer is what this host knows. */
+		if (!h->ensemble->session.connected) {
+			q->partial = true;
+			return q;
+		}
 		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
 			break;
 		if (!step(q))
@@ -350,7 +356,6 @@ static void get_answered(struct query *q, const struct event *event)
 		data.len = data.len < QUERY_DATA_MAX ? data.len : QUERY_DATA_MAX;
 		bytes_slice(&child->data, data);
 		child->owner = event->zk_answered.stat.owner;
-		child->czxid = event->zk_answered.stat.czxid;
 	} else {
 		child->gone = code == ZK_NONODE;
 		q->partial |= code == ZK_UNKNOWN;
@@ -363,15 +368,20 @@ static void get_answered(struct query *q, const struct event *event)
 	}
 }
 
-struct query *query_of(struct hosts *h, const struct operation *op)
+struct query *query_find(const struct hosts *h, uint64_t number)
 {
 	struct query *q;
 
-	h->query_open--;
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (q->number == op->query)
+		if (q->number == number)
 			return q;
 	return NULL;
+}
+
+struct query *query_of(struct hosts *h, const struct operation *op)
+{
+	h->query_open--;
+	return query_find(h, op->query);
 }
 
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event)

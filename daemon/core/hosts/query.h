@@ -8,6 +8,7 @@
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
+ *  REVOKING | the holders that it found are revoked      | all that is done, or no connection -> answered
  *
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
@@ -28,7 +29,9 @@
 
 struct hosts;
 struct client;
+struct revocation;
 struct semaphore;
+struct target;
 
 enum {
 	QUERY_CHILDREN_MAX = 1000, /* further ones are not shown; a revocation takes all */
@@ -38,7 +41,7 @@ enum {
 	QUERY_DATA_MAX = 2048,     /* bytes kept of each znode */
 };
 
-enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING };
+enum query_state { QUERY_ASKED, QUERY_LISTING, QUERY_READING, QUERY_REVOKING };
 enum query_part { QUERY_LOCK, QUERY_LIMIT, QUERY_SLOTS, QUERY_MUTEX };
 
 struct query_child {
@@ -46,7 +49,8 @@ struct query_child {
 	enum mode mode;
 	bool ours, gone;
 	uint32_t seq;
-	int64_t owner, czxid;
+	int64_t owner;
+	struct target *target; /* REVOKING: to which it belongs; NULL: to none */
 };
 
 struct query {
@@ -55,7 +59,7 @@ struct query {
 	TAILQ_ENTRY(query) link; /* hosts->queries */
 	uint64_t number;
 	enum query_state state;
-	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for a revocation */
+	enum command command; /* HOLDERS, QUEUE, WHY, LEADER, HOSTS or LIMIT; REVOKE or FORCEUNLOCK: for `revocation` */
 	enum flavour flavour;
 	struct bytes name, path;
 	enum query_part part; /* LOCK: it is not a semaphore, as far as is known */
@@ -65,6 +69,7 @@ struct query {
 	size_t holder_count;
 	int64_t limit; /* LIMIT: to be set; 0: only read */
 	int tries;     /* to set it */
+	struct revocation *revocation;
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
 	bool partial; /* ZooKeeper could not be asked */
@@ -90,6 +95,8 @@ bool query_is_held(const struct query *q, const struct query_child *lease, size_
 size_t query_entitled(const struct query *q);
 /* Sends something for it. */
 void query_send(struct query *q, enum effect_type type, const struct operation_request *request);
+/* NULL: its client is gone. */
+struct query *query_find(const struct hosts *h, uint64_t number);
 /* The query whose operation was answered; NULL: its client is gone. To be called once for each operation. */
 struct query *query_of(struct hosts *h, const struct operation *op);
 /* Answers of QUERY_LIST and QUERY_GET. */

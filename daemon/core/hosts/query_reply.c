@@ -248,7 +248,7 @@ static void reply_hosts(const struct query *q)
 
 /* ---- asked and answered ---- */
 
-void query_reply(const struct query *q)
+void query_reply(struct query *q)
 {
 	if (q->command == COMMAND_LIMIT)
 		reply_error(q->client, ERROR_UNAVAILABLE, "not connected to ZooKeeper, which knows the limit");
@@ -258,24 +258,15 @@ void query_reply(const struct query *q)
 		answer_leader(q);
 	else
 		reply_view(q);
-}
-
-static void begin(struct query *q)
-{
-	if (!query_begin(q))
-		return;
-	query_reply(q);
 	query_free(q);
 }
 
-void query_lock(struct hosts *h, struct client *c, enum command command, struct slice name)
+void query_ask(struct hosts *h, struct client *c, enum command command, struct slice name)
 {
-	begin(query_new(h, c, command, name));
-}
+	struct query *q = query_new(h, c, command, name);
 
-void query_hosts(struct hosts *h, struct client *c)
-{
-	begin(query_new(h, c, COMMAND_HOSTS, (struct slice){ 0 }));
+	if (query_begin(q))
+		query_reply(q);
 }
 
 void query_known(struct hosts *h, struct client *c, struct slice name)
@@ -284,5 +275,4 @@ void query_known(struct hosts *h, struct client *c, struct slice name)
 
 	query_take_seen(q);
 	query_reply(q);
-	query_free(q);
 }

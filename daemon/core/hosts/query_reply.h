@@ -9,10 +9,9 @@ struct client;
 struct hosts;
 struct query;
 
-/* HOLDERS, QUEUE, WHY or LEADER. Answers now or later. */
-void query_lock(struct hosts *h, struct client *c, enum command command, struct slice name);
+/* Answers now or later. HOSTS has no name. */
+void query_ask(struct hosts *h, struct client *c, enum command command, struct slice name);
 /* HOLDERS, as far as this host knows without asking. */
 void query_known(struct hosts *h, struct client *c, struct slice name);
-void query_hosts(struct hosts *h, struct client *c);
-/* Answers a query that is finished. */
-void query_reply(const struct query *q);
+/* Answers a query that is finished, and frees it. */
+void query_reply(struct query *q);

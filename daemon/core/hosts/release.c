@@ -19,10 +19,10 @@ void release_client(struct hosts *h, struct client *c)
 	while ((r = TAILQ_FIRST(&c->requests)))
 		request_end(r);
 	request_forget_ended(c);
+	if (c->query && c->query->revocation)
+		revocation_free(c->query->revocation);
 	if (c->query)
 		query_free(c->query);
-	if (c->revocation)
-		revocation_free(c->revocation);
 	if (c->auditing)
 		audit_leave(h, c);
 	while ((g = TAILQ_FIRST(&c->grants)))

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * REVOKE and FORCEUNLOCK, for a lock's holders on all hosts. A client has one revocation at most, and waits for it.
- * Holders here are served at once. A query (query.h) finds those elsewhere; each of them is a target (of a semaphore,
- * each host with all its permits):
+ * REVOKE and FORCEUNLOCK, for a lock's holders on all hosts: a query (query.h) that does not only find the holders. Those
+ * here are served at once. Each of those elsewhere is a target (of a semaphore, each host with all its permits):
  *
  *   target     | means                                       | REVOKE                | FORCEUNLOCK
- *   ASKED      | a letter is on its way, or in its host's    | posted -> DONE        | answered -> DONE; 2 s passed
- *              |   mailbox                                   |                       |   -> WITHDRAWN
- *   WITHDRAWN  | the letter is being deleted                 |                       | unread -> DELETING; it was read
- *              |                                             |                       |   -> TAKEN
+ *   ASKED      | a letter is on its way, or in its host's    | posted -> DONE        | answered -> DONE; 2 s passed:
+ *              |   mailbox                                   |                       |   it is withdrawn: unread
+ *              |                                             |                       |   -> DELETING; read -> TAKEN
  *   TAKEN      | read, and not answered yet                  |                       | answered -> DONE; 2 s more passed
  *              |                                             |                       |   -> DELETING
  *   DELETING   | no daemon will act: its znode is deleted    |                       | answered -> DONE
@@ -24,34 +22,27 @@
 #include <stdint.h>
 
 #include "base/heap.h"
-#include "base/queue.h"
 #include "core/hosts/outbox.h"
+#include "core/hosts/query.h"
 #include "protocol/bytes.h"
 #include "protocol/commands.h"
 
-struct client;
-struct query;
-
-enum target_state { TARGET_ASKED, TARGET_WITHDRAWN, TARGET_TAKEN, TARGET_DELETING, TARGET_DONE };
+enum target_state { TARGET_ASKED, TARGET_TAKEN, TARGET_DELETING, TARGET_DONE };
 
 struct target {
+	struct revocation *revocation;
 	enum target_state state;
-	uint64_t letter; /* 0: none */
-	struct bytes id, host;
-	int64_t session;
-	size_t child;        /* of the query, until the letter, which names it, is posted; of a semaphore the last */
-	struct bytes *paths; /* the znodes; of a semaphore all that its host has */
-	size_t path_count, deleting;
+	struct letter *letter; /* NULL: none, or it is gone */
+	struct bytes id;       /* of the letter */
+	struct slice host;     /* empty: it is of no host that could be asked */
+	const struct query_child *child; /* the one that the letter names; of a semaphore the last of its host */
+	size_t deleting;
 	bool deleted;
 };
 
 struct revocation {
-	struct hosts *hosts;
-	struct client *client;
-	TAILQ_ENTRY(revocation) link; /* hosts->revocations */
-	uint64_t number;
-	enum command command; /* REVOKE or FORCEUNLOCK */
-	struct bytes name, reason;
+	struct query *query;
+	struct bytes reason;
 	struct target *targets;
 	size_t count, open;
 	int64_t holders;    /* that were asked (REVOKE), or lost the lock (FORCEUNLOCK) */
@@ -60,16 +51,14 @@ struct revocation {
 	struct timer timer;
 };
 
-TAILQ_HEAD(revocation_list, revocation);
-
 /* Answers now or later. */
 void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason);
-/* Without an answer: its client is gone. A letter that takes a lock by force is withdrawn, one that asks for it stays. */
+/* The query stays. A letter that takes a lock by force and is not answered is withdrawn, one that asks for it stays. */
 void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */
-void revocation_found(const struct query *q);
-/* What became of a letter. */
-void revocation_letter(struct hosts *h, const struct letter_news *news);
+void revocation_found(struct revocation *d);
+/* What became of a target's letter. */
+void revocation_letter(const struct letter_news *news);
 /* The letter of that id was answered. */
 void revocation_answered(struct hosts *h, struct slice id, int64_t holders);
 /* revocation.timer is due. */

@@ -135,7 +135,7 @@ static void answer(struct hosts *h, struct slice host, struct slice id, int64_t 
 	record_begin(&data);
 	bytes_format(&data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
 	bytes_format(&data, "re=%s\nholders=%d\n", id, holders);
-	outbox_post(h, host, bytes_view(&data), 0);
+	outbox_post(h, host, bytes_view(&data));
 	bytes_free(&data);
 }
 

@@ -49,8 +49,7 @@ struct client {
 	struct request *request;  /* `blocking` while that waits, one of `requests`; NULL */
 	struct request blocking;  /* its LOCK: at most one, without allocation */
 	struct request_list requests;
-	struct query *query;      /* its question to ZooKeeper */
-	struct revocation *revocation;    /* its request to other hosts */
+	struct query *query;      /* its question to other hosts, or its request */
 	struct grant_list grants; /* lost ones included */
 	struct observer_list observers;
 	size_t request_count, grant_count, lost_count, observer_count;
