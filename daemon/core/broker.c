@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/cold.h"
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/command/command.h"
@@ -110,33 +111,47 @@ static void settle_locks(struct broker *b)
 			continue;
 		}
 		lock_settle(d);
-		charge_recount(d);
+		if (!b->env.conf->standalone)
+			charge_recount(d);
 		tell_outcomes(&b->locks);
 		lock_rest(lock);
 	}
 }
 
-/* Settles every touched lock, and the next step of each MLOCK that got one of its locks. */
-static void settle(struct broker *b)
+static inline bool is_settled(const struct broker *b)
 {
-	while (!TAILQ_EMPTY(&b->directories.touched) || !TAILQ_EMPTY(&b->locks.mlocks)) {
+	return TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks);
+}
+
+static __attribute__((noinline)) void settle_all(struct broker *b)
+{
+	do {
 		settle_locks(b);
 		if (!TAILQ_EMPTY(&b->locks.mlocks))
 			mlock_continue(&b->locks);
-	}
+	} while (!is_settled(b));
 }
 
-/* Their buffers are full, or they asked for it: a connection that is being closed is granted nothing any longer. */
+/* Settles every touched lock, and the next step of each MLOCK that got one of its locks. Most often there is none. */
+static inline void settle(struct broker *b)
+{
+	if (!is_settled(b))
+		settle_all(b);
+}
+
+/* Its buffer is full, or it asked for it: a connection that is being closed is granted nothing any longer. */
+static COLD void close_client(struct broker *b, struct client *c)
+{
+	TAILQ_REMOVE(&b->locks.closing, c, closing_link);
+	c->closed = true;
+	release_client(&b->hosts, c);
+	effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
+}
+
 static void close_clients(struct broker *b)
 {
-	struct client *c;
-
-	while ((c = TAILQ_FIRST(&b->locks.closing))) {
-		TAILQ_REMOVE(&b->locks.closing, c, closing_link);
-		c->closed = true;
-		release_client(&b->hosts, c);
-		effects_add(b->env.out, EFFECT_CLOSE)->conn = c->conn;
-	}
+	while (!TAILQ_EMPTY(&b->locks.closing))
+		close_client(b, TAILQ_FIRST(&b->locks.closing));
 }
 
 /* ---- standalone: numbers for claims, reserved in blocks before they are used ---- */
@@ -332,11 +347,14 @@ static void serve_turns(struct broker *b)
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
 {
 	int64_t before = b->env.now_ns;
+	unsigned int changes;
 
 	b->env.out = effects;
 	if (now_ns > before)
 		b->env.now_ns = now_ns;
-	recovery_follow(b, session_pass(&b->ensemble, before));
+	changes = session_pass(&b->ensemble, before);
+	if (changes)
+		recovery_follow(b, changes);
 	/* Nothing is granted in a session that is over, even if an earlier grant has just run out. */
 	if (event->type == EVENT_ZK_EXPIRED)
 		dispatch(b, event);

@@ -63,7 +63,7 @@ static void leave(struct directory *d, enum turn turn)
 
 void turn_forget(struct directory *d)
 {
-	for (int i = 0; i < TURNS; i++)
+	for (int i = 0; i < TURNS && d->directories->turns.waiting; i++)
 		leave(d, (enum turn)i);
 }
 
@@ -71,7 +71,7 @@ bool turn_may(struct directory *d, enum turn turn)
 {
 	const struct directories *all = d->directories;
 
-	if (all->turns.breath)
+	if (all->turns.breath || (!all->turns.waiting && operation_oldest_ns(all->ensemble) == INT64_MAX))
 		return true;
 	if (turn != TURN_DELETE && d->waits[TURN_DELETE])
 		return false; /* its turn for that is one for this, too */

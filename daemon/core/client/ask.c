@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/client/ask.h"
 
+#include "base/cold.h"
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
 #include "core/lock/locks.h"
 
-static bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
+static COLD bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
 {
 	ret->code = code;
 	bytes_text(&ret->sentence, sentence);
 	return false;
 }
 
-static bool refuse_limit(struct locks *locks, struct refusal *ret, const char *sentence)
+static COLD bool refuse_limit(struct locks *locks, struct refusal *ret, const char *sentence)
 {
 	locks->env->stats.limits_total++;
 	return refuse(ret, ERROR_LIMIT, sentence);
 }
 
-bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
+static COLD bool refuse_kind(const struct lock *lock, enum kind kind, struct refusal *ret)
 {
-	if (!lock_refuses(lock, kind))
-		return true;
 	*ret = refusal_of(ERROR_MISMATCH, "this name is in use as %s, not as %s", kind_noun(lock->rule->kind), kind_noun(kind));
 	return false;
+}
+
+bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret)
+{
+	return !lock_refuses(lock, kind) || refuse_kind(lock, kind, ret);
 }
 
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret)

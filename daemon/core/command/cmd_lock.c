@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds share. */
 #include "core/client/mlock.h"
+#include "base/cold.h"
 #include "base/minmax.h"
 #include "core/client/ask.h"
 #include "core/client/notify.h"
@@ -13,15 +14,24 @@ static const int64_t NS_PER_MS = 1000000;
 
 /* ---- what the kinds share ---- */
 
-bool call_is_kind(const struct call *call, enum kind kind)
+static COLD void refuse(const struct call *call, struct refusal *no)
+{
+	refusal_name(no, call->name);
+	refusal_reply(call->client, no);
+}
+
+static COLD bool refuse_kind(const struct call *call, enum kind kind)
 {
 	struct refusal no;
 
-	if (!call->lock || ask_fits(call->lock, kind, &no))
-		return true;
-	refusal_name(&no, call->name);
-	refusal_reply(call->client, &no);
+	ask_fits(call->lock, kind, &no);
+	refuse(call, &no);
 	return false;
+}
+
+bool call_is_kind(const struct call *call, enum kind kind)
+{
+	return !call->lock || !lock_refuses(call->lock, kind) || refuse_kind(call, kind);
 }
 
 struct request *call_request(const struct call *call)
@@ -29,7 +39,7 @@ struct request *call_request(const struct call *call)
 	return call->lock ? request_find(call->lock, call->client) : NULL;
 }
 
-void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
+COLD void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 {
 	struct slice name = bytes_view(&g->lock->name); /* the lock lasts until all is settled */
 
@@ -39,20 +49,25 @@ void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 	reply_error(c, ERROR_LOST, "%s: %s", else_told, name);
 }
 
+static bool is_token(const struct call *call, const struct grant *g)
+{
+	return call->options.token < 0 || call->options.token == g->token;
+}
+
+static COLD struct grant *refuse_grant(const struct call *call, struct grant *g, const char *else_told, const char *undone)
+{
+	if (!g)
+		reply_error(call->client, ERROR_NOTHELD, "this client does not hold %s", call->name);
+	else if (!is_token(call, g))
+		reply_error(call->client, ERROR_LOST, "%s: %s", undone, call->name);
+	else
+		call_reply_lost(call->client, g, else_told);
+	return NULL;
+}
+
 struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
 {
-	struct client *c = call->client;
-
-	if (!g) {
-		reply_error(c, ERROR_NOTHELD, "this client does not hold %s", call->name);
-	} else if (call->options.token >= 0 && call->options.token != g->token) {
-		reply_error(c, ERROR_LOST, "%s: %s", undone, call->name);
-	} else if (g->lost) {
-		call_reply_lost(c, g, else_told);
-	} else {
-		return g;
-	}
-	return NULL;
+	return g && !g->lost && is_token(call, g) ? g : refuse_grant(call, g, else_told, undone);
 }
 
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone)
@@ -71,8 +86,7 @@ void call_ask(const struct call *call, const struct request_terms *terms)
 			reply_status(call->client, "QUEUED");
 		return;
 	}
-	refusal_name(&no, call->name);
-	refusal_reply(call->client, &no);
+	refuse(call, &no);
 }
 
 void call_refuse_limit(struct client *c, const char *why)
@@ -84,7 +98,7 @@ void call_refuse_limit(struct client *c, const char *why)
 /* ---- locks ---- */
 
 /* Clients of Redis share a connection among threads: one that does not say REENTER may be another than the holder. */
-static void reenter(struct client *c, struct grant *g, const struct request_terms *terms, bool asked_for)
+static COLD void reenter(struct client *c, struct grant *g, const struct request_terms *terms, bool asked_for)
 {
 	struct refusal no;
 
@@ -213,9 +227,9 @@ void cmd_valid(struct call *call)
 {
 	struct client *c = call->client;
 	struct grant *g = call->lock ? grant_find(call->lock, c) : NULL;
-	int64_t left_ns = 0, until_ns = session_safe_until(c->locks->ensemble), token = call->options.token;
+	int64_t left_ns = 0, until_ns = session_safe_until(c->locks->ensemble);
 
-	if (g && !g->lost && (token < 0 || token == g->token)) {
+	if (g && !g->lost && is_token(call, g)) {
 		left_ns = until_ns == INT64_MAX ? INT64_MAX : until_ns - c->locks->env->now_ns;
 		left_ns = min64(left_ns, grant_lease_rest_ns(g));
 	}

@@ -44,7 +44,8 @@ void hosts_continue(struct hosts *h)
 			revocation_found(q->revocation);
 		else
 			query_reply(q);
-	audit_continue(h);
+	if (h->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&h->audit.queued))
+		audit_continue(h);
 }
 
 /* False: it is not an answer to a letter of ours. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/rwlock.h"
 
+#include "base/cold.h"
 #include "core/lock/claims.h"
 #include "core/lock/locks.h"
 #include "core/lock/readers.h"
@@ -94,14 +95,16 @@ static bool end_expired(struct lock *lock)
 }
 
 /* If the directory does not tell its kind, only the contenders in it do. */
-static void refuse_other_kind(struct lock *lock)
+static bool is_other_kind(const struct claim *c)
 {
-	const struct claim *c = lock->directory.claim;
+	return c && c->state == CLAIM_WAITING && c->other_kind;
+}
+
+static COLD void refuse_other_kind(struct lock *lock)
+{
 	struct bytes why = { 0 };
 
-	if (!c || c->state != CLAIM_WAITING || !c->other_kind)
-		return;
-	bytes_format(&why, "that name is in use as %s", c->other_kind);
+	bytes_format(&why, "that name is in use as %s", lock->directory.claim->other_kind);
 	bytes_char(&why, '\0');
 	request_fail_all(lock, ERROR_MISMATCH, why.data);
 	bytes_free(&why);
@@ -114,7 +117,8 @@ static void refuse_other_kind(struct lock *lock)
 void rwlock_decide(struct lock *lock)
 {
 	do {
-		refuse_other_kind(lock);
+		if (is_other_kind(lock->directory.claim))
+			refuse_other_kind(lock);
 		claims_succeed(lock);
 		do
 			lock->rule->serve(lock);

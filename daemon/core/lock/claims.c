@@ -162,7 +162,7 @@ void claims_succeed(struct lock *lock)
 		rollover_follow(&lock->directory);
 }
 
-/* The held claim has no grants. True when the claims changed. */
+/* The held claim has no grants. True: it went, and a request wants another. */
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	if (lock->request_count) {
@@ -176,10 +176,9 @@ static bool give_back_held(struct lock *lock, struct claim *c)
 	}
 	if (!c->idle_ns)
 		c->idle_ns = lock->locks->env->now_ns;
-	if (may_linger(lock, c))
-		return false;
-	leave_both(lock);
-	return true;
+	if (!may_linger(lock, c))
+		leave_both(lock);
+	return false;
 }
 
 /* The claim is not HELD yet: another one can serve the head, or serve it sooner. */

@@ -30,9 +30,12 @@ static bool is_used(const struct lock *lock)
 /* A lock with two directories never becomes a lock with one, nor the other way round: a new lock is made instead. */
 bool lock_refuses(const struct lock *lock, enum kind kind)
 {
-	bool apart = lock->rule->rest || lock->locks->rules[kind]->rest;
+	bool apart;
 
-	return lock->rule->kind != kind && (apart ? !lock->idle : is_used(lock));
+	if (lock->rule->kind == kind)
+		return false;
+	apart = lock->rule->rest || lock->locks->rules[kind]->rest;
+	return apart ? !lock->idle : is_used(lock);
 }
 
 void lock_become(struct lock *lock, enum kind kind)

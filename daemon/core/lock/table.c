@@ -11,7 +11,7 @@
 
 enum { IDLE_LOCKS_MAX = 1024 };
 
-static struct lock *find(const struct map *names, struct slice name)
+static __attribute__((noinline)) struct lock *find(const struct map *names, struct slice name)
 {
 	struct map_node *node = map_first(names, map_hash(names, name.data, name.len));
 
