@@ -19,7 +19,6 @@
 #include "core/route.h"
 #include "core/claim/charge.h"
 #include "core/kind/kinds.h"
-#include "core/kind/semaphore.h"
 #include "core/state.h"
 
 static const int64_t TOKEN_BLOCK = 1 << 20;
@@ -66,8 +65,6 @@ static void free_locks(struct broker *b)
 			claim_free_all(d);
 			d->operations = 0;
 		}
-		if (lock->semaphore)
-			semaphore_free(lock);
 		lock_free(lock);
 	}
 	while ((lock = TAILQ_FIRST(&b->locks.idle)))
@@ -167,16 +164,12 @@ static void ask_tokens(struct broker *b)
 
 static void tokens_reserved(struct broker *b, int64_t limit)
 {
-	struct lock *lock;
-
 	if (!b->directories.token_asked && limit > b->directories.token_next)
 		b->directories.token_next = limit;
 	if (limit > b->directories.token_limit)
 		b->directories.token_limit = limit;
 	b->directories.token_asked = false;
-	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (lock->request_count)
-			directory_touch(&lock->directory);
+	lock_touch_waiting(&b->locks);
 }
 
 /* ---- events ---- */

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "core/client/mlock.h"
-#include "core/kind/semaphore.h"
 #include "core/claim/charge.h"
 #include "core/state.h"
 
@@ -75,8 +74,8 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 		assert(g->lost && !g->lease.place);
 		n_lost++;
 	}
-	if (lock->semaphore)
-		semaphore_check(lock->semaphore);
+	if (lock->rule->check)
+		lock->rule->check(lock);
 	assert(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
 	assert(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
 	*requests += n_requests;

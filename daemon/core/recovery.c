@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "core/kind/observe.h"
 #include "core/client/notify.h"
-#include "core/kind/semaphore.h"
 #include "core/route.h"
 #include "core/session/budget.h"
 #include "core/claim/charge.h"
@@ -24,23 +22,10 @@ static void tell_holders(struct broker *b)
 
 static void lose_all(struct broker *b)
 {
-	struct directory *d;
-	struct lock *lock;
-
-	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		lock_lose(lock);
-		LOCK_DIRECTORIES(d, lock)
-			directory_touch(d);
-	}
-}
-
-static void touch_waiting(struct broker *b)
-{
 	struct lock *lock;
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
-		if (lock->request_count)
-			directory_touch(&lock->directory);
+		lock_lose(lock);
 }
 
 /* ---- the end of a connection ---- */
@@ -65,9 +50,8 @@ static void suspend_lock(struct lock *lock)
 
 	LOCK_DIRECTORIES(d, lock)
 		suspend_directory(d);
-	observe_suspended(lock);
-	if (lock->semaphore)
-		semaphore_suspended(lock->semaphore);
+	if (lock->rule->suspended)
+		lock->rule->suspended(lock);
 }
 
 static void disconnect(struct broker *b)
@@ -146,11 +130,6 @@ static int by_age(const void *a, const void *b)
 	return (x->verified_ns > y->verified_ns) - (x->verified_ns < y->verified_ns);
 }
 
-static bool is_to_recover(const struct directory *d)
-{
-	return d->claim_count || d->lock->observer_count;
-}
-
 /* If a connection ends before the recovery does, the next one continues with the rest. */
 static void queue_recovery(struct broker *b)
 {
@@ -158,19 +137,15 @@ static void queue_recovery(struct broker *b)
 	struct lock *lock;
 	size_t count = 0;
 
+	all = mem_new((b->directories.paths.count + 1) * sizeof(struct directory *));
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		LOCK_DIRECTORIES(d, lock) {
 			directory_touch(d);
 			if (!TAILQ_EMPTY(&d->leaving))
 				turn_wait(d, TURN_DELETE);
-			count += is_to_recover(d);
-		}
-	all = mem_new((count + 1) * sizeof(struct directory *));
-	count = 0;
-	TAILQ_FOREACH(lock, &b->locks.used, link)
-		LOCK_DIRECTORIES(d, lock)
-			if (is_to_recover(d))
+			if (d->claim_count || lock->observer_count)
 				all[count++] = d;
+		}
 	qsort(all, count, sizeof(struct directory *), by_age);
 	for (size_t i = 0; i < count; i++)
 		turn_wait(all[i], TURN_RECOVER);
@@ -204,7 +179,7 @@ void recovery_follow(struct broker *b, unsigned int changes)
 	else if (changes & SESSION_CHANGED)
 		tell_holders(b);
 	if (changes & SESSION_GRANTS)
-		touch_waiting(b);
+		lock_touch_waiting(&b->locks);
 	if (changes & SESSION_DROPPED)
 		recovery_suspended(b, false);
 	if (changes & SESSION_OVER)
@@ -252,8 +227,7 @@ static void give_up(struct lock *lock)
 {
 	struct directory *d;
 
-	request_fail_all(lock, ERROR_LIMIT, charge_too_long);
-	observe_fail_all(lock, ERROR_LIMIT, charge_too_long);
+	directory_fail(&lock->directory, FAILED_ALL, ERROR_LIMIT, charge_too_long);
 	grant_lose_all(lock, LOSS_LIMIT);
 	LOCK_DIRECTORIES(d, lock)
 		claim_free_all(d);

@@ -9,7 +9,6 @@
 #include "core/hosts/hosts.h"
 #include "core/hosts/release.h"
 #include "core/kind/kinds.h"
-#include "core/kind/semaphore.h"
 
 /* How each command may be said, with all that it needs, and the options of the table that it then takes. */
 static const struct {
@@ -80,14 +79,11 @@ static int tear_down(void **state)
 
 	release_client(&hosts, c);
 	hosts_deinit(&hosts);
-	TAILQ_FOREACH(lock, &f->locks.used, link) {
+	TAILQ_FOREACH(lock, &f->locks.used, link)
 		LOCK_DIRECTORIES(d, lock) {
 			claim_free_all(d);
 			d->operations = 0;
 		}
-		if (lock->semaphore)
-			semaphore_free(lock);
-	}
 	fixture_free(f);
 	return 0;
 }

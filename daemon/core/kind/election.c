@@ -100,6 +100,7 @@ const struct kind_rule election_rule = {
 	.serve = serve,
 	.is_taken = rwlock_is_taken,
 	.serves_soon = may_proclaim,
+	.suspended = observe_suspended,
 };
 
 /* NULL: the request gave up meanwhile, or was proclaimed again on another claim. */

@@ -76,7 +76,7 @@ static struct lock *make_lock(struct locks *locks, struct slice name)
 	return lock && lock->semaphore ? lock : new(locks, name);
 }
 
-void semaphore_free(struct lock *lock)
+static void free_semaphore(struct lock *lock)
 {
 	struct semaphore *s = lock->semaphore;
 
@@ -98,7 +98,6 @@ static void rest(struct lock *lock)
 		directory_forget_watch(d);
 		charge_recount(d);
 	}
-	semaphore_free(lock);
 	lock_free(lock);
 }
 
@@ -246,10 +245,10 @@ void semaphore_watched(struct locks *locks, struct slice path)
 	directory_touch(&s->lock->directory);
 }
 
-void semaphore_suspended(struct semaphore *s)
+static void suspended(struct lock *lock)
 {
-	s->state = SEMAPHORE_UNKNOWN;
-	s->made = false;
+	lock->semaphore->state = SEMAPHORE_UNKNOWN;
+	lock->semaphore->made = false;
 }
 
 /* One of its directories is gone. */
@@ -639,6 +638,15 @@ static void settle(struct lock *lock)
 		directory_list(lock->slots, false);
 }
 
+static void check(const struct lock *lock)
+{
+	const struct semaphore *s = lock->semaphore;
+
+	assert(!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests));
+	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
+	assert(!s->slots.claim && !s->slots.next);
+}
+
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
 const struct kind_rule semaphore_rule = {
 	.kind = KIND_SEMAPHORE,
@@ -653,12 +661,8 @@ const struct kind_rule semaphore_rule = {
 	.serves_soon = serves_soon,
 	.may_join = is_known,
 	.ended = ended,
+	.suspended = suspended,
+	.free = free_semaphore,
+	.check = check,
 	.rest = rest,
 };
-
-void semaphore_check(const struct semaphore *s)
-{
-	assert(!s->gathering || s->gathering == TAILQ_FIRST(&s->lock->requests));
-	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
-	assert(!s->slots.claim && !s->slots.next);
-}

@@ -76,10 +76,6 @@ bool semaphore_data_fits(struct slice data, int64_t *limit);
 int64_t semaphore_granted(const struct semaphore *s);
 /* No more permits can be acquired now, as far as is known. */
 bool semaphore_full(const struct semaphore *s);
-void semaphore_suspended(struct semaphore *s);
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);
-/* Frees what the lock has as a semaphore, before the lock is freed. */
-void semaphore_free(struct lock *lock);
-void semaphore_check(const struct semaphore *s);

@@ -34,6 +34,7 @@ void lock_lose(struct lock *lock)
 			claim_leave(d->next);
 		if (d->claim && d->claim->state == CLAIM_HELD)
 			claim_leave(d->claim);
+		directory_touch(d);
 	}
 }
 

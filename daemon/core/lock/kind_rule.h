@@ -42,8 +42,14 @@ struct kind_rule {
 	bool (*serves_soon)(const struct lock *lock, const struct claim *c);
 	/* The kind allows a claim to join. NULL: always. */
 	bool (*may_join)(const struct lock *lock);
-	/* A request has ended, for any reason. NULL: the kind need not know. */
+	/* A request has ended, for any reason. NULL: the kind need not know; likewise in what follows. */
 	void (*ended)(struct lock *lock, const struct request *r);
+	/* The connection is lost, and with it the answers and the watches that the kind itself asked for. */
+	void (*suspended)(struct lock *lock);
+	/* Frees what the lock has as one of that kind, before the lock is freed. */
+	void (*free)(struct lock *lock);
+	/* Aborts when an invariant of the kind is broken. */
+	void (*check)(const struct lock *lock);
 	/* Nothing uses the lock: frees it if nothing refers to it. NULL: the lock is remembered for a while. */
 	void (*rest)(struct lock *lock);
 };

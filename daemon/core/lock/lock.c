@@ -51,6 +51,15 @@ void lock_become(struct lock *lock, enum kind kind)
 	lock->directory.state = DIRECTORY_UNKNOWN;
 }
 
+void lock_touch_waiting(struct locks *locks)
+{
+	struct lock *lock;
+
+	TAILQ_FOREACH(lock, &locks->used, link)
+		if (lock->request_count)
+			directory_touch(&lock->directory);
+}
+
 void lock_take_turn(struct directory *d, enum turn turn)
 {
 	const struct lock *lock = d->lock;

@@ -40,7 +40,9 @@ void lock_free(struct lock *lock)
 {
 	struct locks *locks = lock->locks;
 
-	assert(!lock_in_use(lock) && !lock->observation && !lock->semaphore);
+	assert(!lock_in_use(lock) && !lock->observation);
+	if (lock->rule->free)
+		lock->rule->free(lock);
 	unlink_lock(lock);
 	if (locks->named == lock)
 		locks->named = NULL;
