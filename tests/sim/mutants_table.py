@@ -492,7 +492,7 @@ MUTANTS = [
         ("\tgrant_lose_all(lock, LOSS_FORCED);", "\tif (!lock->semaphore)\n\t\tgrant_lose_all(lock, LOSS_FORCED);")],
      300, "calm permits"),
     ("AUDIT does not look into semaphores", [
-        ("\t\tadd_name(a, p->name, \"/locks\");\n\t\tadd_name(a, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
+        ("\t\tadd_name(a, FLAVOUR_MUTEX, p->name, \"/locks\");\n\t\tadd_name(a, FLAVOUR_SLOTS, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
         ("\t\tif (code == ZK_OK)\n\t\t\treturn true;\n\t\tm->refused", "\t\tm->refused"),
         ("\t\tget_answered(h, event);\n\t} else {\n\t\t*ret",

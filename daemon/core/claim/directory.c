@@ -121,14 +121,9 @@ uint64_t directory_send(struct directory *d, enum effect_type type, struct opera
 
 uint64_t directory_send_child(struct directory *d, enum effect_type type, struct operation_request *r, struct slice child)
 {
-	struct bytes path = { 0 };
-	uint64_t number;
-
-	bytes_format(&path, "%s/%s", bytes_view(&d->path), child);
-	r->path = bytes_view(&path);
-	number = directory_send(d, type, r);
-	bytes_free(&path);
-	return number;
+	r->path = bytes_view(&d->path);
+	r->child = child;
+	return directory_send(d, type, r);
 }
 
 static uint64_t send(struct directory *d, enum effect_type type, struct operation op, struct slice data)

@@ -62,11 +62,17 @@ struct place {
 
 static struct slice name_at(const struct audit *a, size_t at)
 {
-	return slice_of(a->names.data + at);
+	return slice_of(a->names.data + at + 1);
 }
 
-static void add_name(struct audit *a, struct slice name, const char *part)
+static void pass(size_t *at, struct slice name)
 {
+	*at += name.len + 2;
+}
+
+static void add_name(struct audit *a, enum flavour flavour, struct slice name, const char *part)
+{
+	bytes_char(&a->names, (char)flavour);
 	bytes_format(&a->names, "%s%s", name, part);
 	bytes_char(&a->names, '\0');
 }
@@ -157,9 +163,9 @@ static struct directory *find(struct hosts *h, const struct place *p)
 	return lock && slice_eq(bytes_view(&lock->directory.path), p->path) ? &lock->directory : NULL;
 }
 
-static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path)
+static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, struct slice path, struct slice child)
 {
-	struct operation_request r = { .op = { .kind = kind, .claim = h->audit.sweep }, .path = path };
+	struct operation_request r = { .op = { .kind = kind, .claim = h->audit.sweep }, .path = path, .child = child };
 
 	h->audit.open++;
 	operation_send(h->ensemble, type, &r);
@@ -169,7 +175,6 @@ static void send(struct hosts *h, enum effect_type type, enum operation_kind kin
 static void delete_stray(struct hosts *h, const struct place *p, struct slice child)
 {
 	struct directory *d = find(h, p);
-	struct bytes whole = { 0 };
 
 	if (d && claim_orphan(d, child))
 		return;
@@ -177,11 +182,9 @@ static void delete_stray(struct hosts *h, const struct place *p, struct slice ch
 		h->audit.counts.undeleted++;
 		return;
 	}
-	bytes_format(&whole, "%s/%s", p->path, child);
 	h->env->stats.strays_total++;
 	h->audit.counts.undeleted++;
-	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, bytes_view(&whole));
-	bytes_free(&whole);
+	send(h, EFFECT_ZK_DELETE, OPERATION_AUDIT_DELETE, p->path, child);
 }
 
 static void examine_child(struct hosts *h, const struct place *p, struct slice child)
@@ -191,30 +194,17 @@ static void examine_child(struct hosts *h, const struct place *p, struct slice c
 	};
 	struct audit *a = &h->audit;
 	enum mode mode;
+	enum child is = listing_classify(view, child, &mode);
 
-	switch (listing_classify(view, child, &mode)) {
-	case CHILD_OURS:
-		a->counts.contenders++;
-		a->counts.ours++;
-		break;
-	case CHILD_ORPHAN:
-		a->counts.contenders++;
+	a->counts.contenders += is != CHILD_UNRECOGNIZED;
+	a->counts.ours += is == CHILD_OURS;
+	if (is == CHILD_ORPHAN) {
 		FOUND(a, strays, p->path, child);
 		delete_stray(h, p, child);
-		break;
-	case CHILD_OTHER:
-		a->counts.contenders++;
-		break;
-	case CHILD_UNKNOWN:
-		a->counts.contenders++;
-		FOUND(a, odd_children, p->path, child);
-		break;
-	case CHILD_UNRECOGNIZED:
-		/* A directory of another kind has children of that kind. */
-		if (!a->mismatch)
-			FOUND(a, odd_children, p->path, child);
-		break;
 	}
+	/* A directory of another kind has children of that kind. */
+	if (is == CHILD_UNKNOWN || (is == CHILD_UNRECOGNIZED && !a->mismatch))
+		FOUND(a, odd_children, p->path, child);
 }
 
 static void data_answered(struct audit *a, const struct place *p, struct slice data)
@@ -223,8 +213,8 @@ static void data_answered(struct audit *a, const struct place *p, struct slice d
 
 	a->mismatch = true;
 	if (record_is_ours(data) && semaphore_data_fits(data, &limit)) { /* the directories of its parts are its only children */
-		add_name(a, p->name, "/locks");
-		add_name(a, p->name, "/leases");
+		add_name(a, FLAVOUR_MUTEX, p->name, "/locks");
+		add_name(a, FLAVOUR_SLOTS, p->name, "/leases");
 		return;
 	}
 	for (int kind = 0; kind < KINDS; kind++)
@@ -246,30 +236,25 @@ static void list_answered(struct hosts *h, const struct place *p, const struct e
 	} else if (event->zk_answered.code != ZK_NONODE) {
 		FOUND(a, refused, p->path, NO_CHILD);
 	}
-	a->answered += p->name.len + 1;
+	pass(&a->answered, p->name);
 	a->mismatch = false;
 }
 
 static void place_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
-	struct slice name = name_at(&h->audit, h->audit.answered);
-	const char *part = memchr(name.data, '/', name.len);
-	struct bytes path = { 0 }, lock = { 0 };
-	struct place p = { .flavour = FLAVOUR_RW };
+	struct audit *a = &h->audit;
+	struct slice name = name_at(a, a->answered);
+	struct bytes path = { 0 };
+	struct place p = { .flavour = (enum flavour)a->names.data[a->answered] };
 
-	bytes_format(&path, "%s/%s", h->audit.path, name);
+	bytes_format(&path, "%s/%s", a->path, name);
 	p.path = bytes_view(&path);
-	p.name = (struct slice){ path.data + h->audit.path.len + 1, name.len }; /* those bytes stay where they are */
-	if (part)
-		p.flavour = slice_eq(slice_of(part), SLICE("/leases")) ? FLAVOUR_SLOTS : FLAVOUR_MUTEX;
-	else
-		lock_name(h, name, &lock, &p.flavour);
+	p.name = (struct slice){ path.data + a->path.len + 1, name.len }; /* those bytes stay where they are */
 	if (op->kind == OPERATION_AUDIT_LIST)
 		list_answered(h, &p, event);
 	else if (event->zk_answered.code == ZK_OK)
-		data_answered(&h->audit, &p, event->zk_answered.data);
+		data_answered(a, &p, event->zk_answered.data);
 	bytes_free(&path);
-	bytes_free(&lock);
 }
 
 /* Names that begin with a dot are the brokers' own: no lock's name does. */
@@ -286,7 +271,7 @@ static void keep_names(struct hosts *h, const struct event *event)
 			continue;
 		bytes_clear(&name);
 		if (lock_name(h, child, &name, &flavour))
-			add_name(a, child, "");
+			add_name(a, flavour, child, "");
 		else
 			FOUND(a, odd_names, a->path, child);
 	}
@@ -335,24 +320,20 @@ static void send_root(struct hosts *h)
 	if (a->root_asked || !may_send(h))
 		return;
 	a->root_asked = true;
-	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, a->path);
+	send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_ROOT, a->path, NO_CHILD);
 }
 
 static void send_directories(struct hosts *h)
 {
 	struct audit *a = &h->audit;
-	struct bytes path = { 0 };
 
 	while (a->sent < a->names.len && may_send(h)) {
 		struct slice znode = name_at(a, a->sent);
 
-		bytes_clear(&path);
-		bytes_format(&path, "%s/%s", a->path, znode);
-		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, bytes_view(&path));
-		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, bytes_view(&path));
-		a->sent += znode.len + 1;
+		send(h, EFFECT_ZK_GET, OPERATION_AUDIT_DATA, a->path, znode);
+		send(h, EFFECT_ZK_LIST, OPERATION_AUDIT_LIST, a->path, znode);
+		pass(&a->sent, znode);
 	}
-	bytes_free(&path);
 }
 
 static void end_root(struct hosts *h)

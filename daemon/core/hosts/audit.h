@@ -70,7 +70,7 @@ struct audit {
 	size_t root;           /* the one being looked at: */
 	struct slice path, prefix; /* <path>/<znode name> is the lock <prefix><name> */
 	bool root_asked;
-	struct bytes names;    /* of the directories below it, each with a NUL */
+	struct bytes names;    /* of the directories below it, each behind its flavour and with a NUL */
 	size_t sent, answered; /* up to these bytes of `names` */
 	bool mismatch;         /* the next directory to be answered is of another kind */
 	uint64_t clear_op;     /* CLEAR: every operation with a smaller number must be answered */
@@ -87,9 +87,6 @@ void audit_ask(struct hosts *h, struct client *c);
 void audit_leave(struct hosts *h, struct client *c);
 /* Sends and finishes what it can now. After every event. */
 void audit_continue(struct hosts *h);
-/* Answers of AUDIT_ROOT, AUDIT_DATA, AUDIT_LIST and AUDIT_DELETE. */
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);
-/* The connection is gone. */
 void audit_suspended(struct hosts *h);
-/* The daemon is stopping. */
 void audit_stopping(struct hosts *h);

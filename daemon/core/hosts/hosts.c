@@ -12,7 +12,7 @@ void hosts_init(struct hosts *h)
 	TAILQ_INIT(&h->letters);
 	TAILQ_INIT(&h->audit.served);
 	TAILQ_INIT(&h->audit.queued);
-	h->inbox.timer.kind = TIMER_INBOX;
+	inbox_init(h);
 }
 
 void hosts_deinit(struct hosts *h)

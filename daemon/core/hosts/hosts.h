@@ -35,12 +35,10 @@ struct hosts {
 void hosts_init(struct hosts *h);
 /* Withdraws no letter, and answers no query. */
 void hosts_deinit(struct hosts *h);
-/* There is a connection of the session. */
 void hosts_connected(struct hosts *h);
 /* The connection is gone, and its requests end, except the audit (audit_suspended()) and queries. */
 void hosts_suspended(struct hosts *h);
 /* Continues whatever has room now. After every event. */
 void hosts_continue(struct hosts *h);
-/* Answers of INBOX_*, and of LETTER_*. */
 void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);

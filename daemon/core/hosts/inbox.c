@@ -19,31 +19,29 @@ static void forget_names(struct inbox *m)
 	m->count = m->sent = m->done = 0;
 }
 
-void inbox_deinit(struct hosts *h)
+void inbox_init(struct hosts *h)
 {
-	heap_unset(&h->env->timers, &h->inbox.timer);
-	forget_names(&h->inbox);
+	h->inbox.timer.kind = TIMER_INBOX;
+	outbox_path(h, slice_of(h->env->conf->host), &h->inbox.path);
 }
 
-static void own_path(const struct hosts *h, struct bytes *out)
+void inbox_deinit(struct hosts *h)
 {
-	outbox_path(h, slice_of(h->env->conf->host), out);
+	bytes_free(&h->inbox.path);
+	heap_unset(&h->env->timers, &h->inbox.timer);
+	forget_names(&h->inbox);
 }
 
 /* Sends an operation on our box, or on the znode `name` in it. */
 static void send(struct hosts *h, enum effect_type type, enum operation_kind kind, const char *name)
 {
 	struct operation_request r = {
-		.op = { .kind = kind, .query = h->inbox.batch, .watch = kind == OPERATION_INBOX_LIST }
+		.op = { .kind = kind, .query = h->inbox.batch, .watch = kind == OPERATION_INBOX_LIST },
+		.path = bytes_view(&h->inbox.path),
+		.child = slice_of(name),
 	};
-	struct bytes path = { 0 };
 
-	own_path(h, &path);
-	if (name)
-		bytes_format(&path, "/%s", name);
-	r.path = bytes_view(&path);
 	operation_send(h->ensemble, type, &r);
-	bytes_free(&path);
 }
 
 void inbox_list(struct hosts *h)
@@ -52,15 +50,14 @@ void inbox_list(struct hosts *h)
 	h->inbox.state = INBOX_LISTING;
 	h->inbox.again = h->inbox.refused = false;
 	h->inbox.batch++;
-	send(h, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, NULL);
+	send(h, EFFECT_ZK_LIST, OPERATION_INBOX_LIST, "");
 }
 
 static void make(struct hosts *h)
 {
 	struct bytes path = { 0 };
 
-	own_path(h, &path);
-	bytes_char(&path, '/');
+	bytes_format(&path, "%s/", bytes_view(&h->inbox.path));
 	presence_above(h->ensemble, bytes_view(&path)); /* all levels: the box is the parent of that path */
 	bytes_free(&path);
 	inbox_list(h);
@@ -89,13 +86,7 @@ void inbox_due(struct hosts *h)
 
 bool inbox_watched(struct hosts *h, struct slice path)
 {
-	struct bytes own = { 0 };
-	bool is_own;
-
-	own_path(h, &own);
-	is_own = slice_eq(path, bytes_view(&own));
-	bytes_free(&own);
-	if (!is_own)
+	if (!slice_eq(path, bytes_view(&h->inbox.path)))
 		return false;
 	/* A list that is under way sets the watch again: its answer is younger than the event of an older watch. */
 	if (h->inbox.state == INBOX_WATCHING)

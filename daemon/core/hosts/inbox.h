@@ -43,6 +43,7 @@ struct inbox_letter {
 
 struct inbox {
 	enum inbox_state state;
+	struct bytes path;
 	bool again;          /* READING: the watch fired */
 	bool refused;        /* READING: a letter could not be deleted */
 	uint8_t tries;       /* lists in a row that found no box */
@@ -54,6 +55,7 @@ struct inbox {
 	struct timer timer; /* to list it again, if nothing else does */
 };
 
+void inbox_init(struct hosts *h);
 void inbox_deinit(struct hosts *h);
 /* Asks what is in it. There is a connection. */
 void inbox_list(struct hosts *h);

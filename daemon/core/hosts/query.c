@@ -8,6 +8,8 @@
 #include "core/kind/semaphore.h"
 #include "core/znode/record.h"
 
+static const struct slice NO_CHILD = { 0 };
+
 static void free_children(struct query_child *children, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -79,22 +81,15 @@ void query_send(struct query *q, enum effect_type type, const struct operation_r
 }
 
 /* Reads the directory, or a child of it. */
-static void send(struct query *q, enum effect_type type, enum operation_kind kind, const struct query_child *child)
+static void send(struct query *q, enum effect_type type, enum operation_kind kind, struct slice child)
 {
-	struct operation_request r = { .op = { .kind = kind, .query = q->number }, .path = bytes_view(&q->path) };
-	struct bytes path = { 0 };
+	struct operation_request r = {
+		.op = { .kind = kind, .query = q->number },
+		.path = bytes_view(&q->path),
+		.child = child,
+	};
 
-	if (child) {
-		bytes_format(&path, "%s/%s", r.path, bytes_view(&child->name));
-		r.path = bytes_view(&path);
-	}
 	query_send(q, type, &r);
-	bytes_free(&path);
-}
-
-struct semaphore *query_semaphore(const struct query *q)
-{
-	return semaphore_find(q->hosts->locks, bytes_view(&q->name));
 }
 
 /* If this host holds exclusively, only the others that wait have to be asked for. */
@@ -123,7 +118,8 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
 	else
 		q->flavour = flavour_place(h->env->conf, name, &q->path);
-	if (command != COMMAND_HOSTS && command != COMMAND_LEADER && command != COMMAND_LIMIT && query_semaphore(q))
+	if (command != COMMAND_HOSTS && command != COMMAND_LEADER && command != COMMAND_LIMIT &&
+	    semaphore_find(h->locks, name))
 		q->part = QUERY_LIMIT;
 	TAILQ_INSERT_TAIL(&h->queries, q, link);
 	c->query = q;
@@ -220,7 +216,7 @@ static void read_more(struct query *q)
 		if (child->ours)
 			q->answered++;
 		else
-			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, child);
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, bytes_view(&child->name));
 	}
 }
 
@@ -260,11 +256,11 @@ static bool step(struct query *q)
 			break;
 		q->state = QUERY_LISTING;
 		if (q->command == COMMAND_LIMIT)
-			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NULL);
+			send(q, EFFECT_ZK_GET, OPERATION_LIMIT_GET, NO_CHILD);
 		else if (q->part == QUERY_LIMIT)
-			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NULL);
+			send(q, EFFECT_ZK_GET, OPERATION_QUERY_GET, NO_CHILD);
 		else
-			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NULL);
+			send(q, EFFECT_ZK_LIST, OPERATION_QUERY_LIST, NO_CHILD);
 		break;
 	case QUERY_LISTING:
 	case QUERY_REVOKING:

@@ -30,7 +30,6 @@
 struct hosts;
 struct client;
 struct revocation;
-struct semaphore;
 struct target;
 
 enum {
@@ -85,8 +84,6 @@ void query_take_seen(struct query *q);
 struct query *query_finished(struct hosts *h);
 /* After its answer, or when its client is gone. */
 void query_free(struct query *q);
-/* The semaphore, if this host knows it; else NULL. */
-struct semaphore *query_semaphore(const struct query *q);
 /* The child is another host's and still there. */
 bool query_is_elsewhere(const struct query_child *child);
 /* A client has the permit of that lease; else the lease waits for room. */
@@ -99,5 +96,4 @@ void query_send(struct query *q, enum effect_type type, const struct operation_r
 struct query *query_find(const struct hosts *h, uint64_t number);
 /* The query whose operation was answered; NULL: its client is gone. To be called once for each operation. */
 struct query *query_of(struct hosts *h, const struct operation *op);
-/* Answers of QUERY_LIST and QUERY_GET. */
 void query_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -82,7 +82,7 @@ static void say_holders(const struct view *v, struct bytes *text)
 
 static void say_permits(const struct view *v, struct bytes *text)
 {
-	const struct semaphore *s = query_semaphore(v->query);
+	const struct semaphore *s = semaphore_find(v->query->hosts->locks, bytes_view(&v->query->name));
 	int64_t limit = v->query->permits || !s ? v->query->permits : s->limit;
 	const char *keeps = obstacle(v);
 

@@ -61,9 +61,6 @@ void revocation_found(struct revocation *d);
 void revocation_letter(const struct letter_news *news);
 /* The letter of that id was answered. */
 void revocation_answered(struct hosts *h, struct slice id, int64_t holders);
-/* revocation.timer is due. */
 void revocation_due(struct revocation *d);
-/* Answers of REVOCATION_DELETE. */
 void revocation_operated(struct hosts *h, const struct operation *op, const struct event *event);
-/* The connection is gone. */
 void revocation_suspended(struct hosts *h);

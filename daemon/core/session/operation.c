@@ -60,6 +60,8 @@ static void emit(struct ensemble *zk, enum effect_type type, const struct operat
 	struct span path, data;
 
 	bytes_slice(&out->arena, request->path);
+	if (request->child.len)
+		bytes_format(&out->arena, "/%s", request->child);
 	path = effects_end(out, begin);
 	begin = effects_begin(out);
 	bytes_slice(&out->arena, request->data);
@@ -79,7 +81,8 @@ static void emit(struct ensemble *zk, enum effect_type type, const struct operat
 /* Of the request and of its answer: a directory is most likely as large as it was. */
 static int64_t expected_bytes(const struct ensemble *zk, enum effect_type type, const struct operation_request *request)
 {
-	int64_t bytes = (int64_t)(request->path.len + request->data.len) + REQUEST_OVERHEAD;
+	size_t child = request->child.len ? request->child.len + 1 : 0;
+	int64_t bytes = (int64_t)(request->path.len + child + request->data.len) + REQUEST_OVERHEAD;
 
 	if (type == EFFECT_ZK_GET)
 		return bytes + READ_ANSWER;

@@ -46,6 +46,7 @@ struct operations {
 struct operation_request {
 	struct operation op; /* kind, directory, claim, flags; the rest is filled in */
 	struct slice path, data;
+	struct slice child; /* the name of a znode below `path`; empty: that is the path itself */
 	int64_t list_bytes; /* EFFECT_ZK_LIST: what the answer was the last time; 0: not known */
 	enum zk_create create;
 	bool exact; /* EFFECT_ZK_SET: only of that version */
