@@ -41,11 +41,6 @@ void args_unknown_word(struct client *c, const char *what, struct slice word, co
 	bytes_free(&shown);
 }
 
-void args_unknown_command(struct client *c, struct slice word)
-{
-	args_unknown_word(c, "command", word, "");
-}
-
 enum { NAME_SHOWN_BYTES = 64 };
 
 /* The first bytes of it in quotes, whatever they are. */
@@ -72,108 +67,96 @@ bool args_valid_name(struct client *c, struct slice name)
 
 /* ---- options ---- */
 
-static bool refuse(struct client *c, const char *what, const char *takes)
-{
-	reply_error(c, ERROR_ERR, "%s%s", what, takes);
-	return false;
-}
+/* A number that a word may be, in units of what is kept of it. */
+struct range {
+	int64_t least, most, unit;
+	const char *takes;
+};
 
-static bool parse_wait(struct client *c, struct slice word, struct options *o)
-{
-	int64_t ms;
+static const struct range waits = { 0, LIMIT_MS_MAX, NS_PER_MS, "takes milliseconds, 0..31536000000" };
+static const struct range leases = { 1, LIMIT_MS_MAX, NS_PER_MS, "takes milliseconds, 1..31536000000" };
+static const struct range permits = { 1, LIMIT_PERMITS_MAX, 1, "takes a number of permits, 1..1000000" };
+static const struct range tokens = { 0, INT64_MAX, 1, "takes the integer that LOCK answered" };
 
-	if (!number_parse(word, &ms) || ms < 0 || ms > LIMIT_MS_MAX)
-		return refuse(c, "WAIT", " takes milliseconds, 0..31536000000");
-	o->wait_ns = ms * NS_PER_MS;
+static bool parse_number(struct client *c, const char *what, const struct range *range, struct slice word, int64_t *ret)
+{
+	int64_t number;
+
+	if (!number_parse(word, &number) || number < range->least || number > range->most) {
+		reply_error(c, ERROR_ERR, "%s %s", what, range->takes);
+		return false;
+	}
+	*ret = number * range->unit;
 	return true;
 }
 
-bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns)
+bool args_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns)
 {
-	int64_t ms;
-
-	if (!number_parse(word, &ms) || ms < 1 || ms > LIMIT_MS_MAX)
-		return refuse(c, what, " takes milliseconds, 1..31536000000");
-	*ret_ns = ms * NS_PER_MS;
-	return true;
+	return parse_number(c, what, &leases, word, ret_ns);
 }
 
-static bool parse_lease(struct client *c, struct slice word, struct options *o)
+bool args_parse_limit(struct client *c, struct slice word, int64_t *ret)
 {
-	return options_parse_lease(c, "LEASE", word, &o->lease_ns);
-}
-
-bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret)
-{
-	if (!number_parse(word, ret) || *ret < 1 || *ret > LIMIT_PERMITS_MAX)
-		return refuse(c, what, " takes a number of permits, 1..1000000");
-	return true;
-}
-
-static bool parse_limit(struct client *c, struct slice word, struct options *o)
-{
-	return options_parse_count(c, "LIMIT", word, &o->limit);
-}
-
-static bool parse_count(struct client *c, struct slice word, struct options *o)
-{
-	return options_parse_count(c, "COUNT", word, &o->count);
-}
-
-static bool parse_data(struct client *c, struct slice word, struct options *o)
-{
-	if (word.len == 0 || word.len > LIMIT_DATA_BYTES_MAX || !name_is_text(word))
-		return refuse(c, "DATA", " takes 1..512 bytes of UTF-8 without control characters");
-	o->data = word;
-	return true;
-}
-
-static bool parse_token(struct client *c, struct slice word, struct options *o)
-{
-	if (!number_parse(word, &o->token) || o->token < 0)
-		return refuse(c, "TOKEN", " takes the integer that LOCK answered");
-	return true;
+	return parse_number(c, "LIMIT", &permits, word, ret);
 }
 
 #define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
+#define NUMBER(range, field) &range, offsetof(struct options, field)
 
-/* `parse` takes the word that follows; NULL: none does. The most frequent option comes first. */
-static const struct {
+/* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text does. */
+static const struct row {
 	const char *word;
 	size_t len;
 	enum option option;
-	bool (*parse)(struct client *c, struct slice word, struct options *o);
+	const struct range *range;
+	size_t field;
 } table[] = {
-	{ OPTION(REENTER), NULL },
-	{ OPTION(WAIT), parse_wait },
-	{ OPTION(SHARED), NULL },
-	{ OPTION(LEASE), parse_lease },
-	{ OPTION(DATA), parse_data },
-	{ OPTION(TOKEN), parse_token },
-	{ OPTION(ENQUEUE), NULL },
-	{ OPTION(LIMIT), parse_limit },
-	{ OPTION(COUNT), parse_count },
-	{ OPTION(LAZY), NULL },
+	{ OPTION(REENTER), NULL, 0 },
+	{ OPTION(WAIT), NUMBER(waits, wait_ns) },
+	{ OPTION(SHARED), NULL, 0 },
+	{ OPTION(LEASE), NUMBER(leases, lease_ns) },
+	{ OPTION(DATA), NULL, 0 },
+	{ OPTION(TOKEN), NUMBER(tokens, token) },
+	{ OPTION(ENQUEUE), NULL, 0 },
+	{ OPTION(LIMIT), NUMBER(permits, limit) },
+	{ OPTION(COUNT), NUMBER(permits, count) },
+	{ OPTION(LAZY), NULL, 0 },
 };
 
 enum { TABLE_LINES = sizeof(table) / sizeof(table[0]) };
 
-bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
-		   struct options *ret)
+static bool takes_word(const struct row *row)
+{
+	return row->range || row->option == OPTION_DATA;
+}
+
+static bool parse_word(struct client *c, const struct row *row, struct slice word, struct options *o)
+{
+	if (row->range)
+		return parse_number(c, row->word, row->range, word, (int64_t *)((char *)o + row->field));
+	if (word.len == 0 || word.len > LIMIT_DATA_BYTES_MAX || !name_is_text(word)) {
+		reply_error(c, ERROR_ERR, "DATA takes 1..512 bytes of UTF-8 without control characters");
+		return false;
+	}
+	o->data = word;
+	return true;
+}
+
+bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret)
 {
 	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
 	for (size_t at = from; at < w->argc; at++) {
-		size_t i = 0;
+		const struct row *row = table;
 
-		while (i < TABLE_LINES && (w->argv[at].len != table[i].len || !slice_is(w->argv[at], table[i].word)))
-			i++;
-		if (i == TABLE_LINES || !(table[i].option & taken & ~ret->given) ||
-		    (table[i].parse && at + 1 == w->argc)) {
-			args_syntax_error(w->client, command);
+		while (row < table + TABLE_LINES && (w->argv[at].len != row->len || !slice_is(w->argv[at], row->word)))
+			row++;
+		if (row == table + TABLE_LINES || !(row->option & taken & ~ret->given) ||
+		    (takes_word(row) && at + 1 == w->argc)) {
+			args_syntax_error(w->client, w->command);
 			return false;
 		}
-		ret->given |= table[i].option;
-		if (table[i].parse && !table[i].parse(w->client, w->argv[++at], ret))
+		ret->given |= row->option;
+		if (takes_word(row) && !parse_word(w->client, row, w->argv[++at], ret))
 			return false;
 	}
 	return true;

@@ -46,13 +46,10 @@ struct options {
 };
 
 /* Parses the words of `w` from `from` on, which may be `taken` options. False: they were answered with an error. */
-bool options_parse(const struct request_words *w, enum command command, size_t from, unsigned int taken,
-		   struct options *ret);
-/* A number of permits: false when that was answered with an error. `what` is the word for it. */
-bool options_parse_count(struct client *c, const char *what, struct slice word, int64_t *ret);
-/* A lease's length: false when that was answered with an error. `what` is the word for it. */
-bool options_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);
-/* A lock's name: false when that was answered with an error. */
+bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret);
+/* The length of a lease, for which `what` is the word; a semaphore's limit; a lock's name. False likewise. */
+bool args_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);
+bool args_parse_limit(struct client *c, struct slice word, int64_t *ret);
 bool args_valid_name(struct client *c, struct slice name);
 /* Redis shows the names of commands in lower case. */
 void args_command_word(struct bytes *out, enum command command);
@@ -61,4 +58,3 @@ void args_usage_error(struct client *c, const char *what, enum command command);
 void args_syntax_error(struct client *c, enum command command);
 /* -ERR unknown <what> '<word>'<and the rest> */
 void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest);
-void args_unknown_command(struct client *c, struct slice word);

@@ -15,13 +15,13 @@
 /* ---- what was asked for ---- */
 
 /* The number of names and the names: 0 when that was answered with an error. */
-static size_t parse_names(const struct request_words *w, enum command command)
+static size_t parse_names(const struct request_words *w)
 {
 	struct client *c = w->client;
 	int64_t count;
 
 	if (!number_parse(w->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > w->argc - 2) {
-		args_usage_error(c, "wrong number of names in", command);
+		args_usage_error(c, "wrong number of names in", w->command);
 		return 0;
 	}
 	for (size_t i = 0; i < (size_t)count; i++) {
@@ -137,11 +137,21 @@ void mlock_timed_out(struct mlock *m)
 	reply_nil_array(c);
 }
 
+/* Returns where the reply begins. */
+static size_t write_integers(struct client *c, size_t count, const int64_t *values)
+{
+	size_t begin = reply_begin(c);
+
+	resp_array(reply_out(c), count);
+	for (size_t i = 0; i < count; i++)
+		resp_integer(reply_out(c), values[i]);
+	return begin;
+}
+
 static void finish(struct mlock *m)
 {
 	struct client *c = m->client;
 	int64_t tokens[LIMIT_NAMES_MAX];
-	size_t begin = reply_begin(c);
 
 	for (size_t i = 0; i < m->count; i++) {
 		struct grant *g = grant_of(c, bytes_view(&m->parts[i].name));
@@ -153,10 +163,7 @@ static void finish(struct mlock *m)
 			grant_renew(g, m->lease_ns);
 		tokens[m->parts[i].place] = g->token;
 	}
-	resp_array(reply_out(c), m->count);
-	for (size_t i = 0; i < m->count; i++)
-		resp_integer(reply_out(c), tokens[i]);
-	reply_end(c, begin);
+	reply_end(c, write_integers(c, m->count, tokens));
 	mlock_free(m);
 }
 
@@ -182,11 +189,10 @@ static bool forbids(const struct mlock *m, struct slice name, struct refusal *re
 	return true;
 }
 
-/* False: a lock cannot be taken, and that was answered. A loss that was not reported goes before all else. */
-static bool look(struct mlock *m)
+/* True: a lock cannot be taken, and *ret says why. A loss that was not reported goes before all else. */
+static bool forbids_any(struct mlock *m, struct refusal *ret)
 {
 	struct client *c = m->client;
-	struct refusal no;
 
 	/* All are looked up before any is released. */
 	for (size_t i = 0; i < m->count; i++)
@@ -197,17 +203,14 @@ static bool look(struct mlock *m)
 
 		if (!g || !g->lost)
 			continue;
-		no = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: %s", name);
+		*ret = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: %s", name);
 		grant_end(g);
-		refuse(m, &no);
-		return false;
+		return true;
 	}
 	for (size_t i = 0; i < m->count; i++)
-		if (forbids(m, bytes_view(&m->parts[i].name), &no)) {
-			refuse(m, &no);
-			return false;
-		}
-	return true;
+		if (forbids(m, bytes_view(&m->parts[i].name), ret))
+			return true;
+	return false;
 }
 
 static void step(struct mlock *m)
@@ -233,8 +236,12 @@ static void step(struct mlock *m)
 /* Nothing is taken yet. */
 static void begin(struct mlock *m)
 {
+	struct refusal no;
+
 	m->at = 0;
-	if (look(m))
+	if (forbids_any(m, &no))
+		refuse(m, &no);
+	else
 		step(m);
 }
 
@@ -242,10 +249,10 @@ enum { OPTIONS_MLOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_REENT
 
 void mlock_lock(const struct request_words *w)
 {
-	size_t count = parse_names(w, COMMAND_MLOCK);
+	size_t count = parse_names(w);
 	struct options o;
 
-	if (count && options_parse(w, COMMAND_MLOCK, 2 + count, OPTIONS_MLOCK, &o))
+	if (count && options_parse(w, 2 + count, OPTIONS_MLOCK, &o))
 		begin(mlock_new(w->client, count, w->argv + 2, &o));
 }
 
@@ -291,12 +298,12 @@ void mlock_continue(struct locks *locks)
 void mlock_unlock(const struct request_words *w)
 {
 	struct client *c = w->client;
-	size_t count = parse_names(w, COMMAND_MUNLOCK), begin;
+	size_t count = parse_names(w);
 	int64_t depths[LIMIT_NAMES_MAX];
 	struct options none;
 	struct grant *g;
 
-	if (!count || !options_parse(w, COMMAND_MUNLOCK, 2 + count, 0, &none))
+	if (!count || !options_parse(w, 2 + count, 0, &none))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
@@ -319,9 +326,5 @@ void mlock_unlock(const struct request_words *w)
 		if (!g->depth)
 			grant_end(g);
 	}
-	begin = reply_begin(c);
-	resp_array(reply_out(c), count);
-	for (size_t i = 0; i < count; i++)
-		resp_integer(reply_out(c), depths[i]);
-	reply_end_settled(c, begin);
+	reply_end_settled(c, write_integers(c, count, depths));
 }

@@ -195,8 +195,8 @@ void cmd_renew(struct call *call)
 	struct grant *g;
 	int64_t lease_ns;
 
-	if (!options_parse_lease(c, "RENEW", call->words.argv[2], &lease_ns) ||
-	    !options_parse(&call->words, COMMAND_RENEW, 3, OPTION_TOKEN, &call->options))
+	if (!args_parse_lease(c, "RENEW", call->words.argv[2], &lease_ns) ||
+	    !options_parse(&call->words, 3, OPTION_TOKEN, &call->options))
 		return;
 	if (call->lock && call->lock->slots)
 		g = call_valid(call, grant_find(call->lock, c), "the permits were lost before they were renewed",

@@ -96,7 +96,7 @@ void cmd_limit(struct call *call)
 	struct client *c = call->client;
 	int64_t wanted = 0;
 
-	if (call->words.argc == 3 && !options_parse_count(c, "LIMIT", call->words.argv[2], &wanted))
+	if (call->words.argc == 3 && !args_parse_limit(c, call->words.argv[2], &wanted))
 		return;
 	if (wanted && !client_is_operator(c))
 		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may change a limit");

@@ -33,7 +33,7 @@ static bool prepare(struct call *call)
 			return false;
 	}
 	return !table[command].from ||
-	       options_parse(&call->words, command, table[command].from, table[command].options, &call->options);
+	       options_parse(&call->words, table[command].from, table[command].options, &call->options);
 }
 
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv)
@@ -44,7 +44,7 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 
 	c->last_command = command;
 	if (command == COMMAND_COUNT) {
-		args_unknown_command(c, argv[0]);
+		args_unknown_word(c, "command", argv[0], "");
 		return;
 	}
 	spec = &command_table[command];
