@@ -15,9 +15,11 @@ static inline char *put_line(char *at, char type, int64_t value)
 {
 	*at++ = type;
 	if (value >= 0 && value < 100) {
-		if (value >= 10)
-			*at++ = (char)('0' + value / 10);
-		*at++ = (char)('0' + value % 10);
+		unsigned int small = (unsigned int)value;
+
+		if (small >= 10)
+			*at++ = (char)('0' + small / 10);
+		*at++ = (char)('0' + small % 10);
 	} else {
 		char *end = at + NUMBER_CHARS_MAX, *from = number_write(value, end);
 

@@ -43,7 +43,8 @@ static void loop_log(struct loop *l, const struct effect *effect, struct slice t
 		notify_status(l->to.notify, text.data, (int)text.len);
 }
 
-static void loop_effect(struct loop *l, const struct effects *effects, const struct effect *effect)
+/* Kept apart from loop_carry_out(), which then needs no frame for it: most effects are replies. */
+static __attribute__((noinline)) void loop_effect(struct loop *l, const struct effects *effects, const struct effect *effect)
 {
 	struct slice text = effects_slice(effects, effect->text);
 
@@ -132,7 +133,7 @@ static void loop_carry_out(void *arg, const struct event *event, const struct ef
 
 /* ---- turns ---- */
 
-static void loop_timer(void *arg, int fd, unsigned int what)
+static void loop_timer(int fd, short what, void *arg)
 {
 	const struct event event = { .type = EVENT_TIME };
 	struct loop *l = arg;

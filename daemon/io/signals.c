@@ -25,7 +25,7 @@ static bool stops(int number)
 	return number == SIGTERM || number == SIGINT || number == SIGQUIT;
 }
 
-static void signals_fired(void *arg, int fd, unsigned int what)
+static void signals_fired(int fd, short what, void *arg)
 {
 	struct signalfd_siginfo info;
 	struct signals *s = arg;

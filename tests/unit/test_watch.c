@@ -17,14 +17,14 @@
 struct probe {
 	struct watch *watch;
 	int count, fd;
-	unsigned int what;
+	short what;
 	int64_t again_ns; /* set anew for that instant; 0: not */
 	struct watch **free_it;
 };
 
 static struct watch_base *base;
 
-static void fired(void *arg, int fd, unsigned int what)
+static void fired(int fd, short what, void *arg)
 {
 	struct probe *p = arg;
 
@@ -218,7 +218,7 @@ static void an_edge_is_told_once_for_each_time_it_is_set(void **state)
 		watch_base_turn(base, false);
 		watch_base_turn(base, false);
 		assert_int_equal(p.count, times);
-		assert_int_equal(p.what, WATCH_READ);
+		assert_int_equal(p.what, WATCH_READ | WATCH_EDGE);
 	}
 	close(fds[1]);
 	watch_base_turn(base, false);

@@ -40,14 +40,16 @@ struct span {
 	size_t at, len;
 };
 
+/* In an order without gaps: each effect is cleared when it is added. */
 struct effect {
 	enum effect_type type;
 	uint32_t conn;      /* REPLY, PUSH, CLOSE, HOLDER, PROCESS */
 	uint32_t pid;       /* PROCESS */
-	uint64_t op;        /* ZK_*: comes back in the answer */
 	enum zk_create create; /* ZK_CREATE */
+	int32_t version;    /* ZK_SET */
+	enum effect_level level; /* LOG */
+	bool one_of_many;   /* LOG: it says nothing about the daemon's state */
 	bool exact;         /* ZK_SET: only if it is of `version` */
-	int32_t version;
 	bool more;          /* ZK_*: another one of these effects follows; they may go out together */
 	bool watch;         /* ZK_LIST: children watch; ZK_GET: data watch (also tells DELETED) */
 	bool close_session; /* STOPPED */
@@ -55,10 +57,11 @@ struct effect {
 	bool holds;         /* HOLDER */
 	bool report;        /* PUSH: say EVENT_CLIENT_WRITTEN once it is written */
 	bool lazy;          /* REPLY: it may wait until more is written to `conn` */
-	enum effect_level level; /* LOG */
-	bool one_of_many;   /* LOG: it says nothing about the daemon's state */
-	int64_t limit;      /* TOKENS */
-	int64_t session;    /* FORMER_* */
+	union {
+		uint64_t op;     /* ZK_*: comes back in the answer */
+		int64_t limit;   /* TOKENS */
+		int64_t session; /* FORMER_* */
+	};
 	struct span text;   /* REPLY, PUSH, LOG: the bytes; ZK_*: the path */
 	struct span data;   /* ZK_CREATE, ZK_SET: the data */
 };

@@ -17,9 +17,6 @@ static_assert(WATCH_TIMEOUT == EV_TIMEOUT && WATCH_READ == EV_READ && WATCH_WRIT
 		      WATCH_KEEP == EV_PERSIST && WATCH_EDGE == EV_ET && WATCH_HANGUP == EV_CLOSED,
 	      "the numbers are libevent's");
 
-/* What may be watched on a descriptor, and reported. */
-enum { WATCH_TOLD = WATCH_READ | WATCH_WRITE | WATCH_HANGUP };
-
 struct watch_base {
 	struct event_base *events;
 	struct heap timers;
@@ -31,12 +28,12 @@ struct watch_base {
 
 struct watch {
 	struct watch_base *base;
-	void (*fired)(void *arg, int fd, unsigned int what);
+	watch_fired *fired;
 	void *arg;
 	struct event event;
 	struct timer timer;
 	int fd; /* -1: `event` is none */
-	bool set, keep;
+	bool set;
 };
 
 /* ---- time ---- */
@@ -62,7 +59,7 @@ static void watch_timer(evutil_socket_t fd, short what, void *arg)
 
 		watch_clear(w);
 		if (w->fired)
-			w->fired(w->arg, w->fd, WATCH_TIMEOUT);
+			w->fired(w->fd, WATCH_TIMEOUT, w->arg);
 	}
 	base->now_ns = 0;
 }
@@ -149,18 +146,17 @@ void watch_base_turn(struct watch_base *base, bool wait)
 
 /* ---- watches ---- */
 
+/* Of a watch without WATCH_KEEP; libevent calls the others' functions itself. */
 static void watch_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct watch *w = arg;
 
-	if (!w->keep) {
-		w->set = false;
-		heap_unset(&w->base->timers, &w->timer);
-	}
-	w->fired(w->arg, fd, (unsigned int)what & WATCH_TOLD);
+	w->set = false;
+	heap_unset(&w->base->timers, &w->timer);
+	w->fired(fd, what, w->arg);
 }
 
-struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg)
+struct watch *watch_new(struct watch_base *base, watch_fired *fired, void *arg)
 {
 	struct watch *w = mem_new(sizeof(*w));
 
@@ -185,7 +181,9 @@ void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 	watch_clear(w);
 	w->fd = flags ? fd : -1;
 	if (flags) {
-		int rc = event_assign(&w->event, w->base->events, fd, (short)flags, watch_event, w);
+		bool keep = flags & WATCH_KEEP;
+		int rc = event_assign(&w->event, w->base->events, fd, (short)flags, keep ? w->fired : watch_event,
+				      keep ? w->arg : w);
 
 		assert(rc == 0);
 		if (event_add(&w->event, NULL) < 0)
@@ -194,7 +192,6 @@ void watch_set(struct watch *w, int fd, unsigned int flags, int64_t timeout_ns)
 	if (timeout_ns != WATCH_NO_TIMEOUT)
 		watch_due(w, clock_now_ns() + timeout_ns);
 	w->set = true;
-	w->keep = flags & WATCH_KEEP;
 }
 
 void watch_set_by(struct watch *w, int64_t due_ns)
@@ -203,7 +200,6 @@ void watch_set_by(struct watch *w, int64_t due_ns)
 	watch_due(w, due_ns);
 	w->fd = -1;
 	w->set = true;
-	w->keep = false;
 }
 
 void watch_clear(struct watch *w)

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The numbers are those of libevent, so that nothing has to be translated. */
+/* The numbers are those of libevent, as is the function that is called: nothing has to be translated. */
 enum {
 	WATCH_TIMEOUT = 1, /* only reported: the time has passed */
 	WATCH_READ = 2,
@@ -31,6 +31,9 @@ enum {
 struct watch;
 struct watch_base;
 
+/* `what`: what is reported, and WATCH_EDGE if that was set. */
+typedef void watch_fired(int fd, short what, void *arg);
+
 /* NULL if the kernel lacks what is needed. */
 struct watch_base *watch_base_new(void);
 /* All its watches must be freed before. Takes NULL. */
@@ -39,7 +42,7 @@ void watch_base_free(struct watch_base *base);
 void watch_base_turn(struct watch_base *base, bool wait);
 
 /* `fired` NULL: a watch for time only, which just wakes the loop. */
-struct watch *watch_new(struct watch_base *base, void (*fired)(void *arg, int fd, unsigned int what), void *arg);
+struct watch *watch_new(struct watch_base *base, watch_fired *fired, void *arg);
 /* Takes NULL. Not to be called from within its own call. */
 void watch_free(struct watch *w);
 /*

@@ -61,7 +61,7 @@ static void worker_join(struct worker *w)
 	w->joinable = false;
 }
 
-static void worker_finished(void *arg, int fd, unsigned int what)
+static void worker_finished(int fd, short what, void *arg)
 {
 	struct worker *w = arg;
 	struct work_list finished = STAILQ_HEAD_INITIALIZER(finished);
@@ -97,7 +97,7 @@ static void worker_start(struct worker *w)
 		watch_set(w->retry, -1, 0, RETRY_NS);
 }
 
-static void worker_retry(void *arg, int fd, unsigned int what)
+static void worker_retry(int fd, short what, void *arg)
 {
 	struct worker *w = arg;
 

@@ -163,7 +163,7 @@ static void done(struct work *work)
 	t->reserved(t->arg, limit);
 }
 
-static void retry(void *arg, int fd, unsigned int what)
+static void retry(int fd, short what, void *arg)
 {
 	struct tokens *t = arg;
 

@@ -100,7 +100,7 @@ static void look_soon(struct kin *k)
 	watch_set(k->timer, -1, 0, left_ns > 0 ? left_ns : 0);
 }
 
-static void look_around(void *arg, int fd, unsigned int what)
+static void look_around(int fd, short what, void *arg)
 {
 	struct kin *k = arg;
 	const struct one *last = TAILQ_LAST(&k->list, one_list);

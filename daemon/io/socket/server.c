@@ -105,14 +105,14 @@ static void server_pause(struct server *s, int error)
 	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
 }
 
-static void server_resume(void *arg, int fd, unsigned int what)
+static void server_resume(int fd, short what, void *arg)
 {
 	struct server *s = arg;
 
 	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
-static void server_accept(void *arg, int listening, unsigned int what)
+static void server_accept(int listening, short what, void *arg)
 {
 	struct server *s = arg;
 	int fd, i;

@@ -79,7 +79,7 @@ static void refused(void *arg, const char *sentence)
 	f->said = SAID_REFUSED;
 }
 
-static void look_fired(void *arg, int fd, unsigned int what)
+static void look_fired(int fd, short what, void *arg)
 {
 	struct zk_former *f = arg;
 

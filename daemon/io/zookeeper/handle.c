@@ -401,8 +401,9 @@ static bool handle_looks(struct zk_handle *h, unsigned int *what)
 	return false;
 }
 
-static void handle_fired(void *arg, int fd, unsigned int what)
+static void handle_fired(int fd, short fired, void *arg)
 {
+	unsigned int what = (unsigned int)fired;
 	struct zk_handle *h = arg;
 
 	h->dirty = true;

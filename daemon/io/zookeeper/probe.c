@@ -222,7 +222,7 @@ static void probe_send(struct zk_probe *p, int64_t bytes)
 	watch_set(p->watch, p->fd, WATCH_WRITE, CONNECT_MS * CLOCK_NS_PER_MS);
 }
 
-static void probe_connected(struct zk_probe *p, unsigned int what)
+static void probe_connected(struct zk_probe *p, short what)
 {
 	uint32_t length = htonl((uint32_t)p->bytes);
 
@@ -235,7 +235,7 @@ static void probe_connected(struct zk_probe *p, unsigned int what)
 	watch_set(p->watch, p->fd, WATCH_READ, OPEN_MS * CLOCK_NS_PER_MS);
 }
 
-static void probe_fired(void *arg, int fd, unsigned int what)
+static void probe_fired(int fd, short what, void *arg)
 {
 	struct zk_probe *p = arg;
 	ssize_t got;
