@@ -35,5 +35,9 @@ uint64_t map_hash(const struct map *m, const void *data, size_t len);
  */
 struct map_node *map_first(const struct map *m, uint64_t hash);
 struct map_node *map_next(const struct map_node *node);
+/* Visits the structs with that hash, whose node is `field`. container.h is needed. */
+#define MAP_FOREACH(entry, m, hash, field) \
+	for (struct map_node *node_ = map_first(m, hash); \
+	     node_ && ((entry) = container_of(node_, __typeof__(*(entry)), field)); node_ = map_next(node_))
 void map_add(struct map *m, struct map_node *node, uint64_t hash);
 void map_remove(struct map *m, struct map_node *node);

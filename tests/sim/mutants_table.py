@@ -588,17 +588,17 @@ MUTANTS = [
     ("who has read is not known to have", [
         ("client_of(b, event->conn)->revoke_bytes = 0;", "(void)event;")], 300, "anything"),
     ("a grant is not in the log", [
-        ("\tif (lock->locks->env->conf->log_grants)\n", "\tif (false)\n")], 100, "anything"),
+        ("\tgrant_log(TAILQ_LAST(&lock->grants, grant_list), \"granted\", false, 1);\n", "")], 100, "anything"),
     ("a release is not in the log", [
-        ("conf->log_grants && !g->lost)", "conf->log_grants && false)")], 100, "anything"),
+        ("\tif (!g->lost)\n\t\tgrant_log(g, ", "\tif (false)\n\t\tgrant_log(g, ")], 100, "anything"),
     ("a lost grant is in the log as released, too", [
-        ("conf->log_grants && !g->lost)", "conf->log_grants)")], 100, "anything"),
+        ("\tif (!g->lost)\n\t\tgrant_log(g, ", "\tgrant_log(g, ")], 100, "anything"),
     ("a loss is not in the log", [
-        ("\tif (locks->env->conf->log_grants)\n\t\tgrant_log_lost(g);\n", "")], 100, "anything"),
+        ("\tgrant_log(g, \"lost\", true, g->depth);\n", "")], 100, "anything"),
     ("permits are not in the log", [
-        ("\tif (s->locks->env->conf->log_grants)\n\t\tgrant_log_granted(g, r->count);\n", "")], 100, "anything"),
+        ("\tgrant_log(g, \"granted\", false, r->count);\n", "")], 100, "anything"),
     ("permits that are given back are not in the log", [
-        ("cmd_semaphore.c", "\t\tif (c->locks->env->conf->log_grants)\n\t\t\tgrant_log_released(g, count);\n", "")], 100, "anything"),
+        ("cmd_semaphore.c", "\t\tgrant_log(g, \"released\", true, count);\n", "")], 100, "anything"),
     ("a try takes an idle claim for a held one", [
         ("return c->contested || c->in_use || ", "return c->listed || ")], 300, "tries"),
     ("a claim whose data say that it is held lingers", [

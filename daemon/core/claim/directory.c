@@ -50,14 +50,11 @@ void directory_add(struct directory *d)
 
 struct directory *directory_find(const struct directories *all, struct slice path)
 {
-	struct map_node *node = map_first(&all->paths, map_hash(&all->paths, path.data, path.len));
+	struct directory *d;
 
-	for (; node; node = map_next(node)) {
-		struct directory *d = container_of(node, struct directory, path_node);
-
+	MAP_FOREACH(d, &all->paths, map_hash(&all->paths, path.data, path.len), path_node)
 		if (slice_eq(bytes_view(&d->path), path))
 			return d;
-	}
 	return NULL;
 }
 

@@ -5,7 +5,6 @@
 #include "core/command/call.h"
 #include "core/hosts/query_limit.h"
 #include "core/kind/semaphore.h"
-#include "core/lock/grant_log.h"
 
 /* The limit is certainly another than the agreed one: the request is refused. */
 static bool is_other_limit(const struct client *c, struct slice name, int64_t limit)
@@ -67,8 +66,7 @@ void cmd_release(struct call *call)
 	rest = g->depth - count;
 	if (rest) {
 		g->depth = rest;
-		if (c->locks->env->conf->log_grants)
-			grant_log_released(g, count);
+		grant_log(g, "released", true, count);
 		directory_touch(g->lock->slots);
 	} else {
 		grant_end(g);

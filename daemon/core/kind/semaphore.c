@@ -6,7 +6,6 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "core/session/presence.h"
-#include "core/lock/grant_log.h"
 #include "core/claim/charge.h"
 #include "core/session/budget.h"
 #include "core/znode/record.h"
@@ -485,8 +484,7 @@ static void grant(struct semaphore *s)
 		g = grant_find(s->lock, client);
 		g->depth = r->count;
 	}
-	if (s->locks->env->conf->log_grants)
-		grant_log_granted(g, r->count);
+	grant_log(g, "granted", false, r->count);
 	request_granted(r, g->depth);
 }
 

@@ -4,8 +4,10 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "core/lock/grant_log.h"
 #include "core/lock/locks.h"
+#include "protocol/bytes_format.h"
+
+static const int64_t NS_PER_MS = 1000000;
 
 const char *loss_word(enum loss loss)
 {
@@ -15,6 +17,36 @@ const char *loss_word(enum loss loss)
 	};
 
 	return words[loss];
+}
+
+/* A broker that is being freed logs nothing. */
+void grant_log(const struct grant *g, const char *event, bool ended, int64_t count)
+{
+	const struct env *env = g->lock->locks->env;
+	const struct client *c = g->client;
+	struct slice name = bytes_view(&g->lock->name);
+	struct bytes *out;
+	size_t begin;
+
+	if (!env->conf->log_grants || !env->out)
+		return;
+	begin = effects_begin(env->out);
+	out = &env->out->arena;
+	bytes_text(out, event);
+	if (g->lost)
+		bytes_format(out, " (%s)", loss_word(g->loss));
+	if (g->lock->slots)
+		bytes_format(out, ": %d permits of semaphore %q", count, name);
+	else
+		bytes_format(out, ": %s %q, %s, token %d", kind_word(g->lock->rule->kind), name, mode_word(g->mode), g->token);
+	if (ended)
+		bytes_format(out, ", after %d ms", (env->now_ns - g->granted_ns) / NS_PER_MS);
+	bytes_format(out, ", %s client %d, uid %d, pid %d (%q", ended ? "by" : "to", c->id, c->uid, c->pid,
+		     bytes_view(&c->comm));
+	if (c->name.len)
+		bytes_format(out, ", %q", bytes_view(&c->name));
+	bytes_text(out, ")");
+	effects_log(env->out, env->conf->log_grants_level, begin)->one_of_many = true;
 }
 
 struct grant *grant_find(const struct lock *lock, const struct client *client)
@@ -138,8 +170,8 @@ void grant_end(struct grant *g)
 	struct lock *lock = g->lock;
 	struct client *client = g->client;
 
-	if (lock->locks->env->conf->log_grants && !g->lost)
-		grant_log_released(g, g->depth);
+	if (!g->lost)
+		grant_log(g, "released", true, g->depth);
 	TAILQ_REMOVE(g->lost ? &lock->lost : &lock->grants, g, link);
 	TAILQ_REMOVE(&client->grants, g, client_link);
 	heap_unset(&lock->locks->env->timers, &g->lease);
@@ -171,8 +203,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	lock->grant_count--;
 	g->lost = true;
 	g->loss = loss;
-	if (locks->env->conf->log_grants)
-		grant_log_lost(g);
+	grant_log(g, "lost", true, g->depth);
 	g->client->lost_count++;
 	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)

@@ -10,6 +10,15 @@
  *
  * At the end of the lease the broker itself takes the lock back. A re-entry never shortens it: the later end counts,
  * and no lease counts as the latest end. RENEW sets it again, earlier or later, from the instant of the command.
+ *
+ * Grants, releases and losses are logged, if the configuration wants that (broker_conf.log_grants); a re-entry is not.
+ *
+ *   granted: lock "orders/42", exclusive, token 4398046511105, to client 12, uid 1000, pid 4711 ("worker")
+ *   released: lock "orders/42", exclusive, token 4398046511105, after 1250 ms, by client 12, uid 1000, ...
+ *   lost (session): election "e", exclusive, token 8796093022208, after 60000 ms, by client 3, uid 0, ...
+ *   granted: 2 permits of semaphore "s", to client 12, uid 1000, ...
+ *
+ * The brackets at the end hold the client's program and the name that it gave itself.
  */
 #pragma once
 
@@ -72,3 +81,5 @@ void grant_end(struct grant *g);
 void grant_lose(struct grant *g, enum loss loss);
 /* The same for every grant of the lock. */
 void grant_lose_all(struct lock *lock, enum loss loss);
+/* A line of the log: `count` permits, or the lock, were "granted", or came to their end as `event` says. */
+void grant_log(const struct grant *g, const char *event, bool ended, int64_t count);

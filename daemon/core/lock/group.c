@@ -15,14 +15,11 @@ static bool holds_or_waits(const struct client *c)
 static struct group *find(struct locks *locks, uint32_t uid, struct slice name)
 {
 	uint64_t hash = map_hash(&locks->groups, name.data, name.len);
-	struct map_node *node = map_first(&locks->groups, hash);
 	struct group *group;
 
-	for (; node; node = map_next(node)) {
-		group = container_of(node, struct group, node);
+	MAP_FOREACH(group, &locks->groups, hash, node)
 		if (group->uid == uid && slice_eq(bytes_view(&group->name), name))
 			return group;
-	}
 	group = mem_new(sizeof(*group));
 	group->uid = uid;
 	bytes_slice(&group->name, name);

@@ -3,7 +3,12 @@
 
 #include <assert.h>
 
+#include "base/container.h"
+#include "base/mem.h"
 #include "core/lock/locks.h"
+#include "protocol/name.h"
+
+enum { IDLE_LOCKS_MAX = 1024 };
 
 bool lock_in_use(const struct lock *lock)
 {
@@ -79,4 +84,127 @@ const char *lock_state_word(const struct lock *lock)
 	if (lock->directory.claim)
 		return claim_state_word(lock->directory.claim->state);
 	return TAILQ_EMPTY(&lock->directory.leaving) ? "none" : claim_state_word(CLAIM_LEAVING);
+}
+
+/* ---- the table of locks, by name; those that nobody uses are remembered for a while ---- */
+
+static __attribute__((noinline)) struct lock *find(const struct map *names, struct slice name)
+{
+	struct lock *lock;
+
+	MAP_FOREACH(lock, names, map_hash(names, name.data, name.len), name_node)
+		if (slice_eq(bytes_view(&lock->name), name))
+			return lock;
+	return NULL;
+}
+
+static void unlink_lock(struct lock *lock)
+{
+	struct locks *locks = lock->locks;
+
+	if (lock->idle) {
+		TAILQ_REMOVE(&locks->idle, lock, link);
+		locks->idle_count--;
+	} else {
+		TAILQ_REMOVE(&locks->used, lock, link);
+	}
+}
+
+void lock_free(struct lock *lock)
+{
+	struct locks *locks = lock->locks;
+
+	assert(!lock_in_use(lock) && !lock->observation);
+	if (lock->rule->free)
+		lock->rule->free(lock);
+	unlink_lock(lock);
+	if (locks->named == lock)
+		locks->named = NULL;
+	map_remove(&locks->names, &lock->name_node);
+	bytes_free(&lock->name);
+	directory_deinit(&lock->directory);
+	mem_free(lock);
+}
+
+static bool evict(struct locks *locks)
+{
+	struct lock *oldest = TAILQ_FIRST(&locks->idle);
+
+	if (!oldest)
+		return false;
+	lock_free(oldest);
+	return true;
+}
+
+/* One command looks its lock up more than once, and an UNLOCK often follows right after its LOCK. */
+struct lock *lock_find(struct locks *locks, struct slice name)
+{
+	if (!locks->named || !slice_eq(bytes_view(&locks->named->name), name))
+		locks->named = find(&locks->names, name);
+	return locks->named;
+}
+
+struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
+{
+	struct lock *lock = lock_find(locks, name);
+
+	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
+	if (lock)
+		lock_free(lock);
+	if (locks->names.count >= locks->env->conf->limits.locks && !evict(locks))
+		return NULL;
+	lock = mem_new(sizeof(*lock));
+	lock->locks = locks;
+	lock->rule = locks->rules[kind];
+	directory_init(&lock->directory, locks->directories, lock);
+	lock->directory.data_bytes = lock->rule->data_bytes;
+	TAILQ_INIT(&lock->requests);
+	TAILQ_INIT(&lock->grants);
+	TAILQ_INIT(&lock->lost);
+	bytes_slice(&lock->name, name);
+	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
+	TAILQ_INSERT_TAIL(&locks->used, lock, link);
+	return lock;
+}
+
+struct lock *lock_make(struct locks *locks, struct slice name)
+{
+	struct lock *lock = lock_find(locks, name);
+
+	if (!lock) {
+		lock = locks->named = lock_new(locks, name, KIND_LOCK);
+		if (!lock)
+			return NULL;
+		lock->directory.flavour = flavour_place(locks->env->conf, name, &lock->directory.path);
+		directory_add(&lock->directory);
+	}
+	if (lock->idle) {
+		unlink_lock(lock);
+		lock->idle = false;
+		TAILQ_INSERT_TAIL(&locks->used, lock, link);
+	}
+	directory_touch(&lock->directory);
+	return lock;
+}
+
+/* The lock is kept for a while: the next LOCK need not make it again, nor read a known directory. */
+void lock_rest(struct lock *lock)
+{
+	struct locks *locks = lock->locks;
+
+	if (lock->idle || lock->directory.touched || lock_in_use(lock))
+		return;
+	if (lock->rule->rest) {
+		lock->rule->rest(lock);
+		return;
+	}
+	heap_unset(&locks->env->timers, &lock->directory.timer);
+	turn_forget(&lock->directory);
+	lock->directory.relist = false;
+	directory_want_nothing(&lock->directory);
+	unlink_lock(lock);
+	lock->idle = true;
+	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
+	if (++locks->idle_count > IDLE_LOCKS_MAX)
+		evict(locks);
 }

@@ -5,7 +5,6 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/lock/grant_log.h"
 #include "core/lock/locks.h"
 
 /* Once a wait has run out, the answer that tells whether the lock is taken may take this part of T besides try_ms. */
@@ -116,8 +115,7 @@ void request_grant(struct request *r, int64_t token)
 	struct lock *lock = r->lock;
 
 	grant_new(lock, r->client, r->mode, token, r->lease_ns, &r->data);
-	if (lock->locks->env->conf->log_grants)
-		grant_log_granted(TAILQ_LAST(&lock->grants, grant_list), 1);
+	grant_log(TAILQ_LAST(&lock->grants, grant_list), "granted", false, 1);
 	request_granted(r, token);
 }
 

@@ -10,16 +10,13 @@
 struct user *user_enter(struct locks *locks, uint32_t uid)
 {
 	uint64_t hash = map_hash(&locks->users, &uid, sizeof(uid));
-	struct map_node *node = map_first(&locks->users, hash);
 	struct user *user;
 
-	for (; node; node = map_next(node)) {
-		user = container_of(node, struct user, node);
+	MAP_FOREACH(user, &locks->users, hash, node)
 		if (user->uid == uid) {
 			user->clients++;
 			return user;
 		}
-	}
 	user = mem_new(sizeof(*user));
 	user->uid = uid;
 	user->clients = 1;
