@@ -201,10 +201,12 @@ MUTANTS = [
          "")], 1000),
     ("a vanished znode is not looked for in lists", [
         (
-         "\tcase CLAIM_HELD:\n\t\tif (!own)\n\t\t\tvanished(c);\n\t\tbreak;",
-         "\tcase CLAIM_HELD:\n\t\tbreak;")], 1000),
+         "\tif (!own && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD))\n",
+         "\tif (!own && c->state == CLAIM_HELD)\n\t\treturn;\n\tif (!own && c->state == CLAIM_WAITING)\n")], 1000),
     ("a waiting claim is not looked for in lists", [
-        ("\t\tif (!own)\n\t\t\tvanished(c);\n\t\telse if (fits)", "\t\tif (fits)")], 1000),
+        ("\tif (!own && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD))\n",
+         "\tif (!own && c->state == CLAIM_WAITING && fits)\n\t\texamine_waiting(c, event);\n"
+         "\telse if (!own && c->state == CLAIM_HELD)\n")], 1000),
     ("NONODE is no success for a delete", [
         ("\tif (code == ZK_OK || code == ZK_NONODE) {\n\t\tfollow_all(c, deleted);",
          "\tif (code == ZK_NONODE)\n\t\treturn;\n\tif (code == ZK_OK) {\n\t\tfollow_all(c, deleted);")], 1000),
@@ -214,7 +216,7 @@ MUTANTS = [
     ("a create of unknown outcome counts as none", [
         ("\t} else if (c->state == CLAIM_JOINING) {\n\t\tc->state = CLAIM_UNSURE;", "\t} else {\n\t\tclaim_free(c);")], 3000),
     ("a list older than the create counts", [
-        ("\tif (c->join_op > number)\n\t\treturn;\n", "")], 10000),
+        ("\tif (c->join_op > number || c->state", "\tif (c->state")], 10000),
     ("the youngest request first", [
         ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
          "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),

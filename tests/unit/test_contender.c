@@ -17,7 +17,7 @@ static const enum flavour LOCKS[] = { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO }
 static void name_of(struct bytes *out, int64_t session, uint64_t nonce, enum flavour flavour, enum mode mode)
 {
 	bytes_clear(out);
-	contender_name(out, (struct contender_id){ session, nonce }, flavour, mode);
+	contender_name(out, session, nonce, flavour, mode);
 	bytes_text(out, "0000000042");
 }
 

@@ -78,11 +78,10 @@ static void contenders_are_named_by_flavour(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct contender_id id = { SESSION, INT64_C(0x0007000000000042) };
 		struct bytes name = { 0 };
 		struct contender c;
 
-		contender_name(&name, id, names[i].flavour, names[i].mode);
+		contender_name(&name, SESSION, UINT64_C(0x0007000000000042), names[i].flavour, names[i].mode);
 		assert_true(slice_is(bytes_view(&name), names[i].name));
 		bytes_text(&name, "0000000017");
 		assert_true(name.len < CONTENDER_NAME_MAX);

@@ -187,7 +187,7 @@ static void an_orphan_of_ours_is_deleted(void **state)
 	struct bytes orphan = { 0 };
 	const struct effect *sent;
 
-	contender_name(&orphan, (struct contender_id){ SESSION, 77 }, FLAVOUR_RW, MODE_EXCLUSIVE);
+	contender_name(&orphan, SESSION, 77, FLAVOUR_RW, MODE_EXCLUSIVE);
 	bytes_text(&orphan, "0000000002");
 	f->d.claim = joined(f, MODE_EXCLUSIVE, "0000000007");
 	LISTED(f, bytes_view(&orphan), slice_of(f->d.claim->name));

@@ -58,8 +58,7 @@ static void send_join(struct claim *c)
 	c->nonce = ++all->last_nonce;
 	if (c->tries)
 		c->nonce |= CONTENDER_TRY;
-	contender_name(&name, (struct contender_id){ all->ensemble->session.id, c->nonce }, c->directory->flavour,
-		       c->mode);
+	contender_name(&name, all->ensemble->session.id, c->nonce, c->directory->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->name_len = name.len;
 	holder_begin(&data, all->env->conf->host, c->directory->kind);

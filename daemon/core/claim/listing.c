@@ -97,38 +97,19 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 {
 	const struct slice *own;
 
-	if (c->join_op > number)
+	if (c->join_op > number || c->state == CLAIM_JOINING || (c->state == CLAIM_LEAVING && c->named))
 		return;
 	own = find_own(c, event);
-	switch (c->state) {
-	case CLAIM_JOINING:
-		break;
-	case CLAIM_UNSURE:
-		if (!own)
-			claim_free(c);
-		else if (!c->adopting && !c->directory->relist) /* the list after the pause does it */
-			claim_adopt(c, *own);
-		break;
-	case CLAIM_WAITING:
-		if (!own)
-			vanished(c);
-		else if (fits)
-			examine_waiting(c, event);
-		break;
-	case CLAIM_HELD:
-		if (!own)
-			vanished(c);
-		break;
-	case CLAIM_LEAVING:
-		if (c->named)
-			break;
-		if (!own) {
-			claim_free(c);
-			break;
-		}
+	if (!own && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD))
+		vanished(c);
+	else if (!own)
+		claim_free(c);
+	else if (c->state == CLAIM_LEAVING)
 		claim_found(c, *own);
-		break;
-	}
+	else if (c->state == CLAIM_WAITING && fits)
+		examine_waiting(c, event);
+	else if (c->state == CLAIM_UNSURE && !c->adopting && !c->directory->relist) /* the list after the pause does it */
+		claim_adopt(c, *own);
 }
 
 static bool is_known(const struct directory *d, struct slice child)

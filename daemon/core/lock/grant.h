@@ -60,26 +60,18 @@ struct grant {
 
 TAILQ_HEAD(grant_list, grant);
 
-/* The word for it in logs and events. */
-const char *loss_word(enum loss loss);
+const char *loss_word(enum loss loss); /* the word for it in logs and events */
 /* lease_ns 0: no lease. It takes over the memory of `data`. */
 void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
 	       struct bytes *data);
 /* The client's grant of the lock, lost ones included; NULL. */
 struct grant *grant_find(const struct lock *lock, const struct client *client);
-/* The later end counts; no lease (0) counts as the latest. */
-void grant_extend(struct grant *g, int64_t lease_ns);
-/* Adds one level. */
-void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data);
-/* The lease ends that long from now. */
-void grant_renew(struct grant *g, int64_t lease_ns);
-/* The rest of its lease; INT64_MAX: it has none. */
-int64_t grant_lease_rest_ns(const struct grant *g);
-/* Releases all levels, or forgets a lost grant. */
-void grant_end(struct grant *g);
-/* The grant becomes void, and its holder will be told. */
-void grant_lose(struct grant *g, enum loss loss);
-/* The same for every grant of the lock. */
-void grant_lose_all(struct lock *lock, enum loss loss);
+void grant_extend(struct grant *g, int64_t lease_ns); /* the later end counts; no lease (0) counts as the latest */
+void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data); /* adds one level */
+void grant_renew(struct grant *g, int64_t lease_ns); /* the lease ends that long from now */
+int64_t grant_lease_rest_ns(const struct grant *g); /* the rest of its lease; INT64_MAX: it has none */
+void grant_end(struct grant *g); /* releases all levels, or forgets a lost grant */
+void grant_lose(struct grant *g, enum loss loss); /* the grant becomes void, and its holder will be told */
+void grant_lose_all(struct lock *lock, enum loss loss); /* the same for every grant of the lock */
 /* A line of the log: `count` permits, or the lock, were "granted", or came to their end as `event` says. */
 void grant_log(const struct grant *g, const char *event, bool ended, int64_t count);

@@ -83,12 +83,6 @@ const char *lock_state_word(const struct lock *lock); /* the state of the host's
 #define LOCK_DIRECTORIES(d, lock) \
 	for ((d) = &(lock)->directory; (d); (d) = (d) == &(lock)->directory ? (lock)->slots : NULL)
 
-/* Whose directory that is. */
-static inline struct lock *lock_of(const struct directory *d)
-{
-	return d->lock;
-}
-
 /* The directory whose claims its grants rest on. */
 static inline struct directory *lock_held(struct lock *lock)
 {

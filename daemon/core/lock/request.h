@@ -69,19 +69,13 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 struct request *request_find(const struct lock *lock, const struct client *client);
 /* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */
 void request_expire(struct request *r);
-/* Ends it without an outcome. */
-void request_end(struct request *r);
-/* Ends it with a new grant. */
-void request_grant(struct request *r, int64_t token);
+void request_end(struct request *r);                  /* ends it without an outcome */
+void request_grant(struct request *r, int64_t token); /* ends it with a new grant */
 /* Ends it: its client has the grant, and is told `number` (outcome.h). */
 void request_granted(struct request *r, int64_t number);
-/* Ends it: its wait ran out, and the lock is taken. */
-void request_time_out(struct request *r);
-/* Ends it with an error. */
-void request_fail(struct request *r, enum error_code code, const char *sentence);
+void request_time_out(struct request *r); /* ends it: its wait ran out, and the lock is taken */
+void request_fail(struct request *r, enum error_code code, const char *sentence); /* ends it with an error */
 /* The same for all requests of the lock. */
 void request_fail_all(struct lock *lock, enum error_code code, const char *sentence);
-/* It has ended, and its outcome was told or is dropped. */
-void request_free(struct request *r);
-/* Drops the outcomes of the client's ended requests. */
-void request_forget_ended(struct client *c);
+void request_free(struct request *r);        /* it has ended, and its outcome was told or is dropped */
+void request_forget_ended(struct client *c); /* drops the outcomes of the client's ended requests */

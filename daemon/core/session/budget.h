@@ -39,10 +39,8 @@ struct budget {
 size_t budget_max(const struct budget *b);
 bool budget_takes_paths(const struct budget *b, size_t more);
 bool budget_takes_watches(const struct budget *b, size_t more);
-/* One request of that size. */
-bool budget_takes_request(const struct budget *b, size_t bytes);
+bool budget_takes_request(const struct budget *b, size_t bytes); /* one request of that size */
 /* `sum` is path_bytes or watch_bytes; what was charged is given back later, no more. */
 void budget_charge(size_t *sum, size_t bytes);
 void budget_give_back(size_t *sum, size_t bytes);
-/* EVENT_ZK_PACKET. */
-void budget_packet(struct ensemble *zk, const struct event *event);
+void budget_packet(struct ensemble *zk, const struct event *event); /* EVENT_ZK_PACKET */

@@ -30,12 +30,10 @@ struct health {
 	int64_t said_ns[OPERATION_KIND_COUNT]; /* when the log was told; 0: never */
 };
 
-/* EVENT_ZK_TROUBLE. */
-void health_trouble(struct ensemble *zk, const struct event *event);
+void health_trouble(struct ensemble *zk, const struct event *event); /* EVENT_ZK_TROUBLE */
 /* An operation was answered: with ZK_REFUSED it is a trouble, with ZK_OK it may have been one. `path`: its directory's. */
 void health_answered(struct ensemble *zk, enum operation_kind kind, struct slice path, const struct event *event);
-/* A write was answered. */
-void health_proved(struct ensemble *zk);
+void health_proved(struct ensemble *zk); /* a write was answered */
 /*
  * One readable sentence for the state that the session is in.
  *

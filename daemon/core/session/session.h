@@ -70,8 +70,7 @@ const char *session_state_word(enum session_state state);
  * What follows from a change for locks, clients and messages is not this floor's: these return what has changed, a set
  * of enum session_change.
  */
-/* Asks for a new session; the old one, if there is one, becomes a former. */
-void session_open(struct ensemble *zk);
+void session_open(struct ensemble *zk); /* asks for a new session; the old one, if there is one, becomes a former */
 /* There is a connection, perhaps of another session. Behind it session_review(). */
 void session_connected(struct ensemble *zk, const struct event *event);
 /*
@@ -81,14 +80,10 @@ void session_connected(struct ensemble *zk, const struct event *event);
 enum effect_level session_ending(struct ensemble *zk, bool planned);
 void session_disconnect(struct ensemble *zk);
 unsigned int session_suspended(struct ensemble *zk, enum effect_level level);
-/* The state as it is by now. */
-unsigned int session_review(struct ensemble *zk);
-/* Whatever was proven, nothing is any longer. */
-unsigned int session_lose(struct ensemble *zk);
-/* False: there is none. */
-bool session_expired(struct ensemble *zk);
-/* A write was answered now. */
-unsigned int session_proved(struct ensemble *zk, const struct operation *op);
+unsigned int session_review(struct ensemble *zk); /* the state as it is by now */
+unsigned int session_lose(struct ensemble *zk); /* whatever was proven, nothing is any longer */
+bool session_expired(struct ensemble *zk); /* false: there is none */
+unsigned int session_proved(struct ensemble *zk, const struct operation *op); /* a write was answered now */
 /* A write was answered without having gone through the leader: it was no heartbeat. */
 void session_refused(struct ensemble *zk, const struct operation *op);
 /* Applies what time alone changes: standstill, JEOPARDY, LOST. Before anything else of an event. */
@@ -98,5 +93,4 @@ unsigned int session_tick(struct ensemble *zk);
 /* INT64_MAX in standalone mode; INT64_MIN when nothing is proven. */
 int64_t session_safe_until(const struct ensemble *zk);
 void session_view(const struct ensemble *zk, struct session_view *ret);
-/* Proven for long enough to grant? */
-bool session_grants(const struct ensemble *zk);
+bool session_grants(const struct ensemble *zk); /* proven for long enough to grant? */

@@ -43,12 +43,9 @@ struct flight {
 	int64_t answered[WINDOW_GAUGES]; /* before it was sent */
 };
 
-/* A connection begins, or is gone: nothing is open. */
-void window_begin(struct window *w, int64_t now_ns);
+void window_begin(struct window *w, int64_t now_ns); /* a connection begins, or is gone: nothing is open */
 /* flight: bytes, write and sent_ns are given. */
 void window_sent(struct window *w, struct flight *flight);
 void window_answered(struct window *w, const struct flight *flight, int64_t now_ns, int64_t timeout_ns);
-/* One more operation may be sent. */
-bool window_has_room(const struct window *w);
-/* In so long what fills the window is answered. */
-int64_t window_span_ns(const struct window *w, int64_t timeout_ns);
+bool window_has_room(const struct window *w);                       /* one more operation may be sent */
+int64_t window_span_ns(const struct window *w, int64_t timeout_ns); /* in so long what fills the window is answered */

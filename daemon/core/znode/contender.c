@@ -70,21 +70,21 @@ static size_t nonce_len(enum flavour flavour)
 	return flavour == FLAVOUR_KAZOO ? 16 : 2 + 1 + 12;
 }
 
-void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode)
+void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum flavour flavour, enum mode mode)
 {
 	int shift = 64;
 
 	for (const char *at = beginning(flavour); *at; at++)
 		if (*at == '.')
-			bytes_hex(out, (uint64_t)id.session >> (shift -= 4) & 15, 1);
+			bytes_hex(out, (uint64_t)session >> (shift -= 4) & 15, 1);
 		else
 			bytes_char(out, *at);
 	if (flavour == FLAVOUR_KAZOO) {
-		bytes_hex(out, id.nonce, 16);
+		bytes_hex(out, nonce, 16);
 	} else {
-		bytes_hex(out, (id.nonce >> 48) & 0xff, 2);
+		bytes_hex(out, (nonce >> 48) & 0xff, 2);
 		bytes_char(out, '-');
-		bytes_hex(out, id.nonce & 0xffffffffffff, 12);
+		bytes_hex(out, nonce & 0xffffffffffff, 12);
 		bytes_char(out, '-');
 	}
 	bytes_text(out, flavour_tag(flavour, mode));

@@ -38,14 +38,11 @@ struct contender {
 bool contender_parse(struct slice child, enum flavour flavour, struct contender *c);
 /* `a` goes before `b`. Two with the same number wait for each other: nobody is let in by a guess. */
 bool contender_before(const struct contender *a, const struct contender *b);
-/* The session that makes a name, and a number that differs for each of its names. */
-struct contender_id {
-	int64_t session;
-	uint64_t nonce;
-};
-
-/* Appends the name to be created, without the number that the server adds: "_c_<uuid>-__WRIT__". */
-void contender_name(struct bytes *out, struct contender_id id, enum flavour flavour, enum mode mode);
+/*
+ * Appends the name to be created, without the number that the server adds: "_c_<uuid>-__WRIT__". The nonce differs for
+ * each name of the session.
+ */
+void contender_name(struct bytes *out, int64_t session, uint64_t nonce, enum flavour flavour, enum mode mode);
 /* The child carries a uuid that this session made. */
 bool contender_of_session(struct slice child, enum flavour flavour, int64_t session);
 /* A broker made it for tries only. No other library makes such names. */
