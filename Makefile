@@ -43,10 +43,10 @@ PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_repl
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = map.c heap.c
-BASE = log.c conf.c conf_value.c clock.c backoff.c
+BASE = log.c conf.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
-CORE_top = broker.c connection.c route.c recovery.c drain.c check.c
+CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_hosts.c command/cmd_client.c command/info.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/query_limit.c \
@@ -65,7 +65,7 @@ CORE_port = port/effect.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top socket zookeeper files base
-IO_top = loop.c notify.c signals.c
+IO_top = loop.c notify.c reload.c signals.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
@@ -95,20 +95,20 @@ UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_restart.c test_core_status.c test_core_former.c test_core_window.c test_core_look.c
+	test_core_restart.c test_core_reload.c test_core_status.c test_core_former.c test_core_window.c test_core_look.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
-UNIT_CONF = test_conf.c test_conf_prefix.c
+UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c
 FUZZ = fuzz_resp.c
 SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
-	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c ballast.c \
+	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	anything.c anything_asks.c anything_checks.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
-	anything anything_standalone
+	anything anything_standalone reloads reloads_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c
@@ -175,7 +175,7 @@ objects = $(addprefix $(OBJ)/$(1)/,$(2:.c=.o))
 PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
 BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
 BASE_O = $(call objects,daemon/base,$(BASE))
-MAIN_O = $(OBJ)/daemon/main.o
+MAIN_O = $(OBJ)/daemon/main.o $(OBJ)/daemon/broker_conf.o
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
@@ -502,7 +502,8 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 		'Name: lockbroker' 'Description: client of lockbrokerd, the lock broker of a host' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(D)/lib/pkgconfig/lockbroker.pc
 	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
-	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd|\1$(PREFIX)/sbin/lockbrokerd|' \
+	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
+		-e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(D)/lib/systemd/system/$${u##*/} && \
 		chmod 644 $(D)/lib/systemd/system/$${u##*/} || exit 1; done
 	for f in $(DOCS); do install -D -m 644 $$f $(DOCDIR)/$$f || exit 1; done

@@ -15,8 +15,10 @@
 
 #include "base/clock.h"
 #include "base/conf.h"
+#include "base/conf_reload.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "broker_conf.h"
 #include "core/session/former.h"
 #include "io/base/feed.h"
 #include "io/base/worker.h"
@@ -26,6 +28,7 @@
 #include "io/files/tokens.h"
 #include "io/loop.h"
 #include "io/notify.h"
+#include "io/reload.h"
 #include "io/signals.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
@@ -43,13 +46,17 @@ enum {
 };
 
 struct options {
-	const char *file;
-	bool standalone, foreground, print_config;
+	struct conf_source source;
+	char **overrides;
+	bool foreground, print_config;
 };
 
 struct daemon {
 	struct conf conf;
-	struct broker_conf broker;
+	struct broker_conf broker;     /* as at the start */
+	struct broker_conf changed[2]; /* in turn: that in use, and that before it */
+	bool turn;
+	size_t clients_max;            /* for which tables were made */
 	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
@@ -71,6 +78,7 @@ struct daemon {
 	struct zookeeper *zookeeper;
 	struct tokens *tokens;
 	struct signals *signals;
+	struct reload *reload;
 	bool stopping;
 };
 
@@ -88,7 +96,8 @@ static const char help[] =
 	"  -h, --help                     print this, and exit\n"
 	"\n"
 	"SIGTERM, SIGINT and SIGQUIT stop the daemon: it ends when all locks are released, at the latest after\n"
-	"daemon.stop_timeout_ms; a second signal ends it at once. Other signals are logged and ignored. Exit status:\n"
+	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again. Other\n"
+	"signals are logged and ignored. Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
 static int usage_error(const char *sentence)
@@ -97,21 +106,12 @@ static int usage_error(const char *sentence)
 	return EXIT_USAGE;
 }
 
-/* Reads the file first, whatever the order of the options. -1: go on; otherwise the exit status. */
-static int read_config(struct conf *conf, const struct options *options, char *const *overrides, int count)
+/* -1: go on; otherwise the exit status. */
+static int read_config(struct conf *conf, const struct options *options)
 {
 	char error[CONF_ERROR_MAX];
-	int rc = 0, i;
 
-	if (options->file)
-		rc = conf_read(conf, options->file, error);
-	else if (access(CONF_FILE, F_OK) == 0)
-		rc = conf_read(conf, CONF_FILE, error);
-	for (i = 0; rc == 0 && i < count; i++)
-		rc = conf_override(conf, overrides[i], error);
-	if (rc == 0)
-		rc = conf_finish(conf, options->standalone, error);
-	if (rc < 0)
+	if (conf_load(conf, &options->source, error) < 0)
 		return usage_error(error);
 	if (!options->print_config)
 		return -1;
@@ -128,19 +128,20 @@ static int parse_options(int argc, char **argv, struct options *options, struct 
 		{ "print-config", no_argument, NULL, 'p' }, { "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },         { 0 },
 	};
-	char **overrides = mem_new((size_t)argc * sizeof(*overrides) + 1);
-	int count = 0, status = -1, c;
+	int status = -1, c;
 
+	options->overrides = mem_new((size_t)argc * sizeof(*options->overrides) + 1);
+	options->source = (struct conf_source){ .default_file = CONF_FILE, .overrides = options->overrides };
 	while (status < 0 && (c = getopt_long(argc, argv, "c:o:h", names, NULL)) >= 0) {
 		switch (c) {
 		case 'c':
-			options->file = optarg;
+			options->source.file = optarg;
 			break;
 		case 'o':
-			overrides[count++] = optarg;
+			options->overrides[options->source.override_count++] = optarg;
 			break;
 		case 's':
-			options->standalone = true;
+			options->source.standalone = true;
 			break;
 		case 'f':
 			options->foreground = true;
@@ -164,8 +165,7 @@ static int parse_options(int argc, char **argv, struct options *options, struct 
 	if (status < 0 && optind < argc)
 		status = usage_error("there are words that are no options: try --help");
 	if (status < 0)
-		status = read_config(conf, options, overrides, count);
-	mem_free(overrides);
+		status = read_config(conf, options);
 	return status;
 }
 
@@ -181,102 +181,116 @@ static void read_boot_id(char *boot_id, size_t size)
 		fclose(f);
 }
 
-/* The core does not write lines for grants that the log would leave out. */
-static bool logs_grants(const struct conf *c)
-{
-	return c->log_level >= (c->log_grants ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG);
-}
-
-static void fill_broker_conf(struct broker_conf *b, const struct conf *c, bool standalone)
-{
-	*b = (struct broker_conf){
-		.standalone = standalone,
-		.root = c->root,
-		.host = c->host,
-		.version = LOCKBROKERD_VERSION,
-		.started_s = time(NULL),
-		.pid = (uint32_t)getpid(),
-		.uid = geteuid(),
-		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
-		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,
-		.linger_ns = c->linger_ms * CLOCK_NS_PER_MS,
-		.handoff_max = c->handoff_max,
-		.handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS,
-		.try_ns = c->try_ms * CLOCK_NS_PER_MS,
-		.deadlock_detection = c->deadlock_detection,
-		.log_grants = logs_grants(c),
-		.log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG,
-		.grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS,
-		.stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS,
-		.limits = {
-			.clients = (size_t)c->clients,
-			.clients_per_uid = (size_t)c->clients_per_uid,
-			.locks = (size_t)c->locks,
-			.requests_per_lock = (size_t)c->requests_per_lock,
-			.requests_per_client = (size_t)c->requests_per_client,
-			.requests_per_uid = (size_t)c->requests_per_uid,
-			.grants_per_client = (size_t)c->grants_per_client,
-			.grants_per_uid = (size_t)c->grants_per_uid,
-			.events_per_client = (size_t)c->events_per_client,
-			.request_bytes = (size_t)c->request_bytes,
-			.request_args = (size_t)c->request_args,
-			.output_bytes = (size_t)c->output_bytes,
-			.session_path_bytes = (size_t)c->session_path_bytes,
-		},
-	};
-}
-
-static enum flavour flavour_of(const struct conf_prefix *prefix)
-{
-	switch ((enum conf_flavour)prefix->flavour) {
-	case CONF_FLAVOUR_RW:
-		return FLAVOUR_RW;
-	case CONF_FLAVOUR_MUTEX:
-		return FLAVOUR_MUTEX;
-	case CONF_FLAVOUR_KAZOO:
-		return FLAVOUR_KAZOO;
-	}
-	abort();
-}
-
-static void fill_prefixes(struct daemon *d)
-{
-	size_t i;
-
-	for (i = 0; i < d->conf.prefix_count; i++) {
-		const struct conf_prefix *prefix = &d->conf.prefixes[i];
-
-		d->prefixes[i] = (struct broker_prefix){
-			.prefix = prefix->prefix,
-			.flavour = flavour_of(prefix),
-			.path = prefix->path[0] ? prefix->path : NULL,
-		};
-	}
-	d->broker.prefixes = d->prefixes;
-	d->broker.prefix_count = d->conf.prefix_count;
-}
-
 /*
  * Clients are turned away before descriptors run out: the daemon itself needs some to connect to ZooKeeper again.
  */
-static void fit_clients(int64_t *clients)
+static void fit_clients(size_t *clients)
 {
 	struct rlimit limit;
-	int64_t fit;
+	size_t fit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 		log_warning("cannot raise the limit of open files: %s", strerror(errno));
-	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= (rlim_t)*clients + SPARE_FDS)
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= *clients + SPARE_FDS)
 		return;
-	fit = limit.rlim_cur > 2 * SPARE_FDS ? (int64_t)limit.rlim_cur - SPARE_FDS : (int64_t)limit.rlim_cur / 2;
-	log_warning("limits.clients = %" PRId64 " needs more open files than the %llu that this process may have: it "
-		    "serves %" PRId64 " clients; raise LimitNOFILE= (ulimit -n) to serve all",
+	fit = limit.rlim_cur > 2 * SPARE_FDS ? (size_t)limit.rlim_cur - SPARE_FDS : (size_t)limit.rlim_cur / 2;
+	log_warning("limits.clients = %zu needs more open files than the %llu that this process may have: it serves %zu "
+		    "clients; raise LimitNOFILE= (ulimit -n) to serve all",
 		    *clients, (unsigned long long)limit.rlim_cur, fit);
 	*clients = fit;
 }
+
+static struct server_conf server_conf_of(const struct daemon *d, const struct broker_limits *limits)
+{
+	return (struct server_conf){
+		.clients = limits->clients,
+		.request_bytes = limits->request_bytes,
+		.request_args = limits->request_args,
+		.output_bytes = limits->output_bytes,
+		.saved = d->saved,
+	};
+}
+
+/* ---- the configuration is read again ---- */
+
+static void daemon_tell(void *arg, bool waits, const char *sentence)
+{
+	struct bytes *told = arg;
+
+	log_line(waits ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", sentence);
+	bytes_format(told, "%s\n", sentence);
+}
+
+/* The tables of connections are as large as they were made at the start. */
+static void daemon_fit(struct daemon *d, struct broker_limits *limits, struct bytes *told)
+{
+	char sentence[CONF_ERROR_MAX];
+
+	if (limits->clients <= d->clients_max)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "limits.clients = %zu needs a restart; until then %zu clients are served, as many as at the start",
+		 limits->clients, d->clients_max);
+	limits->clients = d->clients_max;
+	daemon_tell(told, true, sentence);
+}
+
+static void daemon_change(struct daemon *d, struct bytes *told)
+{
+	struct server_conf server_conf;
+	struct broker_conf *now;
+
+	d->turn = !d->turn;
+	now = &d->changed[d->turn];
+	*now = d->broker;
+	broker_conf_change(now, &d->conf);
+	daemon_fit(d, &now->limits, told);
+	server_conf = server_conf_of(d, &now->limits);
+	server_limits(d->server, &server_conf);
+	log_set_level((enum log_level)d->conf.log_level);
+}
+
+static void daemon_reloaded(void *arg, const struct conf *read, const char *error)
+{
+	struct event event = { .type = EVENT_CONF };
+	char unfit[CONF_ERROR_MAX];
+	struct daemon *d = arg;
+	struct bytes told = { 0 };
+
+	if (read && conf_take(&d->conf, read, d->broker.standalone, daemon_tell, &told, unfit) < 0)
+		error = unfit;
+	else if (read)
+		error = NULL;
+	if (error) {
+		log_error("the configuration is not changed: %s", error);
+		bytes_text(&told, error);
+	} else {
+		daemon_change(d, &told);
+		log_info("the configuration was read again%s", told.len > 0 ? "" : ": nothing has changed");
+		event.conf.now = &d->changed[d->turn];
+	}
+	event.conf.text = bytes_view(&told);
+	feed_event(d->feed, &event);
+	bytes_free(&told);
+}
+
+static void daemon_reload(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	if (d->stopping) {
+		log_warning("received a signal (%s): the daemon is stopping, and does not read its configuration again",
+			    strsignal(number));
+		return;
+	}
+	log_info("received a signal (%s): reading the configuration again", strsignal(number));
+	reload_ask(d->reload);
+}
+
+/* ---- signals ---- */
 
 static void daemon_stop(void *arg, int number)
 {
@@ -289,6 +303,7 @@ static void daemon_stop(void *arg, int number)
 	}
 	log_info("received a signal (%s): stopping", strsignal(number));
 	d->stopping = true;
+	reload_mute(d->reload);
 	notify_send(&d->notify, "STOPPING=1");
 	feed_event(d->feed, &event);
 }
@@ -396,7 +411,7 @@ static int open_saved(struct daemon *d)
 		.rundir = d->conf.rundir,
 		.boot_id = d->boot_id,
 		.host = d->conf.host,
-		.clients = (size_t)d->conf.clients,
+		.clients = d->clients_max,
 		.now_ns = clock_now_ns(),
 	};
 	int rc;
@@ -435,15 +450,11 @@ static void start_zookeeper(struct daemon *d)
 	d->former = zk_former_new(d->feed, d->worker, d->zookeeper, &conf);
 }
 
-static int start_parts(struct daemon *d)
+static int start_parts(struct daemon *d, const struct conf_source *source)
 {
-	const struct server_conf server_conf = {
-		.clients = (size_t)d->conf.clients,
-		.request_bytes = (size_t)d->conf.request_bytes,
-		.request_args = (size_t)d->conf.request_args,
-		.output_bytes = (size_t)d->conf.output_bytes,
-		.saved = d->saved,
-	};
+	const struct signals_calls calls = { .stop = daemon_stop, .reload = daemon_reload, .arg = d };
+	const struct reload_conf reload_conf = { .source = source, .done = daemon_reloaded, .arg = d };
+	const struct server_conf server_conf = server_conf_of(d, &d->broker.limits);
 	uint64_t seed;
 	int rc;
 
@@ -452,17 +463,19 @@ static int start_parts(struct daemon *d)
 	srandom((unsigned int)seed);
 	rc = feed_new(&d->feed, &d->broker, seed);
 	if (rc == 0)
-		rc = signals_new(&d->signals, feed_base(d->feed), daemon_stop, d);
+		rc = signals_new(&d->signals, feed_base(d->feed), &calls);
 	if (rc == 0)
 		rc = worker_new(&d->worker, feed_base(d->feed));
 	if (rc < 0)
 		return rc;
+	d->reload = reload_new(d->worker, &d->notify, &reload_conf);
 	d->server = server_new(d->feed, d->listener.fd, &server_conf);
 	if (d->broker.standalone)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, tokens_reserved, d);
 	else
 		start_zookeeper(d);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
+							     .reload = d->reload,
 							     .notify = &d->notify,
 							     .page = d->page,
 							     .tokens = d->tokens,
@@ -485,6 +498,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
+	reload_free(d->reload);
 	zk_former_free(d->former);
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
@@ -497,11 +511,11 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		close(d->pid_fd);
 }
 
-static int run(struct daemon *d, int64_t tokens_limit)
+static int run(struct daemon *d, const struct conf_source *source, int64_t tokens_limit)
 {
 	const struct event begin = { .type = EVENT_TIME };
 	struct loop_end end;
-	int rc = start_parts(d), status;
+	int rc = start_parts(d, source), status;
 
 	if (rc < 0) {
 		log_error("the daemon cannot start: %s", strerror(-rc));
@@ -542,15 +556,15 @@ int main(int argc, char **argv)
 	int status;
 
 	guard_standard();
-	conf_init(&d.conf);
 	status = parse_options(argc, argv, &options, &d.conf);
 	if (status < 0) {
 		log_setup((enum log_level)d.conf.log_level, options.foreground ? LOG_FORM_HUMAN : log_form_detect());
-		fit_clients(&d.conf.clients);
 		read_boot_id(d.boot_id, sizeof(d.boot_id));
 		snprintf(d.page_path, sizeof(d.page_path), "%s/session", d.conf.rundir);
-		fill_broker_conf(&d.broker, &d.conf, options.standalone);
-		fill_prefixes(&d);
+		broker_conf_fill(&d.broker, &d.conf, options.source.standalone);
+		broker_conf_prefixes(&d.broker, &d.conf, d.prefixes);
+		fit_clients(&d.broker.limits.clients);
+		d.clients_max = d.broker.limits.clients;
 		d.broker.boot_id = d.boot_id;
 		d.broker.session_page = d.page_path;
 		d.broker.session_page_id = d.page_id_text;
@@ -558,12 +572,13 @@ int main(int argc, char **argv)
 			log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
 		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;
 		if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
-		    (options.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
+		    (options.source.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)
 			stop_parts(&d, false, status);
 		else
-			status = run(&d, tokens_limit);
+			status = run(&d, &options.source, tokens_limit);
 	}
 	conf_free(&d.conf);
+	mem_free(options.overrides);
 	return status;
 }

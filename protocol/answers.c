@@ -34,7 +34,7 @@ static uint64_t sources_of(enum error_code code)
 	case ERROR_DEADLOCK:
 		return TAKES | OF(ACQUIRE);
 	case ERROR_DENIED:
-		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART);
+		return OF(FORCEUNLOCK) | OF(LIMIT) | OF(CLIENT) | OF(RESTART) | OF(RELOAD);
 	case ERROR_MISMATCH:
 		return TAKES | OF(UNLOCK) | OF(MUNLOCK) | OF(DOWNGRADE) | OF(RENEW) | OF(RESIGN) | OF(ACQUIRE) | OF(LIMIT) |
 		       OF(LEADER) | OF(OBSERVE) | FAILED | UNOBSERVED;
@@ -42,7 +42,7 @@ static uint64_t sources_of(enum error_code code)
 		return OF(LOCK) | OF(MLOCK) | OF(CAMPAIGN) | OF(ACQUIRE) | OF(LIMIT) | OF(LEADER) | OF(HOLDERS) | OF(QUEUE) |
 		       OF(HOSTS) | OF(AUDIT) | OF(REVOKE) | OF(FORCEUNLOCK) | FAILED | UNOBSERVED;
 	case ERROR_DRAINING:
-		return TAKES | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | FAILED;
+		return TAKES | OF(ACQUIRE) | OF(OBSERVE) | OF(AUDIT) | OF(RESTART) | OF(RELOAD) | FAILED;
 	case ERROR_NOPROTO:
 		return OF(HELLO);
 	}

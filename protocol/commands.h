@@ -38,6 +38,7 @@
 	X(EVENTS, 1, 3, "readonly blocking", "The next event of this client: EVENTS [WAIT ms]") \
 	X(AUDIT, 1, 1, "write blocking", "Look into every lock directory, delete this host's strays: AUDIT") \
 	X(RESTART, 1, 1, "write blocking admin", "Hand over to a new process of the installed daemon, for operators: RESTART") \
+	X(RELOAD, 1, 1, "admin blocking", "Read the configuration again, for operators: RELOAD") \
 	X(HELLO, 1, -1, "fast", "Choose the protocol: HELLO [2|3 [AUTH user password] [SETNAME name]]") \
 	X(PING, 1, 2, "fast", "PING [message]") \
 	X(ECHO, 2, 2, "fast", "ECHO message") \

@@ -106,6 +106,7 @@ fi
 service=$root/usr/lib/systemd/system/lockbrokerd.service
 grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$service" ||
 	fail "the service does not start what was installed"
+grep -q '^ExecReload=/usr/bin/lockbroker ' "$service" || fail "the service does not reload by what was installed"
 socket=$(sed -n 's|^ListenStream=||p' "$root/usr/lib/systemd/system/lockbrokerd.socket")
 if grep -qx "RuntimeDirectory=$(basename "$(dirname "$socket")")" "$service"; then
 	grep -qx 'RuntimeDirectoryPreserve=yes' "$service" || fail "a stop of the service removes the socket's directory"
@@ -116,7 +117,7 @@ if command -v systemd-analyze >/dev/null; then
 	# It looks for the program that a service starts: here it is below the private directory.
 	mkdir "$root/units"
 	for unit in "$root"/usr/lib/systemd/system/*; do
-		sed "s|=/usr/sbin/|=$root/usr/sbin/|" "$unit" >"$root/units/${unit##*/}"
+		sed "s|=/usr/\(s\?bin\)/|=$root/usr/\1/|" "$unit" >"$root/units/${unit##*/}"
 	done
 	said=$(systemd-analyze verify --man=no "$root"/units/* 2>&1) || fail "systemd-analyze: $said"
 	said=$(printf '%s\n' "$said" | grep -F lockbroker || :)

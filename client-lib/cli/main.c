@@ -230,6 +230,7 @@ static const struct command {
 	{ "ping", 0, 0, run_ping, NULL, NULL },
 	{ "info", 0, 1, NULL, "INFO", show_info },
 	{ "audit", 0, 0, run_audit, NULL, NULL },
+	{ "reload", 0, 0, NULL, "RELOAD", show_info },
 };
 
 /* The exit status of a command that has written to the standard output. */

@@ -19,38 +19,44 @@
 #define FIELD(field) offsetof(struct conf, field)
 #define NUMBER(section, field, initial, min, max, why) \
 	{ \
-		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why \
+		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why, true \
+	}
+/* Others were told of it at the start: the service manager, the servers. */
+#define FIXED(section, field, initial, min, max, why) \
+	{ \
+		section, #field, CONF_NUMBER, FIELD(field), initial, min, max, why, false \
 	}
 #define TEXT(section, field, type, initial, why) \
 	{ \
-		section, #field, type, FIELD(field), initial, 0, 0, why \
+		section, #field, type, FIELD(field), initial, 0, 0, why, false \
 	}
 
 static const struct conf_key keys[] = {
 	TEXT("daemon", socket, CONF_PATH, "/run/lockbroker/lockbroker.sock",
 	     "The Unix-domain socket to which local processes connect."),
 	{ "daemon", "socket_mode", CONF_OCTAL, FIELD(socket_mode), "0660", 0, 0777,
-	  "Who may connect: the permissions of the socket, octal." },
+	  "Who may connect: the permissions of the socket, octal.", false },
 	TEXT("daemon", socket_group, CONF_GROUP, "",
 	     "The group of the socket, a name or a number; empty: the daemon's group."),
 	TEXT("daemon", rundir, CONF_PATH, "/run/lockbroker",
 	     "The directory of the daemon's pid file and session page; each daemon needs its own."),
 	TEXT("daemon", statedir, CONF_PATH, "/var/lib/lockbroker",
 	     "The directory in which a standalone daemon keeps its token counter; it must survive restarts of the host."),
-	TEXT("daemon", log_level, CONF_LEVEL, "info", "What is logged: error, warning, info or debug."),
+	{ "daemon", "log_level", CONF_LEVEL, FIELD(log_level), "info", 0, 0, "What is logged: error, warning, info or debug.",
+	  true },
 	NUMBER("daemon", stop_timeout_ms, "10000", 0, 3600000,
 	       "How long holders may take to release their locks after SIGTERM."),
 
 	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
-	  "1: log each grant, release and loss, at level info; 0: only at level debug." },
+	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },
 
 	TEXT("zookeeper", servers, CONF_SERVERS, "127.0.0.1:2181",
 	     "The ensemble: host:port, separated by commas; IPv6 addresses in brackets."),
 	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",
 	     "The znode below which all locks are; it must be the same on every host."),
-	NUMBER("zookeeper", session_timeout_ms, "15000", 100, 3600000,
+	FIXED("zookeeper", session_timeout_ms, "15000", 100, 3600000,
 	       "How long ZooKeeper waits for a silent host before others get its locks; at least 5 ticks."),
-	NUMBER("zookeeper", tick_ms, "2000", 10, 600000, "The tickTime of the servers."),
+	FIXED("zookeeper", tick_ms, "2000", 10, 600000, "The tickTime of the servers."),
 	TEXT("zookeeper", host, CONF_HOST, "", "The name of this host among the hosts; empty: its host name."),
 	TEXT("zookeeper", auth_file, CONF_FILE, "",
 	     "A file with user:password (digest) that nobody else may read; only that user may then use what the daemon makes."),
@@ -82,16 +88,17 @@ static const struct conf_key keys[] = {
 	NUMBER("limits", request_args, "1024", 8, 1000000, "The maximum number of words in a request."),
 	NUMBER("limits", output_bytes, "1048576", 4096, 1073741824,
 	       "The maximum number of bytes kept for a connection that does not read its replies."),
-	NUMBER("limits", session_path_bytes, "900000", 1000, 1000000,
+	FIXED("limits", session_path_bytes, "900000", 1000, 1000000,
 	       "The maximum bytes of all znode paths of this host's session, and of watched ones; ZooKeeper fails at 1 MB."),
 	{ 0 },
 };
 
 static const struct conf_key prefix_keys[] = {
 	{ "prefix", "flavour", CONF_FLAVOUR, offsetof(struct conf_prefix, flavour), "rw", 0, 0,
-	  "Whose znode names: rw (Curator's read-write lock), mutex (Curator, go-zookeeper) or kazoo; the same on all hosts." },
+	  "Whose znode names: rw (Curator's read-write lock), mutex (Curator, go-zookeeper) or kazoo; the same on all hosts.",
+	  false },
 	{ "prefix", "path", CONF_ZNODE, offsetof(struct conf_prefix, path), "", 0, 0,
-	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root." },
+	  "With /app/locks the lock app/orders is the znode /app/locks/orders; empty: below zookeeper.root.", false },
 	{ 0 },
 };
 
@@ -509,12 +516,8 @@ static int check_paths(const struct conf *conf, char *error)
 	return 0;
 }
 
-int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
+int conf_check(const struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 {
-	int rc = fill_host(conf, error);
-
-	if (rc < 0)
-		return rc;
 	if (standalone)
 		return 0;
 	if (!conf->servers[0])
@@ -530,9 +533,16 @@ int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 	return check_paths(conf, error);
 }
 
+int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
+{
+	int rc = fill_host(conf, error);
+
+	return rc < 0 ? rc : conf_check(conf, standalone, error);
+}
+
 static void print_key(const struct conf_key *key, const void *base, FILE *out)
 {
-	fprintf(out, "# %s\n%s =%s", key->why, key->name,
+	fprintf(out, "# %s%s\n%s =%s", key->why, key->reloads ? "" : " [restart]", key->name,
 		conf_value_is_number(key) || (*conf_value_text(key, base))[0] ? " " : "");
 	conf_value_print(key, base, out);
 	fputc('\n', out);
@@ -557,7 +567,7 @@ static void print_prefixes(const struct conf *conf, FILE *out)
 		return;
 	fputs("#[prefix:app/]\n", out);
 	for (key = prefix_keys; key->name; key++)
-		fprintf(out, "# %s\n#%s =%s%s\n", key->why, key->name, *key->initial ? " " : "", key->initial);
+		fprintf(out, "# %s%s\n#%s =%s%s\n", key->why, key->reloads ? "" : " [restart]", key->name, *key->initial ? " " : "", key->initial);
 }
 
 void conf_print(const struct conf *conf, FILE *out)
@@ -565,7 +575,9 @@ void conf_print(const struct conf *conf, FILE *out)
 	const struct conf_key *key;
 	const char *section = NULL;
 
-	fputs("# lockbrokerd: every key with its default. An unknown key or a bad value is an error.\n", out);
+	fputs("# lockbrokerd: every key with its default. An unknown key or a bad value is an error.\n"
+	      "# A reload changes all keys but those with [restart].\n",
+	      out);
 	for (key = keys; key->name; key++) {
 		if (!section || strcmp(section, key->section) != 0)
 			fprintf(out, "\n[%s]\n", key->section);

@@ -72,6 +72,7 @@ struct conf_key {
 	const char *initial; /* the default, as it would stand in a file */
 	int64_t min, max;    /* NUMBER, OCTAL */
 	const char *why;     /* one line */
+	bool reloads;        /* it may change while the daemon runs (conf_reload.h) */
 };
 
 /* The tables, each ended by an entry without a name. */
@@ -88,6 +89,8 @@ int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX]);
  * and the last of several counts. It makes the section of a new prefix.
  */
 int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX]);
+/* Checks the values against each other; conf_finish() does that, too. */
+int conf_check(const struct conf *conf, bool standalone, char error[CONF_ERROR_MAX]);
 /*
  * Checks the values against each other, and fills in an empty host. To be called once, after all values are set. The root
  * and the paths of the prefixes must not be inside one another: one directory would be two locks.

@@ -19,7 +19,7 @@ enum {
 #define LOG_RATE_NS (10 * CLOCK_NS_PER_S) /* ... in this long */
 
 static struct {
-	enum log_level level;
+	_Atomic(enum log_level) level;
 	enum log_form form;
 	unsigned int left_out; /* lines that could not be written to the log */
 } settings = { LOG_LEVEL_INFO, LOG_FORM_PLAIN, 0 };
@@ -33,6 +33,11 @@ void log_setup(enum log_level level, enum log_form form)
 enum log_form log_form_detect(void)
 {
 	return getenv("JOURNAL_STREAM") ? LOG_FORM_JOURNAL : LOG_FORM_PLAIN;
+}
+
+void log_set_level(enum log_level level)
+{
+	settings.level = level;
 }
 
 enum log_level log_level(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: one line per message on stderr, written by one write(2) so that threads do not mix. Control characters
- * become '?', so that a message stays one line whatever a peer put into it. The level and the form are the only state
- * and are set once, before there are threads.
+ * become '?', so that a message stays one line whatever a peer put into it. The level and the form are the only state;
+ * the form is set once, before there are threads.
  */
 #pragma once
 
@@ -26,6 +26,8 @@ struct log_rate {
 void log_setup(enum log_level level, enum log_form form);
 /* JOURNAL if stderr is the journal (JOURNAL_STREAM is set), otherwise PLAIN. */
 enum log_form log_form_detect(void);
+/* Other threads may log meanwhile. */
+void log_set_level(enum log_level level);
 enum log_level log_level(void);
 const char *log_level_word(enum log_level level);
 

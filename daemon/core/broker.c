@@ -16,6 +16,7 @@
 #include "core/drain.h"
 #include "core/hosts/release.h"
 #include "core/recovery.h"
+#include "core/reload.h"
 #include "core/route.h"
 #include "core/claim/charge.h"
 #include "core/kind/kinds.h"
@@ -247,6 +248,9 @@ static void dispatch(struct broker *b, const struct event *event)
 		break;
 	case EVENT_RESTART_OVER:
 		restart_over(&b->locks, event);
+		break;
+	case EVENT_CONF:
+		reload(b, event);
 		break;
 	case EVENT_STOP:
 		drain(b);

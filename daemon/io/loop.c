@@ -11,6 +11,7 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/notify.h"
+#include "io/reload.h"
 #include "io/socket/server.h"
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/zookeeper.h"
@@ -85,6 +86,9 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		break;
 	case EFFECT_FORMER_END:
 		zk_former_end(l->to.former, effect->session);
+		break;
+	case EFFECT_RELOAD:
+		reload_ask(l->to.reload);
 		break;
 	case EFFECT_LOG:
 		loop_log(l, effect, text);

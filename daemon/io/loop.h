@@ -15,6 +15,7 @@ struct feed;
 struct loop;
 struct notify;
 struct page;
+struct reload;
 struct saved;
 struct server;
 struct tokens;
@@ -24,6 +25,7 @@ struct zookeeper;
 /* What carries out the effects. All must outlive the loop. */
 struct loop_adapters {
 	struct server *server;
+	struct reload *reload;
 	const struct notify *notify;
 	struct page *page;
 	struct tokens *tokens; /* NULL unless standalone */

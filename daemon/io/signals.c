@@ -16,8 +16,7 @@ struct signals {
 	int fd;
 	struct watch *watch;
 	struct log_rate rate;
-	void (*stop)(void *arg, int number);
-	void *arg;
+	struct signals_calls calls;
 };
 
 static bool stops(int number)
@@ -35,10 +34,12 @@ static void signals_fired(int fd, short what, void *arg)
 		return;
 	number = (int)info.ssi_signo;
 	if (stops(number))
-		s->stop(s->arg, number);
+		s->calls.stop(s->calls.arg, number);
+	else if (number == SIGHUP)
+		s->calls.reload(s->calls.arg, number);
 	else
 		log_rated(&s->rate, LOG_LEVEL_WARNING,
-			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon", number,
+			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads", number,
 			  strsignal(number), info.ssi_pid, info.ssi_uid);
 }
 
@@ -53,7 +54,7 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
-int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void *arg, int number), void *arg)
+int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls)
 {
 	struct signals *s;
 	sigset_t set;
@@ -66,7 +67,7 @@ int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void
 	if (fd < 0)
 		return -errno;
 	s = mem_new(sizeof(*s));
-	*s = (struct signals){ .fd = fd, .stop = stop, .arg = arg };
+	*s = (struct signals){ .fd = fd, .calls = *calls };
 	s->watch = watch_new(base, signals_fired, s);
 	watch_set(s->watch, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	*ret = s;

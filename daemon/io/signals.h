@@ -3,7 +3,8 @@
  * Signals as events of the loop. Nothing but a fault or SIGKILL ends the daemon before holders were told.
  *
  *     TERM INT QUIT                     -> `stop` is called, each time
- *     HUP USR1 USR2 ALRM VTALRM PROF
+ *     HUP                               -> `reload` is called
+ *     USR1 USR2 ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
  *     SEGV BUS FPE ILL TRAP SYS ABRT    -> default action: a fault ends the process, and the system may write a core
@@ -16,7 +17,13 @@
 struct signals;
 struct watch_base;
 
+struct signals_calls {
+	void (*stop)(void *arg, int number);
+	void (*reload)(void *arg, int number);
+	void *arg;
+};
+
 /* To be called before there are threads. 0 or -errno. */
-int signals_new(struct signals **ret, struct watch_base *base, void (*stop)(void *arg, int number), void *arg);
+int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls);
 /* Takes NULL. */
 void signals_free(struct signals *s);

@@ -430,6 +430,7 @@ void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_INFO:
 	case COMMAND_QUIT:
 	case COMMAND_RESTART:
+	case COMMAND_RELOAD:
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:

@@ -135,9 +135,9 @@ static void check_handoffs(struct caller *c, const struct ask *a, int64_t token)
 		return;
 	if (n->waiter != waiter)
 		*n = (struct contended){ .czxid = czxid_of(token), .waiter = waiter };
-	if (++n->grants > h->conf.handoff_max + 1)
+	if (++n->grants > h->loosest.handoff_max + 1)
 		world_fail(w, a->lock, "host %d: %" PRId64 " hand-offs of %s on one znode while another host waits, %" PRId64
-			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->conf.handoff_max);
+			   " are allowed", h->index, n->grants, w->lock_name[a->lock], h->loosest.handoff_max);
 }
 
 void check_forget_last(struct host *h, int lock)
@@ -331,7 +331,7 @@ static void check_wait(struct caller *c, int lock)
 {
 	const struct wait *wait = &c->wait[lock];
 	struct world *w = c->host->w;
-	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 + c->host->conf.try_ns
+	int64_t end = wait->over_at ? wait->over_at + w->timeout / 6 + c->host->loosest.try_ns
 				    : wait->ask.asked_at + wait->ask.wait_ms * MS;
 
 	if (!wait->on || wait->blind || wait->ask.wait_ms < 0 || c->half_closed)

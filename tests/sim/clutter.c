@@ -29,7 +29,7 @@ static void check_clutter(struct host *h, int lock)
 	since += 3 * SECOND + w->slow_ns;
 	if (since > w->sched.now)
 		return;
-	lingers = !w->election[lock] && since + h->conf.linger_ns > w->sched.now;
+	lingers = !w->election[lock] && since + h->loosest.linger_ns > w->sched.now;
 	dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH);
 	if (dir)
 		TAILQ_FOREACH(n, &dir->children, sibling)

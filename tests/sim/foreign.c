@@ -239,6 +239,7 @@ static void foreign_notified(void *foreign, const struct event *e)
 	case EVENT_FORMER_FREE:
 	case EVENT_FORMER_OVER:
 	case EVENT_RESTART_OVER:
+	case EVENT_CONF:
 	case EVENT_STOP:
 		break;
 	}

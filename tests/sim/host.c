@@ -166,7 +166,8 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 	case EFFECT_FORMER_END:
 		saved_end(h, e->session);
 		break;
-	case EFFECT_RESTART: /* no host asks for it */
+	case EFFECT_RELOAD: /* nobody asks for them */
+	case EFFECT_RESTART:
 		break;
 	case EFFECT_LOG:
 		if (w->any)
@@ -227,7 +228,8 @@ void host_start(struct host *h)
 	saved_begin(h);
 	known_forget(h);
 	h->began_at = w->sched.now;
-	h->broker = broker_new(&h->conf, rng_next(&w->rng), host_now(h));
+	reloads_begin(h);
+	h->broker = broker_new(&h->told[h->turn], rng_next(&w->rng), host_now(h));
 	assert(h->broker);
 	h->stopping = h->opening = h->permits_vague = false;
 	h->timer_at = INT64_MAX;

@@ -614,4 +614,8 @@ MUTANTS = [
     ("what was seen of a znode is believed after its event, and for longer", [
         ("d->directories->env->now_ns >= seen->until_ns", "false"), ("\tseen_forget(d, child);\n", "")], 300,
      "tries"),
+    ("another configuration is not used", [
+        ("\t\tb->env.conf = event->conf.now;\n", "")], 300, "reloads"),
+    ("the budget goes on with the limits of the configuration before", [
+        ("reload.c", "\t\tbudget_limits(&b->ensemble.budget, &b->env.conf->limits);\n", "")], 1000, "reloads"),
 ]

@@ -164,6 +164,9 @@ void trace_event(struct host *h, const struct event *e)
 		trace_line(h->w, -1, "host %d <- leftover %" PRIx64 " %s", h->index, (uint64_t)e->former.session,
 			   e->type == EVENT_FORMER_FREE ? "has no holder any more" : "is over");
 		break;
+	case EVENT_CONF:
+		trace_line(h->w, -1, "host %d <- another configuration", h->index);
+		break;
 	case EVENT_RESTART_OVER:
 		trace_line(h->w, -1, "host %d <- restart over", h->index);
 		break;
@@ -180,6 +183,7 @@ void trace_effect(struct host *h, const struct effect *e)
 		[EFFECT_ZK_OPEN] = "OPEN",	[EFFECT_ZK_DROP] = "DROP",	[EFFECT_ZK_CREATE] = "CREATE",
 		[EFFECT_ZK_LIST] = "LIST",	[EFFECT_ZK_GET] = "GET",	[EFFECT_ZK_DELETE] = "DELETE",
 		[EFFECT_ZK_SET] = "SET",	[EFFECT_TOKENS] = "TOKENS",	[EFFECT_RESTART] = "RESTART",
+		[EFFECT_RELOAD] = "RELOAD",
 		[EFFECT_LOG] = "log",		[EFFECT_STOPPED] = "STOPPED",
 	};
 	struct slice text = effects_slice(&h->effects, e->text), data;
@@ -210,6 +214,7 @@ void trace_effect(struct host *h, const struct effect *e)
 	case EFFECT_ZK_DROP:
 	case EFFECT_TOKENS:
 	case EFFECT_RESTART:
+	case EFFECT_RELOAD:
 	case EFFECT_STOPPED:
 	case EFFECT_LOG:
 		trace_line(h->w, -1, "host %d -> %s %.*s", h->index, words[e->type], (int)text.len, text.data);

@@ -92,7 +92,7 @@ void tries_answered(struct caller *c, const struct ask *a)
 	struct world *w = c->host->w;
 	int64_t now = w->sched.now;
 
-	if (c->host->conf.standalone || now - a->asked_at >= c->host->conf.try_ns ||
+	if (c->host->conf.standalone || now - a->asked_at >= c->host->least_try_ns ||
 	    w->last_fault > now - WITHIN - w->slow_ns)
 		return;
 	if (c->unblocked_at >= a->asked_at)

@@ -65,6 +65,11 @@ static const struct mix mixes[] = {
 	/* Daemons die with a write of theirs under way. */
 	{ .name = "late", .share = 0, .fault_every_ms = 6000, .fault_weight = { [FAULT_RESET] = 1, [FAULT_LATE] = 8 },
 	  .long_hold_percent = 40, .think_ms = 500 },
+	/* Another configuration, again and again. */
+	{ .name = "reloads", .share = 0, .fault_every_ms = 5000, .fault_weight = ALL_FAULTS, .long_hold_percent = 15,
+	  .think_ms = 40, .foreign_every_ms = 4000, .reload_every_ms = 400 },
+	{ .name = "reloads standalone", .share = 0, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 15,
+	  .think_ms = 20, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .reload_every_ms = 200 },
 	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
@@ -348,6 +353,7 @@ static void come_to_rest(struct world *w)
 	w->quiet = true;
 	w->quiet_at = w->sched.now;
 	faults_stop(w);
+	reloads_stop(w);
 	while (!clients_finished(w) || !foreign_idle(w)) {
 		if (w->sched.now > until) {
 			char text[300];
@@ -403,6 +409,7 @@ static void run_model(struct world *w, uint64_t steps)
 	permits_start(w);
 	ballast_start(w);
 	faults_start(w);
+	reloads_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))
 		;
 	come_to_rest(w);

@@ -62,6 +62,7 @@ struct mix {
 	bool near_wrap;
 	bool permits;                   /* half of the clients ask for nothing but permits */
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
+	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
@@ -236,7 +237,12 @@ struct host {
 	struct world *w;
 	int index;
 	struct broker *broker;
-	struct broker_conf conf;
+	struct broker_conf conf;     /* that in use */
+	struct broker_conf told[2];  /* what its broker has, and what it had before */
+	int turn;
+	struct broker_conf loosest;  /* of all it ever had, what allows most of what is checked */
+	int64_t least_try_ns;
+	struct broker_limits limits; /* as they were chosen first */
 	char name[16];
 	int64_t offset;          /* of its clock */
 	int64_t stopped_until;   /* SIGSTOP */
@@ -601,6 +607,12 @@ bool orphan_is(const struct znode *n);
 void foreign_start(struct world *w);
 void foreign_free(struct world *w);
 bool foreign_idle(const struct world *w);
+
+/* reloads.c */
+void reloads_begin(struct host *h);
+void reloads_start(struct world *w);
+/* From now on every host has the limits that it began with. */
+void reloads_stop(struct world *w);
 
 /* ballast.c */
 void ballast_init(struct world *w);

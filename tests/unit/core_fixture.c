@@ -156,6 +156,9 @@ static void carry_out(struct fixture *f, const struct effect *e)
 		assert_true(f->ended_count < FIXTURE_CONNS);
 		f->ended[f->ended_count++] = e->session;
 		break;
+	case EFFECT_RELOAD:
+		f->reloads++;
+		break;
 	case EFFECT_RESTART:
 		f->restarts++;
 		break;

@@ -32,6 +32,7 @@ struct fixture {
 	struct fixture_op ops[FIXTURE_OPS]; /* sent, not answered: [first_op, end_op) */
 	size_t first_op, end_op;
 	int restarts; /* asked for */
+	int reloads;
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
 	struct bytes log;
 	bool refused;

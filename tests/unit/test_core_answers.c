@@ -130,6 +130,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 FORCEUNLOCK a");
 	EXPECT(DENIED, "0 LIMIT s 5");
 	EXPECT(DENIED, "0 RESTART");
+	EXPECT(DENIED, "0 RELOAD");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
 	EXPECT(DENIED, "0 CLIENT UNBLOCK 7");
@@ -170,6 +171,7 @@ static void the_end(void **state)
 	EXPECT(DRAINING, "1 ACQUIRE s LIMIT 1");
 	EXPECT(DRAINING, "1 OBSERVE e");
 	EXPECT(DRAINING, "1 RESTART");
+	EXPECT(DRAINING, "1 RELOAD");
 }
 
 static void the_end_of_audits(void **state)

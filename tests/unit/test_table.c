@@ -41,6 +41,7 @@ static const struct {
 	[COMMAND_EVENTS] = { "EVENTS", "WAIT" },
 	[COMMAND_AUDIT] = { "AUDIT", "" },
 	[COMMAND_RESTART] = { "RESTART", "" },
+	[COMMAND_RELOAD] = { "RELOAD", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },
 	[COMMAND_PING] = { "PING", "" },
 	[COMMAND_ECHO] = { "ECHO text", "" },

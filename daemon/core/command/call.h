@@ -71,6 +71,7 @@ enum named { PLAIN, NAMED };
 	X(EVENTS, cmd_events, PLAIN, 1, OPTION_WAIT) \
 	X(AUDIT, cmd_audit, PLAIN, 0, 0) \
 	X(RESTART, cmd_restart, PLAIN, 0, 0) \
+	X(RELOAD, cmd_reload, PLAIN, 0, 0) \
 	X(HELLO, cmd_hello, PLAIN, 0, 0) \
 	X(PING, cmd_ping, PLAIN, 0, 0) \
 	X(ECHO, cmd_echo, PLAIN, 0, 0) \

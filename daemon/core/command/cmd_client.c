@@ -31,6 +31,20 @@ static bool set_label(struct client *c, struct bytes *to, struct slice label)
 	return true;
 }
 
+void cmd_reload(struct call *call)
+{
+	struct client *c = call->client;
+
+	if (!client_is_operator(c)) {
+		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may have the configuration read again");
+	} else if (c->locks->env->stopping) {
+		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
+	} else {
+		c->reloading = true;
+		effects_add(c->locks->env->out, EFFECT_RELOAD);
+	}
+}
+
 static void hello_reply(struct client *c)
 {
 	const struct broker_conf *conf = c->locks->env->conf;

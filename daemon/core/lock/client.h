@@ -62,6 +62,7 @@ struct client {
 	bool is_holder;           /* it holds a valid grant, as the adapter was told */
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
+	bool reloading;           /* its RELOAD waits */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 };
 

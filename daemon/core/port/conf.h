@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the broker is configured with. The caller owns it; it outlives the broker. */
+/*
+ * What the broker is configured with. The caller owns it; it outlives the broker, or its use until EVENT_CONF brings the
+ * next, which has the same in all fields but those of limits, log and waiting that are marked "may change". What exists
+ * beyond a limit that became smaller stays; what comes is refused.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +15,7 @@
 /* How the contenders of a directory are named (flavour.h). A semaphore's slots have SLOTS (semaphore.h). */
 enum flavour { FLAVOUR_RW, FLAVOUR_MUTEX, FLAVOUR_KAZOO, FLAVOUR_SLOTS };
 
+/* May change, but for `session_path_bytes`. */
 struct broker_limits {
 	size_t clients, clients_per_uid, locks, requests_per_lock, requests_per_client, requests_per_uid;
 	size_t grants_per_client, grants_per_uid;
@@ -45,6 +50,7 @@ struct broker_conf {
 	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */
+	/* From here to `stop_timeout_ns`: may change. */
 	int64_t linger_ns;        /* 0: off */
 	int64_t handoff_max;      /* further grants on a znode that another contender waits for */
 	int64_t handoff_ns;

@@ -28,6 +28,7 @@ enum effect_type {
 	EFFECT_FORMER_ADD, /* `session`, the present one, is given up and will be ended: a successor must still know it */
 	EFFECT_FORMER_END, /* end `session`, which was left or given up, then say EVENT_FORMER_OVER */
 	EFFECT_RESTART,   /* hand over to a new process, or say EVENT_RESTART_OVER with the reason why not */
+	EFFECT_RELOAD,    /* read the configuration again, from its beginning, then say EVENT_CONF */
 	EFFECT_LOG,       /* `text` is for the log, at `level` */
 	EFFECT_STOPPED,   /* the broker has stopped; `close_session`: nothing is held, the session may end at once */
 };

@@ -49,8 +49,11 @@ enum event_type {
 	EVENT_FORMER_FREE,  /* no process that was granted something under that session is alive any longer */
 	EVENT_FORMER_OVER,  /* the session that EFFECT_FORMER_END named is ended, or the attempt given up */
 	EVENT_RESTART_OVER, /* a hand-over, asked for or not: this is the new process, or the old one goes on */
+	EVENT_CONF,         /* the configuration was read again; asked for by EFFECT_RELOAD, or by a signal */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
 };
+
+struct broker_conf;
 
 struct event {
 	enum event_type type;
@@ -99,6 +102,10 @@ struct event {
 			int64_t paused_ns;     /* done: how long nobody was served */
 			struct slice sentence; /* else why not */
 		} restart;
+		struct {
+			const struct broker_conf *now; /* from now on; NULL: it has an error, and the present one goes on */
+			struct slice text; /* what has changed, a line each; or the sentence about the error */
+		} conf;
 		struct {
 			int64_t session;
 			bool ended; /* OVER: ZooKeeper does not know it any longer */

@@ -5,6 +5,11 @@
 
 #include "core/session/ensemble.h"
 
+void budget_limits(struct budget *b, const struct broker_limits *limits)
+{
+	b->limits = limits;
+}
+
 size_t budget_max(const struct budget *b)
 {
 	size_t taken = (size_t)b->packet_bytes / 10 * 9;

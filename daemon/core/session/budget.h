@@ -36,6 +36,8 @@ struct budget {
 	int64_t packet_bytes; /* the largest packet a server takes; 0: large enough, or not known */
 };
 
+/* They outlive their use here. */
+void budget_limits(struct budget *b, const struct broker_limits *limits);
 size_t budget_max(const struct budget *b);
 bool budget_takes_paths(const struct budget *b, size_t more);
 bool budget_takes_watches(const struct budget *b, size_t more);

@@ -64,7 +64,7 @@ static bool conn_may_parse(const struct conn *c)
 /* How much input that cannot be parsed yet the connection may keep. */
 static size_t conn_input_max(const struct conn *c)
 {
-	size_t max = c->env->request_bytes;
+	size_t max = c->reader.request_bytes_max;
 
 	return c->env->unparsed > CONN_UNPARSED_MAX && max > CONN_UNPARSED_SMALL ? CONN_UNPARSED_SMALL : max;
 }
@@ -362,8 +362,10 @@ static void conn_keep_nothing(struct conn *c)
 		conn_count_input(c);
 	}
 	if (c->reader.argv_cap > CONN_WORDS_KEPT) {
+		size_t args_max = c->reader.args_max, bytes_max = c->reader.request_bytes_max;
+
 		resp_reader_deinit(&c->reader);
-		resp_reader_init(&c->reader, c->env->request_args, c->env->request_bytes);
+		resp_reader_init(&c->reader, args_max, bytes_max);
 	}
 }
 

@@ -133,17 +133,22 @@ static void server_accept(int listening, short what, void *arg)
 	}
 }
 
+void server_limits(struct server *s, const struct server_conf *conf)
+{
+	s->clients_max = conf->clients;
+	s->env.request_bytes = conf->request_bytes;
+	s->env.request_args = conf->request_args;
+	s->env.output_bytes = conf->output_bytes;
+}
+
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
 
 	s->feed = feed;
-	s->clients_max = conf->clients;
 	s->saved = conf->saved;
 	s->env.feed = feed;
-	s->env.request_bytes = conf->request_bytes;
-	s->env.request_args = conf->request_args;
-	s->env.output_bytes = conf->output_bytes;
+	server_limits(s, conf);
 	s->env.scratch = mem_new(CONN_READ_BYTES);
 	TAILQ_INIT(&s->env.ready);
 	TAILQ_INIT(&s->env.later);

@@ -32,6 +32,12 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 /* Closes every connection; the broker is not told. Takes NULL. */
 void server_free(struct server *s);
 
+/*
+ * Other limits (`saved` is ignored). Connections beyond limits.clients stay; the limits of a request are those of new
+ * connections.
+ */
+void server_limits(struct server *s, const struct server_conf *conf);
+
 /* Effects. A connection that is closing ignores them. */
 /* `lazy`: it may wait for the next output. */
 void server_reply(struct server *s, uint32_t number, struct slice text, bool lazy);

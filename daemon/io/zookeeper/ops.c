@@ -139,6 +139,7 @@ static int op_send(struct zk_op *op, const struct effect *e, const char *path, s
 	case EFFECT_FORMER_ADD:
 	case EFFECT_FORMER_END:
 	case EFFECT_RESTART:
+	case EFFECT_RELOAD:
 	case EFFECT_LOG:
 	case EFFECT_STOPPED:
 		break;

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/conf_reload.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/conf_value.h"
+
+int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX])
+{
+	int rc = 0, i;
+
+	conf_init(ret);
+	if (source->file)
+		rc = conf_read(ret, source->file, error);
+	else if (access(source->default_file, F_OK) == 0)
+		rc = conf_read(ret, source->default_file, error);
+	for (i = 0; rc == 0 && i < source->override_count; i++)
+		rc = conf_override(ret, source->overrides[i], error);
+	if (rc == 0)
+		rc = conf_finish(ret, source->standalone, error);
+	if (rc < 0)
+		conf_free(ret);
+	return rc;
+}
+
+/* Whoever is told, with the sentence that is being made. */
+struct telling {
+	conf_tell *tell;
+	void *arg;
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+static FILE *telling_begin(struct telling *t)
+{
+	t->out = open_memstream(&t->text, &t->size);
+	if (!t->out)
+		abort();
+	return t->out;
+}
+
+static void telling_end(struct telling *t, bool waits)
+{
+	fclose(t->out);
+	t->tell(t->arg, waits, t->text);
+	free(t->text);
+}
+
+static bool same(const struct conf_key *key, const void *a, const void *b)
+{
+	if (conf_value_is_number(key))
+		return *conf_value_number(key, a) == *conf_value_number(key, b);
+	return strcmp(*conf_value_text(key, a), *conf_value_text(key, b)) == 0;
+}
+
+static void print_value(const struct conf_key *key, const void *base, FILE *out)
+{
+	if (conf_value_is_number(key))
+		conf_value_print(key, base, out);
+	else
+		fputs(**conf_value_text(key, base) ? *conf_value_text(key, base) : "empty", out);
+}
+
+/* `prefix` NULL: of the keys outside of such sections. */
+static void tell_difference(struct telling *t, const char *prefix, const struct conf_key *key, const void *before,
+			    const void *now)
+{
+	FILE *out = telling_begin(t);
+
+	fprintf(out, "%s%s%s.%s = ", key->section, prefix ? ":" : "", prefix ? prefix : "", key->name);
+	print_value(key, now, out);
+	fputs(key->reloads ? ", before " : " needs a restart; until then it is ", out);
+	print_value(key, before, out);
+	telling_end(t, !key->reloads);
+}
+
+static const struct conf_prefix *find(const struct conf *conf, const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < conf->prefix_count; i++)
+		if (strcmp(conf->prefixes[i].prefix, prefix) == 0)
+			return &conf->prefixes[i];
+	return NULL;
+}
+
+static void tell_alone(struct telling *t, const struct conf_prefix *p, const char *what)
+{
+	fprintf(telling_begin(t), "[prefix:%s] is %s, which needs a restart", p->prefix, what);
+	telling_end(t, true);
+}
+
+static void tell_prefixes(struct telling *t, const struct conf *before, const struct conf *now)
+{
+	const struct conf_prefix *old;
+	const struct conf_key *key;
+	size_t i;
+
+	for (i = 0; i < now->prefix_count; i++) {
+		old = find(before, now->prefixes[i].prefix);
+		if (!old)
+			tell_alone(t, &now->prefixes[i], "new");
+		for (key = conf_prefix_keys(); old && key->name; key++) {
+			assert(!key->reloads);
+			if (!same(key, old, &now->prefixes[i]))
+				tell_difference(t, old->prefix, key, old, &now->prefixes[i]);
+		}
+	}
+	for (i = 0; i < before->prefix_count; i++)
+		if (!find(now, before->prefixes[i].prefix))
+			tell_alone(t, &before->prefixes[i], "not there any longer");
+}
+
+int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_tell *tell, void *arg,
+	      char error[CONF_ERROR_MAX])
+{
+	struct conf next = *conf; /* the same strings */
+	struct telling telling = { .tell = tell, .arg = arg };
+	const struct conf_key *key;
+	int rc;
+
+	for (key = conf_keys(); key->name; key++) {
+		assert(!key->reloads || conf_value_is_number(key));
+		if (key->reloads)
+			*conf_value_number(key, &next) = *conf_value_number(key, read);
+	}
+	rc = conf_check(&next, standalone, error);
+	if (rc < 0)
+		return rc;
+	for (key = conf_keys(); key->name; key++)
+		if (!same(key, conf, read))
+			tell_difference(&telling, NULL, key, conf, read);
+	tell_prefixes(&telling, conf, read);
+	*conf = next;
+	return 0;
+}

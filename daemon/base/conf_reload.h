@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the configuration comes from, and how another one takes the place of that in use while the daemon runs. A key
+ * either may change (conf_key.reloads), or keeps its value until the daemon is started again.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/conf.h"
+
+/* What a command line says of it. */
+struct conf_source {
+	const char *file, *default_file; /* `file` NULL: the default one, if it exists */
+	char *const *overrides; /* after the file, in order */
+	int override_count;
+	bool standalone;
+};
+
+/* 0, or -errno with a sentence; then there is nothing to free. May be called in any thread. */
+int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX]);
+
+/* A sentence about a key that differs; `waits`: for a restart. */
+typedef void conf_tell(void *arg, bool waits, const char *sentence);
+
+/*
+ * `conf` gets the values of `read` for the keys that may change, and each key that differs is told. 0; or -errno with a
+ * sentence if they do not fit to those that stay: then nothing changes, and nothing is told.
+ */
+int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_tell *tell, void *arg,
+	      char error[CONF_ERROR_MAX]);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker_conf.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/conf.h"
+#include "base/log.h"
+
+/* The core does not write lines for grants that the log would leave out. */
+static bool logs_grants(const struct conf *c)
+{
+	return c->log_level >= (c->log_grants ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG);
+}
+
+void broker_conf_change(struct broker_conf *b, const struct conf *c)
+{
+	struct broker_limits *l = &b->limits;
+
+	b->linger_ns = c->linger_ms * CLOCK_NS_PER_MS;
+	b->handoff_max = c->handoff_max;
+	b->handoff_ns = c->handoff_ms * CLOCK_NS_PER_MS;
+	b->try_ns = c->try_ms * CLOCK_NS_PER_MS;
+	b->deadlock_detection = c->deadlock_detection;
+	b->log_grants = logs_grants(c);
+	b->log_grants_level = c->log_grants ? EFFECT_LEVEL_INFO : EFFECT_LEVEL_DEBUG;
+	b->grant_min_ns = c->grant_min_ms * CLOCK_NS_PER_MS;
+	b->stop_timeout_ns = c->stop_timeout_ms * CLOCK_NS_PER_MS;
+	l->clients = (size_t)c->clients;
+	l->clients_per_uid = (size_t)c->clients_per_uid;
+	l->locks = (size_t)c->locks;
+	l->requests_per_lock = (size_t)c->requests_per_lock;
+	l->requests_per_client = (size_t)c->requests_per_client;
+	l->requests_per_uid = (size_t)c->requests_per_uid;
+	l->grants_per_client = (size_t)c->grants_per_client;
+	l->grants_per_uid = (size_t)c->grants_per_uid;
+	l->events_per_client = (size_t)c->events_per_client;
+	l->request_bytes = (size_t)c->request_bytes;
+	l->request_args = (size_t)c->request_args;
+	l->output_bytes = (size_t)c->output_bytes;
+}
+
+void broker_conf_fill(struct broker_conf *b, const struct conf *c, bool standalone)
+{
+	*b = (struct broker_conf){
+		.standalone = standalone,
+		.root = c->root,
+		.host = c->host,
+		.version = LOCKBROKERD_VERSION,
+		.started_s = time(NULL),
+		.pid = (uint32_t)getpid(),
+		.uid = geteuid(),
+		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
+		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,
+	};
+	b->limits.session_path_bytes = (size_t)c->session_path_bytes;
+	broker_conf_change(b, c);
+}
+
+static enum flavour flavour_of(const struct conf_prefix *prefix)
+{
+	switch ((enum conf_flavour)prefix->flavour) {
+	case CONF_FLAVOUR_RW:
+		return FLAVOUR_RW;
+	case CONF_FLAVOUR_MUTEX:
+		return FLAVOUR_MUTEX;
+	case CONF_FLAVOUR_KAZOO:
+		return FLAVOUR_KAZOO;
+	}
+	abort();
+}
+
+void broker_conf_prefixes(struct broker_conf *b, const struct conf *c, struct broker_prefix *prefixes)
+{
+	size_t i;
+
+	for (i = 0; i < c->prefix_count; i++) {
+		const struct conf_prefix *prefix = &c->prefixes[i];
+
+		prefixes[i] = (struct broker_prefix){
+			.prefix = prefix->prefix,
+			.flavour = flavour_of(prefix),
+			.path = prefix->path[0] ? prefix->path : NULL,
+		};
+	}
+	b->prefixes = prefixes;
+	b->prefix_count = c->prefix_count;
+}

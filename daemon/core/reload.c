@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/reload.h"
+
+#include <assert.h>
+
+#include "core/client/reply.h"
+#include "core/state.h"
+
+/* What a program was told at the beginning stays true: its strings, and the limit of what the servers were asked about. */
+static bool goes_on(const struct broker_conf *before, const struct broker_conf *now)
+{
+	return before->root == now->root && before->host == now->host && before->standalone == now->standalone &&
+	       before->prefixes == now->prefixes && before->tick_ns == now->tick_ns &&
+	       before->session_timeout_ns == now->session_timeout_ns &&
+	       before->limits.session_path_bytes == now->limits.session_path_bytes;
+}
+
+static void answer(struct client *c, const struct event *event)
+{
+	c->reloading = false;
+	if (c->closing)
+		return;
+	if (event->conf.now) {
+		size_t begin = reply_begin(c);
+
+		resp_bulk(reply_out(c), event->conf.text);
+		reply_end(c, begin);
+	} else {
+		reply_error(c, ERROR_ERR, "%s", event->conf.text);
+	}
+}
+
+void reload(struct broker *b, const struct event *event)
+{
+	struct client *c;
+
+	if (event->conf.now) {
+		assert(goes_on(b->env.conf, event->conf.now));
+		b->env.conf = event->conf.now;
+		budget_limits(&b->ensemble.budget, &b->env.conf->limits);
+	}
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		if (c->reloading)
+			answer(c, event);
+}

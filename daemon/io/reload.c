@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/reload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/container.h"
+#include "base/mem.h"
+#include "io/base/worker.h"
+#include "io/notify.h"
+
+struct reload {
+	struct work work;
+	struct worker *worker;
+	const struct notify *notify; /* NULL: not any longer */
+	struct reload_conf conf;
+	bool reading, again;
+	/* The worker's while it reads. */
+	struct conf read;
+	int rc;
+	char error[CONF_ERROR_MAX];
+};
+
+static void reload_run(struct work *work)
+{
+	struct reload *r = container_of(work, struct reload, work);
+
+	r->rc = conf_load(&r->read, r->conf.source, r->error);
+}
+
+static void reload_begin(struct reload *r)
+{
+	r->again = false;
+	worker_add(r->worker, &r->work);
+}
+
+static void reload_ended(struct work *work)
+{
+	struct reload *r = container_of(work, struct reload, work);
+
+	if (r->again) {
+		conf_free(&r->read);
+		reload_begin(r);
+		return;
+	}
+	r->reading = false;
+	r->conf.done(r->conf.arg, r->rc == 0 ? &r->read : NULL, r->error);
+	conf_free(&r->read);
+	if (r->notify)
+		notify_send(r->notify, "READY=1");
+}
+
+struct reload *reload_new(struct worker *w, const struct notify *notify, const struct reload_conf *conf)
+{
+	struct reload *r = mem_new(sizeof(*r));
+
+	r->work = (struct work){ .run = reload_run, .done = reload_ended };
+	r->worker = w;
+	r->notify = notify;
+	r->conf = *conf;
+	return r;
+}
+
+void reload_free(struct reload *r)
+{
+	if (!r)
+		return;
+	conf_free(&r->read);
+	mem_free(r);
+}
+
+/* Service managers that are newer than this need the instant; older ones ignore it. */
+static void reload_tell(const struct notify *n)
+{
+	char text[64];
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+		 (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000);
+	notify_send(n, text);
+}
+
+void reload_ask(struct reload *r)
+{
+	r->again = r->reading;
+	if (r->reading)
+		return;
+	r->reading = true;
+	if (r->notify)
+		reload_tell(r->notify);
+	reload_begin(r);
+}
+
+void reload_mute(struct reload *r)
+{
+	r->notify = NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the configuration again while the daemon runs, in the worker: a file system can be slow. Whoever asks gets what
+ * stands there after that: if somebody asks while it is being read, it is read once more before anybody is told.
+ *
+ *   idle    -> asked  -> reading: the service manager is told RELOADING=1
+ *   reading -> asked  -> reading, once more after that
+ *   reading -> read   -> idle: `done` is called, then the service manager is told READY=1
+ */
+#pragma once
+
+#include "base/conf_reload.h"
+
+struct notify;
+struct reload;
+struct worker;
+
+/* `read` NULL: there is an error. What it points to may be used until the call returns. */
+typedef void reload_done(void *arg, const struct conf *read, const char *error);
+
+struct reload_conf {
+	const struct conf_source *source; /* outlives it */
+	reload_done *done;
+	void *arg;
+};
+
+struct reload *reload_new(struct worker *w, const struct notify *notify, const struct reload_conf *conf);
+/* After the worker was stopped. Takes NULL. */
+void reload_free(struct reload *r);
+void reload_ask(struct reload *r);
+/* The service manager is not told anything any longer. */
+void reload_mute(struct reload *r);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Another configuration takes the place of that in use (conf_reload.h): what changes, what waits, what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/conf_reload.h"
+#include "base/conf_value.h"
+#include "conf_fixture.h"
+
+static char told[4096];
+
+static void tell(void *arg, bool waits, const char *sentence)
+{
+	size_t len = strlen(told);
+
+	snprintf(told + len, sizeof(told) - len, "%s%s\n", waits ? "! " : "", sentence);
+}
+
+/* The second text is read while the first is in use: what is told then, or the error. */
+static const char *reloaded(struct conf *conf, const char *before, const char *now)
+{
+	struct conf read;
+	char error[CONF_ERROR_MAX] = "";
+	int rc;
+
+	conf_init(conf);
+	conf_init(&read);
+	read_text(conf, before, NULL);
+	assert_int_equal(conf_finish(conf, false, error), 0);
+	read_text(&read, now, NULL);
+	assert_int_equal(conf_finish(&read, false, error), 0);
+	told[0] = '\0';
+	rc = conf_take(conf, &read, false, tell, NULL, error);
+	conf_free(&read);
+	assert_true(rc == 0 || !*told);
+	return rc == 0 ? told : strcpy(told, error);
+}
+
+#define HOST "[zookeeper]\nhost = h\n"
+
+static void the_same_is_told_as_nothing(void **state)
+{
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, HOST, HOST "# another comment\n[locks]\nlinger_ms = 100\n"), "");
+	conf_free(&conf);
+}
+
+static void what_may_change_changes(void **state)
+{
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, HOST, HOST "[locks]\nlinger_ms = 5\n[daemon]\nlog_level = debug\n"),
+			    "daemon.log_level = debug, before info\nlocks.linger_ms = 5, before 100\n");
+	assert_int_equal(conf.linger_ms, 5);
+	conf_free(&conf);
+}
+
+static void what_may_not_change_waits_for_a_restart(void **state)
+{
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, HOST "root = /a\n",
+				     HOST "root = /b\nauth_file = /etc/secret\n[daemon]\nsocket_mode = 0600\n"),
+			    "! daemon.socket_mode = 0600 needs a restart; until then it is 0660\n"
+			    "! zookeeper.root = /b needs a restart; until then it is /a\n"
+			    "! zookeeper.auth_file = /etc/secret needs a restart; until then it is empty\n");
+	assert_string_equal(conf.root, "/a");
+	assert_int_equal(conf.socket_mode, 0660);
+	conf_free(&conf);
+}
+
+static void prefixes_wait_for_a_restart(void **state)
+{
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, HOST "[prefix:a/]\nflavour = kazoo\n[prefix:b/]\n",
+				     HOST "[prefix:c/]\n[prefix:a/]\nflavour = mutex\npath = /x\n"),
+			    "! [prefix:c/] is new, which needs a restart\n"
+			    "! prefix:a/.flavour = mutex needs a restart; until then it is kazoo\n"
+			    "! prefix:a/.path = /x needs a restart; until then it is empty\n"
+			    "! [prefix:b/] is not there any longer, which needs a restart\n");
+	assert_int_equal(conf.prefix_count, 2);
+	conf_free(&conf);
+}
+
+/* The session that goes on is the old one. */
+static void what_does_not_fit_to_what_stays_is_refused(void **state)
+{
+	const char *before = HOST "session_timeout_ms = 6000\ntick_ms = 1000\n[locks]\nlinger_ms = 7\n";
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, before,
+				     HOST "session_timeout_ms = 60000\n[locks]\ngrant_min_ms = 2000\nlinger_ms = 8\n"),
+			    "locks.grant_min_ms: 2000 is not less than a third of zookeeper.session_timeout_ms = 6000");
+	assert_int_equal(conf.linger_ms, 7);
+	assert_int_equal(conf.grant_min_ms, 1000);
+	conf_free(&conf);
+}
+
+/* Otherwise a string that is in use would have to be freed. */
+static void only_numbers_change(void **state)
+{
+	const struct conf_key *key;
+	int count = 0;
+
+	for (key = conf_keys(); key->name; key++) {
+		assert_true(!key->reloads || conf_value_is_number(key));
+		count += key->reloads;
+	}
+	assert_true(count > 15);
+	for (key = conf_prefix_keys(); key->name; key++)
+		assert_false(key->reloads);
+}
+
+static void a_source_without_a_file_is_the_defaults(void **state)
+{
+	char text[] = "locks.linger_ms=3", *overrides[] = { text };
+	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
+				      .override_count = 1 };
+	char error[CONF_ERROR_MAX];
+	struct conf conf;
+
+	assert_int_equal(conf_load(&conf, &source, error), 0);
+	assert_int_equal(conf.linger_ms, 3);
+	conf_free(&conf);
+	source.file = source.default_file;
+	assert_true(conf_load(&conf, &source, error) < 0);
+	assert_string_equal(error, "/nonexistent/lockbroker.conf: No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_is_told_as_nothing),
+		cmocka_unit_test(what_may_change_changes),
+		cmocka_unit_test(what_may_not_change_waits_for_a_restart),
+		cmocka_unit_test(prefixes_wait_for_a_restart),
+		cmocka_unit_test(what_does_not_fit_to_what_stays_is_refused),
+		cmocka_unit_test(only_numbers_change),
+		cmocka_unit_test(a_source_without_a_file_is_the_defaults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RELOAD and EVENT_CONF: who may ask, who is told, and what another configuration changes (reload.h). */
+#include "core_fixture.h"
+
+#include <string.h>
+
+static struct broker_conf next;
+
+static int setup(void **state)
+{
+	struct fixture *f = fixture_new(true);
+	int rc = fixture_setup(f, 3, state);
+
+	next = f->conf;
+	return rc;
+}
+
+static void changed(struct fixture *f, const char *text)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .now = &next, .text = slice_of(text) } });
+}
+
+static void refused(struct fixture *f, const char *sentence)
+{
+	fixture_event(f, &(struct event){ .type = EVENT_CONF, .conf = { .text = slice_of(sentence) } });
+}
+
+static void all_who_asked_are_told_what_has_changed(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "RELOAD");
+	fixture_ask(f, 2, "RELOAD");
+	assert_int_equal(f->reloads, 2);
+	fixture_expect(f, 0, "");
+	changed(f, "locks.linger_ms = 5, before 100");
+	fixture_expect(f, 0, "$31 locks.linger_ms = 5, before 100");
+	fixture_expect(f, 1, "");
+	fixture_expect(f, 2, "$31 locks.linger_ms = 5, before 100");
+	fixture_say(f, 0, "PING", "+PONG");
+}
+
+static void an_error_is_told_and_nothing_changes(void **state)
+{
+	struct fixture *f = *state;
+
+	next.limits.locks = 0;
+	fixture_ask(f, 0, "RELOAD");
+	refused(f, "conf:2: locks.x: unknown key");
+	fixture_expect(f, 0, "-ERR conf:2: locks.x: unknown key");
+	fixture_say(f, 0, "LOCK a", ":1024");
+}
+
+static void nobody_else_is_told(void **state)
+{
+	struct fixture *f = *state;
+
+	changed(f, "");
+	refused(f, "an error");
+	fixture_ask(f, 0, "RELOAD");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_connect(f, 0);
+	changed(f, "");
+	fixture_expect(f, 0, "");
+	fixture_say(f, 0, "PING", "+PONG");
+}
+
+static void other_users_may_not_ask(void **state)
+{
+	struct fixture *f = *state;
+
+	f->conf.uid = 1;
+	fixture_say(f, 0, "RELOAD", "-DENIED only root and the daemon's own user may have the configuration read again");
+	assert_int_equal(f->reloads, 0);
+}
+
+static void when_it_stops_it_is_too_late(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_ask(f, 1, "RELOAD");
+	fixture_simple(f, EVENT_STOP, 0);
+	fixture_say(f, 2, "RELOAD", "-DRAINING the daemon is stopping");
+	changed(f, "");
+	fixture_expect(f, 1, "$0");
+}
+
+static void what_exists_beyond_a_lower_limit_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b", ":2048");
+	fixture_ask(f, 1, "LOCK a");
+	next.limits.locks = 1;
+	next.limits.requests_per_lock = 1;
+	changed(f, "");
+	fixture_say(f, 2, "LOCK c", "-LIMIT this daemon already knows as many locks as it may (limits.locks): c");
+	fixture_say(f, 2, "LOCK a", 
+		    "-LIMIT as many clients as one lock may have already wait for it (limits.requests_per_lock): a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1025");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	next.limits.locks = 100;
+	changed(f, "");
+	fixture_say(f, 2, "LOCK c", ":3072");
+}
+
+static void grants_are_logged_from_then_on(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	assert_false(fixture_logged(f, "granted: lock"));
+	next.log_grants = true;
+	changed(f, "");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	assert_true(fixture_logged(f, "granted: lock \"b\""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(all_who_asked_are_told_what_has_changed),
+		TEST(an_error_is_told_and_nothing_changes),
+		TEST(nobody_else_is_told),
+		TEST(other_users_may_not_ask),
+		TEST(when_it_stops_it_is_too_late),
+		TEST(what_exists_beyond_a_lower_limit_stays),
+		TEST(grants_are_logged_from_then_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
