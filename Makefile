@@ -4,7 +4,7 @@
 #   BUILD=dir           where results go (build)
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
-#   LTO=                nothing: lockbrokerd is not optimized as a whole (-flto=auto, if gcc compiles it)
+#   LTO=                how gcc optimizes lockbrokerd as a whole (-flto=auto and more); nothing: it does not
 #   WERROR=1            warnings are errors
 #   SAN=address,undefined   sanitizers (use a BUILD of its own)
 #   V=1                 show the commands
@@ -154,8 +154,9 @@ REQUIRED = -std=gnu11 -D_GNU_SOURCE -DLOCKBROKERD_VERSION='"$(VERSION)"' -DLOCKB
 	-I. -Idaemon -MMD -MP $(WARN) $(HARDEN) $(if $(WERROR),-Werror)
 LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-needed
 # The objects of lockbrokerd have both machine code, which everything else is linked from, and what gcc optimizes the
-# whole daemon from. With one seed for each source, builds of the same sources are the same.
-LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto))
+# whole daemon from: small functions go into those that call them, as far as -O3 goes in that. With one seed for each
+# source, builds of the same sources are the same.
+LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30))
 WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
 COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fno-lto
 LINK_WHOLE = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "commands.h"
 
+#include <stdint.h>
+
 const struct command_spec command_table[COMMAND_COUNT] = {
 #define X(word, least, most, flags, summary) [COMMAND_##word] = { #word, sizeof(#word) - 1, least, most, flags, summary },
 	PROTOCOL_COMMANDS(X)
@@ -8,14 +10,28 @@ const struct command_spec command_table[COMMAND_COUNT] = {
 };
 
 /* Two letters that differ in this bit only are the same letter. */
-static const int CASE = 'a' - 'A';
+static const uint32_t CASE = 'a' - 'A';
+
+static bool are_four(const char *a, const char *b)
+{
+	uint32_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return ((x ^ y) & ~(CASE * 0x01010101)) == 0;
+}
 
 static bool is_word(const struct command_spec *spec, struct slice word)
 {
+	size_t i = 0;
+
 	if (word.len != spec->len)
 		return false;
-	for (size_t i = 0; i < word.len; i++)
-		if ((word.data[i] ^ spec->word[i]) & ~CASE)
+	for (; i + 4 <= word.len; i += 4)
+		if (!are_four(word.data + i, spec->word + i))
+			return false;
+	for (; i < word.len; i++)
+		if ((uint32_t)(word.data[i] ^ spec->word[i]) & ~CASE)
 			return false;
 	return true;
 }

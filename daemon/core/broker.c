@@ -193,10 +193,21 @@ static void asked(struct broker *b, const struct event *event)
 	command_handle(&b->hosts, c, event->asked.argc, event->asked.argv);
 }
 
+static void start(struct broker *b)
+{
+	b->started = true;
+	if (b->env.conf->standalone)
+		return;
+	formers_start(&b->ensemble);
+	recovery_open(b);
+}
+
 static void dispatch(struct broker *b, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_TIME:
+		if (!b->started)
+			start(b);
 		break;
 	case EVENT_CLIENT_CONNECTED:
 		connection_begin(b, event);
@@ -222,8 +233,7 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_ZK_SUSPENDED:
 		recovery_suspended(b, event->zk_suspended.planned);
 		break;
-	case EVENT_ZK_EXPIRED:
-		recovery_expired(b);
+	case EVENT_ZK_EXPIRED: /* it went before all else */
 		break;
 	case EVENT_ZK_ANSWERED:
 		recovery_answered(b, event);
@@ -317,15 +327,6 @@ static void pass(struct broker *b)
 	settle(b);
 }
 
-static void start(struct broker *b)
-{
-	b->started = true;
-	if (b->env.conf->standalone)
-		return;
-	formers_start(&b->ensemble);
-	recovery_open(b);
-}
-
 static void serve_turns(struct broker *b)
 {
 	struct directory *d;
@@ -354,12 +355,9 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		recovery_follow(b, changes);
 	/* Nothing is granted in a session that is over, even if an earlier grant has just run out. */
 	if (event->type == EVENT_ZK_EXPIRED)
-		dispatch(b, event);
+		recovery_expired(b);
 	pass(b);
-	if (!b->started && event->type == EVENT_TIME)
-		start(b);
-	if (event->type != EVENT_ZK_EXPIRED)
-		dispatch(b, event);
+	dispatch(b, event);
 	tell_outcomes(&b->locks);
 	if (b->started)
 		ask_tokens(b);

@@ -142,9 +142,9 @@ static bool parse_word(struct client *c, const struct row *row, struct slice wor
 	return true;
 }
 
-bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret)
+static __attribute__((noinline)) bool parse_words(const struct request_words *w, size_t from, unsigned int taken,
+						  struct options *ret)
 {
-	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
 	for (size_t at = from; at < w->argc; at++) {
 		const struct row *row = table;
 
@@ -160,4 +160,10 @@ bool options_parse(const struct request_words *w, size_t from, unsigned int take
 			return false;
 	}
 	return true;
+}
+
+bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret)
+{
+	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
+	return from >= w->argc || parse_words(w, from, taken, ret);
 }

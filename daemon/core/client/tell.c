@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/cold.h"
 #include "base/container.h"
 #include "core/client/ask.h"
 #include "core/client/mlock.h"
@@ -19,6 +20,11 @@ static void finish(struct locks *locks, struct request *r)
 	request_free(r);
 }
 
+static COLD void tell_queued(struct client *c, const struct lock *lock, int64_t number)
+{
+	notify(c, "granted", bytes_view(&lock->name), number);
+}
+
 static void tell_granted(struct locks *locks, struct request *r)
 {
 	int64_t number = r->outcome.number;
@@ -28,7 +34,7 @@ static void tell_granted(struct locks *locks, struct request *r)
 
 	finish(locks, r);
 	if (queued)
-		notify(c, "granted", bytes_view(&lock->name), number);
+		tell_queued(c, lock, number);
 	else if (c->mlock)
 		mlock_granted(c->mlock);
 	else
@@ -36,7 +42,7 @@ static void tell_granted(struct locks *locks, struct request *r)
 	notify_session(c);
 }
 
-static void tell_timed_out(struct locks *locks, struct request *r)
+static COLD void tell_timed_out(struct locks *locks, struct request *r)
 {
 	struct client *c = r->client;
 	struct lock *lock = r->lock;
@@ -51,7 +57,7 @@ static void tell_timed_out(struct locks *locks, struct request *r)
 		reply_nil(c);
 }
 
-static void tell_failed(struct locks *locks, struct request *r)
+static COLD void tell_failed(struct locks *locks, struct request *r)
 {
 	struct refusal no = { .code = r->outcome.code, .sentence = r->outcome.sentence };
 	struct client *c = r->client;
@@ -89,7 +95,7 @@ static void tell_leader(struct locks *locks, struct observer *o)
 	notify_leader(o->client, o);
 }
 
-static void tell_unobserved(struct observer *o)
+static COLD void tell_unobserved(struct observer *o)
 {
 	notify(o->client, "unobserved", bytes_view(&o->lock->name), error_word(o->outcome.code),
 	       bytes_view(&o->outcome.sentence));

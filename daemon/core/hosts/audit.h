@@ -80,6 +80,11 @@ struct audit {
 	size_t example_count;
 };
 
+static inline bool audit_is_idle(const struct audit *a)
+{
+	return a->state == AUDIT_IDLE && TAILQ_EMPTY(&a->queued);
+}
+
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct hosts *h, struct client *c);

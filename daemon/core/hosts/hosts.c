@@ -34,18 +34,20 @@ void hosts_suspended(struct hosts *h)
 	revocation_suspended(h);
 }
 
+/* Most often nothing is under way. */
 void hosts_continue(struct hosts *h)
 {
 	struct query *q;
 
+	if (h->inbox.state != INBOX_READING && TAILQ_EMPTY(&h->queries) && audit_is_idle(&h->audit))
+		return;
 	inbox_continue(h);
 	while ((q = query_finished(h)))
 		if (q->revocation)
 			revocation_found(q->revocation);
 		else
 			query_reply(q);
-	if (h->audit.state != AUDIT_IDLE || !TAILQ_EMPTY(&h->audit.queued))
-		audit_continue(h);
+	audit_continue(h);
 }
 
 /* False: it is not an answer to a letter of ours. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/cold.h"
 #include "base/mem.h"
 #include "core/lock/locks.h"
 #include "protocol/bytes_format.h"
@@ -19,19 +20,14 @@ const char *loss_word(enum loss loss)
 	return words[loss];
 }
 
-/* A broker that is being freed logs nothing. */
-void grant_log(const struct grant *g, const char *event, bool ended, int64_t count)
+static COLD void write_log(const struct grant *g, const char *event, bool ended, int64_t count)
 {
 	const struct env *env = g->lock->locks->env;
 	const struct client *c = g->client;
 	struct slice name = bytes_view(&g->lock->name);
-	struct bytes *out;
-	size_t begin;
+	struct bytes *out = &env->out->arena;
+	size_t begin = effects_begin(env->out);
 
-	if (!env->conf->log_grants || !env->out)
-		return;
-	begin = effects_begin(env->out);
-	out = &env->out->arena;
 	bytes_text(out, event);
 	if (g->lost)
 		bytes_format(out, " (%s)", loss_word(g->loss));
@@ -47,6 +43,15 @@ void grant_log(const struct grant *g, const char *event, bool ended, int64_t cou
 		bytes_format(out, ", %q", bytes_view(&c->name));
 	bytes_text(out, ")");
 	effects_log(env->out, env->conf->log_grants_level, begin)->one_of_many = true;
+}
+
+/* A broker that is being freed logs nothing. */
+void grant_log(const struct grant *g, const char *event, bool ended, int64_t count)
+{
+	const struct env *env = g->lock->locks->env;
+
+	if (env->conf->log_grants && env->out)
+		write_log(g, event, ended, count);
 }
 
 struct grant *grant_find(const struct lock *lock, const struct client *client)
