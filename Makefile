@@ -49,7 +49,7 @@ FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
 	command/cmd_hosts.c command/cmd_client.c command/info.c
-CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c hosts/query_limit.c \
+CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
 	client/deadlock.c

@@ -6,7 +6,7 @@
 #include "core/claim/listing.h"
 #include "core/claim/look.h"
 #include "core/drain.h"
-#include "core/hosts/query_limit.h"
+#include "core/hosts/query_reply.h"
 #include "core/kind/election.h"
 #include "core/kind/observe.h"
 #include "core/kind/semaphore.h"
@@ -43,7 +43,7 @@ struct owner {
 #define OWNER_QUERY .hosts = query_answered
 #define OWNER_LIMIT .hosts = query_limit_answered
 #define OWNER_AUDIT .hosts = audit_answered
-#define OWNER_INBOX .hosts = hosts_inbox_answered
+#define OWNER_INBOX .hosts = inbox_answered
 #define OWNER_OUTBOX .hosts = hosts_outbox_answered
 #define OWNER_REVOCATION .hosts = revocation_operated
 

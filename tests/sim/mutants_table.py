@@ -496,11 +496,10 @@ MUTANTS = [
     ("AUDIT does not look into semaphores", [
         ("\t\tadd_name(a, FLAVOUR_MUTEX, p->name, \"/locks\");\n\t\tadd_name(a, FLAVOUR_SLOTS, p->name, \"/leases\");\n", "")], 10000, "permits, operator"),
     ("a letter is acted upon when it is read, deleted or not", [
-        ("\t\tif (code == ZK_OK)\n\t\t\treturn true;\n\t\tm->refused", "\t\tm->refused"),
-        ("\t\tget_answered(h, event);\n\t} else {\n\t\t*ret",
-         "\t\tget_answered(h, event);\n"
-         "\t\t*ret = (struct inbox_letter){ slice_of(m->sorted[m->done]), bytes_view(&m->data) };\n"
-         "\t\treturn event->zk_answered.code == ZK_OK;\n\t} else {\n\t\t*ret")], 2000, "refused"),
+        ("\t\tif (code == ZK_OK)\n\t\t\ttake_letter(h, id, bytes_view(&m->data));\n", ""),
+        ("\t\tget_answered(h, event);\n\t} else {\n",
+         "\t\tget_answered(h, event);\n\t\tif (event->zk_answered.code == ZK_OK)\n"
+         "\t\t\ttake_letter(h, slice_of(m->sorted[m->done]), bytes_view(&m->data));\n\t} else {\n")], 2000, "refused"),
     ("who loses a lock by force is not told", [
         ("\tgrant_lose_all(lock, LOSS_FORCED);\n",
          "\twhile (lock->grant_count)\n\t\tgrant_end(TAILQ_FIRST(&lock->grants));\n")], 100),

@@ -21,15 +21,13 @@ struct call {
 bool call_is_kind(const struct call *call, enum kind kind);
 /* The client's request for the lock of that name; NULL. */
 struct request *call_request(const struct call *call);
-/* The client's valid grant of a lock of that kind; NULL: there is none, and that was answered. */
+/* The client's valid grant of a lock of that kind; NULL: there is none, and that was answered. `undone`: what was not
+ * done if the token is another grant's. */
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone);
-/* The same for a grant that was found; `g` may be NULL. `undone`: what was not done if the token is another grant's. */
-struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone);
 /* Answers that the grant was lost, and ends it; `else_told` is the sentence unless its lease ran out. */
 void call_reply_lost(struct client *c, struct grant *g, const char *else_told);
 /* Queues a request, or answers why not. The client has neither a grant nor a request of the lock. */
 void call_ask(const struct call *call, const struct request_terms *terms);
-void call_refuse_limit(struct client *c, const char *why);
 
 enum {
 	OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA | OPTION_REENTER,

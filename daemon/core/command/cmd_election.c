@@ -66,6 +66,12 @@ void cmd_leader(struct call *call)
 		query_ask(call->hosts, call->client, COMMAND_LEADER, call->name);
 }
 
+static void refuse_limit(struct client *c, const char *why)
+{
+	c->locks->env->stats.limits_total++;
+	reply_error(c, ERROR_LIMIT, "%s", why);
+}
+
 static void observe(struct client *c, struct slice name)
 {
 	struct lock *lock;
@@ -76,14 +82,14 @@ static void observe(struct client *c, struct slice name)
 		return;
 	}
 	if (!client_may_observe(c, &why)) {
-		call_refuse_limit(c, why);
+		refuse_limit(c, why);
 		return;
 	}
 	lock = lock_make(c->locks, name);
 	if (!lock) {
-		call_refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
+		refuse_limit(c, "this daemon already knows as many locks as it may (limits.locks)");
 	} else if ((why = charge_refuses_observer(&lock->directory))) {
-		call_refuse_limit(c, why);
+		refuse_limit(c, why);
 	} else {
 		lock_become(lock, KIND_ELECTION);
 		reply_status(c, "OK");

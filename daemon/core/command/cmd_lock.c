@@ -65,7 +65,7 @@ static COLD struct grant *refuse_grant(const struct call *call, struct grant *g,
 	return NULL;
 }
 
-struct grant *call_valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
+static struct grant *valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
 {
 	return g && !g->lost && is_token(call, g) ? g : refuse_grant(call, g, else_told, undone);
 }
@@ -74,7 +74,7 @@ struct grant *call_grant(const struct call *call, enum kind kind, const char *el
 {
 	struct grant *g = call->lock ? grant_find(call->lock, call->client) : NULL;
 
-	return call_is_kind(call, kind) ? call_valid(call, g, else_told, undone) : NULL;
+	return call_is_kind(call, kind) ? valid(call, g, else_told, undone) : NULL;
 }
 
 void call_ask(const struct call *call, const struct request_terms *terms)
@@ -87,12 +87,6 @@ void call_ask(const struct call *call, const struct request_terms *terms)
 		return;
 	}
 	refuse(call, &no);
-}
-
-void call_refuse_limit(struct client *c, const char *why)
-{
-	c->locks->env->stats.limits_total++;
-	reply_error(c, ERROR_LIMIT, "%s", why);
 }
 
 /* ---- locks ---- */
@@ -199,8 +193,8 @@ void cmd_renew(struct call *call)
 	    !options_parse(&call->words, 3, OPTION_TOKEN, &call->options))
 		return;
 	if (call->lock && call->lock->slots)
-		g = call_valid(call, grant_find(call->lock, c), "the permits were lost before they were renewed",
-			       "permits have no token; nothing was renewed");
+		g = valid(call, grant_find(call->lock, c), "the permits were lost before they were renewed",
+			  "permits have no token; nothing was renewed");
 	else
 		g = call_grant(call, KIND_LOCK, "the grant was lost before it was renewed",
 			       "that token belongs to another grant; nothing was renewed");

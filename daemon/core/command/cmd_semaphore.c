@@ -3,7 +3,7 @@
 #include "core/client/ask.h"
 #include "core/client/reply.h"
 #include "core/command/call.h"
-#include "core/hosts/query_limit.h"
+#include "core/hosts/query_reply.h"
 #include "core/kind/semaphore.h"
 
 /* The limit is certainly another than the agreed one: the request is refused. */

@@ -11,24 +11,19 @@
 
 /* ---- where lock directories are ---- */
 
-/* Goes to that root: after the first, those of the prefixes that have a path of their own. False: none is left. */
+/* Goes to that root: 0 is that of most locks, the others are the paths of prefixes that have one. False: none is left. */
 static bool begin_root(struct hosts *h, size_t root)
 {
 	const struct broker_conf *conf = h->env->conf;
 	struct audit *a = &h->audit;
-	size_t at = root;
 
-	a->root = root;
-	a->path = slice_of(conf->root);
-	a->prefix = (struct slice){ 0 };
-	for (size_t i = 0; at > 0 && i < conf->prefix_count; i++) {
-		if (!conf->prefixes[i].path || --at > 0)
-			continue;
-		a->path = slice_of(conf->prefixes[i].path);
-		a->prefix = slice_of(conf->prefixes[i].prefix);
-	}
-	if (at > 0)
+	while (root > 0 && root <= conf->prefix_count && !conf->prefixes[root - 1].path)
+		root++;
+	if (root > conf->prefix_count)
 		return false;
+	a->root = root;
+	a->path = slice_of(root ? conf->prefixes[root - 1].path : conf->root);
+	a->prefix = slice_of(root ? conf->prefixes[root - 1].prefix : "");
 	a->state = AUDIT_ROOT;
 	a->root_asked = a->mismatch = false;
 	bytes_clear(&a->names);
@@ -113,6 +108,16 @@ static void begin(struct hosts *h)
 	a->begun_ns = h->env->now_ns;
 	a->counts = (struct audit_counts){ 0 };
 	begin_root(h, 0);
+}
+
+/* The next of those in the list, who does not wait any longer; NULL: nobody is left. */
+static struct client *next(struct client_list *list)
+{
+	struct client *c = TAILQ_FIRST(list);
+
+	if (c)
+		wait_in(NULL, c);
+	return c;
 }
 
 void audit_leave(struct hosts *h, struct client *c)
@@ -375,10 +380,8 @@ static void finish(struct hosts *h)
 	effects_say(h->env->out, a->counts.strays ? EFFECT_LEVEL_WARNING : EFFECT_LEVEL_INFO,
 		    "audit: looked at %d directories and found %d strays of this host", a->counts.directories,
 		    a->counts.strays);
-	while ((c = TAILQ_FIRST(&a->served))) {
-		wait_in(NULL, c);
+	while ((c = next(&a->served)))
 		reply(a, c);
-	}
 	forget(a);
 }
 
@@ -415,27 +418,21 @@ static void fail_all(struct client_list *list, enum error_code code, const char 
 {
 	struct client *c;
 
-	while ((c = TAILQ_FIRST(list))) {
-		wait_in(NULL, c);
+	while ((c = next(list)))
 		reply_error(c, code, "%s", sentence);
-	}
 }
 
 void audit_suspended(struct hosts *h)
 {
 	struct audit *a = &h->audit;
-	struct bytes text = { 0 };
+	struct client *c;
 
-	if (a->state != AUDIT_IDLE) {
-		bytes_format(&text,
-			     "the connection to ZooKeeper was lost during the audit, after %d directories; "
-			     "strays found and deleted: %d",
-			     a->counts.directories, a->counts.strays);
-		bytes_char(&text, '\0');
-		fail_all(&a->served, ERROR_UNAVAILABLE, text.data);
-		bytes_free(&text);
-		forget(a);
-	}
+	while ((c = next(&a->served)))
+		reply_error(c, ERROR_UNAVAILABLE,
+			    "the connection to ZooKeeper was lost during the audit, after %d directories; "
+			    "strays found and deleted: %d",
+			    a->counts.directories, a->counts.strays);
+	forget(a);
 	fail_all(&a->queued, ERROR_UNAVAILABLE, "the connection to ZooKeeper was lost before the audit began");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What this host asks other hosts and what they ask it: queries, revocations, letters and audits. What one of these
- * finds out for another passes through here: a letter that was read, the fate of one that was sent, a finished query.
+ * finds out for another passes through here: the fate of a letter that was sent, a finished query.
  */
 #pragma once
 
@@ -40,5 +40,4 @@ void hosts_connected(struct hosts *h);
 void hosts_suspended(struct hosts *h);
 /* Continues whatever has room now. After every event. */
 void hosts_continue(struct hosts *h);
-void hosts_inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);
 void hosts_outbox_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -3,8 +3,10 @@
 
 #include "base/mem.h"
 #include "core/hosts/hosts.h"
-#include "core/hosts/outbox.h"
+#include "core/hosts/revoke.h"
 #include "core/session/presence.h"
+#include "core/znode/record.h"
+#include "protocol/number.h"
 
 enum { TRIES_MAX = 3 };
 
@@ -169,23 +171,51 @@ static void get_answered(struct hosts *h, const struct event *event)
 		bytes_slice(&h->inbox.data, data);
 }
 
-bool inbox_answered(struct hosts *h, const struct operation *op, const struct event *event, struct inbox_letter *ret)
+/* ---- a letter that this host alone has ---- */
+
+/* False: it is not an answer to a letter of ours. */
+static bool take_answer(struct hosts *h, struct slice data)
+{
+	struct slice id = record_get(data, "re");
+	int64_t holders;
+
+	if (!number_parse(record_get(data, "holders"), &holders))
+		return false;
+	outbox_was_read(h, id);
+	revocation_answered(h, id, holders);
+	return true;
+}
+
+static void take_letter(struct hosts *h, struct slice id, struct slice data)
+{
+	struct slice kind = record_get(data, "kind");
+
+	h->env->stats.mail_received_total++;
+	if (slice_is(kind, letter_kind_word(LETTER_REVOKE)))
+		revoke_received(h, LETTER_REVOKE, id, data);
+	else if (slice_is(kind, letter_kind_word(LETTER_FORCE)))
+		revoke_received(h, LETTER_FORCE, id, data);
+	else if (!slice_is(kind, letter_kind_word(LETTER_ANSWER)) || !take_answer(h, data))
+		h->env->stats.mail_ignored_total++;
+}
+
+void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event)
 {
 	enum zk_code code = event->zk_answered.code;
 	struct inbox *m = &h->inbox;
 
 	if (op->query != m->batch)
-		return false;
+		return;
 	if (op->kind == OPERATION_INBOX_LIST) {
 		list_answered(h, event);
 	} else if (op->kind == OPERATION_INBOX_GET) {
 		get_answered(h, event);
 	} else {
-		*ret = (struct inbox_letter){ slice_of(m->sorted[m->done++]), bytes_view(&m->data) };
+		struct slice id = slice_of(m->sorted[m->done++]);
+
 		if (code == ZK_OK)
-			return true;
+			take_letter(h, id, bytes_view(&m->data));
 		m->refused |= code == ZK_REFUSED;
 		inbox_continue(h);
 	}
-	return false;
 }

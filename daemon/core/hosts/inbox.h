@@ -37,10 +37,6 @@ enum {
 
 enum inbox_state { INBOX_NONE, INBOX_LISTING, INBOX_READING, INBOX_WATCHING, INBOX_PAUSED };
 
-struct inbox_letter {
-	struct slice id, data;
-};
-
 struct inbox {
 	enum inbox_state state;
 	struct bytes path;
@@ -66,8 +62,4 @@ void inbox_continue(struct hosts *h);
 void inbox_due(struct hosts *h);
 /* True when that path is our box's. */
 bool inbox_watched(struct hosts *h, struct slice path);
-/*
- * Answers of INBOX_LIST, INBOX_GET and INBOX_DELETE. True: this host alone has that letter, and acts upon it before
- * inbox_continue(): it is valid until then.
- */
-bool inbox_answered(struct hosts *h, const struct operation *op, const struct event *event, struct inbox_letter *ret);
+void inbox_answered(struct hosts *h, const struct operation *op, const struct event *event);

@@ -38,11 +38,6 @@ void query_free(struct query *q)
 	mem_free(q);
 }
 
-static bool is_revocation(const struct query *q)
-{
-	return q->command == COMMAND_REVOKE || q->command == COMMAND_FORCEUNLOCK;
-}
-
 bool query_is_elsewhere(const struct query_child *child)
 {
 	return !child->ours && !child->gone;
@@ -99,7 +94,7 @@ static bool known_here(const struct query *q)
 
 	if (q->part != QUERY_LOCK)
 		return false;
-	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !is_revocation(q))
+	if (q->command != COMMAND_HOLDERS && q->command != COMMAND_LEADER && !q->revocation)
 		return false;
 	lock = lock_find(q->hosts->locks, bytes_view(&q->name));
 	return lock && !lock->slots && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
@@ -175,7 +170,7 @@ static bool wanted(const struct query *q, struct slice name, struct query_child 
 
 static void keep_children(struct query *q, const struct event *event)
 {
-	size_t count = event->zk_answered.count, most = is_revocation(q) ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
+	size_t count = event->zk_answered.count, most = q->revocation ? SIZE_MAX : QUERY_CHILDREN_MAX, keep;
 	struct query_child child;
 
 	q->children = mem_new((count + 1) * sizeof(*q->children));
@@ -186,7 +181,7 @@ static void keep_children(struct query *q, const struct event *event)
 		q->children[q->count++] = child;
 	}
 	qsort(q->children, q->count, sizeof(*q->children), by_order);
-	keep = q->command == COMMAND_LEADER && q->count ? 1 : is_revocation(q) ? revoked(q) : q->count;
+	keep = q->command == COMMAND_LEADER && q->count ? 1 : q->revocation ? revoked(q) : q->count;
 	q->crowded = q->part == QUERY_SLOTS ? q->permits && q->count > (size_t)q->permits : q->crowded;
 	while (q->count > keep || q->count > most)
 		bytes_free(&q->children[--q->count].name);
@@ -337,7 +332,7 @@ static void list_answered(struct query *q, const struct event *event)
 /* Without its data there is no answer. */
 static bool matters(const struct query *q, const struct query_child *child)
 {
-	return q->command == COMMAND_LEADER || (is_revocation(q) && child < q->children + query_entitled(q));
+	return q->command == COMMAND_LEADER || (q->revocation && child < q->children + query_entitled(q));
 }
 
 static void get_answered(struct query *q, const struct event *event)

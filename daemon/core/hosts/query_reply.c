@@ -9,7 +9,10 @@
 #include "core/lock/readers.h"
 #include "core/znode/record.h"
 
-enum { HOLDERS_TOLD = 4 }; /* in a sentence about permits */
+enum {
+	HOLDERS_TOLD = 4, /* in a sentence about permits */
+	LIMIT_TRIES_MAX = 8,
+};
 
 /* ---- why ---- */
 
@@ -246,6 +249,58 @@ static void reply_hosts(const struct query *q)
 	reply_end(q->client, begin);
 }
 
+/* ---- the limit of a semaphore ---- */
+
+void query_limit_reply(struct client *c, int64_t limit)
+{
+	if (limit > 0)
+		reply_integer(c, limit);
+	else
+		reply_nil(c);
+}
+
+static void set_limit(struct query *q, int32_t version)
+{
+	struct operation_request r = {
+		.op = { .kind = OPERATION_LIMIT_SET, .query = q->number },
+		.exact = true,
+		.version = version,
+	};
+	struct bytes data = { 0 };
+
+	semaphore_data(&data, q->limit);
+	r.path = bytes_view(&q->path);
+	r.data = bytes_view(&data);
+	query_send(q, EFFECT_ZK_SET, &r);
+	bytes_free(&data);
+}
+
+void query_limit_answered(struct hosts *h, const struct operation *op, const struct event *event)
+{
+	bool got = op->kind == OPERATION_LIMIT_GET && event->zk_answered.code == ZK_OK;
+	struct query *q = query_of(h, op);
+	int64_t limit = q ? q->limit : 0;
+	bool fits = !got || semaphore_data_fits(event->zk_answered.data, &limit);
+
+	if (!q)
+		return;
+	if (got && fits && q->limit && limit != q->limit) {
+		set_limit(q, event->zk_answered.stat.version);
+		return;
+	}
+	if (event->zk_answered.code == ZK_BADVERSION && ++q->tries < LIMIT_TRIES_MAX) {
+		q->state = QUERY_ASKED;
+		return;
+	}
+	if (!fits)
+		reply_error(q->client, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
+	else if (event->zk_answered.code == ZK_OK || event->zk_answered.code == ZK_NONODE)
+		query_limit_reply(q->client, event->zk_answered.code == ZK_OK ? limit : 0);
+	else
+		reply_error(q->client, ERROR_UNAVAILABLE, "ZooKeeper refused to tell the limit");
+	query_free(q);
+}
+
 /* ---- asked and answered ---- */
 
 void query_reply(struct query *q)
@@ -275,4 +330,9 @@ void query_known(struct hosts *h, struct client *c, struct slice name)
 
 	query_take_seen(q);
 	query_reply(q);
+}
+
+void query_limit(struct hosts *h, struct client *c, struct slice name, int64_t limit)
+{
+	query_new(h, c, COMMAND_LIMIT, name)->limit = limit;
 }
