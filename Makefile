@@ -62,6 +62,15 @@ CORE_session = session/operation.c session/presence.c session/former.c session/s
 	session/budget.c session/window.c session/proof.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c
+# A snapshot is written and read by each floor.
+CORE_top += snapshot.c
+CORE_hosts += hosts/letter_snapshot.c
+CORE_client += client/client_snapshot.c
+CORE_kind += kind/kind_snapshot.c
+CORE_lock += lock/lock_snapshot.c
+CORE_claim += claim/directory_snapshot.c
+CORE_session += session/ensemble_snapshot.c
+CORE_port += port/entry.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top socket zookeeper files base
@@ -102,13 +111,14 @@ UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c
 FUZZ = fuzz_resp.c
-SIM = sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
+SIM = snapshots.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	anything.c anything_asks.c anything_checks.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
-	anything anything_standalone reloads reloads_standalone
+	anything anything_standalone reloads reloads_standalone snapshots snapshots,_calm snapshots,_permits \
+	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c

@@ -18,6 +18,7 @@
 #include "core/recovery.h"
 #include "core/reload.h"
 #include "core/route.h"
+#include "core/session/ensemble_snapshot.h"
 #include "core/claim/charge.h"
 #include "core/kind/kinds.h"
 #include "core/state.h"
@@ -342,6 +343,24 @@ static void serve_turns(struct broker *b)
 	}
 }
 
+/* The adapter of this process does not know what that of the one before was asked for. */
+static void resume(struct broker *b)
+{
+	struct client *c;
+	bool reload = false;
+
+	b->restored = false;
+	if (!b->env.conf->standalone && b->started)
+		ensemble_resume(&b->ensemble);
+	TAILQ_FOREACH(c, &b->locks.clients, link) {
+		reload |= c->reloading;
+		if (c->child)
+			client_watch_child(c);
+	}
+	if (reload)
+		effects_add(b->env.out, EFFECT_RELOAD);
+}
+
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects)
 {
 	int64_t before = b->env.now_ns;
@@ -358,6 +377,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 		recovery_expired(b);
 	pass(b);
 	dispatch(b, event);
+	if (b->restored)
+		resume(b);
 	tell_outcomes(&b->locks);
 	if (b->started)
 		ask_tokens(b);

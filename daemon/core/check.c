@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invariants between two events, for tests and the simulator: counters equal sums, and the parts keep their promises. */
+/* Invariants between two events: counters equal sums, and the parts keep their promises. */
+#include "core/check.h"
+
 #include <assert.h>
 
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
 #include "core/state.h"
+
+/* Notes the first that is broken. */
+#define CHECK(holds) \
+	do { \
+		if (!(holds) && !*wrong) \
+			*wrong = #holds; \
+	} while (0)
 
 /* A request wants next, or the held claim comes to the end of its tokens. */
 static bool is_wanted(const struct claim *next)
@@ -18,42 +27,42 @@ static bool is_wanted(const struct claim *next)
 }
 
 /* All that is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
-static void check_sending(const struct directory *d)
+static void check_sending(const struct directory *d, const char **wrong)
 {
 	bool sends = d->directories->ensemble->session.proving && d->pause_until_ns <= d->directories->env->now_ns;
 	bool listed = d->claim && d->claim->state == CLAIM_WAITING && d->claim->listed;
 	const struct claim *c;
 
-	assert(!sends || !d->wanted || d->waits[TURN_JOIN] || d->waits[TURN_DELETE]);
-	assert(!listed || (!d->next && !d->remembered && d->claim->named));
+	CHECK(!sends || !d->wanted || d->waits[TURN_JOIN] || d->waits[TURN_DELETE]);
+	CHECK(!listed || (!d->next && !d->remembered && d->claim->named));
 	TAILQ_FOREACH(c, &d->leaving, link) {
-		assert(!sends || !c->named || c->withheld || c->leave_op || d->waits[TURN_DELETE]);
-		assert(!listed || c->named);
+		CHECK(!sends || !c->named || c->withheld || c->leave_op || d->waits[TURN_DELETE]);
+		CHECK(!listed || c->named);
 	}
 }
 
-static size_t check_directory(const struct directory *d)
+static size_t check_directory(const struct directory *d, const char **wrong)
 {
 	const struct claim *c;
 	size_t claims = (size_t)(d->claim != NULL) + (size_t)(d->next != NULL);
 
 	TAILQ_FOREACH(c, &d->leaving, link) {
-		assert(c->state == CLAIM_LEAVING);
+		CHECK(c->state == CLAIM_LEAVING);
 		claims++;
 	}
 	TAILQ_FOREACH(c, &d->slots, link) {
-		assert(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
+		CHECK(c->state != CLAIM_LEAVING && d->flavour == FLAVOUR_SLOTS);
 		claims++;
 	}
-	assert(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
-	assert(!d->claim || d->claim->state != CLAIM_LEAVING);
-	assert(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
-	check_sending(d);
-	assert(d->watch_bytes == charge_watches(d) && claims == d->claim_count);
+	CHECK(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
+	CHECK(!d->claim || d->claim->state != CLAIM_LEAVING);
+	CHECK(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
+	check_sending(d, wrong);
+	CHECK(d->watch_bytes == charge_watches(d) && claims == d->claim_count);
 	return claims;
 }
 
-static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost)
+static void check_lock(const struct lock *lock, size_t *requests, size_t *grants, size_t *lost, const char **wrong)
 {
 	const struct directory *d = &lock->directory;
 	const struct request *r;
@@ -61,29 +70,28 @@ static void check_lock(const struct lock *lock, size_t *requests, size_t *grants
 	size_t n_requests = 0, n_expired = 0, n_grants = 0, n_lost = 0;
 
 	TAILQ_FOREACH(r, &lock->requests, link) {
-		assert(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
+		CHECK(r->lock == lock && (r->queued || (r->client->request == r && r->client->asking)));
 		n_requests++;
 		n_expired += r->expired;
 	}
 	TAILQ_FOREACH(g, &lock->grants, link) {
-		assert(!g->lost && g->depth >= 1);
-		assert(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
+		CHECK(!g->lost && g->depth >= 1);
+		CHECK(g->mode != MODE_EXCLUSIVE || (n_grants == 0 && !TAILQ_NEXT(g, link)));
 		n_grants++;
 	}
 	TAILQ_FOREACH(g, &lock->lost, link) {
-		assert(g->lost && !g->lease.place);
+		CHECK(g->lost && !g->lease.place);
 		n_lost++;
 	}
-	if (lock->rule->check)
-		lock->rule->check(lock);
-	assert(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
-	assert(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
+	CHECK(!lock->rule->is_sound || lock->rule->is_sound(lock));
+	CHECK(!n_grants || lock->slots || (d->claim && d->claim->state == CLAIM_HELD && d->claim->granted));
+	CHECK(n_requests == lock->request_count && n_expired == lock->expired_count && n_grants == lock->grant_count);
 	*requests += n_requests;
 	*grants += n_grants + n_lost;
 	*lost += n_lost;
 }
 
-void broker_check(const struct broker *b)
+static void check(const struct broker *b, const char **wrong)
 {
 	const struct directory *d;
 	const struct lock *lock;
@@ -94,21 +102,21 @@ void broker_check(const struct broker *b)
 	size_t requests = 0, grants = 0, lost = 0, claims = 0, clients = 0, waiting = 0, blocked = 0, held = 0;
 	size_t letters = 0, letter_bytes = 0, watches = 0, remembered = 0;
 
-	assert(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
+	CHECK(TAILQ_EMPTY(&b->directories.touched) && TAILQ_EMPTY(&b->locks.mlocks) && TAILQ_EMPTY(&b->locks.closing));
 	/* The next answer gives the next turn, so an answer must be expected. */
-	assert(!b->ensemble.session.proving || !b->directories.turns.waiting ||
+	CHECK(!b->ensemble.session.proving || !b->directories.turns.waiting ||
 	       b->ensemble.operations.first != b->ensemble.operations.end);
-	assert(!b->directories.turns.breath && !b->directories.turns.served);
+	CHECK(!b->directories.turns.breath && !b->directories.turns.served);
 	TAILQ_FOREACH(lock, &b->locks.used, link) {
-		check_lock(lock, &requests, &grants, &lost);
+		check_lock(lock, &requests, &grants, &lost, wrong);
 		LOCK_DIRECTORIES(d, lock) {
-			claims += check_directory(d);
+			claims += check_directory(d, wrong);
 			watches += charge_watches(d);
 			remembered += d->remembered;
 		}
 	}
 	TAILQ_FOREACH(lock, &b->locks.idle, link)
-		assert(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
+		CHECK(lock->idle && !lock->request_count && !lock->grant_count && !lock->directory.claim_count &&
 		       !lock->directory.watch_bytes && !lock->directory.remembered);
 	TAILQ_FOREACH(c, &b->locks.clients, link) {
 		size_t n = 0, n_lost = 0, n_requests = 0, n_counted = 0;
@@ -118,32 +126,48 @@ void broker_check(const struct broker *b)
 			n_lost += g->lost;
 			n_counted += g->counted;
 		}
-		assert(n_counted == c->counted);
+		CHECK(n_counted == c->counted);
 		TAILQ_FOREACH(r, &c->requests, client_link) {
-			assert(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
+			CHECK(r->client == c && r->queued == (r != c->request) && r->queued == (r != &c->blocking));
 			n_requests++;
 		}
-		assert(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
-		assert(b->locks.conns[c->conn] == c);
-		assert(c->is_holder == (n > n_lost));
-		assert(!c->group || c->group->uid == c->uid);
-		assert(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
+		CHECK(n == c->grant_count && n_lost == c->lost_count && n_requests == c->request_count);
+		CHECK(b->locks.conns[c->conn] == c);
+		CHECK(c->is_holder == (n > n_lost));
+		CHECK(!c->group || c->group->uid == c->uid);
+		CHECK(!c->mlock || (c->request && c->mlock->client == c && c->mlock->state == MLOCK_TAKING));
 		clients++;
 		held += n;
 		waiting += n_requests;
 		blocked += c->request != NULL;
 	}
-	assert(clients == b->locks.client_count);
-	assert(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
-	assert(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
+	CHECK(clients == b->locks.client_count);
+	CHECK(requests == b->locks.request_count && requests == waiting && blocked == b->locks.blocked_count);
+	CHECK(grants == b->locks.grant_count && grants == held && lost == b->locks.lost_count);
 	TAILQ_FOREACH(l, &b->hosts.letters, link) {
 		letters++;
 		letter_bytes += l->path.len;
 	}
-	assert(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
-	assert(claims == b->directories.claim_count && (claims || b->ensemble.budget.path_bytes == letter_bytes) &&
+	CHECK(letters == b->hosts.outbox_count && letters <= LETTERS_MAX);
+	CHECK(claims == b->directories.claim_count && (claims || b->ensemble.budget.path_bytes == letter_bytes) &&
 	       watches == b->ensemble.budget.watch_bytes);
-	assert(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
+	CHECK(remembered == b->directories.remembered_count && (claims || !b->directories.orphan_count));
+}
+
+const char *broker_wrong(const struct broker *b)
+{
+	const char *wrong = NULL;
+
+	check(b, &wrong);
+	return wrong;
+}
+
+void broker_check(const struct broker *b)
+{
+	const char *wrong = broker_wrong(b);
+
+	if (wrong)
+		__assert_fail(wrong, __FILE__, __LINE__, __func__);
 }
 
 bool broker_quiet(const struct broker *b)

@@ -7,9 +7,38 @@
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
 #include "core/hosts/release.h"
+#include "core/port/entry.h"
 #include "core/state.h"
 
-enum { CONNS_FIRST_SIZE = 64 };
+enum {
+	CONNS_FIRST_SIZE = 64,
+	CONNS_MAX = 1 << 20, /* the adapter's numbers are dense */
+	TEXT_MAX = 4096,
+};
+
+static const struct field fields[] = {
+	FIELD_ANY(struct client, "pid", pid),
+	FIELD_NUMBER(struct client, "id", id, 1, INT64_MAX),
+	FIELD_NUMBER(struct client, "version", version, 2, 3),
+	FIELD_FLAG(struct client, "half closed", half_closed),
+	FIELD_FLAG(struct client, "asking", asking),
+	FIELD_FLAG(struct client, "lazy", lazy),
+	FIELD_FLAG(struct client, "closed", closed),
+	FIELD_INSTANT(struct client, "connected", connected_ns),
+	FIELD_TEXT(struct client, "comm", comm, TEXT_MAX),
+	FIELD_TEXT(struct client, "name", name, TEXT_MAX),
+	FIELD_TEXT(struct client, "lib name", lib_name, TEXT_MAX),
+	FIELD_TEXT(struct client, "lib version", lib_version, TEXT_MAX),
+	FIELD_ANY(struct client, "child", child),
+	FIELD_TEXT(struct client, "child comm", child_comm, TEXT_MAX),
+	FIELD_FLAG(struct client, "child known", child_known),
+	FIELD_FLAG(struct client, "child ended", child_ended),
+	FIELD_FLAG(struct client, "peer ended", peer_ended),
+	FIELD_NUMBER(struct client, "revoke bytes", revoke_bytes, 0, INT32_MAX),
+	FIELD_FLAG(struct client, "told jeopardy", told_jeopardy),
+	FIELD_FLAG(struct client, "events", events_waiting),
+	FIELD_FLAG(struct client, "reloading", reloading),
+};
 
 static void reserve_conn(struct locks *locks, uint32_t conn)
 {
@@ -42,31 +71,38 @@ static void refuse(struct client *c)
 	client_close(c);
 }
 
-void connection_begin(struct broker *b, const struct event *event)
+static struct client *client_new(struct locks *locks, uint32_t conn, uint32_t uid)
 {
-	struct locks *locks = &b->locks;
 	struct client *c = mem_new(sizeof(*c));
 
-	reserve_conn(locks, event->conn);
-	assert(!locks->conns[event->conn]);
-	locks->conns[event->conn] = c;
+	reserve_conn(locks, conn);
+	assert(!locks->conns[conn]);
+	locks->conns[conn] = c;
 	c->locks = locks;
-	c->conn = event->conn;
-	c->id = ++locks->last_client;
-	c->pid = event->connected.pid;
-	c->uid = event->connected.uid;
-	c->version = 2;
-	c->last_command = COMMAND_COUNT;
-	c->connected_ns = locks->env->now_ns;
+	c->conn = conn;
+	c->uid = uid;
 	c->events_timer.kind = TIMER_EVENTS;
-	keep_printable(&c->comm, event->connected.comm);
 	TAILQ_INIT(&c->requests);
 	TAILQ_INIT(&c->grants);
 	TAILQ_INIT(&c->notifications);
 	TAILQ_INIT(&c->observers);
-	c->user = user_enter(locks, c->uid);
+	c->user = user_enter(locks, uid);
 	TAILQ_INSERT_TAIL(&locks->clients, c, link);
 	locks->client_count++;
+	return c;
+}
+
+void connection_begin(struct broker *b, const struct event *event)
+{
+	struct locks *locks = &b->locks;
+	struct client *c = client_new(locks, event->conn, event->connected.uid);
+
+	c->id = ++locks->last_client;
+	c->pid = event->connected.pid;
+	c->version = 2;
+	c->last_command = COMMAND_COUNT;
+	c->connected_ns = locks->env->now_ns;
+	keep_printable(&c->comm, event->connected.comm);
 	locks->env->stats.connections_total++;
 	if (c->user->clients > locks->env->conf->limits.clients_per_uid)
 		refuse(c);
@@ -120,4 +156,51 @@ void connection_half_closed(struct client *c)
 	TAILQ_FOREACH(r, &c->requests, client_link)
 		if (!r->expired)
 			request_expire(r);
+}
+
+/* ---- in a snapshot ---- */
+
+void connection_snapshot(const struct client *c, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "client");
+
+	assert(!c->answered && c->closing == c->closed);
+	entry_number(&w, "conn", c->conn);
+	entry_number(&w, "uid", c->uid);
+	entry_fields(&w, FIELDS(fields), c);
+	if (c->last_command != COMMAND_COUNT)
+		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
+	entry_number(&w, "restarting", c->locks->restarter == c);
+	if (c->group)
+		entry_text(&w, "group", bytes_view(&c->group->name));
+	entry_due(&w, "events due", &c->events_timer);
+	entry_end(&w);
+}
+
+bool connection_restore(struct broker *b, const struct entry *e)
+{
+	struct locks *locks = &b->locks;
+	struct slice command, group;
+	int64_t conn, uid;
+	struct client *c;
+	bool restarting;
+
+	if (!entry_get_number(e, "conn", 0, CONNS_MAX, &conn) || !entry_get_number(e, "uid", 0, UINT32_MAX, &uid))
+		return false;
+	if ((uint64_t)conn < locks->conns_cap && locks->conns[conn])
+		return entry_refuse(e, "there are two with the connection");
+	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
+	if (!entry_get_fields(e, FIELDS(fields), c) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
+	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
+	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
+		return false;
+	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
+	    (c->events_timer.place && !c->events_waiting) || (restarting && (!c->asking || locks->restarter)))
+		return entry_refuse(e, "the fields do not fit each other");
+	c->last_command = command.len ? command_find(command) : COMMAND_COUNT;
+	c->closing = c->closed;
+	if (restarting)
+		locks->restarter = c;
+	group_join(c, group);
+	return true;
 }

@@ -13,5 +13,6 @@ struct broker {
 	struct hosts hosts;
 	bool started, stopped;
 	bool refused; /* it stops because another daemon has its name */
+	bool restored; /* the adapter is asked again, at the first event, for what it was asked before */
 	struct timer stop_timer;
 };

@@ -250,7 +250,10 @@ static void check_tokens(struct host *h)
 		for (int i = 0; i < any_of(h)->peer_count; i++) {
 			int64_t *seen = &any_of(h)->seen[i][name];
 
-			*seen = lock && (g = grant_find(lock, h->broker->locks.conns[i])) && !g->lost ? *seen : none;
+			*seen = lock && h->broker->locks.conns_cap && (g = grant_find(lock, h->broker->locks.conns[i])) &&
+						!g->lost
+					? *seen
+					: none;
 		}
 		if (lock)
 			TAILQ_FOREACH(g, &lock->grants, link)

@@ -218,8 +218,8 @@ MUTANTS = [
     ("a list older than the create counts", [
         ("\tif (c->join_op > number || c->state", "\tif (c->state")], 10000),
     ("the youngest request first", [
-        ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
-         "TAILQ_INSERT_HEAD(&lock->requests, r, link);")], 100),
+        ("TAILQ_INSERT_TAIL(&r->lock->requests, r, link);",
+         "TAILQ_INSERT_HEAD(&r->lock->requests, r, link);")], 100),
     ("granted without enough proof", [
         ("mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&", "mode_covers(c->mode, r->mode) &&")], 300),
     ("the grants outlive the proof", [
@@ -253,9 +253,9 @@ MUTANTS = [
     ("a holder is not in the table", [
         ("\tgrants_changed(client);\n\tlocks->env->stats", "\tlocks->env->stats")], 100),
     ("a reader passes a waiting writer of its host", [
-        ("TAILQ_INSERT_TAIL(&lock->requests, r, link);",
-         "if (terms->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&lock->requests, r, link);\n\telse\n"
-         "\t\tTAILQ_INSERT_TAIL(&lock->requests, r, link);")], 100),
+        ("TAILQ_INSERT_TAIL(&r->lock->requests, r, link);",
+         "if (r->mode == MODE_SHARED)\n\t\tTAILQ_INSERT_HEAD(&r->lock->requests, r, link);\n\telse\n"
+         "\t\tTAILQ_INSERT_TAIL(&r->lock->requests, r, link);")], 100),
     ("a reader after readers is no hand-off", [
         ("if (together || !locks->ensemble->session.connected || nobody_waits(lock))",
          "if (together || !locks->ensemble->session.connected || nobody_waits(lock) ||\n\t    !mode_conflicts(c->granted_mode, mode))"),

@@ -70,6 +70,18 @@ static const struct mix mixes[] = {
 	  .think_ms = 40, .foreign_every_ms = 4000, .reload_every_ms = 400 },
 	{ .name = "reloads standalone", .share = 0, .standalone = true, .fault_every_ms = 6000, .long_hold_percent = 15,
 	  .think_ms = 20, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 }, .reload_every_ms = 200 },
+	/* Processes that follow each other, again and again. */
+	{ .name = "snapshots", .share = 0, .snapshot_every_ms = 600, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS,
+	  .foreign_every_ms = 3000, .long_hold_percent = 15, .think_ms = 60 },
+	{ .name = "snapshots, calm", .share = 0, .snapshot_every_ms = 250, .long_hold_percent = 10, .think_ms = 20 },
+	{ .name = "snapshots, permits", .share = 0, .snapshot_every_ms = 600, .fault_every_ms = 8000,
+	  .fault_weight = ALL_FAULTS, .long_hold_percent = 10, .think_ms = 60, .permits = true },
+	{ .name = "snapshots, anything", .share = 0, .snapshot_every_ms = 800, .anything = true, .hosts_max = 3,
+	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
+	{ .name = "snapshots, standalone", .share = 0, .snapshot_every_ms = 50, .standalone = true, .fault_every_ms = 6000,
+	  .long_hold_percent = 10, .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
+	{ .name = "snapshots, anything standalone", .share = 0, .snapshot_every_ms = 100, .anything = true,
+	  .standalone = true, .hosts_max = 1, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
 	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
@@ -290,6 +302,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct tally *s
 	for (i = 0; i < w->host_count; i++)
 		host_init(w, &w->hosts[i], i);
 	permits_init(w);
+	snapshots_init(w);
 	if (w->mix->anything)
 		any_init(w);
 }
@@ -386,6 +399,7 @@ static void hang_up(struct world *w)
 static void run_anything(struct world *w)
 {
 	any_start(w);
+	snapshots_start(w);
 	faults_start(w);
 	run_for(w, rng_between(&w->rng, 10, 60) * SECOND);
 	w->quiet = true;
@@ -408,6 +422,7 @@ static void run_model(struct world *w, uint64_t steps)
 	foreign_start(w);
 	permits_start(w);
 	ballast_start(w);
+	snapshots_start(w);
 	faults_start(w);
 	reloads_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

@@ -64,6 +64,7 @@ struct mix {
 	bool loaded;                    /* there is ballast (ballast.c), and a link that it fills */
 	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
+	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -310,6 +311,7 @@ struct tally {
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
+	uint64_t snapshots;
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
 };
@@ -330,6 +332,7 @@ struct world {
 	char lock_path[LOCKS_MAX][64];
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
+	struct { struct rng rng; int64_t every_ms; } snapshots; /* mean; 0: none */
 	int64_t slow_ns;         /* how much later things may happen because of the link */
 	int64_t fault_every_ms;  /* mean; 0: none */
 	struct guest guest;
@@ -596,6 +599,10 @@ void forced_answered(struct host *h, const struct event *e);
 bool check_is_forced(const struct world *w, const struct znode *n);
 
 /* faults.c */
+/* snapshots.c: hosts go on in another process. */
+void snapshots_init(struct world *w);
+void snapshots_start(struct world *w);
+
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
 /* A host sends a write. */

@@ -69,7 +69,7 @@ static void send_join(struct claim *c)
 	bytes_free(&data);
 }
 
-static struct claim *claim_new(struct directory *d, enum mode mode)
+struct claim *claim_new(struct directory *d, enum mode mode)
 {
 	struct directories *all = d->directories;
 	struct claim *c = mem_new_spared(&all->spare_claim, sizeof(*c));

@@ -70,6 +70,7 @@ struct claim {
 };
 
 const char *claim_state_word(enum claim_state state);
+struct claim *claim_new(struct directory *d, enum mode mode); /* one more, that is nowhere yet */
 /* Sends its create; NULL: a limit forbids it. `tries`: only tries want it. `watches`: its list is to set the watch. */
 struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool watches);
 void claim_release(struct directory *d); /* sends the deletes that were withheld (rollover.h) */

@@ -36,7 +36,7 @@ static size_t parse_names(const struct request_words *w)
 	return (size_t)count;
 }
 
-static int by_name(const void *a, const void *b)
+int mlock_by_name(const void *a, const void *b)
 {
 	const struct bytes *x = &((const struct mlock_part *)a)->name, *y = &((const struct mlock_part *)b)->name;
 	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
@@ -59,7 +59,7 @@ static struct mlock *mlock_new(struct client *c, size_t count, const struct slic
 		bytes_slice(&m->parts[i].name, names[i]);
 		m->parts[i].place = i;
 	}
-	qsort(m->parts, count, sizeof(m->parts[0]), by_name);
+	qsort(m->parts, count, sizeof(m->parts[0]), mlock_by_name);
 	c->mlock = m;
 	return m;
 }

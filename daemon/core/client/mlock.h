@@ -63,6 +63,8 @@ void mlock_timed_out(struct mlock *m);
 void mlock_failed(struct mlock *m, struct refusal *no); /* frees the sentence */
 /* A grant of its client was just lost. True: this MLOCK had taken it, and the client does not learn of it. */
 bool mlock_lost(struct mlock *m, const struct grant *g);
+/* The order in which they are taken, as qsort() wants it: of two struct mlock_part. */
+int mlock_by_name(const void *a, const void *b);
 /* Its deadline is now. */
 void mlock_hurry(struct mlock *m);
 /* Continues the first one that is NEXT or AGAIN. */

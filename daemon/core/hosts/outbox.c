@@ -99,6 +99,15 @@ static void write_id(struct hosts *h, struct bytes *out)
 	bytes_format(out, "-%x-%x", h->ensemble->session.id, ++h->locks->directories->last_nonce);
 }
 
+void letter_add(struct letter *l)
+{
+	struct hosts *h = l->hosts;
+
+	TAILQ_INSERT_TAIL(&h->letters, l, link);
+	h->outbox_count++;
+	budget_charge(&h->ensemble->budget.path_bytes, l->path.len);
+}
+
 struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data)
 {
 	struct letter *l = mem_new(sizeof(*l));
@@ -110,9 +119,7 @@ struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data
 	bytes_char(&l->path, '/');
 	l->id_at = l->path.len;
 	write_id(h, &l->path);
-	TAILQ_INSERT_TAIL(&h->letters, l, link);
-	h->outbox_count++;
-	budget_charge(&h->ensemble->budget.path_bytes, l->path.len);
+	letter_add(l);
 	h->env->stats.mail_posted_total++;
 	heap_set(&h->env->timers, &l->timer, h->env->now_ns + h->ensemble->session.timeout_ns);
 	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);

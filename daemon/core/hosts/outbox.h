@@ -75,6 +75,8 @@ const char *letter_kind_word(enum letter_kind kind);
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
 /* Posts one. Only while connected and while there is room. */
 struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data);
+/* Puts one that has its path behind the others. */
+void letter_add(struct letter *l);
 struct slice letter_id(const struct letter *l);
 /* Its target does not wait for its fate any longer. */
 void letter_orphan(struct letter *l);

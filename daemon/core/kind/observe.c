@@ -79,7 +79,7 @@ static void learn_none(struct lock *lock)
 
 /* ---- who watches ---- */
 
-void observe_begin(struct lock *lock, struct client *client)
+struct observer *observe_add(struct lock *lock, struct client *client)
 {
 	struct observer *o = mem_new(sizeof(*o));
 
@@ -92,6 +92,13 @@ void observe_begin(struct lock *lock, struct client *client)
 	lock->observer_count++;
 	lock->directory.observed = true;
 	client->observer_count++;
+	return o;
+}
+
+void observe_begin(struct lock *lock, struct client *client)
+{
+	struct observer *o = observe_add(lock, client);
+
 	if (lock->observation->known)
 		tell(o);
 	if (!lock->locks->env->conf->standalone && !lock->locks->ensemble->session.proving)

@@ -44,6 +44,7 @@ struct observer {
 	struct lock *lock;
 	TAILQ_ENTRY(observer) link;        /* lock->observation.observers */
 	TAILQ_ENTRY(observer) client_link; /* client->observers */
+	uint32_t mark;              /* its number in a snapshot (lock_snapshot.h) */
 	bool told;                  /* it has been told a leader */
 	int64_t token;              /* the token that it was told last */
 	struct notification *notification; /* the one that it has not read, or NULL */
@@ -63,7 +64,9 @@ struct observation {
 };
 
 struct observer *observe_find(const struct lock *lock, const struct client *client);
-/* Adds an observer, which is told what is known, if anything is. */
+/* Adds an observer. */
+struct observer *observe_add(struct lock *lock, struct client *client);
+/* The same, and it is told what is known, if anything is. */
 void observe_begin(struct lock *lock, struct client *client);
 void observe_end(struct observer *o);
 /* Removes all observers of the lock, and they are told why. */

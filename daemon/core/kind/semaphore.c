@@ -636,13 +636,13 @@ static void settle(struct lock *lock)
 		directory_list(lock->slots, false);
 }
 
-static void check(const struct lock *lock)
+static bool is_sound(const struct lock *lock)
 {
 	const struct semaphore *s = lock->semaphore;
 
-	assert(!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests));
-	assert(s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s));
-	assert(!s->slots.claim && !s->slots.next);
+	return (!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests)) &&
+	       (s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s)) && !s->slots.claim &&
+	       !s->slots.next;
 }
 
 /* A gathering host has the mutex for a moment only: a try for permits waits its turn like any other request. */
@@ -661,6 +661,6 @@ const struct kind_rule semaphore_rule = {
 	.ended = ended,
 	.suspended = suspended,
 	.free = free_semaphore,
-	.check = check,
+	.is_sound = is_sound,
 	.rest = rest,
 };

@@ -6,13 +6,19 @@
 #include "core/lock/locks.h"
 /* ---- life ---- */
 
-void client_set_child(struct client *c, uint32_t pid)
+void client_watch_child(const struct client *c)
 {
 	struct effect *e = effects_add(c->locks->env->out, EFFECT_PROCESS);
 
 	e->conn = c->conn;
-	e->pid = c->child = pid;
+	e->pid = c->child;
+}
+
+void client_set_child(struct client *c, uint32_t pid)
+{
+	c->child = pid;
 	c->child_known = false;
+	client_watch_child(c);
 }
 
 uint32_t client_shown(const struct client *c, struct slice *ret_comm)

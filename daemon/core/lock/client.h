@@ -68,6 +68,8 @@ struct client {
 
 /* It named a process. That is shown once the connecting one has ended, if the adapter finds that the user owns it. */
 void client_set_child(struct client *c, uint32_t pid);
+/* Asks the adapter to look at the process that the client named. */
+void client_watch_child(const struct client *c);
 /* The process that is shown: the one that connected or the one it named, while it lives; else 0 and "inherited". */
 uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 /* Ends the connection: before this event ends, the client's holdings are released and the connection is closed. */

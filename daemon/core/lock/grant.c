@@ -94,6 +94,27 @@ static void grants_changed(struct client *c)
 	notification_drop(c, c->session_notification);
 }
 
+void grant_add(struct grant *g)
+{
+	struct lock *lock = g->lock;
+	struct client *client = g->client;
+
+	TAILQ_INSERT_TAIL(g->lost ? &lock->lost : &lock->grants, g, link);
+	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
+	lock->locks->grant_count++;
+	client->grant_count++;
+	if (g->counted) {
+		client->user->grants++;
+		client->counted++;
+	}
+	if (g->lost) {
+		client->lost_count++;
+		lock->locks->lost_count++;
+	} else {
+		lock->grant_count++;
+	}
+}
+
 void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
 	       struct bytes *data)
 {
@@ -110,14 +131,8 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	g->lease.kind = TIMER_LEASE;
 	g->data = *data;
 	*data = (struct bytes){ 0 };
-	TAILQ_INSERT_TAIL(&lock->grants, g, link);
-	TAILQ_INSERT_TAIL(&client->grants, g, client_link);
-	lock->grant_count++;
-	locks->grant_count++;
-	client->grant_count++;
-	client->user->grants++;
-	client->counted++;
 	g->counted = true;
+	grant_add(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
 	if (lease_ns)

@@ -51,6 +51,7 @@ struct grant {
 	int64_t token;
 	int64_t granted_ns;
 	int64_t asked_back_ns; /* when its client was last told REVOKE; 0: never */
+	uint32_t mark;      /* its number in a snapshot (lock_snapshot.h) */
 	int64_t told;       /* permits: the number of leases whose data describe it (permit_holders.h) */
 	struct timer lease; /* the end of its lease; not set: it has none */
 	struct bytes data;  /* the text that its holder gave; may be empty */
@@ -64,6 +65,8 @@ const char *loss_word(enum loss loss); /* the word for it in logs and events */
 /* lease_ns 0: no lease. It takes over the memory of `data`. */
 void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t token, int64_t lease_ns,
 	       struct bytes *data);
+/* Puts one that has its client, its lock, `counted` and `lost` behind those of both. */
+void grant_add(struct grant *g);
 /* The client's grant of the lock, lost ones included; NULL. */
 struct grant *grant_find(const struct lock *lock, const struct client *client);
 void grant_extend(struct grant *g, int64_t lease_ns); /* the later end counts; no lease (0) counts as the latest */

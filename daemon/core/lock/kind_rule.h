@@ -48,8 +48,8 @@ struct kind_rule {
 	void (*suspended)(struct lock *lock);
 	/* Frees what the lock has as one of that kind, before the lock is freed. */
 	void (*free)(struct lock *lock);
-	/* Aborts when an invariant of the kind is broken. */
-	void (*check)(const struct lock *lock);
+	/* The invariants of its state hold. NULL: there are none. */
+	bool (*is_sound)(const struct lock *lock);
 	/* Nothing uses the lock: frees it if nothing refers to it. NULL: the lock is remembered for a while. */
 	void (*rest)(struct lock *lock);
 };

@@ -151,7 +151,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
 	assert(name_valid(name) && flavour_has_place(locks->env->conf, name));
 	if (lock)
 		lock_free(lock);
-	if (locks->names.count >= locks->env->conf->limits.locks && !evict(locks))
+	if (!locks->restoring && locks->names.count >= locks->env->conf->limits.locks && !evict(locks))
 		return NULL;
 	lock = mem_new(sizeof(*lock));
 	lock->locks = locks;
@@ -187,6 +187,17 @@ struct lock *lock_make(struct locks *locks, struct slice name)
 	return lock;
 }
 
+void lock_park(struct lock *lock)
+{
+	struct locks *locks = lock->locks;
+
+	unlink_lock(lock);
+	lock->idle = true;
+	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
+	if (++locks->idle_count > IDLE_LOCKS_MAX)
+		evict(locks);
+}
+
 /* The lock is kept for a while: the next LOCK need not make it again, nor read a known directory. */
 void lock_rest(struct lock *lock)
 {
@@ -202,9 +213,5 @@ void lock_rest(struct lock *lock)
 	turn_forget(&lock->directory);
 	lock->directory.relist = false;
 	directory_want_nothing(&lock->directory);
-	unlink_lock(lock);
-	lock->idle = true;
-	TAILQ_INSERT_TAIL(&locks->idle, lock, link);
-	if (++locks->idle_count > IDLE_LOCKS_MAX)
-		evict(locks);
+	lock_park(lock);
 }

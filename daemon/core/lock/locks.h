@@ -38,6 +38,7 @@ struct locks {
 	struct lock *named;                   /* the one last found by name, or NULL */
 	struct lock_list used, idle;
 	size_t idle_count;
+	bool restoring;    /* from a snapshot: what was within the limits stays, whatever they are now */
 	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
 	size_t request_count, blocked_count, grant_count, lost_count;

@@ -12,7 +12,7 @@ static bool counts(enum notification_type type)
 	return type != NOTIFICATION_LOST && type != NOTIFICATION_LEADER;
 }
 
-void notification_add(struct client *c, const struct notification *told)
+void notification_keep(struct client *c, const struct notification *told)
 {
 	struct notification *n = mem_new(sizeof(*n));
 
@@ -21,7 +21,13 @@ void notification_add(struct client *c, const struct notification *told)
 	if (n->place)
 		*n->place = n;
 	TAILQ_INSERT_TAIL(&c->notifications, n, link);
-	if (counts(n->type) && ++c->notification_count > c->locks->env->conf->limits.events_per_client)
+	c->notification_count += counts(n->type);
+}
+
+void notification_add(struct client *c, const struct notification *told)
+{
+	notification_keep(c, told);
+	if (counts(told->type) && c->notification_count > c->locks->env->conf->limits.events_per_client)
 		client_close(c);
 }
 

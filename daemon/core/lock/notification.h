@@ -42,6 +42,8 @@ TAILQ_HEAD(notification_list, notification);
 
 /* Keeps a copy behind those that wait, with its text. The client is closed if too many wait. */
 void notification_add(struct client *c, const struct notification *told);
+/* The same, whatever waits: it was kept before. */
+void notification_keep(struct client *c, const struct notification *told);
 /* Takes NULL. */
 void notification_drop(struct client *c, struct notification *n);
 void notification_drop_all(struct client *c);

@@ -20,6 +20,15 @@ static void count(struct request *r, size_t one)
 		r->lock->locks->blocked_count += one;
 }
 
+void request_add(struct request *r)
+{
+	if (!r->queued)
+		r->client->request = r;
+	TAILQ_INSERT_TAIL(&r->client->requests, r, client_link);
+	TAILQ_INSERT_TAIL(&r->lock->requests, r, link);
+	count(r, 1);
+}
+
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms)
 {
 	struct locks *locks = lock->locks;
@@ -40,11 +49,7 @@ void request_new(struct lock *lock, struct client *client, const struct request_
 	bytes_slice(&r->data, terms->data);
 	if (r->queued)
 		locks->env->stats.enqueued_total++;
-	else
-		client->request = r;
-	TAILQ_INSERT_TAIL(&client->requests, r, client_link);
-	TAILQ_INSERT_TAIL(&lock->requests, r, link);
-	count(r, 1);
+	request_add(r);
 	if (terms->wait_ns == 0)
 		request_expire(r);
 	else if (terms->wait_ns > 0)

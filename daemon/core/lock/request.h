@@ -51,6 +51,7 @@ struct request {
 	enum mode mode;
 	bool queued;
 	bool expired;         /* its wait ran out: it ends as soon as it is known that the lock is taken */
+	uint32_t mark;        /* its number in a snapshot (lock_snapshot.h) */
 	uint64_t search;      /* the last walk of a search that met it, or the knot that it is part of (deadlock.h) */
 	int64_t asked_ns;
 	int64_t lease_ns;
@@ -65,6 +66,8 @@ TAILQ_HEAD(request_list, request);
 
 /* Queues a new request. */
 void request_new(struct lock *lock, struct client *client, const struct request_terms *terms);
+/* Puts one that has its client, its lock and `queued` behind those of both. */
+void request_add(struct request *r);
 /* The client's request for the lock; NULL. */
 struct request *request_find(const struct lock *lock, const struct client *client);
 /* The wait ran out, or is to end: the request ends as soon as it is known that the lock is taken. */

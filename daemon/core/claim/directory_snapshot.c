@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/claim/directory_snapshot.h"
+
+#include <assert.h>
+
+#include "core/claim/directories.h"
+#include "core/port/entry.h"
+
+/* Where the directory keeps a claim. */
+enum place { PLACE_CLAIM, PLACE_NEXT, PLACE_SLOTS, PLACE_LEAVING };
+
+/* A token is a czxid and ten bits. */
+static const int64_t CZXID_MAX = INT64_C(1) << 52;
+
+static const struct field directory_fields[] = {
+	FIELD_INSTANT(struct directory, "pause until", pause_until_ns),
+	FIELD_INSTANT(struct directory, "verified", verified_ns),
+	FIELD_FLAG(struct directory, "relist", relist),
+	FIELD_NUMBER(struct directory, "state", state, DIRECTORY_UNKNOWN, DIRECTORY_MISMATCH),
+	FIELD_FLAG(struct directory, "was uncontended", was_uncontended),
+	FIELD_FLAG(struct directory, "contended before", contended_before),
+	FIELD_FLAG(struct directory, "unverified", unverified),
+	FIELD_FLAG(struct directory, "exhausted", exhausted),
+	FIELD_FLAG(struct directory, "unrecognized reported", unrecognized_reported),
+	FIELD_ANY(struct directory, "czxid", czxid),
+	FIELD_NUMBER(struct directory, "list bytes", list_bytes, 0, UINT32_MAX),
+};
+
+static const struct field claim_fields[] = {
+	FIELD_NUMBER(struct claim, "state", state, CLAIM_JOINING, CLAIM_LEAVING),
+	FIELD_NUMBER(struct claim, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
+	FIELD_NUMBER(struct claim, "number", number, 1, INT64_MAX),
+	FIELD_NUMBER(struct claim, "nonce", nonce, 0, INT64_MAX),
+	FIELD_NUMBER(struct claim, "name length", name_len, 0, CONTENDER_NAME_MAX - 1),
+	FIELD_FLAG(struct claim, "named", named),
+	FIELD_FLAG(struct claim, "orphan", orphan),
+	FIELD_FLAG(struct claim, "spent", spent),
+	FIELD_FLAG(struct claim, "withheld", withheld),
+	FIELD_FLAG(struct claim, "tries", tries),
+	FIELD_FLAG(struct claim, "watches", watches),
+	FIELD_FLAG(struct claim, "says held", says_held),
+	FIELD_NUMBER(struct claim, "join tries", join_tries, 0, UINT8_MAX - 1),
+	FIELD_NUMBER(struct claim, "looks", looks, 0, UINT8_MAX - 1),
+	FIELD_ANY(struct claim, "seq", seq),
+	FIELD_ANY(struct claim, "followed", followed),
+	FIELD_NUMBER(struct claim, "czxid", czxid, 0, CZXID_MAX),
+	FIELD_INSTANT(struct claim, "idle", idle_ns),
+	FIELD_INSTANT(struct claim, "look", look_ns),
+	FIELD_INSTANT(struct claim, "looked", looked_ns),
+	FIELD_INSTANT(struct claim, "taken", taken_ns),
+	FIELD_FLAG(struct claim, "granted", granted),
+	FIELD_FLAG(struct claim, "follows", follows),
+	FIELD_NUMBER(struct claim, "granted mode", granted_mode, MODE_EXCLUSIVE, MODE_SHARED),
+	FIELD_INSTANT(struct claim, "held", held_ns),
+	FIELD_INSTANT(struct claim, "granted at", granted_ns),
+	FIELD_NUMBER(struct claim, "handoffs", handoffs, 0, CLAIM_HANDOFFS_MAX),
+	FIELD_NUMBER(struct claim, "contended", contended, 0, INT64_MAX - 1),
+	FIELD_INSTANT(struct claim, "contended at", contended_ns),
+	FIELD_ANY(struct claim, "holder token", holder_token),
+	FIELD_INSTANT(struct claim, "holder at", holder_ns),
+};
+
+static enum place place_of(const struct claim *c)
+{
+	if (c->state == CLAIM_LEAVING)
+		return PLACE_LEAVING;
+	if (c == c->directory->claim)
+		return PLACE_CLAIM;
+	return c == c->directory->next ? PLACE_NEXT : PLACE_SLOTS;
+}
+
+void directory_snapshot(const struct directory *d, const char *word, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, word);
+	const struct claim *c;
+
+	assert(!d->operations && !d->touched && d->watch == DIRECTORY_WATCH_NONE && !d->wanted);
+	entry_text(&w, "path", bytes_view(&d->path));
+	entry_fields(&w, FIELDS(directory_fields), d);
+	entry_number(&w, "remembered", d->remembered);
+	entry_due(&w, "due", &d->timer);
+	entry_end(&w);
+	CLAIM_FOREACH(c, d) {
+		assert(c->state != CLAIM_JOINING);
+		w = entry_begin(out, "claim");
+		entry_number(&w, "place", place_of(c));
+		entry_text(&w, "name", slice_of(c->name));
+		entry_fields(&w, FIELDS(claim_fields), c);
+		entry_end(&w);
+	}
+}
+
+bool directory_restore(struct directory *d, const struct entry *e)
+{
+	struct slice path;
+	bool remembered;
+
+	if (!entry_get_text(e, "path", SIZE_MAX, &path) || !entry_get_fields(e, FIELDS(directory_fields), d) ||
+	    !entry_get_flag(e, "remembered", &remembered) ||
+	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer))
+		return false;
+	if (!slice_eq(path, bytes_view(&d->path)))
+		return entry_refuse(e, "the configuration gives another path than the one");
+	if (d->state == DIRECTORY_ASKED)
+		return entry_refuse(e, "an answer is waited for by the directory");
+	directory_remember(d, remembered);
+	return true;
+}
+
+/* What its state says of its name and of where it is kept. */
+static bool is_consistent(const struct claim *c, enum place place)
+{
+	const struct directories *all = c->directory->directories;
+	struct contender self;
+
+	if (c->number > (uint64_t)INT64_MAX || c->name_len > strlen(c->name))
+		return false;
+	if (all->env->conf->standalone)
+		return c->state == CLAIM_HELD && place == PLACE_CLAIM;
+	if (c->named && !contender_parse(slice_of(c->name), c->directory->flavour, &self))
+		return false;
+	if ((c->withheld && !c->spent) || (c->spent && c->state != CLAIM_LEAVING) || (c->orphan && !c->named))
+		return false;
+	switch (c->state) {
+	case CLAIM_JOINING:
+		return false;
+	case CLAIM_WAITING:
+	case CLAIM_HELD:
+		return c->named && place != PLACE_LEAVING;
+	case CLAIM_UNSURE:
+		return !c->named && c->name_len && place != PLACE_LEAVING;
+	case CLAIM_LEAVING:
+		return (c->named || c->name_len) && place == PLACE_LEAVING;
+	}
+	return false;
+}
+
+static bool put(struct claim *c, enum place place)
+{
+	struct directory *d = c->directory;
+
+	switch (place) {
+	case PLACE_CLAIM:
+		if (d->flavour == FLAVOUR_SLOTS || d->claim)
+			return false;
+		d->claim = c;
+		return true;
+	case PLACE_NEXT:
+		if (!d->claim || d->next)
+			return false;
+		d->next = c;
+		return true;
+	case PLACE_SLOTS:
+		if (d->flavour != FLAVOUR_SLOTS)
+			return false;
+		TAILQ_INSERT_TAIL(&d->slots, c, link);
+		return true;
+	case PLACE_LEAVING:
+		TAILQ_INSERT_TAIL(&d->leaving, c, link);
+		return true;
+	}
+	return false;
+}
+
+bool claim_restore(struct directory *d, const struct entry *e)
+{
+	struct claim read = { .directory = d }, *c;
+	struct slice name;
+	int64_t place;
+
+	if (!entry_get_number(e, "place", PLACE_CLAIM, PLACE_LEAVING, &place) ||
+	    !entry_get_text(e, "name", CONTENDER_NAME_MAX - 1, &name) ||
+	    !entry_get_fields(e, FIELDS(claim_fields), &read))
+		return false;
+	memcpy(read.name, name.data, name.len);
+	if (!is_consistent(&read, (enum place)place))
+		return entry_refuse(e, "the fields do not fit each other");
+	c = claim_new(d, read.mode);
+	read.path_bytes = c->path_bytes;
+	*c = read;
+	if (!put(c, (enum place)place)) {
+		/* It is freed with the others. */
+		c->state = CLAIM_LEAVING;
+		put(c, PLACE_LEAVING);
+		return entry_refuse(e, "its place is taken, or there is none, for the claim");
+	}
+	d->directories->orphan_count += c->orphan;
+	return true;
+}

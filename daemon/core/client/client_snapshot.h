@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client has not read, and the MLOCK that waits, in a snapshot (snapshot.h): behind all locks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bytes;
+struct client;
+struct entry;
+struct grant;
+struct locks;
+struct observer;
+
+/* The grants and observers by their marks, of which the first is 1. */
+struct client_marks {
+	struct grant *const *grants;
+	size_t grant_count;
+	struct observer *const *observers;
+	size_t observer_count;
+};
+
+/* A NOTIFICATION for each, and MLOCK. */
+void client_snapshot(const struct client *c, struct bytes *out);
+/* One entry. False: it is refused. */
+bool notification_restore(struct locks *locks, const struct client_marks *marks, const struct entry *e);
+bool mlock_restore(struct locks *locks, const struct entry *e);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Letters that stand, or are to be withdrawn, in a snapshot (snapshot.h). No revocation waits for any: it has ended. */
+#pragma once
+
+#include <stdbool.h>
+
+struct bytes;
+struct entry;
+struct hosts;
+
+/* A LETTER for each. */
+void letters_snapshot(const struct hosts *h, struct bytes *out);
+/* One entry. False: it is refused. */
+bool letter_restore(struct hosts *h, const struct entry *e);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What semaphores and elections keep besides a lock, in a snapshot (snapshot.h): behind the lock's own entries. */
+#pragma once
+
+#include <stdbool.h>
+
+struct bytes;
+struct entry;
+struct lock;
+struct observer;
+
+/* SEMAPHORE; or an OBSERVER for each, and OBSERVATION. */
+void kind_snapshot(const struct lock *lock, struct bytes *out);
+/* One entry. False: it is refused. */
+bool semaphore_restore(struct lock *lock, const struct entry *e);
+bool observation_restore(struct lock *lock, const struct entry *e);
+/* NULL: it is refused. */
+struct observer *observer_restore(struct lock *lock, const struct entry *e);

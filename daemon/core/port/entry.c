@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/port/entry.h"
+
+#include "protocol/bytes_format.h"
+
+/* ---- writing ---- */
+
+struct entry_writer entry_begin(struct bytes *out, const char *word)
+{
+	struct entry_writer w = { .out = out, .begin = out->len, .values = 1 };
+
+	resp_status(out, word);
+	return w;
+}
+
+static void put_key(struct entry_writer *w, struct slice key)
+{
+	bytes_char(w->out, '+');
+	bytes_slice(w->out, key);
+	bytes_append(w->out, "\r\n", 2);
+	w->values += 2;
+}
+
+static void put_number(struct entry_writer *w, struct slice key, int64_t value)
+{
+	if (!value)
+		return;
+	put_key(w, key);
+	resp_integer(w->out, value);
+}
+
+static void put_text(struct entry_writer *w, struct slice key, struct slice text)
+{
+	if (!text.len)
+		return;
+	put_key(w, key);
+	resp_bulk(w->out, text);
+}
+
+void entry_number(struct entry_writer *w, const char *key, int64_t value)
+{
+	put_number(w, slice_of(key), value);
+}
+
+void entry_text(struct entry_writer *w, const char *key, struct slice text)
+{
+	put_text(w, slice_of(key), text);
+}
+
+void entry_due(struct entry_writer *w, const char *key, const struct timer *t)
+{
+	if (!t->place)
+		return;
+	put_key(w, slice_of(key));
+	resp_integer(w->out, t->due_ns);
+}
+
+void entry_list(struct entry_writer *w, const char *key, size_t count)
+{
+	put_key(w, slice_of(key));
+	resp_array(w->out, count);
+}
+
+static int64_t number_of(const struct field *f, const void *at)
+{
+	switch (f->type) {
+	case FIELD_BOOL:
+		return *(const bool *)at;
+	case FIELD_U8:
+		return *(const uint8_t *)at;
+	case FIELD_I32:
+		return *(const int32_t *)at;
+	case FIELD_U32:
+		return *(const uint32_t *)at;
+	case FIELD_I64:
+		return *(const int64_t *)at;
+	case FIELD_U64:
+		return (int64_t) * (const uint64_t *)at;
+	case FIELD_BYTES:
+		break;
+	}
+	return 0;
+}
+
+void entry_fields(struct entry_writer *w, const struct field *fields, size_t count, const void *from)
+{
+	for (const struct field *f = fields; f < fields + count; f++) {
+		const void *at = (const char *)from + f->at;
+
+		if (f->type == FIELD_BYTES)
+			put_text(w, f->key, bytes_view(at));
+		else
+			put_number(w, f->key, number_of(f, at));
+	}
+}
+
+/* The number of values stands before them, and is known only now. */
+void entry_end(struct entry_writer *w)
+{
+	char head[32];
+	struct bytes line = { .data = head, .cap = sizeof(head) };
+	size_t len = w->out->len - w->begin;
+
+	resp_array(&line, w->values);
+	bytes_reserve(w->out, line.len);
+	memmove(w->out->data + w->begin + line.len, w->out->data + w->begin, len);
+	memcpy(w->out->data + w->begin, line.data, line.len);
+	w->out->len += line.len;
+}
+
+/* ---- reading ---- */
+
+void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *why)
+{
+	resp_replies_init(&r->replies, text.len + 1, text.len + 1);
+	r->rest = text;
+	r->why = why;
+}
+
+void entry_reader_deinit(struct entry_reader *r)
+{
+	resp_replies_deinit(&r->replies);
+}
+
+/* A word, then a status and any value for each field. */
+static bool has_shape(const struct resp_value *v)
+{
+	bool key = true;
+
+	if (v->type != RESP_ARRAY || v->integer % 2 != 1 || v[1].type != RESP_STATUS)
+		return false;
+	for (const struct resp_value *at = v + 2; at < v + v->span; at += at->span, key = !key)
+		if (key && at->type != RESP_STATUS)
+			return false;
+	return true;
+}
+
+bool entry_next(struct entry_reader *r, struct entry *ret)
+{
+	const struct resp_value *v;
+	size_t used;
+
+	if (!r->rest.len)
+		return false;
+	if (resp_read_reply(&r->replies, r->rest, &used) != RESP_DONE || !has_shape(r->replies.values)) {
+		bytes_text(r->why, "it is garbled");
+		return false;
+	}
+	v = r->replies.values;
+	*ret = (struct entry){ v[1].text, v + 2, (size_t)(v->integer - 1) / 2, r->why };
+	r->rest.data += used;
+	r->rest.len -= used;
+	return true;
+}
+
+bool entry_refuse(const struct entry *e, const char *what)
+{
+	bytes_format(e->why, "%s of its entry %q", what, e->word);
+	return false;
+}
+
+static bool refuse_key(const struct entry *e, struct slice key)
+{
+	bytes_format(e->why, "the %s of its entry %q cannot be", key, e->word);
+	return false;
+}
+
+/* The value of that key; NULL: it is missing. */
+static const struct resp_value *find(const struct entry *e, struct slice key)
+{
+	const struct resp_value *v = e->values;
+
+	for (size_t i = 0; i < e->pairs; i++, v += 1 + v[1].span)
+		if (slice_eq(v->text, key))
+			return v + 1;
+	return NULL;
+}
+
+static bool is_instant(int64_t value)
+{
+	return value == INT64_MIN || value == INT64_MAX || (value >= -ENTRY_INSTANT_MAX && value <= ENTRY_INSTANT_MAX);
+}
+
+static bool is_number(const struct resp_value *v, int64_t low, int64_t high)
+{
+	return v->type == RESP_INTEGER && v->integer >= low && v->integer <= high;
+}
+
+bool entry_get_number(const struct entry *e, const char *key, int64_t low, int64_t high, int64_t *ret)
+{
+	const struct resp_value *v = find(e, slice_of(key));
+
+	*ret = v ? v->integer : 0;
+	if (v ? !is_number(v, low, high) : low > 0)
+		return refuse_key(e, slice_of(key));
+	return true;
+}
+
+bool entry_get_flag(const struct entry *e, const char *key, bool *ret)
+{
+	int64_t number;
+	bool good = entry_get_number(e, key, 0, 1, &number);
+
+	*ret = number == 1;
+	return good;
+}
+
+bool entry_get_text(const struct entry *e, const char *key, size_t longest, struct slice *ret)
+{
+	const struct resp_value *v = find(e, slice_of(key));
+
+	*ret = v ? v->text : (struct slice){ 0 };
+	if (v && (v->type != RESP_BULK || v->text.len > longest))
+		return refuse_key(e, slice_of(key));
+	return true;
+}
+
+const struct resp_value *entry_get_list(const struct entry *e, const char *key)
+{
+	const struct resp_value *v = find(e, slice_of(key));
+
+	return v && v->type == RESP_ARRAY ? v : NULL;
+}
+
+bool entry_get_due(const struct entry *e, const char *key, struct heap *timers, struct timer *t)
+{
+	const struct resp_value *v = find(e, slice_of(key));
+
+	if (!v)
+		return true;
+	if (!is_number(v, -ENTRY_INSTANT_MAX, ENTRY_INSTANT_MAX))
+		return refuse_key(e, slice_of(key));
+	heap_set(timers, t, v->integer);
+	return true;
+}
+
+static void set_number(const struct field *f, void *at, int64_t value)
+{
+	switch (f->type) {
+	case FIELD_BOOL:
+		*(bool *)at = value != 0;
+		break;
+	case FIELD_U8:
+		*(uint8_t *)at = (uint8_t)value;
+		break;
+	case FIELD_I32:
+		*(int32_t *)at = (int32_t)value;
+		break;
+	case FIELD_U32:
+		*(uint32_t *)at = (uint32_t)value;
+		break;
+	case FIELD_I64:
+		*(int64_t *)at = value;
+		break;
+	case FIELD_U64:
+		*(uint64_t *)at = (uint64_t)value;
+		break;
+	case FIELD_BYTES:
+		break;
+	}
+}
+
+/* The type is wide enough for it, too. */
+static bool is_value_of(const struct field *f, const struct resp_value *v)
+{
+	int64_t low = INT64_MIN, high = INT64_MAX;
+
+	if (f->type == FIELD_BYTES)
+		return v->type == RESP_BULK && v->text.len <= (uint64_t)f->high;
+	if (f->type == FIELD_U8 || f->type == FIELD_U32)
+		low = 0;
+	if (f->type == FIELD_U8)
+		high = UINT8_MAX;
+	if (f->type == FIELD_U32)
+		high = UINT32_MAX;
+	if (f->type == FIELD_I32) {
+		low = INT32_MIN;
+		high = INT32_MAX;
+	}
+	if (!is_number(v, low, high))
+		return false;
+	return f->instant ? is_instant(v->integer) : v->integer >= f->low && v->integer <= f->high;
+}
+
+static void take_value(const struct field *f, const struct resp_value *v, void *at)
+{
+	if (f->type != FIELD_BYTES) {
+		set_number(f, at, v->integer);
+		return;
+	}
+	bytes_clear(at);
+	bytes_slice(at, v->text);
+}
+
+/* Both are mostly in the same order: the search goes on where the last one ended. NULL: it is not in the table. */
+static const struct field *field_of(const struct field *fields, size_t count, size_t *from, struct slice key)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t at = (*from + i) % count;
+
+		if (slice_eq(fields[at].key, key)) {
+			*from = at + 1;
+			return &fields[at];
+		}
+	}
+	return NULL;
+}
+
+bool entry_get_fields(const struct entry *e, const struct field *fields, size_t count, void *to)
+{
+	const struct resp_value *v = e->values;
+	size_t from = 0;
+
+	for (const struct field *f = fields; f < fields + count; f++) {
+		if (f->type == FIELD_BYTES)
+			bytes_clear((struct bytes *)((char *)to + f->at));
+		else
+			set_number(f, (char *)to + f->at, 0);
+	}
+	for (size_t i = 0; i < e->pairs; i++, v += 1 + v[1].span) {
+		const struct field *f = field_of(fields, count, &from, v->text);
+
+		if (f && !is_value_of(f, v + 1))
+			return refuse_key(e, v->text);
+		if (f)
+			take_value(f, v + 1, (char *)to + f->at);
+	}
+	return true;
+}

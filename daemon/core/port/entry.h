@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of a snapshot (snapshot.h) is a row of entries. An entry is an array of RESP3: a word, then a key and a value
+ * for each field. Who writes it and who reads it share one table of fields.
+ *
+ *   field  | is written as  | when it is missing
+ *   number | integer        | 0
+ *   flag   | integer, 1     | false
+ *   text   | bulk string    | empty
+ *   due    | integer        | the timer is not set
+ *
+ * What has the value that it has when it is missing is left out. A reader skips keys and words that it does not know. So a
+ * field that is new must mean with 0, or as empty, what was so before it existed; the key of one that is gone is not used
+ * again, nor is the number of an enumerator.
+ *
+ * The text may be anybody's: a value of another type, or outside of the bounds that the table gives, makes the reader
+ * refuse the entry, with a sentence. Memory and depth are bounded by the text and by resp.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "protocol/bytes.h"
+#include "protocol/resp.h"
+
+enum field_type { FIELD_BOOL, FIELD_U8, FIELD_I32, FIELD_U32, FIELD_I64, FIELD_U64, FIELD_BYTES };
+
+struct field {
+	struct slice key;
+	enum field_type type;
+	size_t at;         /* in the struct */
+	bool instant;      /* or INT64_MIN, INT64_MAX: never */
+	int64_t low, high; /* bounds of the number, or of the length of the text */
+};
+
+/* Instants are within these, so that their differences are numbers. */
+#define ENTRY_INSTANT_MAX (INT64_C(1) << 61)
+
+/* clang-format off */
+#define FIELD_TYPE(type, member) \
+	_Generic(((const type *)NULL)->member, bool: FIELD_BOOL, uint8_t: FIELD_U8, int32_t: FIELD_I32, uint32_t: FIELD_U32, \
+		 int64_t: FIELD_I64, uint64_t: FIELD_U64, struct bytes: FIELD_BYTES)
+/* clang-format on */
+#define FIELD_OF(type, key, member, instant, low, high) \
+	{ \
+		{ (key), sizeof(key) - 1 }, FIELD_TYPE(type, member), offsetof(type, member), instant, low, high \
+	}
+#define FIELD_NUMBER(type, key, member, low, high) FIELD_OF(type, key, member, false, low, high)
+#define FIELD_ANY(type, key, member) FIELD_OF(type, key, member, false, INT64_MIN, INT64_MAX)
+#define FIELD_FLAG(type, key, member) FIELD_OF(type, key, member, false, 0, 1)
+#define FIELD_TEXT(type, key, member, longest) FIELD_OF(type, key, member, false, 0, longest)
+#define FIELD_INSTANT(type, key, member) FIELD_OF(type, key, member, true, -ENTRY_INSTANT_MAX, ENTRY_INSTANT_MAX)
+#define FIELDS(table) (table), sizeof(table) / sizeof((table)[0])
+
+/* ---- writing ---- */
+
+struct entry_writer {
+	struct bytes *out;
+	size_t begin, values;
+};
+
+struct entry_writer entry_begin(struct bytes *out, const char *word);
+void entry_number(struct entry_writer *w, const char *key, int64_t value);
+void entry_text(struct entry_writer *w, const char *key, struct slice text);
+void entry_due(struct entry_writer *w, const char *key, const struct timer *t);
+void entry_fields(struct entry_writer *w, const struct field *fields, size_t count, const void *from);
+/* That many values are written to `out` next. */
+void entry_list(struct entry_writer *w, const char *key, size_t count);
+void entry_end(struct entry_writer *w);
+
+/* ---- reading ---- */
+
+struct entry {
+	struct slice word;
+	const struct resp_value *values; /* pairs */
+	size_t pairs;
+	struct bytes *why;
+};
+
+struct entry_reader {
+	struct resp_replies replies;
+	struct slice rest;
+	struct bytes *why;
+};
+
+void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *why);
+void entry_reader_deinit(struct entry_reader *r);
+/* False: there is none, or, if *why is not empty then, what is left is no entry. It is valid until the next call. */
+bool entry_next(struct entry_reader *r, struct entry *ret);
+/* These return false when they refuse it. */
+bool entry_refuse(const struct entry *e, const char *what);
+bool entry_get_number(const struct entry *e, const char *key, int64_t low, int64_t high, int64_t *ret);
+bool entry_get_flag(const struct entry *e, const char *key, bool *ret);
+bool entry_get_text(const struct entry *e, const char *key, size_t longest, struct slice *ret);
+/* The list, its values behind it; NULL: it is missing, or none. */
+const struct resp_value *entry_get_list(const struct entry *e, const char *key);
+bool entry_get_due(const struct entry *e, const char *key, struct heap *timers, struct timer *t);
+bool entry_get_fields(const struct entry *e, const struct field *fields, size_t count, void *to);

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/snapshot.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "core/check.h"
+#include "core/claim/charge.h"
+#include "core/claim/directories.h"
+#include "core/claim/directory_snapshot.h"
+#include "core/client/client_snapshot.h"
+#include "core/connection.h"
+#include "core/hosts/letter_snapshot.h"
+#include "core/kind/kind_snapshot.h"
+#include "core/kind/observe.h"
+#include "core/lock/lock_snapshot.h"
+#include "core/port/entry.h"
+#include "core/session/ensemble_snapshot.h"
+#include "core/state.h"
+#include "protocol/number.h"
+
+/*
+ * The first line is "lockbroker state <version> <bytes> <checksum>": of what follows it. A version can be read by the one
+ * before it and by the one after it.
+ */
+enum { VERSION = 1, TEXT_MAX = 4096 };
+
+static const char MAGIC[] = "lockbroker state ";
+
+/* ---- the parts that are the broker's own ---- */
+
+static const struct field broker_fields[] = {
+	FIELD_INSTANT(struct broker, "now", env.now_ns),     FIELD_ANY(struct broker, "random", env.random.state),
+	FIELD_FLAG(struct broker, "stopping", env.stopping), FIELD_FLAG(struct broker, "started", started),
+	FIELD_FLAG(struct broker, "stopped", stopped),       FIELD_FLAG(struct broker, "refused", refused),
+};
+
+static const struct field stats_fields[] = {
+#define X(name, text) FIELD_ANY(struct stats, #name, name),
+	BROKER_STATS(X)
+#undef X
+};
+
+/* What is never used twice. */
+static const struct field last_fields[] = {
+	FIELD_NUMBER(struct broker, "client", locks.last_client, 0, INT64_MAX - 1),
+	FIELD_NUMBER(struct broker, "claim", directories.last_claim, 0, INT64_MAX - 1),
+	FIELD_NUMBER(struct broker, "nonce", directories.last_nonce, 0, INT64_MAX - 1),
+	FIELD_NUMBER(struct broker, "token", directories.token_next, 0, INT64_C(1) << 52),
+	FIELD_NUMBER(struct broker, "token limit", directories.token_limit, 0, INT64_C(1) << 52),
+	FIELD_NUMBER(struct broker, "letter", hosts.outbox_last, 0, INT64_MAX - 1),
+	FIELD_NUMBER(struct broker, "query", hosts.last_query, 0, INT64_MAX - 1),
+	FIELD_NUMBER(struct broker, "sweep", hosts.audit.sweep, 0, INT64_MAX - 1),
+};
+
+static uint64_t checksum(struct slice body)
+{
+	const struct map fixed = { .key = { 0x6c6f636b62726f6b, 0x6572207374617465 } };
+
+	return map_hash(&fixed, body.data, body.len);
+}
+
+/* ---- writing ---- */
+
+/* The order of the lists of the clients, which hold what the lists of the locks hold. */
+static void mark_all(const struct broker *b)
+{
+	uint32_t grants = 0, requests = 0, observers = 0;
+	struct observer *o;
+	struct request *r;
+	struct client *c;
+	struct grant *g;
+
+	TAILQ_FOREACH(c, &b->locks.clients, link) {
+		TAILQ_FOREACH(g, &c->grants, client_link)
+			g->mark = ++grants;
+		TAILQ_FOREACH(r, &c->requests, client_link)
+			r->mark = ++requests;
+		TAILQ_FOREACH(o, &c->observers, client_link)
+			o->mark = ++observers;
+	}
+}
+
+static void write_broker(const struct broker *b, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "broker");
+
+	entry_fields(&w, FIELDS(broker_fields), b);
+	entry_due(&w, "stop", &b->stop_timer);
+	entry_number(&w, "standalone", b->env.conf->standalone);
+	entry_text(&w, "root", slice_of(b->env.conf->root));
+	entry_text(&w, "host", slice_of(b->env.conf->host));
+	entry_end(&w);
+	w = entry_begin(out, "stats");
+	entry_fields(&w, FIELDS(stats_fields), &b->env.stats);
+	entry_end(&w);
+}
+
+static void write_lock(const struct lock *lock, struct bytes *out)
+{
+	lock_snapshot(lock, out);
+	kind_snapshot(lock, out);
+}
+
+static void write_all(const struct broker *b, struct bytes *out)
+{
+	const struct client *c;
+	const struct lock *lock;
+	struct entry_writer w;
+
+	write_broker(b, out);
+	ensemble_snapshot(&b->ensemble, out);
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		connection_snapshot(c, out);
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		write_lock(lock, out);
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
+		write_lock(lock, out);
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		client_snapshot(c, out);
+	letters_snapshot(&b->hosts, out);
+	w = entry_begin(out, "last");
+	entry_fields(&w, FIELDS(last_fields), b);
+	entry_end(&w);
+}
+
+void broker_snapshot(const struct broker *b, struct bytes *ret)
+{
+	struct bytes body = { 0 };
+
+	assert(TAILQ_EMPTY(&b->locks.closing) && TAILQ_EMPTY(&b->locks.outcomes) && TAILQ_EMPTY(&b->locks.mlocks));
+	mark_all(b);
+	write_all(b, &body);
+	bytes_format(ret, "%s%d %d %x\n", MAGIC, VERSION, body.len, checksum(bytes_view(&body)));
+	bytes_slice(ret, bytes_view(&body));
+	bytes_free(&body);
+}
+
+/* ---- reading: the lists of the clients ---- */
+
+struct marked {
+	uint32_t mark;
+	void *what;
+};
+
+struct marked_list {
+	struct marked *list;
+	size_t count, cap;
+	void **sorted; /* by mark, of which the first is 1 */
+};
+
+struct restoring {
+	struct broker *b;
+	struct lock *lock; /* that the next entries are about */
+	struct directory *directory;
+	struct marked_list grants, requests, observers;
+	bool sorted; /* they are all read */
+	bool whole;  /* and so is the last entry */
+};
+
+static void *note(struct marked_list *all, uint32_t mark, void *what)
+{
+	if (all->count == all->cap) {
+		all->cap = all->cap ? all->cap * 2 : 64;
+		all->list = mem_resize(all->list, all->cap * sizeof(*all->list));
+	}
+	all->list[all->count++] = (struct marked){ mark, what };
+	return what;
+}
+
+static void forget(struct marked_list *all)
+{
+	mem_free(all->list);
+	mem_free(all->sorted);
+}
+
+/* False: they are not marked from 1 on, each once. */
+static bool sort(struct marked_list *all)
+{
+	all->sorted = mem_new_array(all->count + 1, sizeof(void *));
+	for (size_t i = 0; i < all->count; i++) {
+		const struct marked *m = &all->list[i];
+
+		if (m->mark < 1 || m->mark > all->count || all->sorted[m->mark - 1])
+			return false;
+		all->sorted[m->mark - 1] = m->what;
+	}
+	return true;
+}
+
+/* What was read in the order of the locks gets the order that it had in the clients. */
+static bool sort_all(struct restoring *r, const struct entry *e)
+{
+	if (r->sorted)
+		return true;
+	r->sorted = true;
+	if (!sort(&r->grants) || !sort(&r->requests) || !sort(&r->observers))
+		return entry_refuse(e, "the marks are wrong before the first");
+	for (size_t i = 0; i < r->grants.count; i++) {
+		struct grant *g = r->grants.sorted[i];
+
+		TAILQ_REMOVE(&g->client->grants, g, client_link);
+		TAILQ_INSERT_TAIL(&g->client->grants, g, client_link);
+	}
+	for (size_t i = 0; i < r->requests.count; i++) {
+		struct request *q = r->requests.sorted[i];
+
+		TAILQ_REMOVE(&q->client->requests, q, client_link);
+		TAILQ_INSERT_TAIL(&q->client->requests, q, client_link);
+	}
+	for (size_t i = 0; i < r->observers.count; i++) {
+		struct observer *o = r->observers.sorted[i];
+
+		TAILQ_REMOVE(&o->client->observers, o, client_link);
+		TAILQ_INSERT_TAIL(&o->client->observers, o, client_link);
+	}
+	return true;
+}
+
+/* ---- reading: an entry ---- */
+
+static bool read_stats(struct restoring *r, const struct entry *e)
+{
+	return entry_get_fields(e, FIELDS(stats_fields), &r->b->env.stats);
+}
+
+static bool read_session(struct restoring *r, const struct entry *e)
+{
+	return session_restore(&r->b->ensemble, e);
+}
+
+static bool read_former(struct restoring *r, const struct entry *e)
+{
+	return former_restore(&r->b->ensemble, e);
+}
+
+static bool read_rival(struct restoring *r, const struct entry *e)
+{
+	return rival_restore(&r->b->ensemble, e);
+}
+
+static bool read_client(struct restoring *r, const struct entry *e)
+{
+	return connection_restore(r->b, e);
+}
+
+static bool read_lock(struct restoring *r, const struct entry *e)
+{
+	r->lock = lock_restore(&r->b->locks, e);
+	r->directory = NULL;
+	return r->lock != NULL;
+}
+
+static bool read_directory(struct restoring *r, const struct entry *e)
+{
+	r->directory = &r->lock->directory;
+	return directory_restore(r->directory, e);
+}
+
+static bool read_slots(struct restoring *r, const struct entry *e)
+{
+	r->directory = r->lock->slots;
+	return r->directory ? directory_restore(r->directory, e) : entry_refuse(e, "the lock is no semaphore");
+}
+
+static bool read_claim(struct restoring *r, const struct entry *e)
+{
+	if (!r->directory || r->lock->idle)
+		return entry_refuse(e, "there is no directory");
+	return claim_restore(r->directory, e);
+}
+
+static bool read_request(struct restoring *r, const struct entry *e)
+{
+	struct request *q = request_restore(r->lock, e);
+
+	return q && note(&r->requests, q->mark, q);
+}
+
+static bool read_grant(struct restoring *r, const struct entry *e)
+{
+	struct grant *g = grant_restore(r->lock, e);
+
+	return g && note(&r->grants, g->mark, g);
+}
+
+static bool read_observer(struct restoring *r, const struct entry *e)
+{
+	struct observer *o = observer_restore(r->lock, e);
+
+	return o && note(&r->observers, o->mark, o);
+}
+
+static bool read_observation(struct restoring *r, const struct entry *e)
+{
+	return observation_restore(r->lock, e);
+}
+
+static bool read_semaphore(struct restoring *r, const struct entry *e)
+{
+	return semaphore_restore(r->lock, e);
+}
+
+static bool read_notification(struct restoring *r, const struct entry *e)
+{
+	struct client_marks marks;
+
+	if (!sort_all(r, e))
+		return false;
+	marks = (struct client_marks){ (struct grant *const *)r->grants.sorted, r->grants.count,
+				       (struct observer *const *)r->observers.sorted, r->observers.count };
+	return notification_restore(&r->b->locks, &marks, e);
+}
+
+static bool read_mlock(struct restoring *r, const struct entry *e)
+{
+	return sort_all(r, e) && mlock_restore(&r->b->locks, e);
+}
+
+static bool read_letter(struct restoring *r, const struct entry *e)
+{
+	return letter_restore(&r->b->hosts, e);
+}
+
+static bool read_last(struct restoring *r, const struct entry *e)
+{
+	r->whole = true;
+	return sort_all(r, e) && entry_get_fields(e, FIELDS(last_fields), r->b);
+}
+
+/* Of the words those behind a lock are about that. Words of later versions are skipped. */
+static bool read_entry(struct restoring *r, const struct entry *e)
+{
+	static const struct {
+		const char *word;
+		bool of_lock;
+		bool (*read)(struct restoring *r, const struct entry *e);
+	} readers[] = {
+		{ "claim", true, read_claim },
+		{ "directory", true, read_directory },
+		{ "lock", false, read_lock },
+		{ "grant", true, read_grant },
+		{ "request", true, read_request },
+		{ "client", false, read_client },
+		{ "observer", true, read_observer },
+		{ "observation", true, read_observation },
+		{ "semaphore", true, read_semaphore },
+		{ "slots", true, read_slots },
+		{ "notification", false, read_notification },
+		{ "mlock", false, read_mlock },
+		{ "letter", false, read_letter },
+		{ "stats", false, read_stats },
+		{ "session", false, read_session },
+		{ "former", false, read_former },
+		{ "rival", false, read_rival },
+		{ "last", false, read_last },
+	};
+
+	if (r->whole)
+		return entry_refuse(e, "it is behind the last one, the beginning");
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+		if (!slice_eq(e->word, slice_of(readers[i].word)))
+			continue;
+		if (readers[i].of_lock && (!r->lock || r->sorted))
+			return entry_refuse(e, "there is no lock");
+		return readers[i].read(r, e);
+	}
+	return true;
+}
+
+/* ---- reading: the whole ---- */
+
+static void refuse(struct bytes *why, const char *sentence)
+{
+	bytes_clear(why);
+	bytes_text(why, sentence);
+}
+
+/* The body behind the first line; one without data: refused. */
+static struct slice read_head(struct slice text, struct bytes *why)
+{
+	const char *end = text.len ? memchr(text.data, '\n', text.len) : NULL;
+	struct slice body = { 0 }, head = { text.data, end ? (size_t)(end - text.data) : 0 };
+	struct bytes expected = { 0 };
+	int64_t version = 0;
+
+	if (head.len <= sizeof(MAGIC) || memcmp(head.data, MAGIC, sizeof(MAGIC) - 1) != 0) {
+		refuse(why, "it is not the state of a lockbrokerd");
+		return body;
+	}
+	head.data += sizeof(MAGIC) - 1;
+	head.len -= sizeof(MAGIC) - 1;
+	end = memchr(head.data, ' ', head.len);
+	if (!end || !number_parse((struct slice){ head.data, (size_t)(end - head.data) }, &version) ||
+	    version < VERSION - 1 || version > VERSION + 1) {
+		refuse(why, "it is of a version that this lockbrokerd cannot read");
+		return body;
+	}
+	body = (struct slice){ head.data + head.len + 1, (size_t)(text.data + text.len - (head.data + head.len + 1)) };
+	bytes_format(&expected, "%d %d %x", version, body.len, checksum(body));
+	if (!slice_eq(head, bytes_view(&expected))) {
+		refuse(why, "it is cut short or garbled");
+		body = (struct slice){ 0 };
+	}
+	bytes_free(&expected);
+	return body;
+}
+
+/* The first entry says whose state it is, and begins the new broker. */
+static struct broker *begin(const struct broker_conf *conf, const struct entry *e, int64_t now_ns)
+{
+	struct slice root, host;
+	struct random keys;
+	struct broker *b;
+	bool standalone;
+	int64_t random;
+
+	if (!slice_eq(e->word, SLICE("broker")) || !entry_get_flag(e, "standalone", &standalone) ||
+	    !entry_get_text(e, "root", TEXT_MAX, &root) || !entry_get_text(e, "host", TEXT_MAX, &host) ||
+	    !entry_get_number(e, "random", INT64_MIN, INT64_MAX, &random))
+		return NULL;
+	if (standalone != conf->standalone || !slice_eq(root, slice_of(conf->root)) ||
+	    !slice_eq(host, slice_of(conf->host))) {
+		entry_refuse(e, "this configuration has another host, root or mode than that");
+		return NULL;
+	}
+	keys.state = (uint64_t)random;
+	b = broker_new(conf, random_next(&keys), now_ns);
+	b->ensemble.formers.count = 0;
+	b->locks.restoring = b->restored = true;
+	if (entry_get_fields(e, FIELDS(broker_fields), b) && entry_get_due(e, "stop", &b->env.timers, &b->stop_timer)) {
+		if (b->env.now_ns <= now_ns && b->env.now_ns >= 0)
+			return b;
+		entry_refuse(e, "this clock has not come to the instant");
+	}
+	broker_free(b);
+	return NULL;
+}
+
+/* What follows from the rest, and is not written. */
+static void derive(struct broker *b)
+{
+	struct directory *d;
+	struct lock *lock;
+
+	while ((d = TAILQ_FIRST(&b->directories.touched)))
+		directory_untouch(d);
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		LOCK_DIRECTORIES(d, lock)
+	charge_recount(d);
+	b->locks.restoring = false;
+}
+
+/* Numbers that are never used twice are behind those that are used. */
+static bool is_consistent(const struct broker *b, struct bytes *why)
+{
+	const char *wrong = broker_wrong(b);
+	const struct directory *d;
+	const struct lock *lock;
+	const struct client *c;
+	const struct claim *k;
+
+	if (wrong) {
+		bytes_format(why, "it contradicts itself: %s", wrong);
+		return false;
+	}
+	TAILQ_FOREACH(c, &b->locks.clients, link)
+		if (c->id > b->locks.last_client)
+			wrong = "client";
+	TAILQ_FOREACH(lock, &b->locks.used, link)
+		LOCK_DIRECTORIES(d, lock)
+	CLAIM_FOREACH(k, d)
+		if (k->number > b->directories.last_claim || (k->nonce & ~CONTENDER_TRY) > b->directories.last_nonce)
+			wrong = "claim";
+	if (wrong)
+		bytes_format(why, "it contradicts itself: the last %s is not the last", wrong);
+	return !wrong;
+}
+
+struct broker *broker_restore(const struct broker_conf *conf, struct slice text, int64_t now_ns, struct bytes *why)
+{
+	struct slice body = read_head(text, why);
+	struct restoring r = { 0 };
+	struct entry_reader reader;
+	struct entry e;
+
+	if (!body.data)
+		return NULL;
+	entry_reader_init(&reader, body, why);
+	if (entry_next(&reader, &e))
+		r.b = begin(conf, &e, now_ns);
+	while (r.b && !why->len && entry_next(&reader, &e) && read_entry(&r, &e))
+		;
+	if (!why->len && !r.whole)
+		bytes_text(why, "it has no end");
+	if (!why->len) {
+		derive(r.b);
+		is_consistent(r.b, why);
+	}
+	entry_reader_deinit(&reader);
+	forget(&r.grants);
+	forget(&r.requests);
+	forget(&r.observers);
+	if (!why->len)
+		return r.b;
+	broker_free(r.b);
+	return NULL;
+}

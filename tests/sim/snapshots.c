@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's process is replaced by another one, which has the state of the first from a snapshot, and its clients and its
+ * session. Nobody notices, but for a short loss of the connection to ZooKeeper.
+ */
+#include "world.h"
+
+#include "core/snapshot.h"
+#include "core/state.h"
+
+/* Of the seeds behind the first ones one in so many takes snapshots, whatever its mix. */
+enum { FROM = 50, SHARE = 4, EVERY_MS = 1500 };
+
+/* The handle of the new process knows the session, and the last zxid that that of the old one has seen. */
+static void shut(struct host *h)
+{
+	if (h->broker->ensemble.session.connected && rng_percent(&h->w->snapshots.rng, 70))
+		host_handle(h, &(struct event){ .type = EVENT_ZK_SUSPENDED, .zk_suspended.planned = true });
+	zhandle_drop(h->zk, rng_percent(&h->w->snapshots.rng, 50));
+	if (h->broker->ensemble.session.connected)
+		host_handle(h, &(struct event){ .type = EVENT_ZK_SUSPENDED });
+}
+
+static struct broker *replaced(struct host *h)
+{
+	struct bytes text = { 0 }, again = { 0 }, why = { 0 };
+	struct broker *b;
+
+	broker_snapshot(h->broker, &text);
+	b = broker_restore(h->broker->env.conf, bytes_view(&text), host_now(h), &why);
+	if (!b)
+		world_fail(h->w, -1, "host %d: its snapshot is refused: %.*s", h->index, (int)why.len, why.data);
+	broker_snapshot(b, &again);
+	if (!slice_eq(bytes_view(&text), bytes_view(&again)))
+		world_fail(h->w, -1, "host %d: the snapshot of what came from a snapshot is another one", h->index);
+	if (broker_deadline(b) != broker_deadline(h->broker))
+		world_fail(h->w, -1, "host %d: a snapshot has another deadline", h->index);
+	bytes_free(&text);
+	bytes_free(&again);
+	bytes_free(&why);
+	return b;
+}
+
+static void replace(struct host *h)
+{
+	struct broker *b;
+
+	TRACE(h->w, -1, "host %d is replaced", h->index);
+	shut(h);
+	b = replaced(h);
+	broker_check(b);
+	broker_free(h->broker);
+	h->broker = b;
+	if (h->w->last_fault < h->w->sched.now)
+		h->w->last_fault = h->w->sched.now; /* as of any connection that is lost */
+	h->w->stats->snapshots++;
+}
+
+static void due(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	struct host *h = &w->hosts[rng_below(&w->snapshots.rng, (uint32_t)w->host_count)];
+
+	(void)argument;
+	if (h->broker && !h->stopping && h->stopped_until <= w->sched.now)
+		replace(h);
+	snapshots_start(w);
+}
+
+void snapshots_start(struct world *w)
+{
+	int64_t mean = w->snapshots.every_ms * MS;
+
+	if (mean && !w->quiet)
+		sched_at(&w->sched, w->sched.now + rng_between(&w->snapshots.rng, 1, 2 * mean), due, w, 0);
+}
+
+void snapshots_init(struct world *w)
+{
+	w->snapshots.rng.state = w->seed * 0xd1342543de82ef95u + 7; /* all else is what it is without */
+	w->snapshots.every_ms = w->mix->snapshot_every_ms;
+	/* The traces of the first seeds are recorded without (golden.py). */
+	if (!w->snapshots.every_ms && w->seed > FROM && w->seed % SHARE == 0)
+		w->snapshots.every_ms = EVERY_MS;
+}
