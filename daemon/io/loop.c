@@ -23,7 +23,6 @@ struct loop {
 	struct watch *timer;
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
-	struct session_view session; /* after the latest event */
 	bool stopped, restart;
 	struct loop_end end;
 };
@@ -110,9 +109,11 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
  */
 static void loop_show(struct loop *l)
 {
-	broker_session(l->broker, &l->session);
-	page_update(l->to.page, &l->session);
-	saved_safe_until(l->to.saved, l->session.safe_until_ns);
+	struct session_view view;
+
+	broker_session(l->broker, &view);
+	page_update(l->to.page, &view);
+	saved_safe_until(l->to.saved, view.safe_until_ns);
 }
 
 static void loop_carry_out(void *arg, const struct event *event, const struct effects *effects)

@@ -91,7 +91,7 @@ void page_update(struct page *p, const struct session_view *view)
 		   p->view.safe_until_ns == view->safe_until_ns))
 		return;
 	p->view = *view;
-	session_page_write(p->shared, view);
+	session_page_write(p->shared, &p->view);
 }
 
 void page_close(struct page *p)
