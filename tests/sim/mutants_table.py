@@ -155,7 +155,7 @@ MUTANTS = [
         ("\tc->spent = c->withheld = true;\n", "\tc->spent = c->withheld = true;\n\td->claim->czxid = c->czxid;\n")],
      300, "spent"),
     ("a spent znode is forgotten", [
-        ("\tif (!d->claim || d->claim->rivals || directory_is_contended(d))\n\t\tclaim_release(d);\n", ""),
+        ("\tif (!d->claim || d->claim->rivals || d->watch == WATCH_CONTENDED)\n\t\tclaim_release(d);\n", ""),
         ("\tclaim_release(d);\n\tdetach(c);\n", "\tdetach(c);\n")], 300, "spent"),
     ("a spent znode counts for good as on its way", [
         ("\tall->turns.breath = true;\n\tclaim_release(d);\n", "\tall->turns.breath = true;\n")], 300, "spent"),
@@ -190,14 +190,13 @@ MUTANTS = [
     ("the first grant counts as a hand-off", [
         ("\tif (!c->granted)\n\t\treturn true;\n", "")], 300),
     ("nobody is known to wait, so nobody waits", [
-        ("return d->watch == DIRECTORY_WATCH_ARMED && d->uncontended;",
-         "return d->watch != DIRECTORY_WATCH_ARMED || d->uncontended;")], 1000),
+        ("\treturn lock->directory.watch == WATCH_UNCONTENDED;", "\treturn lock->directory.watch != WATCH_CONTENDED;")], 1000),
     ("znodes under deletion do not count to the two", [
         (" || lock->directory.claim_count - rollover_count(&lock->directory) >= LOCK_ZNODES_MAX)", ")")], 300),
     ("the children watch is not armed again", [
         (
-         "\tif (d->watch == DIRECTORY_WATCH_ARMED)\n"
-         "\t\td->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;\n",
+         "\tif (is_armed(d))\n"
+         "\t\td->watch = d->watch_op ? WATCH_NONE : WATCH_FIRED;\n",
          "")], 1000),
     ("a vanished znode is not looked for in lists", [
         (
@@ -301,26 +300,29 @@ MUTANTS = [
     ("a reader held back never looks again whether somebody waits", [
         ("\tif (readers_hold_back(lock))\n\t\tdirectory_arm(&lock->directory);\n", "")], 3000, "ensemble"),
     ("a reader joins although something has changed since nobody waited", [
-        ("? directory_is_uncontended(&lock->directory)", "? lock->directory.uncontended")], 300),
+        ("? lock->directory.watch == WATCH_UNCONTENDED",
+         "? lock->directory.watch == WATCH_UNCONTENDED || lock->directory.watch == WATCH_FIRED")], 300),
     ("a reader joins while it is not known whether somebody waits", [
-        ("? directory_is_uncontended(&lock->directory)", "? !directory_is_contended(&lock->directory)")], 300),
+        ("? lock->directory.watch == WATCH_UNCONTENDED", "? lock->directory.watch != WATCH_CONTENDED")], 300),
     ("a reader joins past who is known to wait", [
-        ("? directory_is_uncontended(&lock->directory)", "? lock->directory.watch == DIRECTORY_WATCH_ARMED")], 1000),
+        ("? lock->directory.watch == WATCH_UNCONTENDED",
+         "? lock->directory.watch == WATCH_UNCONTENDED || lock->directory.watch == WATCH_CONTENDED")], 1000),
     ("a reader joins whoever waits behind an exclusive claim", [
         ("\treturn locks->ensemble->session.connected ?",
          "\tif (lock->directory.claim->mode == MODE_EXCLUSIVE)\n\t\treturn true;\n\treturn locks->ensemble->session.connected ?")], 1000),
     ("what is known when a list comes is not for those who wait", [
         ("listing.c", "#include \"core/claim/look.h\"\n", "#include \"core/claim/look.h\"\n#include \"core/lock/lock.h\"\n"),
-        ("\t\td->uncontended = !somebody;", "\t\td->uncontended = !somebody && !d->lock->request_count;")], 1000),
+        ("d->watch = somebody ? WATCH_CONTENDED", "d->watch = somebody || d->lock->request_count ? WATCH_CONTENDED")], 1000),
     ("each reader asks for a list of its own", [
         ("\tif (!directory_watches(d))\n\t\tdirectory_list(d, true);",
-         "\tif (d->watch != DIRECTORY_WATCH_ARMED)\n\t\tdirectory_list(d, true);")], 100),
+         "\tif (!is_armed(d))\n\t\tdirectory_list(d, true);")], 100),
     ("without a connection every reader joins", [
         (": lock->directory.was_uncontended;", ": true;")], 1000),
     ("a watch that had fired before the connection went stood quiet", [
-        ("bool quiet = directory_is_uncontended(d);", "bool quiet = d->uncontended;")], 10000),
+        ("bool quiet = d->watch == WATCH_UNCONTENDED;",
+         "bool quiet = d->watch == WATCH_UNCONTENDED || d->watch == WATCH_FIRED;")], 10000),
     ("no next for a reader whom somebody elsewhere keeps from joining", [
-        ("\treturn directory_is_contended(&lock->directory) && readers_hold_back(lock);", "\treturn false;")], 10000),
+        ("\treturn lock->directory.watch == WATCH_CONTENDED && readers_hold_back(lock);", "\treturn false;")], 10000),
     ("a reader whose place among the hosts has come waits for those who came later", [
         ("locks->env->conf->standalone || next_has_its_turn(lock))", "locks->env->conf->standalone)")], 20000, "readers"),
     ("a reader has its turn as soon as its next is queued", [

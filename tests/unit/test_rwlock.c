@@ -74,8 +74,7 @@ static void one_holds_others_wait(int count, enum mode mode)
 /* The children watch stands, and its list has shown that. */
 static void somebody_waits_elsewhere(bool waits)
 {
-	r.d->watch = DIRECTORY_WATCH_ARMED;
-	r.d->uncontended = !waits;
+	r.d->watch = waits ? WATCH_CONTENDED : WATCH_UNCONTENDED;
 }
 
 /* The place of the first such effect; -1: there is none. */

@@ -5,7 +5,6 @@
 
 #include "core/claim/directories.h"
 #include "core/session/budget.h"
-#include "protocol/limits.h"
 
 /* This covers the header, the ACL and the data besides the host's name, which are at most a holder (holder.h). */
 enum { REQUEST_SLACK = 512 };
@@ -18,20 +17,15 @@ static size_t znode_path(const struct directory *d)
 	return d->path.len + CONTENDER_NAME_MAX;
 }
 
-static bool fits(const struct directory *d, size_t text)
+bool charge_fits(const struct directory *d, size_t text)
 {
 	return budget_takes_request(&d->directories->ensemble->budget,
 				    znode_path(d) + strlen(d->directories->env->conf->host) + REQUEST_SLACK + text);
 }
 
-bool charge_fits_text(const struct directory *d)
-{
-	return fits(d, LIMIT_DATA_BYTES_MAX);
-}
-
 bool charge_is_oversize(const struct directory *d)
 {
-	return !fits(d, d->data_bytes);
+	return !charge_fits(d, d->data_bytes);
 }
 
 const char *charge_refuses(const struct directory *d, size_t count)

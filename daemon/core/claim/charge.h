@@ -20,8 +20,8 @@ const char *charge_refuses(const struct directory *d, size_t count);
 const char *charge_refuses_observer(const struct directory *d);
 /* The directory's name would make requests larger than the server accepts. */
 bool charge_is_oversize(const struct directory *d);
-/* The data of a znode in it may include the text that the holder gave. */
-bool charge_fits_text(const struct directory *d);
+/* The data of a znode in it may include a text of that length. */
+bool charge_fits(const struct directory *d, size_t text);
 /* After a reconnection the claim's own znode may be watched: the watch leaves enough room for others. */
 bool charge_fits_own(const struct claim *c);
 /* The bytes that the directory's watches count for, computed from its flags. */

@@ -196,9 +196,14 @@ bool directory_lists_after(const struct directory *d, uint64_t number)
 	return d->wanted || d->list_op > number;
 }
 
+static bool is_armed(const struct directory *d)
+{
+	return d->watch == WATCH_UNCONTENDED || d->watch == WATCH_CONTENDED;
+}
+
 bool directory_watches(const struct directory *d)
 {
-	return d->watch == DIRECTORY_WATCH_ARMED || d->watch_op || d->wanted_watch;
+	return is_armed(d) || d->watch_op || d->wanted_watch;
 }
 
 void directory_arm(struct directory *d)
@@ -243,29 +248,19 @@ void directory_renew(struct directory *d)
 
 void directory_forget_watch(struct directory *d)
 {
-	d->watch = DIRECTORY_WATCH_NONE;
+	d->watch = WATCH_NONE;
 	d->watch_op = 0;
 	d->wanted_watch = false;
-	d->uncontended = d->was_uncontended = false;
+	d->was_uncontended = false;
 }
 
 void directory_suspended(struct directory *d)
 {
-	bool quiet = directory_is_uncontended(d);
+	bool quiet = d->watch == WATCH_UNCONTENDED;
 
 	directory_forget_watch(d);
 	directory_want_nothing(d);
 	d->was_uncontended = quiet;
-}
-
-bool directory_is_uncontended(const struct directory *d)
-{
-	return d->watch == DIRECTORY_WATCH_ARMED && d->uncontended;
-}
-
-bool directory_is_contended(const struct directory *d)
-{
-	return d->watch == DIRECTORY_WATCH_ARMED && !d->uncontended;
 }
 
 static void tell_mismatch(struct directory *d, struct slice data)
@@ -342,6 +337,6 @@ void directory_answered(const struct operation *op, const struct event *event)
 /* A list under way sets the watch again: its answer is newer than the event of the older watch. */
 void directory_changed(struct directory *d)
 {
-	if (d->watch == DIRECTORY_WATCH_ARMED)
-		d->watch = d->watch_op ? DIRECTORY_WATCH_NONE : DIRECTORY_WATCH_FIRED;
+	if (is_armed(d))
+		d->watch = d->watch_op ? WATCH_NONE : WATCH_FIRED;
 }

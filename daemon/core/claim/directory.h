@@ -2,15 +2,16 @@
 /*
  * A lock's directory: its kind and flavour, its lists, and the children watch that shows that nobody waits.
  *
- *   watch  | means                                              | left by
- *   NONE   | it is unknown whether somebody waits               | list with watch answered -> ARMED
- *   ARMED  | no event since that list: `uncontended` is its say | event -> FIRED; or NONE while a list with watch is
- *          |                                                    |   under way; connection lost -> NONE
- *   FIRED  | a child was made or deleted since: somebody may    | list with watch answered -> ARMED; connection lost
- *          |   wait now                                         |   -> NONE
+ *   watch       | means                                                 | left by
+ *   NONE        | it is unknown whether somebody waits                  | list with watch answered -> the next two
+ *   UNCONTENDED | no event since that list, which showed no other       | event -> FIRED; or NONE while a list with
+ *               |   session that conflicts with our claim               |   watch is under way; connection lost -> NONE
+ *   CONTENDED   | the same; it showed one                               | likewise
+ *   FIRED       | a child was made or deleted since: somebody may wait  | list with watch answered; connection lost
+ *               |   now                                                 |   -> NONE
  *
- * A list with watch may be under way in each state (`watch_op`). One is sent while ARMED when an operation of our own
- * will fire the watch: until then the older list stays true.
+ * A list with watch may be under way in each state (`watch_op`). While the watch is armed, one is sent when an operation of
+ * our own will fire it: until then the older list stays true.
  *
  * Data (record.h): kind=<word>, flavour=<word>. A directory that another library made has neither, and stays as it is.
  */
@@ -32,7 +33,7 @@ struct directories;
 
 /* Its data: not read since it was made; being read; of our kind and flavour; of another. */
 enum directory_state { DIRECTORY_UNKNOWN, DIRECTORY_ASKED, DIRECTORY_FITS, DIRECTORY_MISMATCH };
-enum directory_watch { DIRECTORY_WATCH_NONE, DIRECTORY_WATCH_ARMED, DIRECTORY_WATCH_FIRED };
+enum directory_watch { WATCH_NONE, WATCH_FIRED, WATCH_UNCONTENDED, WATCH_CONTENDED };
 TAILQ_HEAD(claim_list, claim);
 
 struct directory {
@@ -57,7 +58,7 @@ struct directory {
 	bool relist, remembered; /* it is to be listed after the pause; it has claims not verified on this connection */
 	enum directory_state state;
 	enum directory_watch watch;
-	bool uncontended, was_uncontended; /* ARMED: no other session conflicts with our claim; when the connection went */
+	bool was_uncontended;  /* `watch`, when the connection was lost */
 	bool contended_before; /* somebody waited behind our last held claim, and probably will behind the next */
 	bool unverified;       /* it did not fit before: nothing is put into it until its data are read again */
 	bool exhausted;        /* its numbers run out: nobody joins until it was empty and was made again */
@@ -90,8 +91,6 @@ void directory_end(struct directory *d);            /* it is empty: deletes it *
 void directory_renewed(struct directory *d);        /* it is gone, or was made again */
 void directory_stay_exhausted(struct directory *d); /* somebody else is in it */
 void directory_renew(struct directory *d); /* exhausted, and wanted: lists it to see whether it can be made again */
-bool directory_is_uncontended(const struct directory *d); /* it is known that nobody who conflicts waits */
-bool directory_is_contended(const struct directory *d);   /* it is known that somebody who conflicts waits */
 void directory_forget_watch(struct directory *d); /* somebody may wait: the watch is not relied on any longer */
 void directory_suspended(struct directory *d);    /* the same: the connection is lost */
 void directory_fail(struct directory *d, enum failed failed, enum error_code code, const char *sentence);

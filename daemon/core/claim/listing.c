@@ -221,9 +221,8 @@ static void examine_rivals(struct directory *d, uint64_t number, struct others o
 	struct claim *c = d->claim;
 
 	if (armed) {
-		d->watch = DIRECTORY_WATCH_ARMED;
+		d->watch = somebody ? WATCH_CONTENDED : WATCH_UNCONTENDED;
 		d->watch_op = 0;
-		d->uncontended = !somebody;
 		d->contended_before = d->contended_before && somebody;
 	}
 	if (!c || c->state != CLAIM_HELD)

@@ -3,7 +3,7 @@
  * Deadlock detection inside the host: a LOCK or ACQUIRE that would wait for what its own owner holds is refused.
  *
  * A request waits for the owners of the grants that conflict with it, and of the conflicting requests before it in the
- * queue of its lock. An owner is a client, or several clients that declared themselves one (group.h).
+ * queue of its lock. An owner is a client, or several clients that declared themselves one (user.h).
  *
  *   an owner goes on waiting ...            | is it followed?
  *   by a LOCK, with or without WAIT         | yes: until that ends the owner releases nothing. A timeout or a lease

@@ -43,7 +43,7 @@ static const char *obstacle(const struct view *v)
 				  : "the lock's sequence numbers run out: its directory must empty first";
 	if (lock && !v->permits && lock->directory.unverified)
 		return "the lock is of another kind or flavour in ZooKeeper";
-	if (lock && !v->permits && readers_hold_back(lock) && directory_is_contended(&lock->directory))
+	if (lock && !v->permits && readers_hold_back(lock) && lock->directory.watch == WATCH_CONTENDED)
 		return "a waiter on another host comes before further readers of this host";
 	if (lock && is_paused(lock))
 		return "ZooKeeper will be asked again in a moment: it refused something, or a new session has begun";

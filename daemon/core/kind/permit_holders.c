@@ -28,9 +28,7 @@ static bool waits_elsewhere(const struct semaphore *s)
 
 	if (!s->gathering)
 		return s->holders.seen;
-	return mutex->directory.claim &&
-	       (mutex->directory.claim->rivals ||
-		(mutex->directory.watch == DIRECTORY_WATCH_ARMED && !mutex->directory.uncontended));
+	return mutex->directory.claim && (mutex->directory.claim->rivals || mutex->directory.watch == WATCH_CONTENDED);
 }
 
 static void wake(struct semaphore *s, int64_t due_ns)

@@ -46,12 +46,12 @@ static size_t holders(const struct lock *lock)
 
 static bool nobody_waits(const struct lock *lock)
 {
-	return directory_is_uncontended(&lock->directory);
+	return lock->directory.watch == WATCH_UNCONTENDED;
 }
 
 static bool somebody_waits(const struct lock *lock)
 {
-	return lock->directory.claim->rivals || directory_is_contended(&lock->directory);
+	return lock->directory.claim->rivals || lock->directory.watch == WATCH_CONTENDED;
 }
 
 /*
@@ -137,9 +137,9 @@ static bool may_linger(const struct lock *lock, const struct claim *c)
 	if (c->tried || c->says_held)
 		return false;
 	/* A contender that came since waits, and a list would delay it further. A reader may have joined readers. */
-	if (lock->directory.watch == DIRECTORY_WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
+	if (lock->directory.watch == WATCH_FIRED && c->mode == MODE_EXCLUSIVE)
 		return false;
-	if (lock->directory.watch == DIRECTORY_WATCH_ARMED && !lock->directory.uncontended)
+	if (lock->directory.watch == WATCH_CONTENDED)
 		return false;
 	return locks->env->now_ns < c->idle_ns + locks->env->conf->linger_ns;
 }
@@ -235,7 +235,7 @@ static bool wants_next(const struct lock *lock, const struct claim *c, enum mode
 {
 	if (!mode_covers(c->mode, mode) || c->handoffs >= CLAIM_NEXT_FROM)
 		return true;
-	return directory_is_contended(&lock->directory) && readers_hold_back(lock);
+	return lock->directory.watch == WATCH_CONTENDED && readers_hold_back(lock);
 }
 
 /* One client at a time uses it, and never waits. */
@@ -336,7 +336,7 @@ bool claims_watch(struct lock *lock)
 /* Sends what a pause or a full window held back. The lists of a recovery wait for their turn. */
 void claims_ask_again(struct directory *d)
 {
-	if (!d->claim || d->claim->rivals || directory_is_contended(d))
+	if (!d->claim || d->claim->rivals || d->watch == WATCH_CONTENDED)
 		claim_release(d);
 	directory_list_wanted(d);
 	if (d->relist && !d->waits[TURN_RECOVER] && turn_may(d, TURN_JOIN)) {

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "core/lock/locks.h"
-/* ---- life ---- */
 
 void client_watch_child(const struct client *c)
 {

@@ -7,6 +7,7 @@
 #include "core/claim/charge.h"
 #include "core/znode/holder.h"
 #include "core/znode/record.h"
+#include "protocol/limits.h"
 
 static const int64_t YOUNG_NS = 100000000; /* most grants end before anybody asks */
 static const int64_t EVERY_NS = 1000000000;
@@ -74,7 +75,7 @@ static void write_first(struct lock *lock)
 	c->holder_token = g->token;
 	c->holder_ns = lock->locks->env->now_ns;
 	write_grant(g, &data);
-	if (g->data.len && charge_fits_text(&lock->directory))
+	if (g->data.len && charge_fits(&lock->directory, LIMIT_DATA_BYTES_MAX))
 		bytes_format(&data, "data=%s\n", bytes_view(&g->data));
 	if (c->says_held)
 		bytes_text(&data, "held=1\n");

@@ -9,7 +9,6 @@
 #include "base/queue.h"
 #include "core/claim/directories.h"
 #include "core/lock/client.h"
-#include "core/lock/group.h"
 #include "core/lock/lock.h"
 #include "core/port/env.h"
 #include "core/session/ensemble.h"

@@ -24,13 +24,13 @@ bool readers_may_join(const struct lock *lock)
 		return false;
 	if (locks->env->conf->standalone || next_has_its_turn(lock))
 		return true;
-	return locks->ensemble->session.connected ? directory_is_uncontended(&lock->directory)
+	return locks->ensemble->session.connected ? lock->directory.watch == WATCH_UNCONTENDED
 						  : lock->directory.was_uncontended;
 }
 
 bool readers_are_closed(const struct lock *lock)
 {
-	return lacks_tokens(lock->directory.claim) || directory_is_contended(&lock->directory);
+	return lacks_tokens(lock->directory.claim) || lock->directory.watch == WATCH_CONTENDED;
 }
 
 bool readers_hold_back(const struct lock *lock)

@@ -7,12 +7,12 @@
  * (a downgraded one is still exclusive). It depends on the children watch:
  *
  *   children watch     | a reader at the head of the queue
- *   ARMED, uncontended | joins, without a request to ZooKeeper
- *   ARMED, contended   | waits; *next* is queued for it behind the contenders. It joins when all of them have gone, or
+ *   UNCONTENDED        | joins, without a request to ZooKeeper
+ *   CONTENDED          | waits; *next* is queued for it behind the contenders. It joins when all of them have gone, or
  *                      |   when those before next have: contenders that came later wait for next
  *   NONE, FIRED        | waits for one list with watch; the answer decides for all readers that wait when it comes,
  *                      |   even if the watch fires right after it: contenders that come and go delay no reader
- *   (no connection)    | joins if the watch was ARMED and uncontended when the connection was lost; otherwise waits
+ *   (no connection)    | joins if the watch was UNCONTENDED when the connection was lost; otherwise waits
  *
  * If nobody holds the lock, the hand-off rule applies instead (rwlock.c).
  */

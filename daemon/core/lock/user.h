@@ -1,21 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A user of the host: the counters that all clients of one user id share, for the limits. */
+/*
+ * A user of the host: the counters that all clients of one user id share, for the limits; and the user's lock groups.
+ *
+ * A program that has a connection for each of its threads or processes can say that they belong together (CLIENT
+ * SETINFO OWNER). Only deadlock detection uses this: it assumes that no member releases anything while another member
+ * waits. Each lock is still held by one client. A client joins or leaves a group only while it neither holds nor
+ * waits, so that the waits-for graph does not change.
+ */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/queue.h"
+#include "protocol/bytes.h"
 
+struct client;
 struct locks;
 
 struct user {
-	struct map_node node;
+	struct map_node node; /* locks->users */
 	uint32_t uid;
 	size_t clients, requests, grants; /* grants: without lost ones */
 };
 
-/* Adds a client. The struct lives as long as it has clients. */
-struct user *user_enter(struct locks *locks, uint32_t uid);
-/* Removes a client, which neither waits nor holds. */
-void user_leave(struct locks *locks, struct user *user);
+TAILQ_HEAD(group_clients, client);
+
+struct group {
+	struct map_node node; /* locks->groups */
+	uint32_t uid;         /* groups of different users are different, even if their names are equal */
+	struct bytes name;
+	struct group_clients clients; /* at least one */
+};
+
+struct user *user_enter(struct locks *locks, uint32_t uid); /* adds a client: the struct lives as long as it has some */
+void user_leave(struct locks *locks, struct user *user);    /* removes one, which neither waits nor holds */
+/* Puts the client into the group of that name; an empty name: into none. False: it holds or waits. */
+bool group_join(struct client *c, struct slice name);
+void group_leave(struct client *c);                                   /* it neither holds nor waits */
+bool group_same(const struct client *a, const struct client *b);      /* the same client, or of the same group */

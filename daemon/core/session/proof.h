@@ -8,16 +8,9 @@
  *
  *     safe_until = max(safe_until, min(t + 2/3 T, seen + 49/50 T))
  *
- * The leader expires a session no earlier than T after the last touch it saw, and `seen` is an instant at or after
- * which it did see one, if this write is answered. A write through a follower is no touch: the follower hands its
- * touches on in the answers to the leader's pings, every half tick. But both links keep their order. Let the answer
- * of a write reach us at `a`; the follower has our touch by then. A ping leaves the leader within half a tick. A
- * second write, sent half a tick after `a`, is answered behind that ping, so the follower has answered the ping
- * before. A third write, sent after that, reaches the leader behind the answer to the ping: the leader has seen us at
- * or after `a`. The first writes of a connection rest on its handshake, which touches at the leader itself. A fiftieth
- * of T is left for clocks that run at different speeds.
- *
- * With a write every T/8 and T >= 5 ticks `seen` is two heartbeats old and 2/3 T is what counts.
+ * `seen` is an instant at or after which the leader saw us, if this write is answered: a write was answered then, at
+ * least half a tick later another one was sent, and its answer came before this one was sent. A connection begins with
+ * the instant of its handshake. docs/DESIGN.md, "Time and its proof", shows why that is enough.
  */
 #pragma once
 
