@@ -74,7 +74,7 @@ void directory_snapshot(const struct directory *d, const char *word, struct byte
 	struct entry_writer w = entry_begin(out, word);
 	const struct claim *c;
 
-	assert(!d->operations && !d->touched && d->watch == DIRECTORY_WATCH_NONE && !d->wanted);
+	assert(!d->operations && !d->touched && d->watch == WATCH_NONE && !d->wanted);
 	entry_text(&w, "path", bytes_view(&d->path));
 	entry_fields(&w, FIELDS(directory_fields), d);
 	entry_number(&w, "remembered", d->remembered);
