@@ -74,7 +74,7 @@ CORE_port += port/entry.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top socket zookeeper files base
-IO_top = loop.c notify.c reload.c signals.c
+IO_top = loop.c notify.c reload.c signals.c watchdog.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \

@@ -32,6 +32,7 @@
 #include "io/signals.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
+#include "io/watchdog.h"
 #include "io/zookeeper/former.h"
 #include "io/zookeeper/secret.h"
 #include "io/zookeeper/zookeeper.h"
@@ -79,6 +80,7 @@ struct daemon {
 	struct tokens *tokens;
 	struct signals *signals;
 	struct reload *reload;
+	struct watchdog *watchdog;
 	bool stopping;
 };
 
@@ -498,6 +500,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		_exit(status);
 	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
 		saved_session_ended(d->saved);
+	watchdog_free(d->watchdog);
 	reload_free(d->reload);
 	zk_former_free(d->former);
 	zookeeper_free(d->zookeeper);
@@ -529,6 +532,7 @@ static int run(struct daemon *d, const struct conf_source *source, int64_t token
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	notify_send(&d->notify, "READY=1");
+	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->broker.session_timeout_ns);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	stop_parts(d, end.close_session, status);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service on a booted systemd, set up as README.md says: what systemctl does, and what systemd does by itself."""
 
-import os
 import re
+import time
 
 import pytest
 
@@ -41,6 +41,13 @@ def configure(machine, **drop_ins):
     for name, text in drop_ins.items():
         machine.write(f"{DROP_INS}/{name}.conf", text)
     machine.run("systemctl", "daemon-reload")
+
+
+def change(machine, key, value):
+    """In the configuration file."""
+    text, count = re.subn(rf"^{key} =.*$", f"{key} = {value}", machine.read("/etc/lockbroker.conf"), flags=re.M)
+    assert count == 1
+    machine.write("/etc/lockbroker.conf", text)
 
 
 def main_pid(machine):
@@ -99,6 +106,60 @@ def test_a_killed_daemon_is_started_again(service):
     restarted(service, before)
     assert service.show("NRestarts") == "1"
     assert may_lock(service, "alice")
+
+
+def test_a_daemon_that_hangs_is_started_again(service):
+    """The watchdog of the drop-in is shorter than what costs no lock, and is lengthened."""
+    configure(service, watchdog="[Service]\nWatchdogSec=1\n")
+    change(service, "session_timeout_ms", 3000)
+    change(service, "tick_ms", 500)
+    service.run("systemctl", "restart", UNIT)
+    assert service.show("WatchdogUSec") == "2s"
+    before = main_pid(service)
+    service.run("systemctl", "kill", "-s", "STOP", UNIT)
+    restarted(service, before)
+    assert "Watchdog timeout (limit 2s)!" in service.journal()
+    assert may_lock(service, "alice")
+
+
+def test_the_watchdog_is_fed_while_holders_have_time_to_stop(service):
+    """For longer than it lasts."""
+    configure(service, watchdog="[Service]\nWatchdogSec=2\n")
+    change(service, "session_timeout_ms", 3000)
+    change(service, "tick_ms", 500)
+    service.run("systemctl", "restart", UNIT)
+    holder = hold(service, "a")
+    stop = service.start("systemctl", "stop", UNIT)
+    time.sleep(3)
+    assert stop.poll() is None
+    holder.communicate()
+    assert stop.wait(harness.PATIENCE) == 0
+    assert service.show("Result") == "success"
+
+
+def test_reload_is_done_when_it_returns(service):
+    holder = hold(service, "a")
+    before = main_pid(service)
+    change(service, "locks", 7)
+    service.run("systemctl", "reload", UNIT)
+    assert "limit_locks:7" in service.run("lockbroker", "info", "limits")
+    assert (main_pid(service), service.show("ActiveState")) == (before, "active")
+    holder.communicate()
+    assert holder.returncode == 0, "the lock was held throughout"
+
+
+def test_reload_fails_if_the_configuration_has_an_error(service):
+    service.write("/etc/lockbroker.conf", "[locks]\nlinger = 5\n")
+    service.run("systemctl", "reload", UNIT, status=1)
+    assert "/etc/lockbroker.conf:2: locks.linger: unknown key" in service.journal()
+    assert service.show("ActiveState") == "active" and may_lock(service, "alice")
+
+
+def test_a_signal_reloads_too(service):
+    change(service, "locks", 7)
+    service.run("systemctl", "kill", "-s", "HUP", "--kill-who=main", UNIT)
+    harness.wait_until(lambda: "limit_locks:7" in service.run("lockbroker", "info", "limits"), "the reload")
+    harness.wait_until(lambda: service.show("ActiveState") == "active", "the end of the reload")
 
 
 def test_a_wrong_configuration_is_not_started_again_and_again(service):

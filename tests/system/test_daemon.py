@@ -333,6 +333,43 @@ def test_notify_ready_and_stopping(daemons):
         lines += more
 
 
+def told(daemon, *least):
+    """What the service manager was told until all of that was there."""
+    lines = []
+    while not set(least) <= set(lines):
+        more = daemon.notified(harness.PATIENCE)
+        assert more, f"only {lines}"
+        lines += more
+    return lines
+
+
+def test_the_watchdog_is_fed_also_while_it_stops(daemons, clients):
+    d = daemons(env={"WATCHDOG_USEC": "400000"}, zookeeper__session_timeout_ms=300, zookeeper__tick_ms=20)
+    for _ in range(3):
+        told(d, "WATCHDOG=1")
+    holder = clients(d)
+    holder.call("LOCK", "a")
+    d.signal(signal.SIGTERM)
+    assert not [line for line in told(d, "STOPPING=1", "WATCHDOG=1") if line.startswith("WATCHDOG_USEC")]
+    told(d, "WATCHDOG=1")
+
+
+def test_a_watchdog_is_no_shorter_than_what_costs_no_lock(daemons):
+    d = daemons(env={"WATCHDOG_USEC": "9999999"})
+    told(d, "WATCHDOG_USEC=10000000", "WATCHDOG=1")
+    assert "the watchdog is made 10000 ms long, two thirds of the session timeout" in d.log()
+
+
+@pytest.mark.parametrize("env", [{}, {"WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "x"},
+                                 {"WATCHDOG_USEC": "-5"}, {"WATCHDOG_USEC": "99999999999999999999999"}])
+def test_without_a_watchdog_of_its_own_it_feeds_none(daemons, env):
+    """It would have begun before it stops."""
+    d = daemons(env=env, zookeeper__session_timeout_ms=100, zookeeper__tick_ms=10)
+    d.terminate()
+    lines = told(d, "STOPPING=1")
+    assert not [line for line in lines if "WATCHDOG" in line]
+
+
 ACTIVATE = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
