@@ -540,9 +540,14 @@ int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 	return rc < 0 ? rc : conf_check(conf, standalone, error);
 }
 
+static const char *restart_mark(const struct conf_key *key)
+{
+	return key->reloads ? "" : " [restart]";
+}
+
 static void print_key(const struct conf_key *key, const void *base, FILE *out)
 {
-	fprintf(out, "# %s%s\n%s =%s", key->why, key->reloads ? "" : " [restart]", key->name,
+	fprintf(out, "# %s%s\n%s =%s", key->why, restart_mark(key), key->name,
 		conf_value_is_number(key) || (*conf_value_text(key, base))[0] ? " " : "");
 	conf_value_print(key, base, out);
 	fputc('\n', out);
@@ -567,7 +572,8 @@ static void print_prefixes(const struct conf *conf, FILE *out)
 		return;
 	fputs("#[prefix:app/]\n", out);
 	for (key = prefix_keys; key->name; key++)
-		fprintf(out, "# %s%s\n#%s =%s%s\n", key->why, key->reloads ? "" : " [restart]", key->name, *key->initial ? " " : "", key->initial);
+		fprintf(out, "# %s%s\n#%s =%s%s\n", key->why, restart_mark(key), key->name, *key->initial ? " " : "",
+			key->initial);
 }
 
 void conf_print(const struct conf *conf, FILE *out)

@@ -362,15 +362,8 @@ static void queued_answered(struct caller *c, const struct ask *a, struct slice 
 		cancel_answered(c, a, reply);
 }
 
-static void note_moved(struct caller *c, const struct ask *a)
+static void answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (a->command != COMMAND_AUDIT)
-		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
-}
-
-void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
-{
-	note_moved(c, a);
 	switch (a->command) {
 	case COMMAND_LOCK:
 		lock_answered(c, a, reply);
@@ -440,4 +433,11 @@ void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_COUNT:
 		break;
 	}
+}
+
+void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
+{
+	if (a->command != COMMAND_AUDIT)
+		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
+	answered(c, a, reply);
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ZooKeeper tells of an operation, a watch, a znode. */
+#pragma once
+
+#include <stdint.h>
+
+/* How ZooKeeper answered an operation. The first five went through the quorum when the operation was a write. */
+enum zk_code {
+	ZK_OK,
+	ZK_NONODE,
+	ZK_NODEEXISTS,
+	ZK_NOTEMPTY,
+	ZK_BADVERSION,
+	ZK_REFUSED, /* any other definite error (ACL, bad arguments, ...): nothing was done */
+	ZK_UNKNOWN, /* connection loss and its kin: it may or may not have been done, or may still be */
+};
+
+enum zk_watch { ZK_WATCH_CREATED, ZK_WATCH_DELETED, ZK_WATCH_CHANGED, ZK_WATCH_CHILDREN };
+
+struct zk_stat {
+	int64_t czxid, mzxid, pzxid;
+	int64_t owner; /* the session of an ephemeral, else 0 */
+	int32_t version, cversion, children;
+};
