@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: requests however their bytes come, order, limits, and ends. In the place of the broker stands a feed that
+ * does what the words of a request say:
+ *
+ *     NOW word     answers with the word
+ *     WAIT         is answered later, by the test
+ *     REPLY n      answers with n bytes
+ *     PUSH n       pushes n bytes, to be reported, and answers
+ */
+#include "io/socket/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/base/feed.h"
+#include "io/base/watch.h"
+#include "io/socket/conn.h"
+#include "protocol/number.h"
+
+enum { CLIENTS = 2, REQUEST_BYTES = 100, REQUEST_ARGS = 8, OUTPUT_BYTES = 10000, NUMBER = 0 };
+
+static struct watch_base *base;
+static struct server *server;
+static int listening;
+static struct sockaddr_un address;
+static socklen_t address_len;
+static char told[256]; /* events that are no requests */
+static int asked;
+static bool hurry;
+
+/* ---- the feed ---- */
+
+struct watch_base *feed_base(const struct feed *f)
+{
+	return base;
+}
+
+int64_t feed_now(struct feed *f)
+{
+	return 1;
+}
+
+int64_t feed_seen(const struct feed *f)
+{
+	return 1;
+}
+
+void feed_begin_share(struct feed *f)
+{
+}
+
+bool feed_share_spent(const struct feed *f)
+{
+	return false;
+}
+
+void feed_hurry(struct feed *f)
+{
+	hurry = true;
+}
+
+static void tell(const char *word)
+{
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s ", word);
+}
+
+static struct slice many(int64_t count)
+{
+	static char text[OUTPUT_BYTES + 1];
+
+	assert_in_range(count, 1, sizeof(text));
+	memset(text, 'x', sizeof(text));
+	return (struct slice){ text, (size_t)count };
+}
+
+static void asks(size_t argc, const struct slice *argv)
+{
+	int64_t count = 0;
+
+	asked++;
+	if (slice_eq(argv[0], SLICE("WAIT")))
+		return;
+	assert_int_equal(argc, 2);
+	number_parse(argv[1], &count);
+	if (slice_eq(argv[0], SLICE("PUSH")))
+		server_push(server, NUMBER, many(count), true);
+	server_reply(server, NUMBER, slice_eq(argv[0], SLICE("REPLY")) ? many(count) : argv[1], false);
+}
+
+void feed_event(struct feed *f, const struct event *event)
+{
+	switch ((int)event->type) {
+	case EVENT_CLIENT_ASKED:
+		asks(event->asked.argc, event->asked.argv);
+		break;
+	case EVENT_CLIENT_CONNECTED:
+		tell("connected");
+		break;
+	case EVENT_CLIENT_HALF_CLOSED:
+		/* A state, which is told once or more. */
+		if (!strstr(told, "half"))
+			tell("half");
+		break;
+	case EVENT_CLIENT_WRITTEN:
+		tell("written");
+		break;
+	case EVENT_CLIENT_GONE:
+		tell("gone");
+		break;
+	}
+}
+
+/* ---- a client ---- */
+
+static int begin(void **state)
+{
+	const struct server_conf conf = {
+		.clients = CLIENTS,
+		.request_bytes = REQUEST_BYTES,
+		.request_args = REQUEST_ARGS,
+		.output_bytes = OUTPUT_BYTES,
+	};
+
+	told[0] = '\0';
+	asked = 0;
+	hurry = false;
+	/* The kernel chooses a name. */
+	address.sun_family = AF_UNIX;
+	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(listening, (struct sockaddr *)&address, sizeof(address.sun_family)), 0);
+	assert_int_equal(listen(listening, CLIENTS + 1), 0);
+	address_len = sizeof(address);
+	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
+	base = watch_base_new();
+	server = server_new(NULL, listening, &conf);
+	return 0;
+}
+
+static int end(void **state)
+{
+	server_free(server);
+	watch_base_free(base);
+	close(listening);
+	return 0;
+}
+
+/* As the loop does it. */
+static void turn(void)
+{
+	watch_base_turn(base, false);
+	server_continue(server);
+	server_settle(server);
+}
+
+static int connected(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, address_len), 0);
+	turn();
+	return fd;
+}
+
+static void says(int fd, struct slice text)
+{
+	assert_int_equal(send(fd, text.data, text.len, MSG_NOSIGNAL), text.len);
+}
+
+/* All that is there to be read; *ended: and the end after it. */
+static struct slice heard(int fd, bool *ended)
+{
+	static char text[4 * OUTPUT_BYTES];
+	size_t len = 0;
+	ssize_t got;
+
+	while ((got = recv(fd, text + len, sizeof(text) - len, MSG_DONTWAIT)) > 0)
+		len += (size_t)got;
+	*ended = got == 0;
+	return (struct slice){ text, len };
+}
+
+#define assert_heard(fd, text, end) \
+	do { \
+		bool ended_; \
+		struct slice heard_ = heard(fd, &ended_); \
+		assert_true(slice_eq(heard_, SLICE(text))); \
+		assert_int_equal(ended_, end); \
+	} while (0)
+
+/* ---- requests ---- */
+
+static void a_request_may_be_cut_anywhere(void **state)
+{
+	const struct slice text =
+		SLICE("*2\r\n$3\r\nNOW\r\n$1\r\na\r\nNOW 'b c'\r\n*2\r\n$3\r\nNOW\r\n$12\r\nabcdefghijkl\r\n");
+	int fd = connected();
+
+	for (size_t first = 1; first < text.len; first++) {
+		for (size_t at = 0; at < text.len; at += first) {
+			says(fd, (struct slice){ text.data + at, text.len - at < first ? text.len - at : first });
+			turn();
+			turn();
+		}
+		assert_heard(fd, "ab cabcdefghijkl", false);
+	}
+	close(fd);
+}
+
+static void the_next_request_is_asked_when_the_one_before_has_its_reply(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("NOW a\r\nWAIT\r\nNOW c\r\nNOW d\r\n"));
+	turn();
+	turn();
+	assert_int_equal(asked, 2);
+	assert_heard(fd, "a", false);
+	server_reply(server, NUMBER, SLICE("b"), false);
+	turn();
+	assert_int_equal(asked, 4);
+	assert_heard(fd, "bcd", false);
+	close(fd);
+}
+
+static void a_turn_has_a_share_for_each_client(void **state)
+{
+	int fd = connected();
+
+	for (int i = 0; i <= CONN_REQUESTS_PER_TURN; i++)
+		says(fd, SLICE("NOW a\r\n"));
+	watch_base_turn(base, false);
+	assert_int_equal(asked, CONN_REQUESTS_PER_TURN);
+	server_settle(server);
+	assert_true(hurry);
+	server_continue(server);
+	assert_int_equal(asked, CONN_REQUESTS_PER_TURN + 1);
+	close(fd);
+}
+
+/* ---- limits ---- */
+
+/* A request of two words that has so many bytes. */
+static void says_request_of(int fd, int bytes)
+{
+	char text[REQUEST_BYTES + 32];
+	int header = snprintf(text, sizeof(text), "*2\r\n$3\r\nNOW\r\n$%d\r\n", bytes - 13 - 5 - 2);
+
+	memset(text + header, 'x', sizeof(text) - (size_t)header);
+	memcpy(text + bytes - 2, "\r\n", 2);
+	says(fd, (struct slice){ text, (size_t)bytes });
+}
+
+static void a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection(void **state)
+{
+	bool ended;
+	int fd = connected();
+
+	says_request_of(fd, REQUEST_BYTES);
+	turn();
+	assert_int_equal(asked, 1);
+	assert_int_equal(heard(fd, &ended).len, REQUEST_BYTES - 20);
+	assert_false(ended);
+	says_request_of(fd, REQUEST_BYTES + 1);
+	turn();
+	assert_int_equal(asked, 1);
+	assert_heard(fd, "-ERR Protocol error: invalid bulk length\r\n", true);
+	assert_string_equal(told, "connected gone ");
+	close(fd);
+}
+
+static void half_of_the_output_limit_holds_the_next_request_back(void **state)
+{
+	char text[64];
+	int fd = connected();
+
+	for (int unread = OUTPUT_BYTES / 2 - 1; unread <= OUTPUT_BYTES / 2; unread++) {
+		int before = asked;
+
+		snprintf(text, sizeof(text), "REPLY %d\r\nNOW a\r\n", unread);
+		says(fd, slice_of(text));
+		watch_base_turn(base, false);
+		assert_int_equal(asked - before, unread < OUTPUT_BYTES / 2 ? 2 : 1);
+		server_continue(server);
+		assert_int_equal(asked - before, 2);
+	}
+	close(fd);
+}
+
+static void pushes_up_to_the_output_limit_are_written_and_more_end_the_connection(void **state)
+{
+	bool ended;
+	int fd = connected();
+
+	says(fd, SLICE("PUSH 10000\r\n"));
+	turn();
+	assert_int_equal(heard(fd, &ended).len, OUTPUT_BYTES + strlen("10000"));
+	assert_false(ended);
+	assert_string_equal(told, "connected written ");
+	says(fd, SLICE("PUSH 10001\r\n"));
+	turn();
+	assert_heard(fd, "", true);
+	assert_string_equal(told, "connected written gone ");
+	close(fd);
+}
+
+static void a_client_too_many_is_told_so(void **state)
+{
+	int fds[CLIENTS + 1];
+
+	for (int i = 0; i <= CLIENTS; i++)
+		fds[i] = connected();
+	assert_heard(fds[CLIENTS - 1], "", false);
+	assert_heard(fds[CLIENTS], "-LIMIT the daemon has as many clients as it may have (limits.clients)\r\n", true);
+	for (int i = 0; i <= CLIENTS; i++)
+		close(fds[i]);
+}
+
+/* ---- ends ---- */
+
+static void a_peer_that_sends_no_more_gets_its_replies(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("NOW a\r\nWAIT\r\nNOW c\r\nNOW"));
+	shutdown(fd, SHUT_WR);
+	turn();
+	turn();
+	assert_string_equal(told, "connected half ");
+	assert_heard(fd, "a", false);
+	server_reply(server, NUMBER, SLICE("b"), false);
+	turn();
+	turn();
+	assert_heard(fd, "bc", true);
+	assert_string_equal(told, "connected half gone ");
+	close(fd);
+}
+
+static void a_peer_that_is_gone_gets_nothing(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("WAIT\r\n"));
+	turn();
+	close(fd);
+	turn();
+	assert_string_equal(told, "connected gone ");
+}
+
+static void what_is_queued_is_written_before_the_end(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("WAIT\r\n"));
+	turn();
+	server_reply(server, NUMBER, SLICE("a"), true);
+	server_close(server, NUMBER);
+	server_reply(server, NUMBER, SLICE("b"), false);
+	turn();
+	assert_heard(fd, "a", true);
+	assert_string_equal(told, "connected gone ");
+	close(fd);
+}
+
+/* ---- output that may wait ---- */
+
+static void a_lazy_reply_waits_for_the_next_output(void **state)
+{
+	int fd = connected();
+
+	says(fd, SLICE("WAIT\r\n"));
+	turn();
+	server_reply(server, NUMBER, SLICE("a"), true);
+	turn();
+	assert_heard(fd, "", false);
+	says(fd, SLICE("NOW b\r\n"));
+	turn();
+	assert_heard(fd, "ab", false);
+	close(fd);
+}
+
+static void only_so_much_waits_for_the_next_output(void **state)
+{
+	bool ended;
+	int fd = connected();
+
+	for (int bytes = CONN_LAZY_MAX; bytes <= CONN_LAZY_MAX + 1; bytes++) {
+		says(fd, SLICE("WAIT\r\n"));
+		turn();
+		server_reply(server, NUMBER, many(bytes), true);
+		turn();
+		assert_int_equal(heard(fd, &ended).len, bytes > CONN_LAZY_MAX ? bytes : 0);
+		says(fd, SLICE("NOW b\r\n"));
+		turn();
+		assert_int_equal(heard(fd, &ended).len, bytes > CONN_LAZY_MAX ? 1 : bytes + 1);
+	}
+	close(fd);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_may_be_cut_anywhere),
+		TEST(the_next_request_is_asked_when_the_one_before_has_its_reply),
+		TEST(a_turn_has_a_share_for_each_client),
+		TEST(a_request_as_long_as_the_limit_is_served_and_a_longer_one_ends_the_connection),
+		TEST(half_of_the_output_limit_holds_the_next_request_back),
+		TEST(pushes_up_to_the_output_limit_are_written_and_more_end_the_connection),
+		TEST(a_client_too_many_is_told_so),
+		TEST(a_peer_that_sends_no_more_gets_its_replies),
+		TEST(a_peer_that_is_gone_gets_nothing),
+		TEST(what_is_queued_is_written_before_the_end),
+		TEST(a_lazy_reply_waits_for_the_next_output),
+		TEST(only_so_much_waits_for_the_next_output),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
