@@ -535,8 +535,8 @@ MUTANTS = [
     ("an election lingers", [
         ("!lock->rule->lingers || c->rivals", "c->rivals")], 1000),
     ("observers look no more after a reconnection", [
-        ("return d->claim_count || d->lock->observer_count;", "return d->claim_count;"),
-        ("\tobserve_suspended(lock);\n", "")], 1000),
+        ("if (d->claim_count || lock->observer_count)", "if (d->claim_count)"),
+        ("\t.suspended = observe_suspended,\n", "")], 1000),
     ("what changes while the first is read is forgotten", [
         ("o->state = o->old ? OBSERVE_IDLE : OBSERVE_KNOWN;", "o->state = OBSERVE_KNOWN;"),
         ("\t} else if (code != ZK_NONODE && code != ZK_UNKNOWN) {\n\t\tdirectory_pause(&lock->directory);",
@@ -573,7 +573,7 @@ MUTANTS = [
         ("else if (g && !m->reenter)", "else if (false)")], 300),
     ("an MLOCK tells that one is held before the loss of another", [
         ("\t\tif (!g || !g->lost)\n\t\t\tcontinue;",
-         "\t\tif (!m->reenter && g && !g->lost) {\n\t\t\tno = refusal_held(name);\n\t\t\trefuse(m, &no);\n\t\t\treturn false;\n\t\t}"
+         "\t\tif (!m->reenter && g && !g->lost) {\n\t\t\t*ret = refusal_held(name);\n\t\t\treturn true;\n\t\t}"
          "\n\t\tif (!g || !g->lost)\n\t\t\tcontinue;")], 3000),
     ("an MLOCK takes those before the one that is held", [
         ("\t\t*ret = refusal_held(name);", "\t\treturn false;"),

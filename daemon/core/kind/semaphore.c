@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-#include "base/container.h"
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/claim/charge.h"
@@ -25,16 +24,18 @@ static void place(struct semaphore *s, struct directory *d, const char *child, e
 	d->part = true;
 	d->flavour = flavour;
 	d->state = DIRECTORY_FITS; /* the semaphore's own data say what is below */
-	bytes_slice(&d->path, bytes_view(&s->path));
-	bytes_text(&d->path, child);
+	bytes_format(&d->path, "%s%s", bytes_view(&s->path), child);
 	directory_add(d);
 }
 
-static struct lock *new(struct locks *locks, struct slice name)
+static struct lock *make_lock(struct locks *locks, struct slice name)
 {
-	struct lock *lock = lock_new(locks, name, KIND_SEMAPHORE);
+	struct lock *lock = lock_find(locks, name);
 	struct semaphore *s;
 
+	if (lock && lock->semaphore)
+		return lock;
+	lock = lock_new(locks, name, KIND_SEMAPHORE);
 	if (!lock)
 		return NULL;
 	s = lock->semaphore = mem_new(sizeof(*s));
@@ -49,30 +50,11 @@ static struct lock *new(struct locks *locks, struct slice name)
 	return lock;
 }
 
-static struct semaphore *find_at(struct locks *locks, struct slice path)
-{
-	struct bytes mutex = { 0 };
-	struct directory *d;
-
-	bytes_slice(&mutex, path);
-	bytes_text(&mutex, "/locks");
-	d = directory_find(locks->directories, bytes_view(&mutex));
-	bytes_free(&mutex);
-	return d ? d->lock->semaphore : NULL;
-}
-
 struct semaphore *semaphore_find(struct locks *locks, struct slice name)
 {
 	const struct lock *lock = lock_find(locks, name);
 
 	return lock ? lock->semaphore : NULL;
-}
-
-static struct lock *make_lock(struct locks *locks, struct slice name)
-{
-	struct lock *lock = lock_find(locks, name);
-
-	return lock && lock->semaphore ? lock : new(locks, name);
 }
 
 static void free_semaphore(struct lock *lock)
@@ -161,15 +143,20 @@ static void make_part(struct semaphore *s, const struct directory *part)
 	bytes_free(&data);
 }
 
-static void fail_all(struct semaphore *s, enum error_code code, const char *why)
+/* False: that was tried too often, and all who wait are told. */
+static bool may_try(struct semaphore *s)
 {
-	request_fail_all(s->lock, code, why);
+	if (++s->tries <= SEMAPHORE_TRIES)
+		return true;
+	s->tries = 0;
+	request_fail_all(s->lock, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
+	return false;
 }
 
-static void give_up(struct semaphore *s)
+static void refused(struct semaphore *s, const char *why)
 {
-	s->tries = 0;
-	fail_all(s, ERROR_UNAVAILABLE, "the semaphore's directories cannot be made");
+	directory_pause(&s->lock->directory);
+	request_fail_all(s->lock, ERROR_UNAVAILABLE, why);
 }
 
 /* It is made before its parts: one that exists already may be of another kind, and nothing is put into that. */
@@ -178,18 +165,14 @@ static void make(struct semaphore *s)
 	const struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	s->incomplete = true;
-	if (!r)
-		return;
-	if (++s->tries > SEMAPHORE_TRIES)
-		give_up(s);
-	else
+	if (r && may_try(s))
 		write_limit(s, EFFECT_ZK_CREATE, r->limit);
 }
 
 static void known(struct semaphore *s, struct slice data, int32_t version)
 {
 	if (!semaphore_data_fits(data, &s->limit)) {
-		fail_all(s, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
+		request_fail_all(s->lock, ERROR_MISMATCH, "this name is in use as a lock, not as a semaphore");
 		return;
 	}
 	s->state = SEMAPHORE_KNOWN;
@@ -208,14 +191,12 @@ static void get_answered(struct semaphore *s, const struct event *event)
 	enum zk_code code = event->zk_answered.code;
 
 	s->state = SEMAPHORE_UNKNOWN;
-	if (code == ZK_OK) {
+	if (code == ZK_OK)
 		known(s, event->zk_answered.data, event->zk_answered.stat.version);
-	} else if (code == ZK_NONODE) {
+	else if (code == ZK_NONODE)
 		make(s);
-	} else if (code != ZK_UNKNOWN) {
-		directory_pause(&s->lock->directory);
-		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to read the semaphore's directory");
-	}
+	else if (code != ZK_UNKNOWN)
+		refused(s, "ZooKeeper refuses to read the semaphore's directory");
 }
 
 void semaphore_answered(const struct operation *op, const struct event *event)
@@ -228,20 +209,23 @@ void semaphore_answered(const struct operation *op, const struct event *event)
 		presence_above(s->locks->ensemble, bytes_view(&s->path));
 		s->incomplete = true;
 	} else if (event->zk_answered.code == ZK_REFUSED) {
-		directory_pause(&s->lock->directory);
-		fail_all(s, ERROR_UNAVAILABLE, "ZooKeeper refuses to write the semaphore's directory");
+		refused(s, "ZooKeeper refuses to write the semaphore's directory");
 	}
 }
 
 void semaphore_watched(struct locks *locks, struct slice path)
 {
-	struct semaphore *s = find_at(locks, path);
+	struct bytes mutex = { 0 };
+	struct directory *d;
 
-	if (!s)
+	bytes_format(&mutex, "%s/locks", path);
+	d = directory_find(locks->directories, bytes_view(&mutex));
+	bytes_free(&mutex);
+	if (!d || !d->lock->semaphore)
 		return;
-	if (s->state == SEMAPHORE_KNOWN)
-		s->state = SEMAPHORE_UNKNOWN;
-	directory_touch(&s->lock->directory);
+	if (d->lock->semaphore->state == SEMAPHORE_KNOWN)
+		d->lock->semaphore->state = SEMAPHORE_UNKNOWN;
+	directory_touch(d);
 }
 
 static void suspended(struct lock *lock)
@@ -258,8 +242,7 @@ static void vanished(struct semaphore *s)
 	if (s->state != SEMAPHORE_KNOWN)
 		return;
 	s->state = SEMAPHORE_UNKNOWN;
-	if (++s->tries > SEMAPHORE_TRIES)
-		give_up(s);
+	may_try(s);
 }
 
 static void reject(struct semaphore *s)
@@ -276,6 +259,49 @@ static void reject(struct semaphore *s)
 		request_fail(r, ERROR_MISMATCH, why.data);
 	}
 	bytes_free(&why);
+}
+
+/* ---- how many ---- */
+
+/* The permits that its clients have. */
+static int64_t granted(const struct semaphore *s)
+{
+	const struct grant *g;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(g, &s->lock->grants, link)
+		count += g->depth;
+	return count;
+}
+
+static int64_t permits(const struct semaphore *s, bool held)
+{
+	const struct claim *c;
+	int64_t count = 0;
+
+	TAILQ_FOREACH(c, &s->slots.slots, link)
+		count += !held || c->state == CLAIM_HELD;
+	return count;
+}
+
+static int64_t wanted(const struct semaphore *s)
+{
+	return granted(s) + (s->gathering ? s->gathering->count : 0);
+}
+
+/* No more permits can be acquired now, as far as is known. */
+static bool is_full(const struct semaphore *s)
+{
+	const struct claim *c;
+
+	if (!s->gathering)
+		return false;
+	if (s->locks->env->conf->standalone)
+		return wanted(s) > s->limit;
+	TAILQ_FOREACH(c, &s->slots.slots, link)
+		if (c->state == CLAIM_WAITING && c->listed)
+			return true;
+	return false;
 }
 
 /* ---- who is next ---- */
@@ -297,7 +323,7 @@ static void say_limit(struct semaphore *s, const struct request *r)
 static void ask_limit(struct semaphore *s)
 {
 	if (s->locks->env->conf->standalone) {
-		if (s->gathering || semaphore_granted(s))
+		if (s->gathering || granted(s))
 			reject(s);
 		return;
 	}
@@ -318,7 +344,7 @@ static bool begin_gathering(struct semaphore *s)
 	struct request *r = TAILQ_FIRST(&s->lock->requests);
 
 	if (s->locks->env->conf->standalone) {
-		if (!semaphore_granted(s))
+		if (!granted(s))
 			s->limit = r->limit;
 	} else if (s->state != SEMAPHORE_KNOWN) {
 		return false;
@@ -363,45 +389,6 @@ static void ended(struct lock *lock, const struct request *r)
 
 /* ---- permits ---- */
 
-int64_t semaphore_granted(const struct semaphore *s)
-{
-	const struct grant *g;
-	int64_t count = 0;
-
-	TAILQ_FOREACH(g, &s->lock->grants, link)
-		count += g->depth;
-	return count;
-}
-
-static int64_t permits(const struct semaphore *s, bool held)
-{
-	const struct claim *c;
-	int64_t count = 0;
-
-	TAILQ_FOREACH(c, &s->slots.slots, link)
-		count += !held || c->state == CLAIM_HELD;
-	return count;
-}
-
-static int64_t wanted(const struct semaphore *s)
-{
-	return semaphore_granted(s) + (s->gathering ? s->gathering->count : 0);
-}
-
-bool semaphore_full(const struct semaphore *s)
-{
-	const struct claim *c;
-
-	if (!s->gathering)
-		return false;
-	if (s->locks->env->conf->standalone)
-		return wanted(s) > s->limit;
-	TAILQ_FOREACH(c, &s->slots.slots, link)
-		if (c->state == CLAIM_WAITING && c->listed)
-			return true;
-	return false;
-}
-
 /* A list showed the claim's znode among so many children. */
 static void count(struct semaphore *s, struct claim *c, size_t children)
 {
@@ -430,7 +417,7 @@ static void lose_deleted(struct semaphore *s)
 {
 	int64_t held = permits(s, true);
 
-	while (semaphore_granted(s) > held)
+	while (granted(s) > held)
 		grant_lose(TAILQ_LAST(&s->lock->grants, grant_list), LOSS_DELETED);
 }
 
@@ -451,7 +438,7 @@ static void learn_slots(struct lock *lock, unsigned int facts)
 	if (facts & FACT_COUNTED) {
 		counted(s);
 		lose_deleted(s);
-		if (semaphore_full(s))
+		if (is_full(s))
 			directory_touch(&lock->directory); /* a try ends with that */
 		permit_holders_listed(s, s->slots.children);
 	}
@@ -493,8 +480,6 @@ static void join(struct semaphore *s, int64_t missing)
 	struct directory *slots = &s->slots;
 	const char *why = charge_refuses(slots, (size_t)missing); /* it is checked for all before the first is made */
 
-	if (slots->pause_until_ns > s->locks->env->now_ns)
-		heap_set_by(&s->locks->env->timers, &slots->timer, slots->pause_until_ns);
 	if (s->locks->env->stopping || s->state != SEMAPHORE_KNOWN || slots->waits[TURN_RECOVER] ||
 	    !directory_may_send(slots))
 		return;
@@ -557,7 +542,7 @@ static void watch(struct semaphore *s)
 
 	if (!claims_may_ask(slots))
 		return;
-	if (semaphore_full(s))
+	if (is_full(s))
 		directory_arm(slots);
 	TAILQ_FOREACH(c, &slots->slots, link) {
 		int64_t due = c->granted_ns + WATCH_AFTER_NS;
@@ -600,15 +585,14 @@ static void settle_slots(struct lock *lock)
 	settle_permits(lock->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
-	if (slots->pause_until_ns > lock->locks->env->now_ns && slots->claim_count && !lock->locks->env->conf->standalone)
+	if (slots->pause_until_ns > lock->locks->env->now_ns && (slots->claim_count || lock->semaphore->gathering) &&
+	    !lock->locks->env->conf->standalone)
 		heap_set_by(&lock->locks->env->timers, &slots->timer, slots->pause_until_ns);
 }
 
-static bool is_full(const struct lock *lock, enum mode mode, bool behind)
+static bool is_taken(const struct lock *lock, enum mode mode, bool behind)
 {
-	(void)mode;
-	(void)behind;
-	return semaphore_full(lock->semaphore);
+	return is_full(lock->semaphore);
 }
 
 /* A request gathers, or may as soon as the limit is read. */
@@ -641,7 +625,7 @@ static bool is_sound(const struct lock *lock)
 	const struct semaphore *s = lock->semaphore;
 
 	return (!s->gathering || s->gathering == TAILQ_FIRST(&lock->requests)) &&
-	       (s->locks->env->conf->standalone || permits(s, true) >= semaphore_granted(s)) && !s->slots.claim &&
+	       (s->locks->env->conf->standalone || permits(s, true) >= granted(s)) && !s->slots.claim &&
 	       !s->slots.next;
 }
 
@@ -655,7 +639,7 @@ const struct kind_rule semaphore_rule = {
 	.settle = settle,
 	.settle_slots = settle_slots,
 	.serve = gather,
-	.is_taken = is_full,
+	.is_taken = is_taken,
 	.serves_soon = serves_soon,
 	.may_join = is_known,
 	.ended = ended,

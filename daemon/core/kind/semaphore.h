@@ -41,8 +41,6 @@
 #include "protocol/bytes.h"
 
 struct locks;
-struct claim;
-struct client;
 struct lock;
 struct operation;
 struct request;
@@ -58,7 +56,7 @@ struct semaphore {
 	enum semaphore_state state;
 	bool incomplete; /* its directories must be made */
 	bool made;       /* permits were made, and not listed since */
-	int tries;       /* how often it made them without getting a permit */
+	int tries;       /* how often its directories were made without a permit being got */
 	int64_t limit;   /* 0: nobody has set it yet */
 	int32_t version; /* KNOWN: of the data */
 	struct request *gathering;
@@ -72,10 +70,6 @@ struct semaphore *semaphore_find(struct locks *locks, struct slice name); /* NUL
 /* The data of a semaphore's directory; and the limit that they give, 0: none. */
 void semaphore_data(struct bytes *out, int64_t limit);
 bool semaphore_data_fits(struct slice data, int64_t *limit);
-/* The permits that its clients have. */
-int64_t semaphore_granted(const struct semaphore *s);
-/* No more permits can be acquired now, as far as is known. */
-bool semaphore_full(const struct semaphore *s);
 /* Answers of SEMAPHORE_GET and SEMAPHORE_WRITE; an event on some path. */
 void semaphore_answered(const struct operation *op, const struct event *event);
 void semaphore_watched(struct locks *locks, struct slice path);
