@@ -44,7 +44,8 @@ static void loop_log(struct loop *l, const struct effect *effect, struct slice t
 }
 
 /* Kept apart from loop_carry_out(), which then needs no frame for it: most effects are replies. */
-static __attribute__((noinline)) void loop_effect(struct loop *l, const struct effects *effects, const struct effect *effect)
+static __attribute__((noinline)) void loop_effect(struct loop *l, const struct effects *effects,
+						  const struct effect *effect)
 {
 	struct slice text = effects_slice(effects, effect->text);
 
