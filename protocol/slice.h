@@ -23,6 +23,15 @@ static inline bool slice_eq(struct slice a, struct slice b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* Below, at or above 0: `a` comes before `b`, is the same, or comes after it, by its bytes. */
+static inline int slice_order(struct slice a, struct slice b)
+{
+	size_t len = a.len < b.len ? a.len : b.len;
+	int order = len ? memcmp(a.data, b.data, len) : 0;
+
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 /* ASCII case is ignored, as Redis does for command words. */
 static inline bool slice_is(struct slice a, const char *word)
 {

@@ -38,10 +38,9 @@ static size_t parse_names(const struct request_words *w)
 
 int mlock_by_name(const void *a, const void *b)
 {
-	const struct bytes *x = &((const struct mlock_part *)a)->name, *y = &((const struct mlock_part *)b)->name;
-	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+	const struct mlock_part *x = a, *y = b;
 
-	return order ? order : (x->len > y->len) - (x->len < y->len);
+	return slice_order(bytes_view(&x->name), bytes_view(&y->name));
 }
 
 static struct mlock *mlock_new(struct client *c, size_t count, const struct slice *names, const struct options *o)

@@ -201,10 +201,9 @@ static void write_lock(struct client *c, const struct lock *lock)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct bytes *x = &(*(const struct lock *const *)a)->name, *y = &(*(const struct lock *const *)b)->name;
-	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+	const struct lock *const *x = a, *const *y = b;
 
-	return order ? order : (x->len > y->len) - (x->len < y->len);
+	return slice_order(bytes_view(&(*x)->name), bytes_view(&(*y)->name));
 }
 
 void info_locks(struct client *c, const struct slice *pattern)

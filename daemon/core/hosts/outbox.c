@@ -19,15 +19,13 @@ void outbox_path(const struct hosts *h, struct slice host, struct bytes *out)
 
 bool letter_host_valid(struct slice host)
 {
+	const struct slice allowed = SLICE("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
 	if (!host.len || host.len > LETTER_HOST_MAX || host.data[0] == '.')
 		return false;
-	for (size_t i = 0; i < host.len; i++) {
-		char c = host.data[i];
-
-		if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-		      c == '_' || c == '-'))
+	for (size_t i = 0; i < host.len; i++)
+		if (!memchr(allowed.data, host.data[i], allowed.len))
 			return false;
-	}
 	return true;
 }
 

@@ -145,11 +145,10 @@ void query_take_seen(struct query *q)
 static int by_order(const void *a, const void *b)
 {
 	const struct query_child *x = a, *y = b;
-	size_t len = x->name.len < y->name.len ? x->name.len : y->name.len;
 
 	if (x->seq != y->seq)
 		return x->seq < y->seq ? -1 : 1;
-	return memcmp(x->name.data, y->name.data, len);
+	return slice_order(bytes_view(&x->name), bytes_view(&y->name));
 }
 
 static bool wanted(const struct query *q, struct slice name, struct query_child *ret)
