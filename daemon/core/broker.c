@@ -279,7 +279,7 @@ static void answer(struct client *c)
 		notify_end_wait(c);
 }
 
-static void fire(struct broker *b, struct timer *t)
+static __attribute__((noinline)) void fire(struct broker *b, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
 	case TIMER_SESSION:
@@ -386,7 +386,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	settle(b);
 	if (b->locks.after)
 		answer(b->locks.after);
-	serve_turns(b);
+	if (b->directories.turns.waiting)
+		serve_turns(b);
 	hosts_continue(&b->hosts);
 	/* The releases of one client may send the next one event too many. */
 	do {

@@ -6,6 +6,7 @@
 
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
+#include "core/lock/claims.h"
 #include "core/state.h"
 
 /* Notes the first that is broken. */
@@ -14,17 +15,6 @@
 		if (!(holds) && !*wrong) \
 			*wrong = #holds; \
 	} while (0)
-
-/* A request wants next, or the held claim comes to the end of its tokens. */
-static bool is_wanted(const struct claim *next)
-{
-	const struct lock *lock = next->directory->lock;
-	const struct request *head = TAILQ_FIRST(&lock->requests);
-
-	if (lock->directory.claim->state != CLAIM_HELD)
-		return false;
-	return head ? mode_covers(next->mode, head->mode) : lock->directory.claim->handoffs >= CLAIM_NEXT_FROM;
-}
 
 /* All that is wanted is sent or waits for its turn; and beside a claim that a list showed waiting nothing is unknown. */
 static void check_sending(const struct directory *d, const char **wrong)
@@ -56,7 +46,7 @@ static size_t check_directory(const struct directory *d, const char **wrong)
 	}
 	CHECK(!d->facts && (!d->next || (d->claim && d->next != d->claim)));
 	CHECK(!d->claim || d->claim->state != CLAIM_LEAVING);
-	CHECK(!d->next || (d->next->state != CLAIM_LEAVING && is_wanted(d->next)));
+	CHECK(!d->next || (d->next->state != CLAIM_LEAVING && claims_want_next(d->lock)));
 	check_sending(d, wrong);
 	CHECK(d->watch_bytes == charge_watches(d) && claims == d->claim_count);
 	return claims;

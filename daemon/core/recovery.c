@@ -26,6 +26,8 @@ static void lose_all(struct broker *b)
 
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		lock_lose(lock);
+	TAILQ_FOREACH(lock, &b->locks.idle, link)
+		lock_lose(lock);
 }
 
 /* ---- the end of a connection ---- */

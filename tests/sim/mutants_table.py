@@ -367,7 +367,7 @@ MUTANTS = [
     ("a queued wait that ran out is not told", [
         ("\t\tnotify(c, \"timeout\", bytes_view(&lock->name));", "\t\t;")], 100),
     ("a queued wait that was granted is not told", [
-        ("\t\tnotify(c, \"granted\", bytes_view(&lock->name), number);", "\t\t;")], 100),
+        ("\t\ttell_queued(c, lock, number);", "\t\t;")], 100),
     ("a queued wait that failed is not told", [
         ("\t\tnotify(c, \"failed\", bytes_view(&lock->name), error_word(no.code), bytes_view(&no.sentence));", "\t\t;")], 300),
     ("two requests of one client for one name", [

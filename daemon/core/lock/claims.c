@@ -26,6 +26,7 @@ void lock_lose(struct lock *lock)
 	struct directory *d;
 
 	grant_lose_all(lock, LOSS_SESSION);
+	lock->token = 0;
 	LOCK_DIRECTORIES(d, lock) {
 		TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
 			if (c->state == CLAIM_HELD)
@@ -274,6 +275,14 @@ bool claims_settle(struct lock *lock)
 	return give_back(lock) || join(lock);
 }
 
+bool claims_want_next(const struct lock *lock)
+{
+	const struct claim *c = lock->directory.claim, *next = lock->directory.next;
+	const struct request *head = TAILQ_FIRST(&lock->requests);
+
+	return c && c->state == CLAIM_HELD && (head ? mode_covers(next->mode, head->mode) : c->handoffs >= CLAIM_NEXT_FROM);
+}
+
 /*
  * Whether anybody waits matters once there was a hand-off, while the claim lingers, and for a grant of some age. If it
  * is known that somebody does, the claim goes back soon; if it does not, its own znode is watched.
@@ -410,5 +419,6 @@ void lock_settle(struct directory *d)
 		return;
 	}
 	lock->rule->settle(lock);
+	assert(!d->next || claims_want_next(lock));
 	set_timer(lock);
 }

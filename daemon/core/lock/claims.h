@@ -23,6 +23,8 @@ bool claims_may_hand_off(const struct lock *lock, const struct claim *c, enum mo
 int64_t claims_take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together);
 void claims_succeed(struct lock *lock); /* applies rule 5 */
 bool claims_settle(struct lock *lock);  /* applies rules 3 and 4. True: other requests may be served now */
+/* A request wants *next*, or the held claim comes to the end of its tokens. */
+bool claims_want_next(const struct lock *lock);
 /* Acts on the facts: the grants on a lost znode are void, and requests fail. */
 void claims_learn(struct lock *lock, unsigned int facts);
 /* Operations may be sent for that directory, and their answers are believed. */

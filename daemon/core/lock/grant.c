@@ -122,6 +122,8 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	struct grant *g = mem_new_spared(&locks->spare_grant, sizeof(*g));
 
 	assert(session_grants(lock->locks->ensemble)); /* nothing is granted without proof */
+	assert(token >= lock->token);                  /* a later grant never has a smaller token */
+	lock->token = token;
 	g->client = client;
 	g->lock = lock;
 	g->mode = mode;

@@ -50,6 +50,7 @@ struct lock {
 	struct request_list requests;
 	struct grant_list grants, lost;
 	size_t request_count, expired_count, grant_count;
+	int64_t token; /* of the latest grant in this session; 0: none yet */
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */
