@@ -26,8 +26,7 @@ struct operation {
 	bool watch; /* LIST, INBOX_LIST, OBSERVE_*: it sets a watch */
 	struct directory *directory; /* where it is asked, and kept alive by that; NULL: none. This floor does not look at it */
 	uint64_t claim;              /* number of the claim, which may be gone by now; 0: none. AUDIT_*: of the sweep */
-	uint64_t query; /* QUERY_*, LIMIT_*, LETTER_*, REVOCATION_*: number of the query, letter or revocation, which may
-			 * be gone by now; INBOX_*: of the list */
+	uint64_t query; /* number of the query or letter, which may be gone by now; INBOX_*: of the list */
 	uint64_t part;  /* REVOCATION_DELETE: which of its targets */
 	struct flight flight;
 	struct proof_write write; /* of a write */
