@@ -250,9 +250,9 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # Objects are made again when the flags change; archives, libraries and programs, when what they are made of does: an
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
-$(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | $(PROTOCOL) | \
-	$(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | $(SIM) | \
-	$(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
+$(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
+	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
+	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
 	@printf '%s\n' "$$NOW" | cmp -s - $@ || printf '%s\n' "$$NOW" > $@
