@@ -43,6 +43,12 @@ void directory_pause(struct directory *d); /* before it tries again what ZooKeep
 void directory_delay(struct directory *d, int64_t pause_ns); /* sends ZooKeeper nothing for it for that long */
 bool directory_may_send(const struct directory *d);          /* the session is connected, and no pause lasts */
 
+/* The present session made a znode of that name. */
+static inline bool directory_is_ours(const struct directory *d, struct slice name)
+{
+	return contender_of_session(name, d->flavour, d->directories->ensemble->session.id);
+}
+
 /* Visits all claims of a directory. Those that are LEAVING come last. */
 #define CLAIM_FOREACH(c, d) for ((c) = claim_first(d); (c); (c) = claim_after(c))
 

@@ -312,7 +312,6 @@ static void list_refused(struct directory *d)
 void listing_answered(const struct operation *op, const struct event *event)
 {
 	struct directory *d = op->directory;
-	struct directories *all = d->directories;
 	enum zk_code code = event->zk_answered.code;
 
 	if (code != ZK_OK && code != ZK_NONODE) {
@@ -323,7 +322,7 @@ void listing_answered(const struct operation *op, const struct event *event)
 			list_refused(d);
 		return;
 	}
-	if (!all->ensemble->session.proving) {
+	if (!d->directories->ensemble->session.proving) {
 		directory_forget_watch(d);
 		d->exhausted_op = 0;
 		turn_wait(d, TURN_RECOVER);

@@ -13,20 +13,13 @@ void look_later(struct claim *c)
 	c->look_ns = all->env->now_ns + LONG_WAIT_NS - random_below(&all->env->random, LONG_WAIT_NS / 3);
 }
 
-static bool is_own(const struct claim *c)
-{
-	const struct directory *d = c->directory;
-
-	return contender_of_session(bytes_view(&c->pred), d->flavour, d->directories->ensemble->session.id);
-}
-
 static bool must_list(const struct claim *c, bool fits)
 {
 	const struct directory *d = c->directory;
 
 	if (c->looks + 1 >= LOOKS_MAX || d->part || d->state != DIRECTORY_FITS)
 		return true;
-	return !c->pred.len || is_own(c) || !fits;
+	return !c->pred.len || directory_is_ours(d, bytes_view(&c->pred)) || !fits;
 }
 
 static void list(struct claim *c)

@@ -37,7 +37,7 @@ bool rollover_keeps_out(const struct directory *d, struct slice name)
 	const struct claim *c = d->claim;
 	struct contender seen;
 
-	if (!c || !contender_of_session(name, d->flavour, d->directories->ensemble->session.id))
+	if (!c || !directory_is_ours(d, name))
 		return false;
 	/* A number is not used twice while a znode of ours exists. */
 	return slice_eq(name, slice_of(c->name)) ||

@@ -31,7 +31,7 @@ static bool waits(const struct contender *c, enum flavour flavour, const struct 
 void seen_listed(struct claim *c, const struct contender *nearest, const struct event *event)
 {
 	const struct directories *all = c->directory->directories;
-	bool own = contender_of_session(nearest->name, c->directory->flavour, all->ensemble->session.id);
+	bool own = directory_is_ours(c->directory, nearest->name);
 
 	if (own)
 		c->taken_ns = 0;

@@ -358,30 +358,37 @@ void claims_ask_again(struct directory *d)
 }
 
 /* Only sets the timer earlier: settling checks again, and a pair of LOCK and UNLOCK need not move it. */
+static void wake(struct lock *lock, int64_t at_ns)
+{
+	struct env *env = lock->locks->env;
+
+	if (at_ns > env->now_ns && at_ns != INT64_MAX)
+		heap_set_by(&env->timers, &lock->directory.timer, at_ns);
+}
+
 static void set_timer(struct lock *lock)
 {
-	struct locks *locks = lock->locks;
+	const struct locks *locks = lock->locks;
 	const struct claim *c = lock->directory.claim;
 
 	if (locks->env->conf->standalone)
 		return;
-	if (lock->directory.pause_until_ns > locks->env->now_ns &&
-	    (lock->request_count || lock->directory.claim_count || lock->observer_count))
-		heap_set_by(&locks->env->timers, &lock->directory.timer, lock->directory.pause_until_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed && c->look_ns > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->directory.timer, c->look_ns);
-	if (c && c->state == CLAIM_WAITING && c->listed && lock->expired_count && c->taken_ns > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->directory.timer, c->taken_ns);
+	if (lock->request_count || lock->directory.claim_count || lock->observer_count)
+		wake(lock, lock->directory.pause_until_ns);
+	if (c && c->state == CLAIM_WAITING && c->listed) {
+		wake(lock, c->look_ns);
+		if (lock->expired_count)
+			wake(lock, c->taken_ns);
+	}
 	if (!c || c->state != CLAIM_HELD)
 		return;
 	if (!holders(lock) && !lock->request_count)
-		heap_set_by(&locks->env->timers, &lock->directory.timer, c->idle_ns + locks->env->conf->linger_ns);
-	else if (holders(lock) && locks->ensemble->session.connected && watch_due_ns(lock, c) > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->directory.timer, watch_due_ns(lock, c));
+		wake(lock, c->idle_ns + locks->env->conf->linger_ns);
+	else if (holders(lock) && locks->ensemble->session.connected)
+		wake(lock, watch_due_ns(lock, c));
 	/* Data that are due and not written wait for their turn. */
-	if (c->rivals && claims_may_ask(&lock->directory) && holder_data_due_ns(lock) != INT64_MAX &&
-	    holder_data_due_ns(lock) > locks->env->now_ns)
-		heap_set_by(&locks->env->timers, &lock->directory.timer, holder_data_due_ns(lock));
+	if (c->rivals && claims_may_ask(&lock->directory))
+		wake(lock, holder_data_due_ns(lock));
 }
 
 void claims_learn(struct lock *lock, unsigned int facts)
