@@ -59,6 +59,13 @@ static inline void bytes_slice(struct bytes *b, struct slice s)
 	bytes_append(b, s.data, s.len);
 }
 
+/* In place of what it was. */
+static inline void bytes_set(struct bytes *b, struct slice s)
+{
+	bytes_clear(b);
+	bytes_slice(b, s);
+}
+
 static inline void bytes_char(struct bytes *b, char c)
 {
 	bytes_reserve(b, 1);

@@ -48,10 +48,8 @@ void seen_read(struct claim *c, struct slice data)
 	c->in_use = holder_in_use(data);
 	if (!contender_parse(bytes_view(&c->pred), c->directory->flavour, &before))
 		return;
-	bytes_clear(&seen->by);
-	bytes_clear(&seen->data);
-	bytes_slice(&seen->by, before.name);
-	bytes_slice(&seen->data, (struct slice){ data.data, data.len < SEEN_BYTES ? data.len : SEEN_BYTES });
+	bytes_set(&seen->by, before.name);
+	bytes_set(&seen->data, (struct slice){ data.data, data.len < SEEN_BYTES ? data.len : SEEN_BYTES });
 	seen->mode = before.mode;
 	seen->first = !c->contested;
 	seen->in_use = c->in_use;

@@ -26,8 +26,7 @@ static bool set_label(struct client *c, struct bytes *to, struct slice label)
 {
 	if (!check_label(c, label))
 		return false;
-	bytes_clear(to);
-	bytes_slice(to, label);
+	bytes_set(to, label);
 	return true;
 }
 

@@ -103,21 +103,14 @@ const struct kind_rule election_rule = {
 	.suspended = observe_suspended,
 };
 
-/* NULL: the request gave up meanwhile, or was proclaimed again on another claim. */
-static struct request *proclaimed(const struct lock *lock, uint64_t number)
-{
-	struct request *r = TAILQ_FIRST(&lock->requests);
-
-	return r && r->proclamation.state == PROCLAMATION_SENT && r->proclamation.op == number ? r : NULL;
-}
-
 void election_answered(const struct operation *op, const struct event *event)
 {
 	struct directory *d = op->directory;
-	struct request *r = proclaimed(d->lock, event->zk_answered.op);
+	struct request *r = TAILQ_FIRST(&d->lock->requests);
 	enum zk_code code = event->zk_answered.code;
 
-	if (!r)
+	/* The request gave up meanwhile, or was proclaimed again on another claim. */
+	if (!r || r->proclamation.state != PROCLAMATION_SENT || r->proclamation.op != event->zk_answered.op)
 		return;
 	r->proclamation.state = PROCLAMATION_AGAIN;
 	if (code == ZK_OK) {

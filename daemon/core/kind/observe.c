@@ -64,10 +64,8 @@ static void learn(struct lock *lock, int64_t token, struct slice host, struct sl
 		return;
 	o->known = true;
 	o->token = token;
-	bytes_clear(&o->host);
-	bytes_clear(&o->data);
-	bytes_slice(&o->host, host);
-	bytes_slice(&o->data, data);
+	bytes_set(&o->host, host);
+	bytes_set(&o->data, data);
 	TAILQ_FOREACH(observer, &o->observers, link)
 		tell(observer);
 }
@@ -213,8 +211,7 @@ static void find_first(struct lock *lock, const struct event *event)
 		if (!first.name.len || contender_before(&other, &first))
 			first = other;
 	}
-	bytes_clear(&lock->observation->first);
-	bytes_slice(&lock->observation->first, first.name);
+	bytes_set(&lock->observation->first, first.name);
 }
 
 static void listed(struct lock *lock, const struct event *event)

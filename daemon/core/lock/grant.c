@@ -169,8 +169,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	g->lock->locks->env->stats.reentries_total++;
 	grant_extend(g, lease_ns);
 	if (data.len) {
-		bytes_clear(&g->data);
-		bytes_slice(&g->data, data);
+		bytes_set(&g->data, data);
 		if (g->lock->directory.claim)
 			g->lock->directory.claim->holder_token = 0; /* the written data are not true any longer */
 		directory_touch(lock_held(g->lock));

@@ -263,8 +263,7 @@ void session_connected(struct ensemble *zk, const struct event *event)
 	s->contact_ns = zk->env->now_ns;
 	proof_connected(&s->proof, event->zk_connected.asked_ns, s->timeout_ns);
 	window_begin(&zk->operations.window, zk->env->now_ns);
-	bytes_clear(&s->server);
-	bytes_slice(&s->server, event->zk_connected.server);
+	bytes_set(&s->server, event->zk_connected.server);
 	log_state(zk, level_of(s, EFFECT_LEVEL_INFO),
 		  fresh ? "connected to ZooKeeper: new session" : "connected to ZooKeeper again");
 	if (fresh || other)
