@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,20 +22,6 @@
 #define CONN_SLOW_NS (200 * INT64_C(1000))
 
 enum { CONN_MEAN_PART = 4, CONN_WORDS_KEPT = 16 };
-
-/*
- * recv() and send() as the kernel has them. Once there was a second thread, glibc before 2.41 prepares in each for being
- * cancelled, and no thread of this program ever is (io/base/worker.c).
- */
-static ssize_t conn_recv(const struct conn *c, char *to, size_t most)
-{
-	return syscall(SYS_recvfrom, c->fd, to, most, 0, NULL, NULL);
-}
-
-static ssize_t conn_send_some(const struct conn *c, const char *from, size_t len)
-{
-	return syscall(SYS_sendto, c->fd, from, len, MSG_NOSIGNAL, NULL, 0);
-}
 
 /* Why something that may be parsed is left for another turn. */
 enum left { LEFT_NOTHING, LEFT_BY_TIME, LEFT_BY_SHARE };
@@ -410,7 +395,7 @@ static void conn_count_unreported(struct conn *c, size_t sent)
 /* Sends as many of the unwritten bytes as the socket accepts. */
 static void conn_send(struct conn *c)
 {
-	ssize_t sent = conn_send_some(c, c->out.data + c->written, conn_unwritten(c));
+	ssize_t sent = send(c->fd, c->out.data + c->written, conn_unwritten(c), MSG_NOSIGNAL);
 
 	if (sent >= 0) {
 		c->written += (size_t)sent;
@@ -500,7 +485,7 @@ static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
 	struct slice input = { c->env->scratch, 0 };
-	ssize_t len = conn_recv(c, c->env->scratch, most);
+	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
 	int share = c->queue || conn_is_slow(c) ? 0 : CONN_REQUESTS_PER_TURN;
 
 	if (len < 0) {
