@@ -73,14 +73,15 @@ CORE_session += session/ensemble_snapshot.c
 CORE_port += port/entry.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
-IO_FLOORS = top socket zookeeper files base
+IO_FLOORS = top handover socket zookeeper files base
 IO_top = loop.c notify.c reload.c signals.c watchdog.c
+IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/channel.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c
 IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
-IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c
+IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
@@ -109,7 +110,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c
+UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c
 FUZZ = fuzz_resp.c
 SIM = snapshots.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -215,6 +216,7 @@ A_IO_BASE = $(BUILD)/libio_base.a
 A_IO_FILES = $(BUILD)/libio_files.a $(A_IO_BASE)
 A_IO_ZOOKEEPER = $(BUILD)/libio_zookeeper.a $(A_IO_FILES)
 A_IO_SOCKET = $(BUILD)/libio_socket.a $(A_IO_ZOOKEEPER)
+A_IO_HANDOVER = $(BUILD)/libio_handover.a $(A_IO_SOCKET)
 PURE = $(A_CORE) $(A_PROTOCOL) $(A_BASE_PURE)
 ARCHIVES = $(PURE) $(A_BASE) $(A_IO) $(A_PROTOCOL_PIC)
 
@@ -351,7 +353,8 @@ $(TESTS)/test_watch $(TESTS)/test_process: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
 $(TESTS)/test_listen $(TESTS)/test_conn: UNDER = $(A_IO_SOCKET)
-$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_SOCKET) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
+$(TESTS)/test_channel: UNDER = $(A_IO_HANDOVER)
+$(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st

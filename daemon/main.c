@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,15 @@
 #include "broker_conf.h"
 #include "core/session/former.h"
 #include "io/base/feed.h"
+#include "io/base/parcel.h"
 #include "io/base/worker.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
+#include "io/handover/handover.h"
+#include "io/handover/program.h"
+#include "io/handover/takeover.h"
 #include "io/loop.h"
 #include "io/notify.h"
 #include "io/reload.h"
@@ -34,6 +39,7 @@
 #include "io/socket/server.h"
 #include "io/watchdog.h"
 #include "io/zookeeper/former.h"
+#include "io/zookeeper/resolve.h"
 #include "io/zookeeper/secret.h"
 #include "io/zookeeper/zookeeper.h"
 
@@ -50,6 +56,7 @@ struct options {
 	struct conf_source source;
 	char **overrides;
 	bool foreground, print_config;
+	struct takeover *takeover; /* NULL: this process is started as usual */
 };
 
 struct daemon {
@@ -81,6 +88,9 @@ struct daemon {
 	struct signals *signals;
 	struct reload *reload;
 	struct watchdog *watchdog;
+	struct program *program;
+	struct takeover *takeover; /* NULL: no process handed over to this one */
+	struct handover *handover;
 	bool stopping;
 };
 
@@ -98,13 +108,15 @@ static const char help[] =
 	"  -h, --help                     print this, and exit\n"
 	"\n"
 	"SIGTERM, SIGINT and SIGQUIT stop the daemon: it ends when all locks are released, at the latest after\n"
-	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again. Other\n"
+	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again;\n"
+	"SIGUSR2 hands everything over to a new process of the installed program, as `lockbroker restart` does. Other\n"
 	"signals are logged and ignored. Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
-static int usage_error(const char *sentence)
+static int usage_error(const struct options *options, const char *sentence)
 {
 	fprintf(stderr, "lockbrokerd: %s\n", sentence);
+	takeover_refuse(options->takeover, sentence);
 	return EXIT_USAGE;
 }
 
@@ -114,7 +126,7 @@ static int read_config(struct conf *conf, const struct options *options)
 	char error[CONF_ERROR_MAX];
 
 	if (conf_load(conf, &options->source, error) < 0)
-		return usage_error(error);
+		return usage_error(options, error);
 	if (!options->print_config)
 		return -1;
 	conf_print(conf, stdout);
@@ -160,12 +172,12 @@ static int parse_options(int argc, char **argv, struct options *options, struct 
 			status = EXIT_SUCCESS;
 			break;
 		default:
-			status = usage_error("try --help");
+			status = usage_error(options, "try --help");
 			break;
 		}
 	}
 	if (status < 0 && optind < argc)
-		status = usage_error("there are words that are no options: try --help");
+		status = usage_error(options, "there are words that are no options: try --help");
 	if (status < 0)
 		status = read_config(conf, options);
 	return status;
@@ -307,7 +319,29 @@ static void daemon_stop(void *arg, int number)
 	d->stopping = true;
 	reload_mute(d->reload);
 	notify_send(&d->notify, "STOPPING=1");
+	handover_stop(d->handover);
 	feed_event(d->feed, &event);
+}
+
+static void daemon_restart(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	log_info("received a signal (%s): handing over to a new process", strsignal(number));
+	handover_ask(d->handover);
+}
+
+/*
+ * The process that handed over has exited, and has told the service manager who is the daemon now: what this one said before
+ * may not have counted.
+ */
+static void daemon_alone(void *arg, bool stop)
+{
+	struct daemon *d = arg;
+
+	notify_send(&d->notify, "READY=1\nWATCHDOG=1");
+	if (stop && !d->stopping)
+		daemon_stop(d, SIGTERM);
 }
 
 static void tokens_reserved(void *arg, int64_t limit)
@@ -377,7 +411,11 @@ static int read_named(struct daemon *d)
 
 	if (rc < 0)
 		log_error("%s", error);
-	return rc < 0 ? rc : read_secret(d);
+	if (rc == 0)
+		rc = read_secret(d);
+	if (rc < 0)
+		takeover_refuse(d->takeover, "daemon.socket_group or zookeeper.auth_file cannot be used: the log says why");
+	return rc;
 }
 
 static int open_rundir(struct daemon *d)
@@ -452,20 +490,16 @@ static void start_zookeeper(struct daemon *d)
 	d->former = zk_former_new(d->feed, d->worker, d->zookeeper, &conf);
 }
 
-static int start_parts(struct daemon *d, const struct conf_source *source)
+/* All that works on the feed. Nothing is received or sent before the loop runs. */
+static int make_parts(struct daemon *d, const struct conf_source *source)
 {
-	const struct signals_calls calls = { .stop = daemon_stop, .reload = daemon_reload, .arg = d };
+	const struct signals_calls calls = {
+		.stop = daemon_stop, .reload = daemon_reload, .restart = daemon_restart, .arg = d
+	};
 	const struct reload_conf reload_conf = { .source = source, .done = daemon_reloaded, .arg = d };
 	const struct server_conf server_conf = server_conf_of(d, &d->broker.limits);
-	uint64_t seed;
-	int rc;
+	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
 
-	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		return -errno;
-	srandom((unsigned int)seed);
-	rc = feed_new(&d->feed, &d->broker, seed);
-	if (rc == 0)
-		rc = signals_new(&d->signals, feed_base(d->feed), &calls);
 	if (rc == 0)
 		rc = worker_new(&d->worker, feed_base(d->feed));
 	if (rc < 0)
@@ -476,15 +510,40 @@ static int start_parts(struct daemon *d, const struct conf_source *source)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, tokens_reserved, d);
 	else
 		start_zookeeper(d);
+	d->handover = handover_new(&(struct handover_parts){ .program = d->program,
+							     .conf = &d->conf,
+							     .feed = d->feed,
+							     .server = d->server,
+							     .listener = &d->listener,
+							     .page = d->page,
+							     .pid_fd = d->pid_fd,
+							     .standalone = d->broker.standalone,
+							     .followed = d->notify.fd >= 0,
+							     .tokens = d->tokens,
+							     .saved = d->saved,
+							     .zookeeper = d->zookeeper });
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .reload = d->reload,
 							     .notify = &d->notify,
 							     .page = d->page,
+							     .handover = d->handover,
 							     .tokens = d->tokens,
 							     .zookeeper = d->zookeeper,
 							     .former = d->former,
 							     .saved = d->saved });
 	return 0;
+}
+
+static int start_parts(struct daemon *d, const struct conf_source *source)
+{
+	uint64_t seed;
+	int rc;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -errno;
+	srandom((unsigned int)seed);
+	rc = feed_new(&d->feed, &d->broker, seed);
+	return rc < 0 ? rc : make_parts(d, source);
 }
 
 /* Frees what was made, in reverse order. If the worker hangs, its memory is left to the end of the process. */
@@ -506,6 +565,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
 	signals_free(d->signals);
+	handover_free(d->handover);
 	loop_free(d->loop);
 	feed_free(d->feed);
 	page_close(d->page);
@@ -514,11 +574,28 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 		close(d->pid_fd);
 }
 
+/* Until the daemon stops, or another process serves. */
+static int serve(struct daemon *d)
+{
+	struct loop_end end;
+	int status;
+
+	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->broker.session_timeout_ns);
+	end = loop_run(d->loop);
+	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
+	if (end.handed_over) {
+		notify_main_pid(&d->notify, handover_successor(d->handover));
+		handover_exit(d->handover);
+	}
+	stop_parts(d, end.close_session, status);
+	log_info("stopped");
+	return status;
+}
+
 static int run(struct daemon *d, const struct conf_source *source, int64_t tokens_limit)
 {
 	const struct event begin = { .type = EVENT_TIME };
-	struct loop_end end;
-	int rc = start_parts(d, source), status;
+	int rc = start_parts(d, source);
 
 	if (rc < 0) {
 		log_error("the daemon cannot start: %s", strerror(-rc));
@@ -527,17 +604,144 @@ static int run(struct daemon *d, const struct conf_source *source, int64_t token
 	}
 	if (d->broker.standalone)
 		tokens_reserved(d, tokens_limit);
+	server_begin(d->server);
 	feed_event(d->feed, &begin);
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
 	notify_send(&d->notify, "READY=1");
-	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->broker.session_timeout_ns);
-	end = loop_run(d->loop);
-	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
-	stop_parts(d, end.close_session, status);
-	log_info("stopped");
-	return status;
+	return serve(d);
+}
+
+/* ---- taking over from another process ---- */
+
+/* The table of holders has as many places as when it was made. */
+static void fit_saved(struct daemon *d)
+{
+	d->clients_max = saved_clients(d->saved);
+	if (d->broker.limits.clients <= d->clients_max)
+		return;
+	log_warning("limits.clients = %zu counts when the daemon is stopped and started; until then it is %zu",
+		    d->broker.limits.clients, d->clients_max);
+	d->broker.limits.clients = d->clients_max;
+}
+
+/* The files and the socket. NULL, or what cannot be taken over. */
+static const char *adopt_files(struct daemon *d, struct parcel *p)
+{
+	struct parcel_record r;
+
+	parcel_find(p, "process", &r);
+	d->pid_fd = parcel_take_fd(p, &r, "pid_fd");
+	if (d->pid_fd < 0)
+		return "lockbrokerd.pid";
+	if (page_unpack(&d->page, p, d->page_id) < 0)
+		return "the session page";
+	session_page_id_text(d->page_id, d->page_id_text);
+	if (listen_unpack(&d->listener, p) < 0)
+		return "the listening socket";
+	if (d->broker.standalone)
+		return tokens_unpack(&d->tokens, p, d->conf.statedir) < 0 ? "the tokens file" : NULL;
+	if (saved_unpack(&d->saved, p) < 0)
+		return "the file saved";
+	fit_saved(d);
+	return NULL;
+}
+
+/* Each client that the broker knows has its connection, and each connection its client. */
+static bool all_are_there(const struct daemon *d)
+{
+	const struct broker *b = feed_broker(d->feed);
+	size_t count = broker_clients(b);
+
+	if (server_count(d->server) != count)
+		return false;
+	for (uint32_t conn = 0; count; conn++) {
+		if (broker_has_client(b, conn) != server_has(d->server, conn))
+			return false;
+		count -= broker_has_client(b, conn);
+	}
+	return true;
+}
+
+/* NULL, or what cannot be taken over. */
+static const char *adopt_parts(struct daemon *d, const struct conf_source *source, struct parcel *p, struct bytes *why)
+{
+	struct parcel_record r;
+
+	parcel_find(p, "process", &r);
+	if (feed_restore(&d->feed, &d->broker, parcel_get_text(&r, "broker"), why) < 0)
+		return "the snapshot";
+	if (make_parts(d, source) < 0)
+		return "the loop";
+	if (server_unpack(d->server, p) < 0 || !all_are_there(d))
+		return "the connections";
+	if (!d->zookeeper)
+		return NULL;
+	return zookeeper_unpack(d->zookeeper, p, d->conf.session_timeout_ms * CLOCK_NS_PER_MS) < 0 ? "the session" : NULL;
+}
+
+static bool adopt(struct daemon *d, const struct conf_source *source, struct parcel *p)
+{
+	const char *what = adopt_files(d, p);
+	struct bytes why = { 0 };
+	char sentence[512];
+
+	if (!what)
+		what = adopt_parts(d, source, p, &why);
+	if (!what)
+		return true;
+	snprintf(sentence, sizeof(sentence), "the new process cannot take over %s%s%.*s", what, why.len ? ": " : "",
+		 (int)why.len, why.len ? why.data : "");
+	takeover_refuse(d->takeover, sentence);
+	bytes_free(&why);
+	return false;
+}
+
+/* The other process never serves again. */
+static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns)
+{
+	struct event over = { .type = EVENT_RESTART_OVER, .restart = { .done = true } };
+
+	if (pidfile_write(d->pid_fd) < 0)
+		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
+	if (d->saved)
+		saved_take_over(d->saved);
+	takeover_watch(d->takeover, feed_base(d->feed), daemon_alone, d);
+	over.restart.paused_ns = feed_now(d->feed) - frozen_ns;
+	feed_event(d->feed, &over);
+	server_begin(d->server);
+	if (d->zookeeper)
+		zookeeper_prepared(d->zookeeper, names);
+	log_info("lockbrokerd " LOCKBROKERD_VERSION " has taken over %zu connections; nobody was served for %" PRId64 " us",
+		 server_count(d->server), over.restart.paused_ns / 1000);
+	return serve(d);
+}
+
+/* Until the other process has committed, nothing that it passed on is touched: this one may only vanish. */
+static int take_over(struct daemon *d, const struct conf_source *source)
+{
+	struct resolved names = { 0 };
+	int64_t frozen_ns;
+	struct parcel_record r;
+	struct parcel *p;
+
+	if (!takeover_meet(d->takeover, &d->conf, d->broker.standalone))
+		_exit(EXIT_FAILURE);
+	if (!d->broker.standalone)
+		resolve_servers(d->conf.servers, &names);
+	if (!d->broker.standalone && !names.servers) {
+		takeover_refuse(d->takeover, names.failed);
+		_exit(EXIT_FAILURE);
+	}
+	p = takeover_receive(d->takeover);
+	if (!p || !adopt(d, source, p))
+		_exit(EXIT_FAILURE);
+	parcel_find(p, "process", &r);
+	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	if (!takeover_accept(d->takeover))
+		_exit(EXIT_FAILURE);
+	return run_on(d, &names, frozen_ns);
 }
 
 /* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. */
@@ -559,6 +763,8 @@ int main(int argc, char **argv)
 	int64_t tokens_limit = 0;
 	int status;
 
+	d.program = program_new(argc, argv);
+	d.takeover = options.takeover = takeover_new();
 	guard_standard();
 	status = parse_options(argc, argv, &options, &d.conf);
 	if (status < 0) {
@@ -575,13 +781,17 @@ int main(int argc, char **argv)
 		if (notify_open(&d.notify) < 0)
 			log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
 		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;
-		if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
+		if (status == EXIT_FAILURE && d.takeover)
+			status = take_over(&d, &options.source);
+		else if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
 		    (options.source.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)
 			stop_parts(&d, false, status);
 		else
 			status = run(&d, &options.source, tokens_limit);
 	}
+	takeover_free(d.takeover);
+	program_free(d.program);
 	conf_free(&d.conf);
 	mem_free(options.overrides);
 	return status;

@@ -57,6 +57,9 @@ static const struct topic {
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for root and the broker's own user)" },
+	{ "restart", "",
+	  "replace the broker by a new process of the installed program; its\n"
+	  "clients notice nothing (for root and the broker's own user)" },
 	{ "call", "[-e] [COMMAND [ARG...]]",
 	  "send any COMMAND of the protocol and show the reply; exit with 1\n"
 	  "if it is an error. Without COMMAND, read a request from each line\n"

@@ -197,6 +197,28 @@ static int run_audit(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+/* Longer than a new process may take to get ready. */
+static const int64_t RESTART_PATIENCE_MS = 30000;
+
+static int run_restart(struct lb *lb, char **arguments)
+{
+	const struct lb_reply *reply;
+	struct slice version;
+	int status;
+
+	lb_set_patience(lb, RESTART_PATIENCE_MS);
+	status = ask(lb, "RESTART", NULL, &reply);
+	if (status != CLI_OK)
+		return status;
+	version = field(reply, "version");
+	printf("lockbrokerd ");
+	cli_text(version.data, version.len);
+	printf(" serves now, as process %lld; nobody was served for %.1f ms\n",
+	       (long long)lb_reply_integer(lb_reply_field(reply, "process_id")),
+	       (double)lb_reply_integer(lb_reply_field(reply, "paused_us")) / 1e3);
+	return CLI_OK;
+}
+
 static void show_why(const struct lb_reply *reply)
 {
 	cli_line(lb_reply_item(reply, 0));
@@ -231,6 +253,7 @@ static const struct command {
 	{ "info", 0, 1, NULL, "INFO", show_info },
 	{ "audit", 0, 0, run_audit, NULL, NULL },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
+	{ "restart", 0, 0, run_restart, NULL, NULL },
 };
 
 /* The exit status of a command that has written to the standard output. */

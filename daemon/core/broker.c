@@ -409,6 +409,16 @@ int64_t broker_deadline(const struct broker *b)
 	return t ? t->due_ns : INT64_MAX;
 }
 
+size_t broker_clients(const struct broker *b)
+{
+	return b->locks.client_count;
+}
+
+bool broker_has_client(const struct broker *b, uint32_t conn)
+{
+	return conn < b->locks.conns_cap && b->locks.conns[conn];
+}
+
 void broker_session(const struct broker *b, struct session_view *ret)
 {
 	session_view(&b->ensemble, ret);

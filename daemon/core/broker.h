@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/port/conf.h"
@@ -30,6 +31,10 @@ void broker_free(struct broker *b);
 void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, struct effects *effects);
 /* The instant at which EVENT_TIME is due at the latest; INT64_MAX: never. */
 int64_t broker_deadline(const struct broker *b);
+
+/* How many clients it knows, and whether that connection is one of them. */
+size_t broker_clients(const struct broker *b);
+bool broker_has_client(const struct broker *b, uint32_t conn);
 
 /* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);

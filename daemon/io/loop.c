@@ -10,6 +10,7 @@
 #include "io/files/page.h"
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
+#include "io/handover/handover.h"
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
@@ -23,7 +24,7 @@ struct loop {
 	struct watch *timer;
 	int64_t armed_ns; /* what the timer is set to; INT64_MAX: nothing */
 	struct loop_adapters to;
-	bool stopped, restart;
+	bool stopped;
 	struct loop_end end;
 };
 
@@ -94,7 +95,7 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 		loop_log(l, effect, text);
 		break;
 	case EFFECT_RESTART:
-		l->restart = true;
+		handover_ask(l->to.handover);
 		break;
 	case EFFECT_STOPPED:
 		l->stopped = true;
@@ -180,26 +181,17 @@ static void loop_arm(struct loop *l)
 	l->armed_ns = deadline_ns;
 }
 
-static void loop_restart(struct loop *l)
-{
-	const struct event event = {
-		.type = EVENT_RESTART_OVER,
-		.restart = { .sentence = SLICE("this daemon cannot hand over yet") },
-	};
-
-	l->restart = false;
-	feed_event(l->feed, &event);
-}
-
-/* Repeats until nothing that was settled leads to another event. Returns whether there is another turn. */
+/*
+ * Repeats until nothing that was settled leads to another event; then another process may take over. Returns whether there
+ * is another turn.
+ */
 static bool loop_settle(struct loop *l)
 {
 	uint64_t before;
 
 	do {
 		before = l->events;
-		if (l->restart)
-			loop_restart(l);
+		handover_settle(l->to.handover);
 		server_settle(l->to.server);
 		if (l->to.zookeeper)
 			zookeeper_settle(l->to.zookeeper);
@@ -207,6 +199,9 @@ static bool loop_settle(struct loop *l)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
 	loop_arm(l);
+	/* Whoever asked for a reload is told here what came of it. */
+	if (!l->stopped && !reload_is_reading(l->to.reload) && handover_due(l->to.handover))
+		l->stopped = l->end.handed_over = true;
 	return !l->stopped;
 }
 

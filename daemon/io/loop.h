@@ -6,12 +6,14 @@
  *     for a client are written when everything that this client has sent is consumed
  *     -> settle: connections are written, closed and freed in one place; ZooKeeper's socket is armed again
  *     -> the timer is set for broker_deadline()
+ *     -> if another process is ready to take over, everything is handed over to it
  */
 #pragma once
 
 #include <stdbool.h>
 
 struct feed;
+struct handover;
 struct loop;
 struct notify;
 struct page;
@@ -28,6 +30,7 @@ struct loop_adapters {
 	struct reload *reload;
 	const struct notify *notify;
 	struct page *page;
+	struct handover *handover;
 	struct tokens *tokens; /* NULL unless standalone */
 	/* NULL when standalone. */
 	struct zookeeper *zookeeper;
@@ -42,8 +45,9 @@ void loop_free(struct loop *l);
 
 struct loop_end {
 	bool close_session; /* nothing is held, so the session may end at once */
+	bool handed_over;   /* another process serves: this one only exits, by handover_exit() */
 	bool refused;       /* starting the daemon again would not help */
 };
 
-/* Turns until the broker has stopped. */
+/* Turns until the broker has stopped, or another process has taken over. */
 struct loop_end loop_run(struct loop *l);

@@ -56,6 +56,14 @@ void notify_send(const struct notify *n, const char *state)
 	(void)sent;
 }
 
+void notify_main_pid(const struct notify *n, pid_t pid)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "MAINPID=%ld", (long)pid);
+	notify_send(n, state);
+}
+
 void notify_status(const struct notify *n, const char *text, int len)
 {
 	char state[NOTIFY_STATUS_MAX];

@@ -2,6 +2,8 @@
 /* The connection to the service manager (sd_notify(3)). Without one (NOTIFY_SOCKET unset) all functions do nothing. */
 #pragma once
 
+#include <sys/types.h>
+
 struct notify {
 	int fd; /* -1: nobody listens */
 };
@@ -11,5 +13,7 @@ int notify_open(struct notify *n);
 void notify_close(struct notify *n);
 /* `state` is one or more lines of KEY=VALUE. A message that the manager does not accept is lost. */
 void notify_send(const struct notify *n, const char *state);
+/* That process is the daemon from now on. */
+void notify_main_pid(const struct notify *n, pid_t pid);
 /* Sends STATUS= with control characters replaced. */
 void notify_status(const struct notify *n, const char *text, int len);

@@ -94,6 +94,11 @@ void reload_ask(struct reload *r)
 	reload_begin(r);
 }
 
+bool reload_is_reading(const struct reload *r)
+{
+	return r->reading;
+}
+
 void reload_mute(struct reload *r)
 {
 	r->notify = NULL;

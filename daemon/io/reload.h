@@ -28,5 +28,7 @@ struct reload *reload_new(struct worker *w, const struct notify *notify, const s
 /* After the worker was stopped. Takes NULL. */
 void reload_free(struct reload *r);
 void reload_ask(struct reload *r);
+/* It is being read; `done` will be called. */
+bool reload_is_reading(const struct reload *r);
 /* The service manager is not told anything any longer. */
 void reload_mute(struct reload *r);

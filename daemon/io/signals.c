@@ -37,6 +37,8 @@ static void signals_fired(int fd, short what, void *arg)
 		s->calls.stop(s->calls.arg, number);
 	else if (number == SIGHUP)
 		s->calls.reload(s->calls.arg, number);
+	else if (number == SIGUSR2)
+		s->calls.restart(s->calls.arg, number);
 	else
 		log_rated(&s->rate, LOG_LEVEL_WARNING,
 			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads", number,

@@ -4,7 +4,8 @@
  *
  *     TERM INT QUIT                     -> `stop` is called, each time
  *     HUP                               -> `reload` is called
- *     USR1 USR2 ALRM VTALRM PROF
+ *     USR2                              -> `restart` is called
+ *     USR1 ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
  *     SEGV BUS FPE ILL TRAP SYS ABRT    -> default action: a fault ends the process, and the system may write a core
@@ -20,6 +21,7 @@ struct watch_base;
 struct signals_calls {
 	void (*stop)(void *arg, int number);
 	void (*reload)(void *arg, int number);
+	void (*restart)(void *arg, int number);
 	void *arg;
 };
 

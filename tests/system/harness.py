@@ -6,6 +6,7 @@ started it, however that one ends (setpriv --pdeathsig).
 """
 
 import collections
+import ctypes
 import glob
 import os
 import re
@@ -238,6 +239,43 @@ def thread_states(pid):
             continue  # it has ended meanwhile
 
 
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def inherit_orphans():
+    """What a process that this one started leaves behind becomes a child of this one, so that its end can be seen."""
+    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+class Orphan:
+    """A child that somebody else started, as subprocess.Popen shows its own."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.returncode = None
+
+    def poll(self):
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self, patience=PATIENCE):
+        end = time.monotonic() + patience
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired(f"process {self.pid}", patience)
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
 class Daemon:
     """One lockbrokerd with a socket and a directory of its own. When it has started it serves, with a session that is
     safe unless there is no ZooKeeper to be had."""
@@ -259,13 +297,14 @@ class Daemon:
         self.has_session = zookeeper not in (None, NoZookeeper)
         self.argv = argv
         self.env = env or {}
+        self.program = program("lockbrokerd")
         self.notify = None
         self.process = None
         if wait:
             self.start()
 
     def command(self):
-        return [program("lockbrokerd"), "--foreground", *(["--standalone"] if self.standalone else []),
+        return [self.program, "--foreground", *(["--standalone"] if self.standalone else []),
                 *[w for k, v in self.options.items() for w in ("-o", f"{k}={v}")], *self.argv]
 
     def spawn(self, **options):
@@ -320,6 +359,11 @@ class Daemon:
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
         self.process.send_signal(number)
+
+    def follow(self):
+        """It has handed over: from now on this is about the process that serves. inherit_orphans() comes first."""
+        assert self.process.wait(PATIENCE) == 0, self.log()
+        self.process = Orphan(int(self.info("server")["process_id"]))
 
     def kill(self):
         self.process.kill()

@@ -530,7 +530,7 @@ def test_ping_info_version_help(broker):
 
 
 COMMANDS = ["lock", "sem", "campaign", "leader", "observe", "ls", "who", "why", "limit", "hosts", "revoke", "force-unlock",
-            "ping", "info", "audit", "reload", "call"]
+            "ping", "info", "audit", "reload", "restart", "call"]
 
 
 @pytest.mark.parametrize("word", COMMANDS)

@@ -143,6 +143,7 @@ static int begin(void **state)
 	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
 	base = watch_base_new();
 	server = server_new(NULL, listening, &conf);
+	server_begin(server);
 	return 0;
 }
 

@@ -172,7 +172,8 @@ bool claim_restore(struct directory *d, const struct entry *e)
 	    !entry_get_text(e, "name", CONTENDER_NAME_MAX - 1, &name) ||
 	    !entry_get_fields(e, FIELDS(claim_fields), &read))
 		return false;
-	memcpy(read.name, name.data, name.len);
+	if (name.len)
+		memcpy(read.name, name.data, name.len);
 	if (!is_consistent(&read, (enum place)place))
 		return entry_refuse(e, "the fields do not fit each other");
 	c = claim_new(d, read.mode);

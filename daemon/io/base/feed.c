@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "core/snapshot.h"
 #include "io/base/watch.h"
 
 /* For the requests that are readable in one turn, and for each queue of connections that wait. */
@@ -32,6 +33,23 @@ int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t se
 		return -ENOSYS;
 	}
 	f->broker = broker_new(conf, seed, feed_now(f));
+	*ret_feed = f;
+	return 0;
+}
+
+int feed_restore(struct feed **ret_feed, const struct broker_conf *conf, struct slice text, struct bytes *why)
+{
+	struct feed *f = mem_new(sizeof(*f));
+
+	f->base = watch_base_new();
+	if (f->base)
+		f->broker = broker_restore(conf, text, feed_now(f), why);
+	else
+		bytes_text(why, "the kernel lacks what the loop needs");
+	if (!f->broker) {
+		feed_free(f);
+		return -EBADMSG;
+	}
 	*ret_feed = f;
 	return 0;
 }

@@ -23,6 +23,8 @@ typedef void feed_carry_out(void *arg, const struct event *event, const struct e
 
 /* 0 or -errno. `conf` and what it points to must outlive the feed. */
 int feed_new(struct feed **ret_feed, const struct broker_conf *conf, uint64_t seed);
+/* With a broker that broker_snapshot() wrote. 0, or -errno and a sentence, which the caller frees. */
+int feed_restore(struct feed **ret_feed, const struct broker_conf *conf, struct slice text, struct bytes *why);
 /* Takes NULL. */
 void feed_free(struct feed *f);
 /* To be called before the first event. */

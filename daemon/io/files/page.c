@@ -4,13 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/base/parcel.h"
 
 struct page {
+	int fd; /* for the next process */
 	struct session_page *shared;
 	struct session_view view; /* what stands in it */
 };
@@ -44,22 +47,21 @@ static void end_earlier(int dir_fd)
  * The file gets its name only when it is complete. Its memory is allocated before it is written: a full file system is an
  * error now, not a signal later.
  */
-static int make(int dir_fd, const uint8_t *id, struct session_page **ret_page)
+static int make(struct page *p, int dir_fd, const uint8_t *id)
 {
-	int fd, rc;
+	int rc;
 
 	unlinkat(dir_fd, "session.new", 0);
-	fd = openat(dir_fd, "session.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
+	p->fd = openat(dir_fd, "session.new", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (p->fd < 0)
 		return -errno;
-	rc = fchmod(fd, 0644) < 0 ? -errno : -posix_fallocate(fd, 0, SESSION_PAGE_BYTES);
+	rc = fchmod(p->fd, 0644) < 0 ? -errno : -posix_fallocate(p->fd, 0, SESSION_PAGE_BYTES);
 	if (rc == 0) {
-		*ret_page = map(fd);
-		rc = *ret_page ? 0 : -errno;
+		p->shared = map(p->fd);
+		rc = p->shared ? 0 : -errno;
 	}
-	close(fd);
 	if (rc == 0) {
-		session_page_init(*ret_page, id);
+		session_page_init(p->shared, id);
 		if (renameat(dir_fd, "session.new", dir_fd, "session") < 0)
 			rc = -errno;
 	}
@@ -71,10 +73,11 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 	struct page *p = mem_new(sizeof(*p));
 	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
 
+	p->fd = -1;
 	rc = dir_fd < 0 ? -errno : 0;
 	if (rc == 0) {
 		end_earlier(dir_fd);
-		rc = make(dir_fd, id, &p->shared);
+		rc = make(p, dir_fd, id);
 		close(dir_fd);
 	}
 	if (rc < 0) {
@@ -83,6 +86,43 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 	}
 	*ret_page = p;
 	return 0;
+}
+
+void page_pack(const struct page *p, struct parcel *parcel)
+{
+	parcel_begin(parcel, "page");
+	parcel_fd(parcel, "fd", p->fd);
+	parcel_end(parcel);
+}
+
+int page_unpack(struct page **ret_page, struct parcel *parcel, uint8_t ret_id[SESSION_PAGE_ID_BYTES])
+{
+	struct page *p = mem_new(sizeof(*p));
+	struct parcel_record r;
+	struct stat st;
+
+	parcel_find(parcel, "page", &r);
+	p->fd = parcel_take_fd(parcel, &r, "fd");
+	if (p->fd >= 0 && fstat(p->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == SESSION_PAGE_BYTES)
+		p->shared = map(p->fd);
+	if (!p->shared || !session_page_read(p->shared, &p->view)) {
+		page_forget(p);
+		return -EBADMSG;
+	}
+	memcpy(ret_id, p->shared->id, SESSION_PAGE_ID_BYTES);
+	*ret_page = p;
+	return 0;
+}
+
+void page_forget(struct page *p)
+{
+	if (!p)
+		return;
+	if (p->shared)
+		munmap(p->shared, SESSION_PAGE_BYTES);
+	if (p->fd >= 0)
+		close(p->fd);
+	mem_free(p);
 }
 
 void page_update(struct page *p, const struct session_view *view)
@@ -100,9 +140,7 @@ void page_close(struct page *p)
 
 	if (!p)
 		return;
-	if (p->shared) {
+	if (p->shared)
 		page_update(p, &none);
-		munmap(p->shared, SESSION_PAGE_BYTES);
-	}
-	mem_free(p);
+	page_forget(p);
 }

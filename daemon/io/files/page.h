@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* <rundir>/session: the session page (protocol/session_page.h), made again at each start, NONE when the daemon ends. */
+/*
+ * <rundir>/session: the session page (protocol/session_page.h), made again at each start, NONE when the daemon ends. A
+ * hand-over keeps it: the next process goes on writing the same file.
+ */
 #pragma once
 
 #include "protocol/session_page.h"
 
 struct page;
+struct parcel;
 
 /* The page of an earlier daemon becomes NONE for processes that still map it. 0 or -errno. */
 int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES]);
 /* Writes the view if it differs from the present one. Takes a NULL page. */
 void page_update(struct page *p, const struct session_view *view);
+/* A hand-over. Unpacking writes nothing. 0, or -EBADMSG. */
+void page_pack(const struct page *p, struct parcel *parcel);
+int page_unpack(struct page **ret_page, struct parcel *parcel, uint8_t ret_id[SESSION_PAGE_ID_BYTES]);
+/* Leaves the page to another process. Takes NULL. */
+void page_forget(struct page *p);
 /* Takes NULL. */
 void page_close(struct page *p);

@@ -23,7 +23,7 @@ static pid_t read_pid(int fd)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
-static int write_pid(int fd)
+int pidfile_write(int fd)
 {
 	char text[PID_TEXT_MAX];
 	int len = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
@@ -41,7 +41,7 @@ static int open_locked(int dir_fd, pid_t *ret_pid)
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		rc = fchmod(fd, 0600) < 0 ? -errno : write_pid(fd);
+		rc = fchmod(fd, 0600) < 0 ? -errno : pidfile_write(fd);
 		if (rc == 0)
 			return fd;
 	} else {

@@ -13,3 +13,8 @@
  * unknown).
  */
 int pidfile_open(const char *rundir, pid_t *ret_pid);
+/*
+ * Writes the number of this process into the file of that descriptor, which another process passed on with its lock. 0 or
+ * -errno.
+ */
+int pidfile_write(int fd);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/session/former.h"
+#include "io/base/parcel.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
 
@@ -369,6 +370,85 @@ void saved_close(struct saved *s)
 	mem_free(s);
 }
 
+/* ---- a hand-over ---- */
+
+void saved_pack(const struct saved *s, struct parcel *p)
+{
+	parcel_begin(p, "saved");
+	parcel_fd(p, "fd", s->fd);
+	parcel_int(p, "held_session", s->held_session);
+	parcel_text(p, "held", (struct slice){ (const char *)s->held, s->held_count * sizeof(*s->held) });
+	parcel_int(p, "held_foreign", s->held_foreign);
+	parcel_end(p);
+}
+
+static int map_passed(struct saved *s)
+{
+	const char *why = NULL;
+	struct stat st;
+	void *at;
+
+	if (s->fd < 0 || fstat(s->fd, &st) < 0 || st.st_size < (off_t)sizeof(struct file))
+		return -EBADMSG;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	s->file = at;
+	s->size = (size_t)st.st_size;
+	why = why_not_ours(&st);
+	if (!why)
+		why = why_corrupt(s->file, s->size);
+	return why ? -EBADMSG : 0;
+}
+
+/* The holders of a former session that lived at the last look. */
+static void keep_held(struct saved *s, const struct parcel_record *r)
+{
+	struct slice held = parcel_get_text(r, "held");
+
+	s->held_session = parcel_get_int(r, "held_session");
+	s->held_foreign = parcel_get_int(r, "held_foreign");
+	s->held_count = held.len / sizeof(*s->held);
+	s->held = mem_new(held.len + 1);
+	memcpy(s->held, held.data, held.len);
+}
+
+int saved_unpack(struct saved **ret_saved, struct parcel *p)
+{
+	struct saved *s = mem_new(sizeof(*s));
+	struct parcel_record r;
+	int rc;
+
+	parcel_find(p, "saved", &r);
+	s->fd = parcel_take_fd(p, &r, "fd");
+	s->diag = peer_open();
+	rc = map_passed(s);
+	if (rc < 0) {
+		saved_close(s);
+		return rc;
+	}
+	s->self = mem_new(s->file->holder_count * sizeof(*s->self) + 1);
+	keep_held(s, &r);
+	*ret_saved = s;
+	return 0;
+}
+
+size_t saved_clients(const struct saved *s)
+{
+	return s->file->holder_count;
+}
+
+void saved_take_over(struct saved *s)
+{
+	sign(s);
+}
+
+void saved_reconnected(struct saved *s, uint32_t conn, int fd)
+{
+	if (s && !s->file->holder[conn].peer)
+		s->self[conn] = peer_self(fd);
+}
+
 /* ---- formers ---- */
 
 size_t saved_formers(const struct saved *s, struct broker_former *ret_list)
@@ -424,6 +504,15 @@ void saved_end_former(struct saved *s, int64_t session)
 static struct file_session *present(const struct saved *s)
 {
 	return &s->file->session[s->file->present];
+}
+
+bool saved_present(const struct saved *s, struct zk_identity *ret)
+{
+	const struct file_session *last = present(s);
+
+	ret->session = last->id;
+	memcpy(ret->password, last->password, sizeof(ret->password));
+	return last->id;
 }
 
 void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns)

@@ -25,6 +25,7 @@
 #include "core/broker.h"
 #include "io/base/zk_identity.h"
 
+struct parcel;
 struct saved;
 
 struct saved_conf {
@@ -41,6 +42,19 @@ int saved_open(struct saved **ret_saved, const struct saved_conf *conf);
 /* Takes NULL. The contents of the file stay. */
 void saved_close(struct saved *s);
 
+/*
+ * A hand-over keeps the file and its lock. Unpacking changes nothing in it; -EBADMSG: it is no such file. Once the other
+ * process has ended its service, saved_take_over() notes whose file it is now. Before, each connection that was taken over
+ * is named.
+ */
+void saved_pack(const struct saved *s, struct parcel *p);
+int saved_unpack(struct saved **ret_saved, struct parcel *p);
+/* Connection numbers are smaller. */
+size_t saved_clients(const struct saved *s);
+void saved_take_over(struct saved *s);
+/* Takes NULL. */
+void saved_reconnected(struct saved *s, uint32_t conn, int fd);
+
 /* The sessions that the file listed when it was opened, at most FORMERS_MAX. */
 size_t saved_formers(const struct saved *s, struct broker_former *ret_list);
 /* False: it is none of them, or no longer. */
@@ -56,6 +70,9 @@ int64_t saved_held_session(const struct saved *s);
 void saved_free_former(struct saved *s, int64_t session);
 /* The session is over. */
 void saved_end_former(struct saved *s, int64_t session);
+
+/* The present session; false: there is none. */
+bool saved_present(const struct saved *s, struct zk_identity *ret);
 
 /* All of these take NULL. */
 void saved_session(struct saved *s, const struct zk_identity *identity, int64_t timeout_ns);

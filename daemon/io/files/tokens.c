@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/parcel.h"
 #include "io/base/watch.h"
 
 enum { TOKENS_TEXT_MAX = 32 };
@@ -105,8 +106,11 @@ static int open_dir(struct tokens *t, const char *statedir)
 	if (mkdir(statedir, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	t->dir_fd = open(statedir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->dir_fd < 0)
-		return -errno;
+	return t->dir_fd < 0 ? -errno : 0;
+}
+
+static int take_lock(struct tokens *t)
+{
 	t->lock_fd = openat(t->dir_fd, "tokens.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (t->lock_fd < 0)
 		return -errno;
@@ -122,6 +126,8 @@ int tokens_open(struct tokens **ret_tokens, const char *statedir, int64_t *ret_l
 
 	t->dir_fd = t->lock_fd = -1;
 	rc = open_dir(t, statedir);
+	if (rc == 0)
+		rc = take_lock(t);
 	if (rc == 0)
 		rc = read_file(t->dir_fd, ret_limit);
 	if (rc < 0) {
@@ -181,6 +187,37 @@ void tokens_start(struct tokens *t, struct watch_base *base, struct worker *work
 	t->reserved = reserved;
 	t->arg = arg;
 	t->retry = watch_new(base, retry, t);
+}
+
+bool tokens_writing(const struct tokens *t)
+{
+	return t->writing;
+}
+
+void tokens_pack(const struct tokens *t, struct parcel *p)
+{
+	assert(!t->writing);
+	parcel_begin(p, "tokens");
+	parcel_fd(p, "lock", t->lock_fd);
+	parcel_end(p);
+}
+
+int tokens_unpack(struct tokens **ret_tokens, struct parcel *p, const char *statedir)
+{
+	struct tokens *t = mem_new(sizeof(*t));
+	struct parcel_record r;
+	int rc;
+
+	parcel_find(p, "tokens", &r);
+	t->dir_fd = -1;
+	t->lock_fd = parcel_take_fd(p, &r, "lock");
+	rc = t->lock_fd < 0 ? -EBADMSG : open_dir(t, statedir);
+	if (rc < 0) {
+		tokens_free(t);
+		return rc;
+	}
+	*ret_tokens = t;
+	return 0;
 }
 
 void tokens_reserve(struct tokens *t, int64_t limit)

@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "io/base/worker.h"
 
+struct parcel;
 struct tokens;
 
 /*
@@ -22,5 +24,12 @@ void tokens_start(struct tokens *t, struct watch_base *base, struct worker *work
 		  void (*reserved)(void *arg, int64_t limit), void *arg);
 /* The worker writes the file; a failed write is repeated every second until it succeeds. */
 void tokens_reserve(struct tokens *t, int64_t limit);
+/*
+ * A hand-over, only while nothing is being written: the worker of this process must not replace what the next one wrote.
+ * The broker repeats what it had asked for. 0 or -errno.
+ */
+bool tokens_writing(const struct tokens *t);
+void tokens_pack(const struct tokens *t, struct parcel *p);
+int tokens_unpack(struct tokens **ret_tokens, struct parcel *p, const char *statedir);
 /* To be called after the worker has stopped. Takes NULL. */
 void tokens_free(struct tokens *t);

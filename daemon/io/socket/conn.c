@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/queue.h"
 #include "io/base/feed.h"
+#include "io/base/parcel.h"
 #include "io/base/watch.h"
 
 /* While a connection closes, a peer that reads nothing for so long is no longer waited for. */
@@ -551,7 +552,7 @@ static void conn_output(int fd, short what, void *arg)
 		conn_flush(c);
 }
 
-struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
+static struct conn *conn_make(struct conn_env *env, int fd, uint32_t number)
 {
 	struct conn *c = mem_new(sizeof(*c));
 
@@ -561,6 +562,65 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
 	resp_reader_init(&c->reader, env->request_args, env->request_bytes);
 	c->input = watch_new(feed_base(env->feed), conn_input, c);
 	c->output = watch_new(feed_base(env->feed), conn_output, c);
+	return c;
+}
+
+struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
+{
+	struct conn *c = conn_make(env, fd, number);
+
 	conn_watch(c, CONN_WATCH_READ);
 	return c;
+}
+
+/* ---- a hand-over ---- */
+
+void conn_pack(const struct conn *c, struct parcel *p)
+{
+	assert(!c->dead && !c->asking && !c->report);
+	parcel_int(p, "number", c->number);
+	parcel_fd(p, "fd", c->fd);
+	parcel_text(p, "in", bytes_view(&c->in));
+	if (c->out.len > c->written)
+		parcel_text(p, "out", (struct slice){ c->out.data + c->written, conn_unwritten(c) });
+	parcel_int(p, "pushed", (int64_t)c->pushed);
+	parcel_int(p, "unreported", (int64_t)c->unreported);
+	parcel_int(p, "mean_ns", c->mean_ns);
+	parcel_int(p, "waiting", c->waiting);
+	parcel_int(p, "half", c->half);
+	parcel_int(p, "eof", c->eof);
+	parcel_int(p, "closing", c->closing);
+}
+
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r)
+{
+	int fd = parcel_take_fd(p, r, "fd");
+	struct slice out = parcel_get_text(r, "out");
+	struct conn *c;
+
+	if (fd < 0)
+		return NULL;
+	c = conn_make(env, fd, (uint32_t)parcel_get_int(r, "number"));
+	bytes_slice(&c->in, parcel_get_text(r, "in"));
+	conn_count_input(c);
+	bytes_slice(&c->out, out);
+	env->unwritten += out.len;
+	c->pushed = (size_t)parcel_get_int(r, "pushed");
+	c->unreported = (size_t)parcel_get_int(r, "unreported");
+	c->mean_ns = parcel_get_int(r, "mean_ns");
+	c->waiting = parcel_get_int(r, "waiting");
+	c->half = parcel_get_int(r, "half");
+	c->eof = parcel_get_int(r, "eof");
+	c->closing = parcel_get_int(r, "closing");
+	return c;
+}
+
+/* What was due in the other process is due now: output is written, and input parsed, if it may be. */
+void conn_begin(struct conn *c)
+{
+	conn_watch(c, conn_wants(c));
+	if (conn_unwritten(c) > 0 || c->closing)
+		conn_set_dirty(c);
+	if (c->in.len > 0 || c->half || c->eof)
+		conn_set_ready(c, false);
 }

@@ -34,6 +34,8 @@
 #include "protocol/resp.h"
 
 struct feed;
+struct parcel;
+struct parcel_record;
 struct watch;
 
 enum {
@@ -99,3 +101,10 @@ void conn_continue(struct conn *c);
 void conn_end_turn(struct conn_env *env);
 /* Writes the queued output. */
 void conn_flush(struct conn *c);
+/*
+ * A hand-over: the fields of its record, and the connection that they make, NULL if they make none. That one reads and
+ * writes nothing before conn_begin().
+ */
+void conn_pack(const struct conn *c, struct parcel *p);
+struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct parcel_record *r);
+void conn_begin(struct conn *c);

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io/base/parcel.h"
+
 enum {
 	LISTEN_FD_FIRST = 3, /* SD_LISTEN_FDS_START */
 	LISTEN_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path),
@@ -219,6 +221,36 @@ bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[
 		 "not change these: set SocketMode= and SocketGroup= in lockbrokerd.socket",
 		 st.st_mode & 0777, (long)st.st_gid);
 	return true;
+}
+
+void listen_pack(const struct listener *l, struct parcel *p)
+{
+	parcel_begin(p, "listener");
+	parcel_fd(p, "fd", l->fd);
+	parcel_fd(p, "lock", l->lock_fd);
+	if (l->path)
+		parcel_text(p, "path", slice_of(l->path));
+	parcel_int(p, "dev", (int64_t)l->dev);
+	parcel_int(p, "ino", (int64_t)l->ino);
+	parcel_end(p);
+}
+
+int listen_unpack(struct listener *l, struct parcel *p)
+{
+	struct parcel_record r;
+	struct slice path;
+
+	parcel_find(p, "listener", &r);
+	path = parcel_get_text(&r, "path");
+	*l = (struct listener){
+		.fd = parcel_take_fd(p, &r, "fd"),
+		.lock_fd = parcel_take_fd(p, &r, "lock"),
+		.dev = (dev_t)parcel_get_int(&r, "dev"),
+		.ino = (ino_t)parcel_get_int(&r, "ino"),
+	};
+	if (path.len && !(l->path = strndup(path.data, path.len)))
+		abort();
+	return l->fd >= 0 && option(l->fd, SO_ACCEPTCONN) == 1 && (!l->path || l->lock_fd >= 0) ? 0 : -EBADMSG;
 }
 
 void listen_close(struct listener *l)

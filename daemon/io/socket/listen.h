@@ -13,6 +13,8 @@
 #define LISTEN_ERROR_MAX 512
 #define LISTEN_NO_GROUP ((gid_t)-1)
 
+struct parcel;
+
 struct listener {
 	int fd, lock_fd; /* -1: none */
 	char *path;      /* NULL if the socket was passed */
@@ -33,3 +35,6 @@ int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX]);
 bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX]);
 /* Removes the socket if it is still the one that was made here. A descriptor of -1 is ignored. */
 void listen_close(struct listener *l);
+/* A hand-over. 0 or -EBADMSG. */
+void listen_pack(const struct listener *l, struct parcel *p);
+int listen_unpack(struct listener *l, struct parcel *p);

@@ -13,18 +13,20 @@
 #include "io/socket/conn.h"
 #include "io/socket/kin.h"
 #include "io/base/feed.h"
+#include "io/base/parcel.h"
 #include "io/base/process.h"
 #include "io/files/saved.h"
 #include "io/base/watch.h"
 
 enum {
 	SERVER_ACCEPTS_PER_TURN = 64,
+	SERVER_NUMBERS_MAX = 1 << 21, /* more than limits.clients can be */
 };
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
 struct server {
 	struct feed *feed;
-	size_t clients_max;
+	size_t clients_max, numbers_max;
 	struct saved *saved;
 	struct kin *kin;
 	int64_t look_ns; /* not before this instant: learning the other ends of holders' connections */
@@ -146,6 +148,7 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	struct server *s = mem_new(sizeof(*s));
 
 	s->feed = feed;
+	s->numbers_max = conf->saved ? saved_clients(conf->saved) : SERVER_NUMBERS_MAX;
 	s->saved = conf->saved;
 	s->env.feed = feed;
 	server_limits(s, conf);
@@ -157,8 +160,80 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	s->kin = kin_new(feed);
 	s->pause = watch_new(feed_base(feed), server_resume, s);
 	s->listening = fd;
-	watch_set(s->accepting, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	return s;
+}
+
+void server_begin(struct server *s)
+{
+	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	for (size_t i = 0; i < s->conns_cap; i++)
+		if (s->conns[i])
+			conn_begin(s->conns[i]);
+}
+
+/* ---- a hand-over ---- */
+
+void server_pack(const struct server *s, struct parcel *p)
+{
+	for (size_t i = 0; i < s->conns_cap; i++) {
+		if (!s->conns[i])
+			continue;
+		parcel_begin(p, "conn");
+		conn_pack(s->conns[i], p);
+		parcel_end(p);
+	}
+}
+
+static int server_unpack_one(struct server *s, struct parcel *p, const struct parcel_record *r)
+{
+	int64_t number = parcel_get_int(r, "number");
+
+	if (number < 0 || (uint64_t)number >= s->numbers_max)
+		return -EBADMSG;
+	while ((uint64_t)number >= s->conns_cap)
+		server_grow(s);
+	if (s->conns[number])
+		return -EBADMSG;
+	s->conns[number] = conn_unpack(&s->env, p, r);
+	if (!s->conns[number])
+		return -EBADMSG;
+	s->count++;
+	saved_reconnected(s->saved, (uint32_t)number, s->conns[number]->fd);
+	return 0;
+}
+
+/* The numbers that are left; the lowest is given out first. */
+static void server_count_free(struct server *s)
+{
+	s->free_count = 0;
+	for (size_t i = s->conns_cap; i > 0; i--)
+		if (!s->conns[i - 1])
+			s->free_numbers[s->free_count++] = (uint32_t)(i - 1);
+}
+
+int server_unpack(struct server *s, struct parcel *p)
+{
+	struct slice rest = bytes_view(&p->text);
+	struct parcel_record r;
+	int rc = 0;
+
+	while (rc == 0 && parcel_next(&rest, &r))
+		if (slice_eq(r.kind, SLICE("conn")))
+			rc = server_unpack_one(s, p, &r);
+	if (rc == 0 && rest.len)
+		rc = -EBADMSG;
+	server_count_free(s);
+	return rc;
+}
+
+bool server_has(const struct server *s, uint32_t number)
+{
+	return number < s->conns_cap && s->conns[number];
+}
+
+size_t server_count(const struct server *s)
+{
+	return s->count;
 }
 
 void server_free(struct server *s)

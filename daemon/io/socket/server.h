@@ -14,6 +14,7 @@
 #include "protocol/slice.h"
 
 struct feed;
+struct parcel;
 
 struct server_conf {
 	size_t clients, request_bytes, request_args;
@@ -27,8 +28,10 @@ struct server_conf {
 
 struct server;
 
-/* Accepts connections from `fd`, which stays the caller's. */
+/* For connections from `fd`, which stays the caller's. */
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf);
+/* From here on it accepts connections, and serves those that it has. */
+void server_begin(struct server *s);
 /* Closes every connection; the broker is not told. Takes NULL. */
 void server_free(struct server *s);
 
@@ -49,3 +52,12 @@ void server_process(struct server *s, uint32_t number, uint32_t pid);
 void server_continue(struct server *s);
 /* Writes the output, tells the broker which clients are gone, and frees these. */
 void server_settle(struct server *s);
+
+/*
+ * A hand-over, when the turn is settled: all connections, with what is unread and unwritten. Unpacking reads and writes
+ * nothing. 0 or -EBADMSG.
+ */
+void server_pack(const struct server *s, struct parcel *p);
+int server_unpack(struct server *s, struct parcel *p);
+bool server_has(const struct server *s, uint32_t number);
+size_t server_count(const struct server *s);

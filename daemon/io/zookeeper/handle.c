@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct zk_handle {
 	int64_t attempt_ns;                /* when the connection to that server was begun */
 	int timeout_ms;                    /* negotiated, or asked for */
 	bool connected, dead, dirty, detached;
+	bool planned;  /* this side ends the connection, and soon makes another one */
 	bool unpurged; /* the library still has requests that it could not send on a connection that is over */
 	bool corked;                       /* output waits for what follows it */
 	bool failed;             /* this attempt has failed, and the owner was told */
@@ -112,7 +114,7 @@ static void handle_judge(struct zk_handle *h)
 
 static void handle_suspended(struct zk_handle *h)
 {
-	struct event event = { .type = EVENT_ZK_SUSPENDED };
+	struct event event = { .type = EVENT_ZK_SUSPENDED, .zk_suspended = { .planned = h->planned } };
 
 	if (!h->connected)
 		return;
@@ -168,7 +170,7 @@ static void handle_session(struct zk_handle *h, int state)
 
 		h->fd = -1; /* it is closed before the library says so */
 		handle_suspended(h);
-		if (was_connected)
+		if (was_connected && !h->planned)
 			handle_judge(h);
 	}
 }
@@ -347,6 +349,7 @@ static void handle_arm(struct zk_handle *h)
 		return;
 	}
 	if (h->fd < 0 && fd >= 0) {
+		fcntl(fd, F_SETFD, FD_CLOEXEC); /* the library leaves it to be inherited */
 		h->attempt_ns = began_ns;
 		h->waited = false;
 		zk_attempts_begin(&h->attempts, h->zh);
@@ -496,6 +499,11 @@ void zk_handle_forget(struct zk_handle *h)
 	handle_discard(h);
 }
 
+const char *zk_handle_server(const struct zk_handle *h)
+{
+	return h->attempts.server;
+}
+
 bool zk_handle_connected(const struct zk_handle *h)
 {
 	return h->connected;
@@ -542,6 +550,25 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 void zk_handle_drop(struct zk_handle *h)
 {
 	handle_shutdown(h);
+}
+
+/* The library learns of the end of its connection here, and begins no other one: that needs zookeeper_interest(). */
+void zk_handle_suspend(struct zk_handle *h)
+{
+	if (!h->zh || h->dead)
+		return;
+	handle_off_loop(h);
+	h->planned = true;
+	if (h->fd >= 0 && zoo_state(h->zh) != ZOO_NOTCONNECTED_STATE) {
+		zk_handshake_reject(h->fd);
+		zookeeper_process(h->zh, ZOOKEEPER_READ);
+		h->fd = -1;
+	}
+	/* It had closed the socket silently. */
+	h->unpurged = h->unpurged || h->connected;
+	handle_suspended(h);
+	handle_answer_unknown(h);
+	h->planned = false;
 }
 
 void zk_handle_set_servers(struct zk_handle *h, const char *servers)

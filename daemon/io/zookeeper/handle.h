@@ -67,6 +67,8 @@ void zk_handle_free(struct zk_handle *h);
 int zk_handle_connect(struct zk_handle *h, const char *servers, const struct zk_identity *identity);
 /* Makes the handle idle: answers open operations, ends no session and does not wait. */
 void zk_handle_forget(struct zk_handle *h);
+/* The latest one that was tried, "address:port". */
+const char *zk_handle_server(const struct zk_handle *h);
 bool zk_handle_connected(const struct zk_handle *h);
 /* To be called while connected, or during EVENT_ZK_CONNECTED. */
 void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret);
@@ -77,6 +79,11 @@ void zk_handle_identity(const struct zk_handle *h, struct zk_identity *ret);
 enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, struct slice path, struct slice data);
 /* Cuts the connection; the library notices that and takes the next server. */
 void zk_handle_drop(struct zk_handle *h);
+/*
+ * Ends the connection, at once and without a farewell, and begins no other one before the next settling: the owner has been
+ * told that it is suspended, as planned, and that all open operations are ZK_UNKNOWN. Not from within the library.
+ */
+void zk_handle_suspend(struct zk_handle *h);
 /* Sets other addresses; only for a handle that is not connected. */
 void zk_handle_set_servers(struct zk_handle *h, const char *servers);
 /* To be called after every turn in which any of the above was called or happened. */

@@ -2,6 +2,7 @@
 #include "io/zookeeper/zookeeper.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/feed.h"
+#include "io/base/parcel.h"
 #include "io/zookeeper/resolve.h"
 #include "io/files/saved.h"
 #include "io/base/watch.h"
@@ -54,10 +56,15 @@ struct zookeeper {
 	int64_t open_ns; /* ... not before this */
 	struct backoff backoff;
 	bool known; /* the broker was told of the present session */
+	/* The session of the process before this one, which no server has confirmed to this one yet. */
+	struct zk_identity taken; /* session 0: none */
+	bool taking;              /* a connection is to be made for it, not before open_ns */
+	char denier[ZK_SERVER_NAME_MAX]; /* the first server that called it expired; "": none */
+	int64_t believe_ns;       /* from then on one such server is enough */
 	bool stopped, ended;
 	struct work farewell;
 	struct zk_probe *probe;
-	struct log_rate rate_refused, rate_open, rate_names, rate_trouble[ZK_HANDLE_TROUBLES];
+	struct log_rate rate_refused, rate_open, rate_names, rate_doubt, rate_trouble[ZK_HANDLE_TROUBLES];
 };
 
 static void zookeeper_retry(struct zookeeper *z)
@@ -104,12 +111,33 @@ static void zookeeper_learned(void *arg, int64_t bytes, const char *server)
 	feed_event(z->feed, &event);
 }
 
+/*
+ * The handle of this process has not seen any zxid yet: a server that is behind, or cut off from the leader, may call a
+ * session expired that lives. Another server must say so too, unless enough time has passed for it to be true.
+ */
+static bool zookeeper_doubts(struct zookeeper *z)
+{
+	const char *server = zk_handle_server(z->handle);
+	bool second = z->denier[0] && strcmp(z->denier, server) != 0;
+
+	if (!z->taken.session || second || clock_now_ns() >= z->believe_ns)
+		return false;
+	if (!z->denier[0])
+		snprintf(z->denier, sizeof(z->denier), "%s", server);
+	log_rated(&z->rate_doubt, LOG_LEVEL_WARNING,
+		  "ZooKeeper: %s says that the session of the process before this one has expired: asking another server",
+		  server);
+	z->taking = true;
+	z->open_ns = feed_now(z->feed) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
+	return true;
+}
+
 static void zookeeper_event(void *arg, const struct event *event)
 {
 	struct zookeeper *z = arg;
 
 	/* Events of the old handle concern a session that the broker has given up. */
-	if (z->opening)
+	if (z->opening || z->taking)
 		return;
 	if (event->type == EVENT_ZK_CONNECTED) {
 		struct zk_identity identity;
@@ -118,6 +146,7 @@ static void zookeeper_event(void *arg, const struct event *event)
 		zk_handle_identity(z->handle, &identity);
 		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
 		z->known = true;
+		z->taken.session = 0;
 		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
 		zk_probe_connected(z->probe, server);
 	} else if (event->type == EVENT_ZK_ANSWERED && event->zk_answered.code < ZK_REFUSED) {
@@ -127,7 +156,10 @@ static void zookeeper_event(void *arg, const struct event *event)
 			zookeeper_retry(z);
 			return;
 		}
+		if (zookeeper_doubts(z))
+			return;
 		z->known = false;
+		z->taken.session = 0;
 	}
 	feed_event(z->feed, event);
 }
@@ -225,7 +257,8 @@ void zookeeper_free(struct zookeeper *z)
 
 void zookeeper_open(struct zookeeper *z)
 {
-	z->known = false;
+	z->known = z->taking = false;
+	z->taken.session = 0;
 	zookeeper_retry(z);
 }
 
@@ -285,15 +318,18 @@ static void zookeeper_connect(struct zookeeper *z)
 	char sentence[128];
 	int rc;
 
-	z->opening = false;
+	z->opening = z->taking = false;
 	z->open_ns = feed_now(z->feed) + backoff_next_ns(&z->backoff, BACKOFF_MAX_NS);
-	rc = zk_handle_connect(z->handle, z->addresses, NULL);
+	rc = zk_handle_connect(z->handle, z->addresses, z->taken.session ? &z->taken : NULL);
 	if (rc == 0)
 		return;
 	snprintf(sentence, sizeof(sentence), "cannot open a session: %s", strerror(-rc));
 	log_rated(&z->rate_open, LOG_LEVEL_ERROR, "ZooKeeper: %s", sentence);
 	zookeeper_tell_trouble(z, false, sentence);
-	zookeeper_retry(z);
+	if (z->taken.session)
+		z->taking = true;
+	else
+		zookeeper_retry(z);
 }
 
 /* Sets the timer for the earliest task. */
@@ -301,7 +337,7 @@ static void zookeeper_arm(struct zookeeper *z, bool looking)
 {
 	int64_t due_ns = INT64_MAX;
 
-	if (z->opening && z->addresses)
+	if ((z->opening || z->taking) && z->addresses)
 		due_ns = z->open_ns;
 	if (looking && !z->numeric && !z->look_up.running && z->look_up.next_ns < due_ns)
 		due_ns = z->look_up.next_ns;
@@ -319,7 +355,7 @@ void zookeeper_settle(struct zookeeper *z)
 	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
 	if (looking)
 		zookeeper_look_up(z);
-	if (z->opening) {
+	if (z->opening || z->taking) {
 		zk_handle_forget(z->handle);
 		if (z->addresses && feed_now(z->feed) >= z->open_ns)
 			zookeeper_connect(z);
@@ -327,6 +363,42 @@ void zookeeper_settle(struct zookeeper *z)
 	zookeeper_tell_failures(z);
 	zookeeper_arm(z, looking);
 	zk_handle_settle(z->handle);
+}
+
+/* ---- a hand-over ---- */
+
+void zookeeper_suspend(struct zookeeper *z)
+{
+	zk_handle_suspend(z->handle);
+	while (!STAILQ_EMPTY(&z->failures))
+		zookeeper_tell_failures(z);
+}
+
+void zookeeper_pack(const struct zookeeper *z, struct parcel *p)
+{
+	parcel_begin(p, "zookeeper");
+	parcel_int(p, "known", z->known);
+	parcel_end(p);
+}
+
+int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns)
+{
+	struct parcel_record r;
+
+	if (!parcel_find(p, "zookeeper", &r))
+		return -EBADMSG;
+	z->known = parcel_get_int(&r, "known");
+	if (z->known && !saved_present(z->conf.saved, &z->taken))
+		return -EBADMSG;
+	z->taking = z->known;
+	z->believe_ns = clock_now_ns() + timeout_ns;
+	return 0;
+}
+
+void zookeeper_prepared(struct zookeeper *z, struct resolved *found)
+{
+	zookeeper_resolved(z, found);
+	z->look_up.next_ns = feed_now(z->feed) + RESOLVE_NS;
 }
 
 const char *zookeeper_addresses(const struct zookeeper *z)

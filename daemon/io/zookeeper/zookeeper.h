@@ -14,6 +14,8 @@
 #include "io/zookeeper/handle.h"
 
 struct feed;
+struct parcel;
+struct resolved;
 struct worker;
 struct zookeeper;
 
@@ -35,6 +37,17 @@ void zookeeper_drop(struct zookeeper *z);
 void zookeeper_send(struct zookeeper *z, const struct effect *effect, struct slice path, struct slice data);
 
 void zookeeper_settle(struct zookeeper *z);
+/*
+ * A hand-over. First the connection ends, without a farewell, and the broker is told; then there is none until the next
+ * settling. The next process continues the session with the identity that `saved` has. A server may wrongly tell a handle
+ * that is new that the session has expired: that is believed only when a second server says so as well, or when `timeout_ns`
+ * has passed. Unpacking sends nothing before the first settling. 0, or -EBADMSG.
+ */
+void zookeeper_suspend(struct zookeeper *z);
+void zookeeper_pack(const struct zookeeper *z, struct parcel *p);
+int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns);
+/* The names were looked up before; empties `found`. */
+void zookeeper_prepared(struct zookeeper *z, struct resolved *found);
 /* The numeric addresses of the servers, valid until the next settling; NULL: not known yet. */
 const char *zookeeper_addresses(const struct zookeeper *z);
 /*

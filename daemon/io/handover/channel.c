@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/handover/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/base/parcel.h"
+
+enum { CHANNEL_MAGIC = 0x4c42484f, FULL_PAUSE_MS = 1 };
+
+struct header {
+	uint32_t magic, kind;
+};
+
+struct sizes {
+	int64_t bytes, fds;
+};
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(CHANNEL_PART_FDS * sizeof(int))];
+};
+
+int channel_pair(int ret_fds[2])
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret_fds) < 0 ? -errno : 0;
+}
+
+/* 0: something may have become possible. */
+static int wait_for(int fd, short what, int64_t until_ns)
+{
+	struct pollfd p = { .fd = fd, .events = what };
+	int64_t left_ns = until_ns - clock_now_ns();
+	int timeout_ms = -1, rc;
+
+	if (until_ns != CHANNEL_FOREVER) {
+		if (left_ns <= 0)
+			return -ETIMEDOUT;
+		timeout_ms = left_ns > CLOCK_NS_PER_S ? 1000 : (int)(left_ns / CLOCK_NS_PER_MS) + 1;
+	}
+	rc = poll(&p, 1, timeout_ms);
+	return rc < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* More descriptors are under way than this user may have open: some are received meanwhile. */
+static int wait_for_room(int64_t until_ns)
+{
+	if (clock_now_ns() >= until_ns)
+		return -ETIMEDOUT;
+	poll(NULL, 0, FULL_PAUSE_MS);
+	return 0;
+}
+
+static int send_whole(int fd, const struct msghdr *message, int64_t until_ns)
+{
+	int rc = 0;
+
+	while (sendmsg(fd, message, MSG_NOSIGNAL) < 0) {
+		if (errno == EAGAIN || errno == ENOBUFS)
+			rc = wait_for(fd, POLLOUT, until_ns);
+		else if (errno == ETOOMANYREFS)
+			rc = wait_for_room(until_ns);
+		else if (errno != EINTR)
+			rc = -errno;
+		if (rc < 0)
+			return rc == -ECONNRESET ? -EPIPE : rc;
+	}
+	return 0;
+}
+
+static int send_with(int fd, enum channel_kind kind, struct slice text, const int *fds, size_t fd_count,
+		     int64_t until_ns)
+{
+	struct header header = { .magic = CHANNEL_MAGIC, .kind = kind };
+	struct iovec parts[] = { { &header, sizeof(header) }, { (void *)(uintptr_t)text.data, text.len } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+	union control control;
+
+	if (fd_count) {
+		size_t len = fd_count * sizeof(int);
+
+		memset(&control, 0, sizeof(control));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(len);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(&control.header), fds, len);
+	}
+	return send_whole(fd, &message, until_ns);
+}
+
+int channel_send(int fd, enum channel_kind kind, struct slice text, int64_t until_ns)
+{
+	if (text.len > CHANNEL_TEXT_MAX)
+		text.len = CHANNEL_TEXT_MAX;
+	return send_with(fd, kind, text, NULL, 0, until_ns);
+}
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+int channel_send_parcel(int fd, const struct parcel *p, int64_t until_ns)
+{
+	struct sizes sizes = { .bytes = (int64_t)p->text.len, .fds = (int64_t)p->fd_count };
+	size_t sent = 0, fds = 0;
+	int rc;
+
+	if (sizes.bytes > CHANNEL_BYTES_MAX || sizes.fds > CHANNEL_FDS_MAX)
+		return -EMSGSIZE;
+	rc = channel_send(fd, CHANNEL_PARCEL, (struct slice){ (const char *)&sizes, sizeof(sizes) }, until_ns);
+	while (rc == 0 && (sent < p->text.len || fds < p->fd_count)) {
+		struct slice text = { p->text.data + sent, min(p->text.len - sent, CHANNEL_PART_BYTES) };
+		size_t count = min(p->fd_count - fds, CHANNEL_PART_FDS);
+
+		rc = send_with(fd, CHANNEL_PART, text, p->fds + fds, count, until_ns);
+		sent += text.len;
+		fds += count;
+	}
+	return rc;
+}
+
+/* The descriptors of the message go to `fds`, if there is room for all of them; else they are closed. */
+static int take_fds(struct msghdr *message, int *fds, size_t room, size_t *ret_count)
+{
+	size_t total = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t count = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
+				       ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				       : 0;
+
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (total < room)
+				fds[total] = fd;
+			else
+				close(fd);
+			total++;
+		}
+	}
+	*ret_count = min(total, room);
+	if (message->msg_flags & MSG_CTRUNC)
+		return -EMFILE;
+	return total > room || (message->msg_flags & MSG_TRUNC) ? -EBADMSG : 0;
+}
+
+/* The length of the text, or -errno. */
+static ssize_t receive_with(int fd, enum channel_kind *ret_kind, char *text, size_t size, int *fds, size_t *fd_count,
+			    int64_t until_ns)
+{
+	struct header header = { 0 };
+	struct iovec parts[] = { { &header, sizeof(header) }, { text, size } };
+	union control control;
+	size_t room = *fd_count;
+	struct msghdr message;
+	ssize_t len;
+	int rc = 0;
+
+	*fd_count = 0;
+	do {
+		message = (struct msghdr){
+			.msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)
+		};
+		len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+		if (len < 0 && errno == EAGAIN)
+			rc = wait_for(fd, POLLIN, until_ns);
+		/* The other end was closed before all was read there; what it sent is there all the same. */
+		else if (len < 0 && errno != EINTR && errno != ECONNRESET)
+			rc = -errno;
+	} while (len < 0 && rc == 0);
+	if (rc < 0)
+		return rc;
+	rc = take_fds(&message, fds, room, fd_count);
+	if (rc < 0)
+		return rc;
+	if (len == 0)
+		return -EPIPE;
+	if ((size_t)len < sizeof(header) || header.magic != CHANNEL_MAGIC)
+		return -EBADMSG;
+	*ret_kind = (enum channel_kind)header.kind;
+	return len - (ssize_t)sizeof(header);
+}
+
+int channel_receive(int fd, struct channel_message *ret, int64_t until_ns)
+{
+	size_t none = 0;
+	ssize_t len = receive_with(fd, &ret->kind, ret->text, sizeof(ret->text), NULL, &none, until_ns);
+
+	ret->len = len < 0 ? 0 : (size_t)len;
+	return len < 0 ? (int)len : 0;
+}
+
+static int receive_part(int fd, const struct sizes *sizes, struct parcel *p, int64_t until_ns)
+{
+	size_t left = (size_t)sizes->bytes - p->text.len, fds = min((size_t)sizes->fds - p->fd_count, CHANNEL_PART_FDS);
+	enum channel_kind kind;
+	ssize_t len;
+
+	bytes_reserve(&p->text, CHANNEL_PART_BYTES);
+	len = receive_with(fd, &kind, p->text.data + p->text.len, min(left, CHANNEL_PART_BYTES), p->fds + p->fd_count,
+			   &fds, until_ns);
+	p->fd_count += fds;
+	if (len < 0)
+		return (int)len;
+	p->text.len += (size_t)len;
+	return kind == CHANNEL_PART && (len > 0 || fds > 0) ? 0 : -EBADMSG;
+}
+
+int channel_receive_parcel(int fd, const struct channel_message *announced, struct parcel *p, int64_t until_ns)
+{
+	struct sizes sizes;
+	int rc = 0;
+
+	*p = (struct parcel){ 0 };
+	if (announced->kind != CHANNEL_PARCEL || announced->len != sizeof(sizes))
+		return -EBADMSG;
+	memcpy(&sizes, announced->text, sizeof(sizes));
+	if (sizes.bytes < 0 || sizes.bytes > CHANNEL_BYTES_MAX || sizes.fds < 0 || sizes.fds > CHANNEL_FDS_MAX)
+		return -EBADMSG;
+	p->fds = mem_new_array((size_t)sizes.fds + 1, sizeof(*p->fds));
+	while (rc == 0 && (p->text.len < (size_t)sizes.bytes || p->fd_count < (size_t)sizes.fds))
+		rc = receive_part(fd, &sizes, p, until_ns);
+	return rc;
+}

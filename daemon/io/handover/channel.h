@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The socket pair between the two processes of a hand-over. A message arrives whole or not at all; a parcel is sent in
+ * parts of at most CHANNEL_PART_BYTES and CHANNEL_PART_FDS, because the kernel bounds both, and takes the descriptors of
+ * more only once the other side has received these.
+ *
+ *     from  message  text
+ *     old   PARCEL   how many bytes and descriptors follow as PART
+ *     new   READY    its version
+ *     new   REFUSED  a sentence: why it will not take over
+ *     new   ACCEPT
+ *     old   COMMIT
+ *     old   STOP     it was asked to stop when it had committed: now the other process is
+ *
+ * All calls wait at most until an instant; CHANNEL_FOREVER: as long as the other process lives.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "protocol/slice.h"
+
+struct parcel;
+
+enum channel_kind {
+	CHANNEL_READY = 1,
+	CHANNEL_REFUSED,
+	CHANNEL_PARCEL,
+	CHANNEL_PART,
+	CHANNEL_ACCEPT,
+	CHANNEL_COMMIT,
+	CHANNEL_STOP,
+};
+
+enum {
+	CHANNEL_TEXT_MAX = 4096, /* of a message that is no part */
+	CHANNEL_PART_BYTES = 65536,
+	CHANNEL_PART_FDS = 250,
+	CHANNEL_FDS_MAX = 1100000,
+};
+
+#define CHANNEL_BYTES_MAX (INT64_C(1) << 32)
+#define CHANNEL_FOREVER INT64_MAX
+
+struct channel_message {
+	enum channel_kind kind;
+	char text[CHANNEL_TEXT_MAX];
+	size_t len;
+};
+
+/* Two ends, not inherited, that never block. 0 or -errno. */
+int channel_pair(int ret_fds[2]);
+/*
+ * 0, or -errno, and nothing was received by the other side: -ETIMEDOUT, -EPIPE: the other end is closed. `text` is cut to
+ * CHANNEL_TEXT_MAX.
+ */
+int channel_send(int fd, enum channel_kind kind, struct slice text, int64_t until_ns);
+/* 0 or -errno: also -EBADMSG: that is no message. Descriptors that come with it are closed. */
+int channel_receive(int fd, struct channel_message *ret, int64_t until_ns);
+/* 0 or -errno as above; some of it may have been received. */
+int channel_send_parcel(int fd, const struct parcel *parcel, int64_t until_ns);
+/*
+ * The rest of a parcel whose announcement was received. 0 or -errno: also -EBADMSG: not what was announced, -EMFILE: this
+ * process may not have as many descriptors. The caller discards the parcel in any case.
+ */
+int channel_receive_parcel(int fd, const struct channel_message *announced, struct parcel *ret, int64_t until_ns);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/handover/handover.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/conf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/minmax.h"
+#include "core/snapshot.h"
+#include "io/base/feed.h"
+#include "io/base/parcel.h"
+#include "io/base/watch.h"
+#include "io/files/page.h"
+#include "io/files/saved.h"
+#include "io/files/tokens.h"
+#include "io/handover/channel.h"
+#include "io/handover/identity.h"
+#include "io/handover/program.h"
+#include "io/socket/listen.h"
+#include "io/socket/server.h"
+#include "io/zookeeper/zookeeper.h"
+
+#define WARM_NS (10 * CLOCK_NS_PER_S)
+#define ENDING_NS CLOCK_NS_PER_S
+#define LOOK_NS (10 * CLOCK_NS_PER_MS)
+#define FROZEN_NS (2 * CLOCK_NS_PER_S)
+
+enum { FROZEN_PART = 12, SENTENCE_MAX = 1024 };
+
+enum state { IDLE, WARMING, ENDING, READY };
+
+struct handover {
+	struct handover_parts parts;
+	enum state state;
+	bool asked, stopping;
+	pid_t pid;   /* of the new process */
+	int channel; /* -1: none */
+	struct watch *input, *timer;
+	int64_t due_ns; /* ENDING: it is killed then */
+	bool failed;    /* and the broker is to be told why: */
+	char sentence[SENTENCE_MAX];
+};
+
+/* ---- the new process ---- */
+
+static void drop(struct handover *h)
+{
+	watch_clear(h->input);
+	watch_clear(h->timer);
+	if (h->channel >= 0)
+		close(h->channel);
+	h->channel = -1;
+	h->pid = 0;
+	h->state = IDLE;
+}
+
+/* It must be gone before this process goes on. */
+static void kill_successor(struct handover *h)
+{
+	if (h->pid <= 0)
+		return;
+	kill(h->pid, SIGKILL);
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* The broker is told when the turn settles. */
+static void say_failed(struct handover *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say_failed(struct handover *h, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(h->sentence, sizeof(h->sentence), format, args);
+	va_end(args);
+	h->failed = true;
+	log_warning("no hand-over: %s; this process goes on", h->sentence);
+	feed_hurry(h->parts.feed);
+}
+
+#define give_up(h, ...) \
+	do { \
+		kill_successor(h); \
+		drop(h); \
+		say_failed(h, __VA_ARGS__); \
+	} while (0)
+
+/* `what` begins a sentence: it did so before it was ready. */
+static void give_up_ended(struct handover *h, int status)
+{
+	drop(h);
+	if (WIFSIGNALED(status))
+		say_failed(h, "the new process was killed by signal %d (%s) before it was ready", WTERMSIG(status),
+			   strsignal(WTERMSIG(status)));
+	else
+		say_failed(h, "the new process ended with status %d before it was ready; its messages are in the log",
+			   WEXITSTATUS(status));
+}
+
+/* ---- warming ---- */
+
+static void look_for_end(struct handover *h)
+{
+	int status = 0;
+	pid_t rc = waitpid(h->pid, &status, WNOHANG);
+
+	if (rc == h->pid)
+		give_up_ended(h, status);
+	else if (rc < 0 || clock_now_ns() >= h->due_ns)
+		give_up(h, "the new process closed its connection before it was ready");
+	else
+		watch_set(h->timer, -1, 0, LOOK_NS);
+}
+
+static void said(struct handover *h, const struct channel_message *m)
+{
+	if (h->state == WARMING && m->kind == CHANNEL_READY) {
+		h->state = READY;
+		feed_hurry(h->parts.feed);
+	} else if (m->kind == CHANNEL_REFUSED) {
+		give_up(h, "%.*s", (int)m->len, m->text);
+	} else {
+		give_up(h, "the new process says what this one does not understand");
+	}
+}
+
+static void input(int fd, short what, void *arg)
+{
+	struct handover *h = arg;
+	struct channel_message m;
+	int rc = channel_receive(fd, &m, 0);
+
+	if (rc == 0) {
+		said(h, &m);
+	} else if (rc == -EPIPE) {
+		watch_clear(h->input);
+		h->state = ENDING;
+		h->due_ns = clock_now_ns() + ENDING_NS;
+		look_for_end(h);
+	} else if (rc != -ETIMEDOUT) {
+		give_up(h, "the new process says what this one does not understand");
+	}
+}
+
+static void timer(int fd, short what, void *arg)
+{
+	struct handover *h = arg;
+
+	if (h->state == ENDING)
+		look_for_end(h);
+	else if (h->state == WARMING)
+		give_up(h, "the new process was not ready after %d s", (int)(WARM_NS / CLOCK_NS_PER_S));
+	else if (h->state == READY)
+		give_up(h, "this process was still reading or writing a file after %d s",
+			(int)(WARM_NS / CLOCK_NS_PER_S));
+}
+
+static int introduce(const struct handover *h)
+{
+	struct parcel p = { 0 };
+	int rc;
+
+	identity_pack(&p, h->parts.conf, h->parts.standalone);
+	rc = channel_send_parcel(h->channel, &p, 0);
+	parcel_free(&p);
+	return rc;
+}
+
+static void start(struct handover *h)
+{
+	char error[PROGRAM_ERROR_MAX];
+	int ends[2], rc = channel_pair(ends);
+
+	if (rc < 0) {
+		say_failed(h, "cannot make a socket pair: %s", strerror(-rc));
+		return;
+	}
+	rc = program_start(h->parts.program, ends[1], &h->pid, error);
+	close(ends[1]);
+	h->channel = ends[0];
+	if (rc < 0) {
+		drop(h);
+		say_failed(h, "%s", error);
+		return;
+	}
+	log_info("handing over to process %ld", (long)h->pid);
+	h->state = WARMING;
+	watch_set(h->input, h->channel, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	watch_set(h->timer, -1, 0, WARM_NS);
+	rc = introduce(h);
+	/* If it has ended, what it said before is still to be read. */
+	if (rc < 0 && rc != -EPIPE)
+		give_up(h, "cannot write to the new process: %s", strerror(-rc));
+}
+
+static void answer(struct handover *h)
+{
+	h->asked = false;
+	if (h->stopping)
+		say_failed(h, "the daemon is stopping");
+	else if (h->state != IDLE)
+		say_failed(h, "another hand-over is under way");
+	else if (!h->parts.followed)
+		say_failed(h, "whoever started this process watches it, and cannot be told the number of the next one: "
+			      "NOTIFY_SOCKET is not set (lockbrokerd(8), RESTART)");
+	else
+		start(h);
+}
+
+/* ---- the commit ---- */
+
+static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
+{
+	const struct handover_parts *parts = &h->parts;
+	struct bytes text = { 0 };
+
+	broker_snapshot(feed_broker(parts->feed), &text);
+	parcel_begin(p, "process");
+	parcel_fd(p, "pid_fd", parts->pid_fd);
+	parcel_int(p, "frozen_ns", frozen_ns);
+	parcel_text(p, "broker", bytes_view(&text));
+	parcel_end(p);
+	bytes_free(&text);
+	page_pack(parts->page, p);
+	listen_pack(parts->listener, p);
+	if (parts->standalone) {
+		tokens_pack(parts->tokens, p);
+	} else {
+		saved_pack(parts->saved, p);
+		zookeeper_pack(parts->zookeeper, p);
+	}
+	server_pack(parts->server, p);
+}
+
+/* A signal to stop that came in the meantime is for this process, as long as it has not committed. */
+static bool is_to_stop(void)
+{
+	static const int numbers[] = { SIGTERM, SIGINT, SIGQUIT };
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigismember(&pending, numbers[i]) == 1)
+			return true;
+	return false;
+}
+
+static int64_t longest_ns(const struct handover *h)
+{
+	return h->parts.standalone
+		       ? FROZEN_NS
+		       : min64(FROZEN_NS, h->parts.conf->session_timeout_ms * CLOCK_NS_PER_MS / FROZEN_PART);
+}
+
+static int send_all(struct handover *h, int64_t frozen_ns, int64_t until_ns)
+{
+	struct parcel p = { 0 };
+	int rc;
+
+	pack(h, frozen_ns, &p);
+	rc = channel_send_parcel(h->channel, &p, until_ns);
+	parcel_free(&p);
+	return rc;
+}
+
+/* 0: it has checked everything. -ECANCELED: it has refused, and *ret_said is its sentence. */
+static int await_accept(struct handover *h, int64_t frozen_ns, int64_t until_ns, struct channel_message *ret_said)
+{
+	int rc = send_all(h, frozen_ns, until_ns);
+
+	/* If it has ended, what it said before is still to be read. */
+	if (rc == 0 || rc == -EPIPE)
+		rc = channel_receive(h->channel, ret_said, rc == 0 ? until_ns : 0);
+	if (rc < 0)
+		return rc;
+	if (ret_said->kind == CHANNEL_REFUSED)
+		return -ECANCELED;
+	return ret_said->kind == CHANNEL_ACCEPT ? 0 : -EBADMSG;
+}
+
+/* Nobody is served until this returns. */
+static bool commit(struct handover *h, int64_t frozen_ns)
+{
+	int64_t until_ns = frozen_ns + longest_ns(h);
+	struct channel_message said;
+	int rc = await_accept(h, frozen_ns, until_ns, &said);
+
+	if (rc == 0 && is_to_stop())
+		rc = -EINTR;
+	if (rc == 0)
+		rc = clock_now_ns() < until_ns ? channel_send(h->channel, CHANNEL_COMMIT, SLICE(""), until_ns)
+					       : -ETIMEDOUT;
+	if (rc == 0)
+		return true;
+	if (rc == -ECANCELED)
+		give_up(h, "%.*s", (int)said.len, said.text);
+	else if (rc == -EINTR)
+		give_up(h, "the daemon is stopping");
+	else if (rc == -ETIMEDOUT)
+		give_up(h, "the new process did not take over within %d ms", (int)(longest_ns(h) / CLOCK_NS_PER_MS));
+	else if (rc == -EPIPE)
+		give_up(h, "the new process ended before it took over; its messages are in the log");
+	else if (rc == -EBADMSG)
+		give_up(h, "the new process says what this one does not understand");
+	else
+		give_up(h, "cannot hand over: %s", strerror(-rc));
+	return false;
+}
+
+bool handover_due(struct handover *h)
+{
+	int64_t frozen_ns = clock_now_ns();
+
+	if (h->state != READY || (h->parts.tokens && tokens_writing(h->parts.tokens)))
+		return false;
+	if (h->parts.zookeeper)
+		zookeeper_suspend(h->parts.zookeeper);
+	server_settle(h->parts.server);
+	/* The end of a connection may have led to another reservation. */
+	if (h->parts.tokens && tokens_writing(h->parts.tokens))
+		return false;
+	return commit(h, frozen_ns);
+}
+
+/* ---- the calls ---- */
+
+struct handover *handover_new(const struct handover_parts *parts)
+{
+	struct handover *h = mem_new(sizeof(*h));
+
+	h->parts = *parts;
+	h->channel = -1;
+	h->input = watch_new(feed_base(parts->feed), input, h);
+	h->timer = watch_new(feed_base(parts->feed), timer, h);
+	return h;
+}
+
+void handover_free(struct handover *h)
+{
+	if (!h)
+		return;
+	kill_successor(h);
+	drop(h);
+	watch_free(h->input);
+	watch_free(h->timer);
+	mem_free(h);
+}
+
+void handover_ask(struct handover *h)
+{
+	h->asked = true;
+	feed_hurry(h->parts.feed);
+}
+
+void handover_stop(struct handover *h)
+{
+	h->stopping = true;
+	if (h->state != IDLE)
+		give_up(h, "the daemon is stopping");
+}
+
+void handover_settle(struct handover *h)
+{
+	struct event event = { .type = EVENT_RESTART_OVER };
+
+	if (h->asked)
+		answer(h);
+	if (!h->failed)
+		return;
+	h->failed = false;
+	event.restart.sentence = slice_of(h->sentence);
+	feed_event(h->parts.feed, &event);
+}
+
+pid_t handover_successor(const struct handover *h)
+{
+	return h->pid;
+}
+
+void handover_exit(struct handover *h)
+{
+	if (is_to_stop())
+		channel_send(h->channel, CHANNEL_STOP, SLICE(""), clock_now_ns() + CLOCK_NS_PER_S);
+	_exit(EXIT_SUCCESS);
+}

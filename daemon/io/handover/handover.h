@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A planned hand-over, the old process's side; takeover.h is the new one's. The new process runs the program that is
+ * installed by now. It is started and prepares itself while this one serves, and everything that can fail without harm
+ * fails then. There is one commit point:
+ *
+ *     old                                         new
+ *     serves                                      reads the configuration, looks up names
+ *       \---- who it is (identity.h) ---------->
+ *       <------------------------------ READY ----
+ *     freezes: the connection to ZooKeeper ends,
+ *     without a farewell; snapshot
+ *       \---- everything, all descriptors ----->  checks it all; reads, writes, sends nothing
+ *       <----------------------------- ACCEPT ----
+ *       \---- COMMIT -------------------------->  serves
+ *     never serves again, exits
+ *
+ *   state   | means                                        | left by
+ *   IDLE    | nothing is under way                         | asked for -> WARMING; refused at once
+ *   WARMING | the new process prepares itself              | READY -> READY; refusal, 10 s -> failed; its end -> ENDING
+ *   ENDING  | it has closed its end of the channel         | its status, or killed after 1 s -> failed
+ *   READY   | it waits for everything                      | the turn is settled -> frozen; its end, 10 s -> failed
+ *   frozen  | nobody is served, and the loop waits         | ACCEPT in time, and no signal to stop -> committed
+ *           |                                              | anything else -> failed
+ *
+ * "Failed" kills the new process and waits for its end, so that there is never a second one that might serve; only then
+ * this one goes on, and says why. From the freeze to COMMIT it takes at most a twelfth of the session timeout and two
+ * seconds. What happens to the new process after COMMIT is its own: this one exits all the same. The new process exits
+ * when it sees the end of the channel before it sees COMMIT.
+ *
+ * Whoever watches this process sees it end. So it refuses unless somebody can be told the number of the next one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct conf;
+struct feed;
+struct handover;
+struct listener;
+struct page;
+struct program;
+struct saved;
+struct server;
+struct tokens;
+struct zookeeper;
+
+/* What is handed over. All must outlive the hand-over. */
+struct handover_parts {
+	const struct program *program;
+	const struct conf *conf;
+	struct feed *feed;
+	struct server *server;
+	const struct listener *listener;
+	const struct page *page;
+	int pid_fd;
+	bool standalone;
+	bool followed;               /* whoever watches this process is told which one is next */
+	const struct tokens *tokens; /* NULL unless standalone */
+	/* NULL when standalone. */
+	const struct saved *saved;
+	struct zookeeper *zookeeper;
+};
+
+struct handover *handover_new(const struct handover_parts *parts);
+/* Ends a new process that has not taken over. Takes NULL. */
+void handover_free(struct handover *h);
+/* Effect, or a signal: EVENT_RESTART_OVER follows if it fails. */
+void handover_ask(struct handover *h);
+/* The daemon stops: a hand-over that is under way fails. */
+void handover_stop(struct handover *h);
+/* To be called when a turn settles: tells the broker what failed. */
+void handover_settle(struct handover *h);
+/*
+ * When the turn is settled: hands over if the new process is ready. True: it has taken over, and this one must do nothing
+ * but exit, by handover_exit().
+ */
+bool handover_due(struct handover *h);
+/* The process that has taken over. */
+pid_t handover_successor(const struct handover *h);
+/* Passes on a signal to stop that came too late, and exits. */
+void handover_exit(struct handover *h) __attribute__((noreturn));

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/handover/identity.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/conf.h"
+#include "io/base/parcel.h"
+
+/* The second one says what a key of the configuration is, by its name there. */
+static const struct {
+	const char *name;
+	size_t at;
+} keys[] = {
+	{ "daemon.socket", offsetof(struct conf, socket) },     { "daemon.rundir", offsetof(struct conf, rundir) },
+	{ "daemon.statedir", offsetof(struct conf, statedir) }, { "zookeeper.root", offsetof(struct conf, root) },
+	{ "zookeeper.host", offsetof(struct conf, host) },
+};
+
+static const char *value_of(const struct conf *conf, size_t key)
+{
+	return *(const char *const *)((const char *)conf + keys[key].at);
+}
+
+static void write_prefixes(struct bytes *out, const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->prefix_count; i++) {
+		const struct conf_prefix *prefix = &conf->prefixes[i];
+
+		bytes_text(out, prefix->prefix);
+		bytes_char(out, '\n');
+		bytes_int(out, prefix->flavour);
+		bytes_char(out, '\n');
+		bytes_text(out, prefix->path);
+		bytes_char(out, '\n');
+	}
+}
+
+void identity_pack(struct parcel *p, const struct conf *conf, bool standalone)
+{
+	struct bytes prefixes = { 0 };
+
+	write_prefixes(&prefixes, conf);
+	parcel_begin(p, "identity");
+	parcel_text(p, "version", SLICE(LOCKBROKERD_VERSION));
+	parcel_int(p, "pid", getpid());
+	parcel_int(p, "uid", geteuid());
+	parcel_int(p, "standalone", standalone);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		parcel_text(p, keys[i].name, slice_of(value_of(conf, i)));
+	parcel_text(p, "prefixes", bytes_view(&prefixes));
+	parcel_end(p);
+	bytes_free(&prefixes);
+}
+
+static bool key_differs(const struct parcel_record *r, const struct conf *conf, size_t key, char *error)
+{
+	struct slice was = parcel_get_text(r, keys[key].name), is = slice_of(value_of(conf, key));
+
+	if (slice_eq(was, is))
+		return false;
+	snprintf(
+		error, IDENTITY_ERROR_MAX,
+		"the configuration now has %s = %s, and the running daemon has %.*s: that changes only when the daemon is "
+		"stopped and started",
+		keys[key].name, is.data, (int)was.len, was.data);
+	return true;
+}
+
+bool identity_differs(const struct parcel *p, const struct conf *conf, bool standalone, char error[IDENTITY_ERROR_MAX])
+{
+	struct bytes prefixes = { 0 };
+	struct parcel_record r;
+	bool same;
+
+	error[0] = '\0';
+	if (!parcel_find(p, "identity", &r))
+		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon does not say who it is");
+	else if (parcel_get_int(&r, "uid") != (int64_t)geteuid())
+		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon has uid %" PRId64 ", and the new process %ld",
+			 parcel_get_int(&r, "uid"), (long)geteuid());
+	else if (parcel_get_int(&r, "standalone") != standalone)
+		snprintf(error, IDENTITY_ERROR_MAX, "only one of the two processes is standalone");
+	if (error[0])
+		return true;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (key_differs(&r, conf, i, error))
+			return true;
+	write_prefixes(&prefixes, conf);
+	same = slice_eq(bytes_view(&prefixes), parcel_get_text(&r, "prefixes"));
+	bytes_free(&prefixes);
+	if (!same)
+		snprintf(
+			error, IDENTITY_ERROR_MAX,
+			"the configuration now has other prefixes than the running daemon: they change only when the daemon is "
+			"stopped and started");
+	return !same;
+}

@@ -1,0 +1,558 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planned hand-over: a new process of the installed program serves, and no client sees anything but a short pause."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+import harness
+from harness import PATIENCE, Closed, Error
+from witness import Page
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@pytest.fixture(autouse=True)
+def orphans():
+    harness.inherit_orphans()
+
+
+@pytest.fixture
+def fresh(daemons, tmp_path):
+    """Makes a daemon that runs from a place of its own, where another program can be put."""
+
+    def make(*args, **options):
+        place = tmp_path / "sbin"
+        place.mkdir(exist_ok=True)
+        shutil.copy2(harness.program("lockbrokerd"), place / "lockbrokerd")
+        d = harness.Daemon(*args, **options, wait=False)
+        d.program = str(place / "lockbrokerd")
+        daemons.list.append(d)
+        d.start()
+        return d
+
+    return make
+
+
+def replace(daemon, text, mode=0o755):
+    """Another program at its place, as a package puts it there."""
+    with open(daemon.program + ".new", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(daemon.program + ".new", mode)
+    os.rename(daemon.program + ".new", daemon.program)
+
+
+def install(daemon):
+    """The right program again."""
+    shutil.copy2(harness.program("lockbrokerd"), daemon.program + ".new")
+    os.rename(daemon.program + ".new", daemon.program)
+
+
+def relay(daemon, at, do):
+    with open(os.path.join(HERE, "relay.py"), encoding="utf-8") as f:
+        replace(daemon, f.read())
+    with open(daemon.program + ".json", "w", encoding="ascii") as f:
+        json.dump({"real": harness.program("lockbrokerd"), "at": at, "do": do}, f)
+
+
+def restart(daemon):
+    """Hands over, and what the new process says of it."""
+    with daemon.client() as c:
+        reply = c.call("RESTART")
+        assert isinstance(reply, dict), f"{reply!r}\n{daemon.log()}"
+    daemon.follow()
+    assert reply["process_id"] == daemon.process.pid
+    return reply
+
+
+def refused(daemon):
+    """Why not. The same process serves."""
+    with daemon.client() as c:
+        reply = c.call("RESTART")
+        assert isinstance(reply, Error) and reply.startswith("ERR not restarted: "), reply
+        assert c.call("PING") == "PONG"
+    assert int(daemon.info("server")["process_id"]) == daemon.process.pid
+    return reply.removeprefix("ERR not restarted: ")
+
+
+# ---- what goes on ----
+
+
+def test_holders_keep_their_locks_and_waiters_their_places(broker, clients):
+    holder, reader, first, second, third = (clients(broker) for _ in range(5))
+    token = holder.call("LOCK", "a", "DATA", "mine")
+    assert holder.call("LOCK", "a", "REENTER") == token
+    shared = reader.call("LOCK", "s", "SHARED")
+    first.send("LOCK", "a")
+    harness.wait_queued(broker, "a", 1)
+    assert second.call("ENQUEUE", "a") == "QUEUED"
+    third.send("MLOCK", 2, "m", "a")
+    harness.wait_queued(broker, "a", 3)
+    ids = [c.call("CLIENT", "ID") for c in (holder, reader)]
+    restart(broker)
+    assert [c.call("CLIENT", "ID") for c in (holder, reader)] == ids
+    assert holder.call("VALID", "a", "TOKEN", token) > 0 and reader.call("VALID", "s", "TOKEN", shared) > 0
+    assert clients(broker).call("HOLDERS", "a")[0]["data"] == "mine"
+    assert [holder.call("UNLOCK", "a") for _ in range(2)] == [1, 0]
+    tokens = [token, first.reply()]
+    assert first.call("UNLOCK", "a") == 0
+    what, name, granted = second.push()[:3]
+    assert (what, name) == ("granted", "a")
+    assert second.call("UNLOCK", "a") == 0
+    tokens += [granted, third.reply()[1]]
+    assert tokens == sorted(set(tokens)), "they only grow"
+    assert isinstance(clients(broker).call("LOCK", "s", "SHARED"), int)
+    for c in (holder, reader, first, second, third):
+        assert c.quiet(0) and not c.pushes, "nobody was told anything of it"
+
+
+def test_waits_and_leases_end_when_they_would_have(broker, clients):
+    holder, waiter, leased = (clients(broker) for _ in range(3))
+    holder.call("LOCK", "a")
+    assert isinstance(leased.call("LOCK", "b", "LEASE", 1500), int)
+    waiter.send("LOCK", "a", "WAIT", 1500)
+    asked = time.monotonic()
+    harness.wait_queued(broker, "a", 1)
+    restart(broker)
+    assert waiter.reply() is None and time.monotonic() - asked >= 1.5
+    assert leased.push()[:2] == ["lost", "b"]
+    assert time.monotonic() - asked < 20, "not from the hand-over on"
+
+
+def test_permits_and_leaders_stay(broker, clients):
+    holder, waiter, leader, observer = (clients(broker) for _ in range(4))
+    assert holder.call("ACQUIRE", "sem", "LIMIT", 3, "COUNT", 2) == 2
+    waiter.send("ACQUIRE", "sem", "LIMIT", 3, "COUNT", 2)
+    token = leader.call("CAMPAIGN", "e", "DATA", "me")
+    assert observer.call("OBSERVE", "e") == "OK"
+    assert observer.push()[2] == token
+    restart(broker)
+    assert observer.quiet(), "once is enough"
+    assert holder.call("RELEASE", "sem") == 1
+    assert waiter.reply() == 2
+    assert observer.call("LEADER", "e")["token"] == token
+    assert leader.call("RESIGN", "e") == 1
+    assert observer.push()[2] == 0
+
+
+def test_who_waits_for_events_goes_on_waiting(broker, clients):
+    """RESP2: what was not read yet is read after the hand-over, once, and in order."""
+    late, waiting = clients(broker, 2), clients(broker, 2)
+    for c, name in ((late, "a"), (waiting, "b")):
+        assert isinstance(c.call("LOCK", name), int)
+    assert clients(broker).call("REVOKE", "a", "now") == 1
+    waiting.send("EVENTS")
+    restart(broker)
+    assert waiting.quiet()
+    assert clients(broker).call("REVOKE", "b", "then") == 1
+    told = [waiting.reply(), late.call("EVENTS")]
+    assert [(t[0], t[1], t[3]) for t in told] == [("revoke", "b", "then"), ("revoke", "a", "now")]
+    assert late.call("EVENTS", "WAIT", 0) is None
+
+
+def test_a_request_of_which_half_has_come_is_answered_once(broker, clients):
+    c, waiting = clients(broker), clients(broker)
+    request = harness.encode("ECHO", "x" * 1000)
+    c.send_raw(harness.encode("PING") + request[:500])
+    assert c.reply() == "PONG"
+    assert isinstance(clients(broker).call("LOCK", "a"), int)
+    waiting.send_raw(harness.encode("LOCK", "a", "WAIT", 1000) + harness.encode("PING") + request[:700])
+    harness.wait_queued(broker, "a", 1)
+    restart(broker)
+    c.send_raw(request[500:] + harness.encode("PING"))
+    assert [c.reply(), c.reply()] == ["x" * 1000, "PONG"]
+    waiting.send_raw(request[700:])
+    assert [waiting.reply() for _ in range(3)] == [None, "PONG", "x" * 1000]
+    assert c.quiet(0) and waiting.quiet()
+
+
+def test_output_that_was_not_read_is_read_after_it(broker, clients):
+    """More than the socket takes, answered and pushed in order: nothing is lost, and nothing comes twice."""
+    c = clients(broker)
+    texts = [f"{i}" * 50000 for i in range(10)]
+    for text in texts:
+        c.send("ECHO", text)
+    harness.wait_until(lambda: c.socket.recv(1, socket.MSG_PEEK), "the first of it")
+    restart(broker)
+    restart(broker)
+    assert [c.reply() for _ in texts] == texts
+    assert c.call("PING") == "PONG"
+
+
+def test_a_half_closed_client_gets_its_answers(broker, clients):
+    c, gone = clients(broker), clients(broker)
+    c.send_raw(b"".join(harness.encode("ECHO", f"{i}" * 50000) for i in range(10)))
+    c.socket.shutdown(socket.SHUT_WR)
+    gone.call("LOCK", "a")
+    gone.close()
+    restart(broker)
+    assert [c.reply() for _ in range(10)] == [f"{i}" * 50000 for i in range(10)]
+    assert c.ended()
+    assert isinstance(clients(broker).call("LOCK", "a"), int)
+
+
+def test_the_page_stays_the_same_file_and_says_that_all_is_safe(daemons, zk, root, clients):
+    d = daemons(zk, root)
+    c = clients(d)
+    c.call("LOCK", "a")
+    page, path = Page(d), os.path.join(d.dir, "session")
+    harness.wait_until(lambda: page.seen, "a first look")
+    said, inode = c.hello["session_page_id"], os.stat(path).st_ino
+    epoch = page.read()[0]
+    for _ in range(3):
+        restart(d)
+    assert os.stat(path).st_ino == inode and clients(d).hello["session_page_id"] == said
+    harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "a proof")
+    before = page.read()[2]
+    harness.wait_until(lambda: page.read()[2] > before, "a later proof on the same page")
+    page.end()
+    assert {s[1] for s in page.seen} == {Page.SAFE} and not c.pushes and c.quiet(0)
+    assert d.info("session")["session_state"] == "safe" and epoch == 0
+
+
+def test_other_hosts_see_one_session(two_hosts, zk, clients):
+    alpha, beta = two_hosts
+    holder, waiter = clients(alpha), clients(beta)
+    token = holder.call("LOCK", "a")
+    waiter.send("LOCK", "a")
+    harness.wait_queued(beta, "a", 1)
+    session = alpha.info("session")["session_id"]
+    restart(alpha)
+    assert waiter.quiet()
+    assert alpha.info("session")["session_id"] == session
+    harness.wait_until(lambda: clients(beta).call("HOLDERS", "a")[0]["pid"] == os.getpid(), "the same holder")
+    assert holder.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert waiter.reply() > token
+    assert clients(alpha).call("LOCK", "b") > 0
+
+
+def test_tokens_go_on_when_they_are_reserved_on_disk(standalone, clients):
+    token = 0
+    for _ in range(3):
+        c = clients(standalone)
+        later = c.call("LOCK", "a")
+        assert later > token
+        token = later
+        c.call("UNLOCK", "a")
+        restart(standalone)
+    standalone.kill()
+    standalone.start()
+    assert clients(standalone).call("LOCK", "a") > token
+
+
+class Worker(threading.Thread):
+    """Locks and unlocks until it is told to end; whatever is not as it should be is kept."""
+
+    def __init__(self, daemon, name, tokens):
+        super().__init__(daemon=True)
+        self.client, self.name_of_lock, self.tokens = daemon.client(), name, tokens
+        self.ending, self.wrong, self.count = False, None, 0
+
+    def run(self):
+        try:
+            while not self.ending:
+                token = self.client.call("LOCK", self.name_of_lock)
+                assert isinstance(token, int), token
+                assert token > self.tokens.get(self.name_of_lock, 0), "tokens only grow"
+                self.tokens[self.name_of_lock] = token
+                assert self.client.call("UNLOCK", self.name_of_lock, "TOKEN", token) == 0
+                assert not self.client.pushes
+                self.count += 1
+        except (AssertionError, Closed, OSError, TimeoutError) as e:
+            self.wrong = e
+
+
+def test_twenty_in_a_row_under_load(broker, clients):
+    tokens = {}
+    workers = [Worker(broker, f"lock{i % 4}", tokens) for i in range(16)]
+    kept = clients(broker)
+    token = kept.call("LOCK", "kept")
+    for w in workers:
+        w.start()
+    for _ in range(20):
+        before = sum(w.count for w in workers)
+        restart(broker)
+        harness.wait_until(lambda: sum(w.count for w in workers) > before + 16, "the load to go on")
+    for w in workers:
+        w.ending = True
+    for w in workers:
+        w.join(PATIENCE)
+    assert [w.wrong for w in workers] == [None] * 16
+    assert kept.call("UNLOCK", "kept", "TOKEN", token) == 0 and kept.quiet(0)
+    info = broker.info()
+    assert info["losses_total"] == "0" and info["connected_clients"] == str(16 + 2)
+
+
+# ---- the process ----
+
+
+def descriptors(daemon):
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+def test_no_descriptor_is_left_open(broker, clients):
+    kept = [clients(broker) for _ in range(5)]
+    before = descriptors(broker)
+    for _ in range(3):
+        restart(broker)
+        harness.wait_until(lambda: descriptors(broker) <= before, f"{before} descriptors again")
+    assert kept[0].call("PING") == "PONG"
+
+
+def test_the_service_manager_is_told_and_the_files_are_taken_over(broker):
+    old = broker.process.pid
+    restart(broker)
+    told = []
+    while "READY=1" not in told:
+        told += broker.notified(PATIENCE)
+    assert [line for line in told if line.startswith("MAINPID")] == [f"MAINPID={broker.process.pid}"]
+    with open(os.path.join(broker.dir, "lockbrokerd.pid"), encoding="ascii") as f:
+        assert int(f.read()) == broker.process.pid != old
+    second = subprocess.run(broker.command(), stderr=subprocess.PIPE, text=True, check=False)
+    assert second.returncode == 1 and f"another lockbrokerd (pid {broker.process.pid}) uses daemon.rundir" in second.stderr
+
+
+def test_a_signal_hands_over(broker, clients):
+    c = clients(broker)
+    token = c.call("LOCK", "a")
+    broker.signal(signal.SIGUSR2)
+    broker.follow()
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert "nobody was served for" in broker.log()
+
+
+def test_the_command_waits_for_the_outcome(broker):
+    done = subprocess.run([harness.program("lockbroker"), "-S", broker.socket, "restart"], capture_output=True, text=True,
+                          check=False)
+    broker.follow()
+    assert done.returncode == 0 and f" serves now, as process {broker.process.pid}; nobody was served for " in done.stdout
+    with broker.client() as c:
+        assert c.call("PING") == "PONG"
+
+
+def test_the_program_that_is_installed_by_then_runs(fresh, clients):
+    d = fresh()
+    c = clients(d)
+    assert isinstance(c.call("LOCK", "a"), int)
+    for _ in range(2):
+        install(d)
+        assert os.readlink(f"/proc/{d.process.pid}/exe").endswith(" (deleted)")
+        restart(d)
+        assert os.readlink(f"/proc/{d.process.pid}/exe") == d.program
+    assert c.call("UNLOCK", "a") == 0
+
+
+def test_a_kill_after_it_leaves_what_any_kill_does(daemons, zk, root, clients):
+    d = daemons(zk, root)
+    c = clients(d)
+    c.call("LOCK", "a")
+    session = d.info("session")["session_id"]
+    restart(d)
+    assert d.info("session")["session_id"] == session
+    c.close()
+    clients(d).call("PING")
+    d.kill()
+    d.start()
+    harness.wait_until(lambda: d.info("session")["leftover_sessions"] == "0", "the end of what was left")
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+
+
+# ---- who may, and when ----
+
+
+def test_asked_twice_at_once(fresh, clients):
+    d = fresh()
+    relay(d, "READY", "hold")
+    first, second = clients(d), clients(d)
+    first.send("RESTART")
+    harness.wait_until(lambda: "handing over" in d.log(), "the first")
+    assert "has asked for that already" in second.call("RESTART")
+    d.signal(signal.SIGUSR2)
+    assert "another hand-over is under way" in first.reply()
+    assert second.call("RESTART").startswith("ERR not restarted: another hand-over is under way")
+
+
+def test_during_a_stop(fresh, clients):
+    d = fresh(daemon__stop_timeout_ms=3000)
+    relay(d, "READY", "hold")
+    c, holder = clients(d), clients(d)
+    holder.call("LOCK", "a")
+    c.send("RESTART")
+    harness.wait_until(lambda: "handing over" in d.log(), "the new process")
+    d.signal(signal.SIGTERM)
+    assert c.reply() == "ERR not restarted: the daemon is stopping"
+    assert c.call("RESTART").code == "DRAINING"
+    assert holder.call("UNLOCK", "a") == 0
+    assert d.terminate() == 0
+
+
+def test_before_there_is_a_session(daemons, clients):
+    d = daemons(harness.NoZookeeper)
+    c = clients(d)
+    assert c.call("ENQUEUE", "a") == "QUEUED"
+    restart(d)
+    assert c.call("CANCEL", "a") == 1
+    assert d.info("session")["session_state"] == "none"
+
+
+def test_without_a_service_manager_nobody_could_follow(daemons):
+    d = daemons()
+    d.terminate()
+    d.env = {"NOTIFY_SOCKET": ""}
+    d.spawn()
+    harness.wait_until(lambda: "serves" in d.log().split("stopped")[-1], "the daemon")
+    assert "NOTIFY_SOCKET is not set" in refused(d)
+
+
+# ---- a new process that does not take over ----
+
+
+STUBS = {
+    "exit": ("#!/bin/sh\necho not today >&2\nexit 3\n", "the new process ended with status 3 before it was ready"),
+    "die": ("#!/bin/sh\nkill -9 $$\n", "the new process was killed by signal 9 (Killed) before it was ready"),
+    "nonsense": ("#!/usr/bin/python3\nimport os, time\nos.write(int(os.environ['LOCKBROKERD_HANDOVER']), b'hello')\n"
+                 "time.sleep(100)\n", "the new process says what this one does not understand"),
+    "not a program": ("garbage", "cannot be run: Exec format error"),
+    "older": ("#!/bin/sh\nunset LOCKBROKERD_HANDOVER\nexec {real} \"$@\"\n",
+              "the new process ended with status 1 before it was ready"),
+    "hangs": ("#!/bin/sh\nexec sleep 1000\n", "the new process was not ready after 10 s"),
+    "closes": ("#!/usr/bin/python3\nimport os, time\nos.close(int(os.environ['LOCKBROKERD_HANDOVER']))\ntime.sleep(100)\n",
+               "the new process closed its connection before it was ready"),
+}
+
+
+@pytest.mark.parametrize("what", STUBS)
+def test_a_program_that_is_none(fresh, clients, what):
+    d = fresh()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    text, sentence = STUBS[what]
+    replace(d, text.replace("{real}", harness.program("lockbrokerd")))
+    assert sentence in refused(d)
+    assert "no hand-over: " in d.log() and sentence in d.log()
+    assert c.call("VALID", "a", "TOKEN", token) > 0
+    install(d)
+    restart(d)
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+def test_a_program_that_is_gone_or_of_another_user(fresh):
+    d = fresh()
+    os.chown(d.program, 1234, -1)
+    assert "belongs to another user" in refused(d)
+    os.unlink(d.program)
+    assert "is not there any longer" in refused(d)
+    done = subprocess.run([harness.program("lockbroker"), "-S", d.socket, "restart"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 64 and "is not there any longer" in done.stderr
+
+
+def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clients):
+    conf = tmp_path / "conf"
+    conf.write_text("[locks]\nlinger_ms = 5\n")
+    d = fresh(argv=["-c", str(conf)])
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    conf.write_text("[locks]\nlinger_ms = soon\n")
+    assert "linger_ms" in refused(d)
+    conf.write_text("[prefix:x/]\nflavour = mutex\n")
+    assert "other prefixes" in refused(d)
+    conf.write_text("[limits]\nclients = 7\n")
+    restart(d)
+    assert d.info("limits")["limit_clients"] == "7"
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+# ---- trouble at each step ----
+
+
+GIVEN_UP = [
+    ("PARCEL1", "lie", "does not understand what the running one says"),
+    ("READY", "lie", "says what this one does not understand"),
+    ("READY", "kill new", ""),
+    ("READY", "cut", "closed its connection before it was ready"),
+    ("PARCEL2", "lie", "does not understand what the running one says"),
+    ("PARCEL2", "hold", "did not take over within"),
+    ("PARCEL2", "stop new", "did not take over within"),
+    ("PARCEL2", "kill new", "ended before it took over"),
+    ("PARCEL2", "cut", "ended before it took over"),
+    ("ACCEPT", "lie", "says what this one does not understand"),
+    ("ACCEPT", "hold", "did not take over within"),
+    ("ACCEPT", "cut", "ended before it took over"),
+]
+
+
+def relayed(daemon):
+    """The number of the real process behind the relay."""
+    with open(daemon.program + ".pid", encoding="ascii") as f:
+        return int(f.read())
+
+
+@pytest.mark.parametrize("at,do,sentence", GIVEN_UP)
+def test_until_the_commit_the_old_process_goes_on(fresh, zk, root, clients, at, do, sentence):
+    d = fresh(zk, root)
+    c, waiter = clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    waiter.send("LOCK", "a")
+    harness.wait_queued(d, "a", 1)
+    relay(d, at, do)
+    assert sentence in refused(d)
+    if do == "stop new":
+        os.kill(relayed(d), signal.SIGCONT)
+    harness.wait_until(lambda: not harness.runs(relayed(d)), "the end of the new process")
+    harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "the connection")
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert waiter.reply() > token and not c.pushes and not waiter.pushes
+    install(d)
+    restart(d)
+    assert waiter.call("UNLOCK", "a") == 0
+
+
+@pytest.mark.parametrize("at", ["PARCEL1", "READY", "PARCEL2", "ACCEPT"])
+def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, clients, at):
+    d = fresh()
+    c = clients(d)
+    c.call("LOCK", "a")
+    relay(d, at, "kill old")
+    d.signal(signal.SIGUSR2)
+    d.process.wait(PATIENCE)
+    assert c.ended()
+    harness.wait_until(lambda: not harness.runs(relayed(d)), "the end of the new process")
+    install(d)
+    d.start()
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def test_when_the_new_process_dies_after_the_commit_the_old_one_exits_too(fresh, clients):
+    """As after any kill: the connections end, and the next start serves."""
+    d = fresh()
+    c = clients(d)
+    c.call("LOCK", "a")
+    relay(d, "COMMIT", "kill new")
+    d.signal(signal.SIGUSR2)
+    assert d.process.wait(PATIENCE) == 0 and c.ended()
+    install(d)
+    d.start()
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh, clients):
+    d = fresh()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    relay(d, "ACCEPT", "stop old")
+    d.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: d.state() == "T", "the old process to be stopped")
+    time.sleep(2.1)
+    d.signal(signal.SIGCONT)
+    harness.wait_until(lambda: "did not take over within 2000 ms" in d.log(), "the end of the hand-over")
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert int(d.info("server")["process_id"]) == d.process.pid
+    harness.wait_until(lambda: not harness.runs(relayed(d)), "the end of the new process")

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one process hands over to the next: records and descriptors (parcel.h), over a socket pair (channel.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "io/base/parcel.h"
+#include "io/handover/channel.h"
+
+static int ends[2];
+
+static int set_up(void **state)
+{
+	(void)state;
+	return channel_pair(ends);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+	return 0;
+}
+
+static int64_t soon(void)
+{
+	return clock_now_ns() + 20 * CLOCK_NS_PER_S;
+}
+
+/* ---- records ---- */
+
+static void a_record_is_read_as_it_was_packed(void **state)
+{
+	static const char odd[] = "a,b\n\0c 1:d";
+	struct parcel p = { 0 };
+	struct parcel_record r;
+
+	(void)state;
+	parcel_begin(&p, "first");
+	parcel_int(&p, "least", INT64_MIN);
+	parcel_int(&p, "none", 0);
+	parcel_text(&p, "odd", SLICE(odd));
+	parcel_end(&p);
+	parcel_begin(&p, "second");
+	parcel_end(&p);
+	assert_true(parcel_find(&p, "first", &r));
+	assert_true(parcel_get_int(&r, "least") == INT64_MIN);
+	assert_int_equal(parcel_get_int(&r, "none"), 0);
+	assert_true(slice_eq(parcel_get_text(&r, "odd"), SLICE(odd)));
+	assert_int_equal(parcel_get_text(&r, "unheard of").len, 0);
+	assert_true(parcel_find(&p, "second", &r));
+	assert_int_equal(r.count, 0);
+	assert_false(parcel_find(&p, "third", &r));
+	parcel_free(&p);
+}
+
+static void what_is_cut_short_or_garbled_is_no_record(void **state)
+{
+	static const char whole[] = "conn number 2:17,in 3:abc,\n";
+	struct parcel_record r;
+	struct slice rest;
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(whole) - 1; len++) {
+		rest = (struct slice){ whole, len };
+		assert_false(parcel_next(&rest, &r));
+		assert_int_equal(rest.len, len);
+	}
+	rest = SLICE("conn number 2:17,in 4:abc,\n");
+	assert_false(parcel_next(&rest, &r));
+	rest = SLICE("conn number -1:17,\n");
+	assert_false(parcel_next(&rest, &r));
+	rest = SLICE("conn number 99999999999999999999:17,\n");
+	assert_false(parcel_next(&rest, &r));
+	rest = SLICE(whole);
+	assert_true(parcel_next(&rest, &r));
+	assert_int_equal(parcel_get_int(&r, "number"), 17);
+	assert_int_equal(parcel_get_int(&r, "in"), 0);
+	assert_int_equal(rest.len, 0);
+}
+
+static void more_fields_than_a_record_may_have_are_no_record(void **state)
+{
+	struct parcel p = { 0 };
+	struct parcel_record r;
+
+	(void)state;
+	parcel_begin(&p, "many");
+	for (int i = 0; i < PARCEL_FIELDS_MAX; i++)
+		parcel_int(&p, "k", 1);
+	parcel_end(&p);
+	assert_true(parcel_find(&p, "many", &r));
+	p.text.len--;
+	parcel_int(&p, "k", 1);
+	parcel_end(&p);
+	assert_false(parcel_find(&p, "many", &r));
+	parcel_free(&p);
+}
+
+static void a_descriptor_is_taken_once_and_only_if_it_is_there(void **state)
+{
+	struct parcel p = { 0 };
+	struct parcel_record r;
+
+	(void)state;
+	parcel_begin(&p, "it");
+	parcel_fd(&p, "null", open("/dev/null", O_RDONLY | O_CLOEXEC));
+	parcel_fd(&p, "none", -1);
+	parcel_int(&p, "beyond", 2);
+	parcel_int(&p, "before", -1);
+	parcel_end(&p);
+	assert_true(parcel_find(&p, "it", &r));
+	assert_int_equal(parcel_take_fd(&p, &r, "none"), -1);
+	assert_int_equal(parcel_take_fd(&p, &r, "beyond"), -1);
+	assert_int_equal(parcel_take_fd(&p, &r, "before"), -1);
+	close(parcel_take_fd(&p, &r, "null"));
+	assert_int_equal(parcel_take_fd(&p, &r, "null"), -1);
+	parcel_discard(&p);
+}
+
+/* ---- messages ---- */
+
+static void a_message_arrives_whole(void **state)
+{
+	struct channel_message m;
+
+	(void)state;
+	assert_int_equal(channel_send(ends[0], CHANNEL_READY, SLICE("1.2.3"), soon()), 0);
+	assert_int_equal(channel_send(ends[0], CHANNEL_ACCEPT, SLICE(""), soon()), 0);
+	assert_int_equal(channel_receive(ends[1], &m, soon()), 0);
+	assert_int_equal(m.kind, CHANNEL_READY);
+	assert_true(slice_eq((struct slice){ m.text, m.len }, SLICE("1.2.3")));
+	assert_int_equal(channel_receive(ends[1], &m, soon()), 0);
+	assert_int_equal(m.kind, CHANNEL_ACCEPT);
+	assert_int_equal(m.len, 0);
+}
+
+static void a_text_has_as_many_bytes_as_a_message_takes(void **state)
+{
+	static char text[CHANNEL_TEXT_MAX + 1];
+	struct channel_message m;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (size_t len = CHANNEL_TEXT_MAX; len <= CHANNEL_TEXT_MAX + 1; len++) {
+		assert_int_equal(channel_send(ends[0], CHANNEL_REFUSED, (struct slice){ text, len }, soon()), 0);
+		assert_int_equal(channel_receive(ends[1], &m, soon()), 0);
+		assert_int_equal(m.len, CHANNEL_TEXT_MAX);
+	}
+}
+
+static void nonsense_is_no_message(void **state)
+{
+	static const char nonsense[] = "Usage: lockbrokerd [OPTION]...";
+	static char long_text[CHANNEL_TEXT_MAX + 100];
+	struct channel_message m;
+
+	(void)state;
+	assert_true(send(ends[0], nonsense, sizeof(nonsense), 0) > 0);
+	assert_int_equal(channel_receive(ends[1], &m, soon()), -EBADMSG);
+	assert_int_equal(send(ends[0], "x", 1, 0), 1);
+	assert_int_equal(channel_receive(ends[1], &m, soon()), -EBADMSG);
+	assert_true(send(ends[0], long_text, sizeof(long_text), 0) > 0);
+	assert_int_equal(channel_receive(ends[1], &m, soon()), -EBADMSG);
+}
+
+static void nobody_waits_for_longer_than_it_may(void **state)
+{
+	struct channel_message m;
+	int rc = 0;
+
+	(void)state;
+	assert_int_equal(channel_receive(ends[1], &m, clock_now_ns() + CLOCK_NS_PER_MS), -ETIMEDOUT);
+	while (rc == 0)
+		rc = channel_send(ends[0], CHANNEL_READY, SLICE("is read by nobody"), clock_now_ns() + CLOCK_NS_PER_MS);
+	assert_int_equal(rc, -ETIMEDOUT);
+}
+
+static void the_end_of_the_other_side_is_seen(void **state)
+{
+	struct channel_message m;
+
+	(void)state;
+	close(ends[0]);
+	ends[0] = -1;
+	assert_int_equal(channel_receive(ends[1], &m, CHANNEL_FOREVER), -EPIPE);
+	assert_int_equal(channel_send(ends[1], CHANNEL_COMMIT, SLICE(""), CHANNEL_FOREVER), -EPIPE);
+}
+
+/* It did not read all that it was sent, which the kernel calls a reset; what it said is read all the same. */
+static void what_was_said_before_the_end_is_read(void **state)
+{
+	struct channel_message m;
+
+	(void)state;
+	assert_int_equal(channel_send(ends[1], CHANNEL_COMMIT, SLICE("unread"), soon()), 0);
+	assert_int_equal(channel_send(ends[0], CHANNEL_REFUSED, SLICE("no"), soon()), 0);
+	close(ends[0]);
+	ends[0] = -1;
+	assert_int_equal(channel_receive(ends[1], &m, soon()), 0);
+	assert_int_equal(m.kind, CHANNEL_REFUSED);
+	assert_int_equal(channel_receive(ends[1], &m, soon()), -EPIPE);
+}
+
+/* ---- parcels ---- */
+
+static struct parcel sent;
+
+static void *send_parcel(void *arg)
+{
+	return (void *)(intptr_t)channel_send_parcel(ends[0], &sent, soon());
+}
+
+static int receive_parcel(struct parcel *ret)
+{
+	struct channel_message m;
+
+	*ret = (struct parcel){ 0 };
+	return channel_receive(ends[1], &m, soon()) ?: channel_receive_parcel(ends[1], &m, ret, soon());
+}
+
+/* Each descriptor is another inode: pipes. */
+static void pack(size_t bytes, size_t fds)
+{
+	sent = (struct parcel){ 0 };
+	for (size_t i = 0; i < bytes; i++)
+		bytes_char(&sent.text, (char)(i * 7 + i / 65536));
+	for (size_t i = 0; i < fds; i += 2) {
+		int pair[2];
+
+		assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+		parcel_add_fd(&sent, pair[0]);
+		if (i + 1 < fds)
+			parcel_add_fd(&sent, pair[1]);
+		else
+			close(pair[1]);
+	}
+}
+
+static void same(const struct parcel *got)
+{
+	assert_true(slice_eq(bytes_view(&got->text), bytes_view(&sent.text)));
+	assert_int_equal(got->fd_count, sent.fd_count);
+	for (size_t i = 0; i < got->fd_count; i++) {
+		struct stat a, b;
+
+		assert_int_equal(fstat(sent.fds[i], &a), 0);
+		assert_int_equal(fstat(got->fds[i], &b), 0);
+		assert_true(a.st_ino == b.st_ino);
+		assert_int_equal(fcntl(got->fds[i], F_GETFD), FD_CLOEXEC);
+	}
+}
+
+static void parcels_of_all_sizes_arrive_with_their_descriptors_in_order(void **state)
+{
+	static const struct {
+		size_t bytes, fds;
+	} sizes[] = {
+		{ 0, 0 },
+		{ 1, 0 },
+		{ 0, 1 },
+		{ CHANNEL_PART_BYTES, CHANNEL_PART_FDS },
+		{ CHANNEL_PART_BYTES + 1, CHANNEL_PART_FDS + 1 },
+		{ 3000000, 10 },
+		{ 10, 400 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct parcel got;
+		pthread_t thread;
+		void *rc;
+
+		pack(sizes[i].bytes, sizes[i].fds);
+		assert_int_equal(pthread_create(&thread, NULL, send_parcel, NULL), 0);
+		assert_int_equal(receive_parcel(&got), 0);
+		pthread_join(thread, &rc);
+		assert_null(rc);
+		same(&got);
+		parcel_discard(&got);
+		parcel_discard(&sent);
+	}
+}
+
+/* The other process has no room for all descriptors: none of them is left open, and it is told why. */
+static void descriptors_for_which_there_is_no_room_are_an_error(void **state)
+{
+	struct rlimit limit, low;
+	struct parcel got;
+
+	(void)state;
+	pack(100, 40);
+	assert_int_equal(channel_send_parcel(ends[0], &sent, soon()), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)sent.fds[39] + 10;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(receive_parcel(&got), -EMFILE);
+	parcel_discard(&got);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	parcel_discard(&sent);
+}
+
+static void a_parcel_that_is_not_as_announced_is_refused(void **state)
+{
+	static const int64_t impossible[][2] = {
+		{ -1, 0 }, { 0, -1 }, { CHANNEL_BYTES_MAX + 1, 0 }, { 0, CHANNEL_FDS_MAX + 1 }
+	};
+	const int64_t one[] = { 1, 1 };
+	struct channel_message m = { .kind = CHANNEL_PARCEL, .len = sizeof(one) };
+	struct parcel got;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		memcpy(m.text, impossible[i], sizeof(impossible[i]));
+		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
+		parcel_discard(&got);
+	}
+	memcpy(m.text, one, sizeof(one));
+	channel_send(ends[0], CHANNEL_PART, SLICE("two"), soon());
+	assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
+	parcel_discard(&got);
+	channel_send(ends[0], CHANNEL_PART, SLICE(""), soon());
+	assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
+	parcel_discard(&got);
+	m.len--;
+	assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
+	parcel_discard(&got);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_record_is_read_as_it_was_packed),
+		cmocka_unit_test(what_is_cut_short_or_garbled_is_no_record),
+		cmocka_unit_test(more_fields_than_a_record_may_have_are_no_record),
+		cmocka_unit_test(a_descriptor_is_taken_once_and_only_if_it_is_there),
+		cmocka_unit_test_setup_teardown(a_message_arrives_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_text_has_as_many_bytes_as_a_message_takes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nonsense_is_no_message, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nobody_waits_for_longer_than_it_may, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_end_of_the_other_side_is_seen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_said_before_the_end_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parcels_of_all_sizes_arrive_with_their_descriptors_in_order, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(descriptors_for_which_there_is_no_room_are_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
