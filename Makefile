@@ -70,7 +70,7 @@ CORE_kind += kind/kind_snapshot.c
 CORE_lock += lock/lock_snapshot.c
 CORE_claim += claim/directory_snapshot.c
 CORE_session += session/ensemble_snapshot.c
-CORE_port += port/entry.c
+CORE_port += port/entry.c port/seal.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
@@ -99,7 +99,7 @@ UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_effects.c
-UNIT_CORE = test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+UNIT_CORE = test_core_snapshot.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
@@ -360,7 +360,7 @@ $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A
 	$(Q)$(LINK) -o $@ $< $(UNDER) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS) -levent_core -lzookeeper_st
 
 # Each target is also a libFuzzer target; here a small driver feeds it seeded mutations.
-$(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(A_PROTOCOL)
+$(FUZZ_BIN): $(TESTS)/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)

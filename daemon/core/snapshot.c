@@ -15,17 +15,12 @@
 #include "core/kind/observe.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
+#include "core/port/seal.h"
 #include "core/session/ensemble_snapshot.h"
 #include "core/state.h"
-#include "protocol/number.h"
+#include "core/znode/flavour.h"
 
-/*
- * The first line is "lockbroker state <version> <bytes> <checksum>": of what follows it. A version can be read by the one
- * before it and by the one after it.
- */
-enum { VERSION = 1, TEXT_MAX = 4096 };
-
-static const char MAGIC[] = "lockbroker state ";
+enum { TEXT_MAX = 4096 };
 
 /* ---- the parts that are the broker's own ---- */
 
@@ -53,13 +48,6 @@ static const struct field last_fields[] = {
 	FIELD_NUMBER(struct broker, "sweep", hosts.audit.sweep, 0, INT64_MAX - 1),
 };
 
-static uint64_t checksum(struct slice body)
-{
-	const struct map fixed = { .key = { 0x6c6f636b62726f6b, 0x6572207374617465 } };
-
-	return map_hash(&fixed, body.data, body.len);
-}
-
 /* ---- writing ---- */
 
 /* The order of the lists of the clients, which hold what the lists of the locks hold. */
@@ -81,16 +69,30 @@ static void mark_all(const struct broker *b)
 	}
 }
 
+/* What decides where locks live. */
+static void write_prefixes(const struct broker_conf *conf, struct bytes *out)
+{
+	for (size_t i = 0; i < conf->prefix_count; i++) {
+		const struct broker_prefix *p = &conf->prefixes[i];
+
+		bytes_format(out, "%q %s %q\n", p->prefix, flavour_word(p->flavour), p->path ? p->path : "");
+	}
+}
+
 static void write_broker(const struct broker *b, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "broker");
+	struct bytes prefixes = { 0 };
 
 	entry_fields(&w, FIELDS(broker_fields), b);
 	entry_due(&w, "stop", &b->stop_timer);
 	entry_number(&w, "standalone", b->env.conf->standalone);
 	entry_text(&w, "root", slice_of(b->env.conf->root));
 	entry_text(&w, "host", slice_of(b->env.conf->host));
+	write_prefixes(b->env.conf, &prefixes);
+	entry_text(&w, "prefixes", bytes_view(&prefixes));
 	entry_end(&w);
+	bytes_free(&prefixes);
 	w = entry_begin(out, "stats");
 	entry_fields(&w, FIELDS(stats_fields), &b->env.stats);
 	entry_end(&w);
@@ -126,14 +128,12 @@ static void write_all(const struct broker *b, struct bytes *out)
 
 void broker_snapshot(const struct broker *b, struct bytes *ret)
 {
-	struct bytes body = { 0 };
+	size_t begin = seal_begin(ret);
 
 	assert(TAILQ_EMPTY(&b->locks.closing) && TAILQ_EMPTY(&b->locks.outcomes) && TAILQ_EMPTY(&b->locks.mlocks));
 	mark_all(b);
-	write_all(b, &body);
-	bytes_format(ret, "%s%d %d %x\n", MAGIC, VERSION, body.len, checksum(bytes_view(&body)));
-	bytes_slice(ret, bytes_view(&body));
-	bytes_free(&body);
+	write_all(b, ret);
+	seal_end(ret, begin);
 }
 
 /* ---- reading: the lists of the clients ---- */
@@ -247,14 +247,8 @@ static bool read_client(struct restoring *r, const struct entry *e)
 static bool read_lock(struct restoring *r, const struct entry *e)
 {
 	r->lock = lock_restore(&r->b->locks, e);
-	r->directory = NULL;
+	r->directory = r->lock ? &r->lock->directory : NULL;
 	return r->lock != NULL;
-}
-
-static bool read_directory(struct restoring *r, const struct entry *e)
-{
-	r->directory = &r->lock->directory;
-	return directory_restore(r->directory, e);
 }
 
 static bool read_slots(struct restoring *r, const struct entry *e)
@@ -337,7 +331,6 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		bool (*read)(struct restoring *r, const struct entry *e);
 	} readers[] = {
 		{ "claim", true, read_claim },
-		{ "directory", true, read_directory },
 		{ "lock", false, read_lock },
 		{ "grant", true, read_grant },
 		{ "request", true, read_request },
@@ -370,60 +363,36 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 
 /* ---- reading: the whole ---- */
 
-static void refuse(struct bytes *why, const char *sentence)
+/* The locks of that entry live where this configuration says. */
+static bool is_same_place(const struct broker_conf *conf, const struct entry *e)
 {
-	bytes_clear(why);
-	bytes_text(why, sentence);
-}
+	struct slice root, host, prefixes;
+	struct bytes mine = { 0 };
+	bool standalone, same;
 
-/* The body behind the first line; one without data: refused. */
-static struct slice read_head(struct slice text, struct bytes *why)
-{
-	const char *end = text.len ? memchr(text.data, '\n', text.len) : NULL;
-	struct slice body = { 0 }, head = { text.data, end ? (size_t)(end - text.data) : 0 };
-	struct bytes expected = { 0 };
-	int64_t version = 0;
-
-	if (head.len <= sizeof(MAGIC) || memcmp(head.data, MAGIC, sizeof(MAGIC) - 1) != 0) {
-		refuse(why, "it is not the state of a lockbrokerd");
-		return body;
-	}
-	head.data += sizeof(MAGIC) - 1;
-	head.len -= sizeof(MAGIC) - 1;
-	end = memchr(head.data, ' ', head.len);
-	if (!end || !number_parse((struct slice){ head.data, (size_t)(end - head.data) }, &version) ||
-	    version < VERSION - 1 || version > VERSION + 1) {
-		refuse(why, "it is of a version that this lockbrokerd cannot read");
-		return body;
-	}
-	body = (struct slice){ head.data + head.len + 1, (size_t)(text.data + text.len - (head.data + head.len + 1)) };
-	bytes_format(&expected, "%d %d %x", version, body.len, checksum(body));
-	if (!slice_eq(head, bytes_view(&expected))) {
-		refuse(why, "it is cut short or garbled");
-		body = (struct slice){ 0 };
-	}
-	bytes_free(&expected);
-	return body;
+	if (!entry_get_flag(e, "standalone", &standalone) || !entry_get_text(e, "root", TEXT_MAX, &root) ||
+	    !entry_get_text(e, "host", TEXT_MAX, &host) || !entry_get_text(e, "prefixes", SIZE_MAX, &prefixes))
+		return false;
+	write_prefixes(conf, &mine);
+	same = standalone == conf->standalone && slice_eq(root, slice_of(conf->root)) &&
+	       slice_eq(host, slice_of(conf->host)) && slice_eq(prefixes, bytes_view(&mine));
+	bytes_free(&mine);
+	return same || entry_refuse(e, "the configuration has another host, root, prefix or mode than that");
 }
 
 /* The first entry says whose state it is, and begins the new broker. */
 static struct broker *begin(const struct broker_conf *conf, const struct entry *e, int64_t now_ns)
 {
-	struct slice root, host;
 	struct random keys;
 	struct broker *b;
-	bool standalone;
 	int64_t random;
 
-	if (!slice_eq(e->word, SLICE("broker")) || !entry_get_flag(e, "standalone", &standalone) ||
-	    !entry_get_text(e, "root", TEXT_MAX, &root) || !entry_get_text(e, "host", TEXT_MAX, &host) ||
-	    !entry_get_number(e, "random", INT64_MIN, INT64_MAX, &random))
-		return NULL;
-	if (standalone != conf->standalone || !slice_eq(root, slice_of(conf->root)) ||
-	    !slice_eq(host, slice_of(conf->host))) {
-		entry_refuse(e, "this configuration has another host, root or mode than that");
+	if (!slice_eq(e->word, SLICE("broker"))) {
+		entry_refuse(e, "something else comes before the first");
 		return NULL;
 	}
+	if (!is_same_place(conf, e) || !entry_get_number(e, "random", INT64_MIN, INT64_MAX, &random))
+		return NULL;
 	keys.state = (uint64_t)random;
 	b = broker_new(conf, random_next(&keys), now_ns);
 	b->ensemble.formers.count = 0;
@@ -477,32 +446,46 @@ static bool is_consistent(const struct broker *b, struct bytes *why)
 	return !wrong;
 }
 
-struct broker *broker_restore(const struct broker_conf *conf, struct slice text, int64_t now_ns, struct bytes *why)
+/* False: *why says why. */
+static bool read_all(struct restoring *r, struct entry_reader *reader, const struct broker_conf *conf, int64_t now_ns)
 {
-	struct slice body = read_head(text, why);
-	struct restoring r = { 0 };
-	struct entry_reader reader;
 	struct entry e;
 
+	if (!entry_next(reader, &e))
+		return false;
+	r->b = begin(conf, &e, now_ns);
+	while (r->b && entry_next(reader, &e))
+		if (!read_entry(r, &e))
+			return false;
+	if (!r->b || reader->why->len)
+		return false;
+	if (!r->whole)
+		return entry_refuse(&(struct entry){ .word = SLICE("last"), .why = reader->why }, "it lacks the end");
+	derive(r->b);
+	return is_consistent(r->b, reader->why);
+}
+
+struct broker *broker_restore(const struct broker_conf *conf, struct slice text, int64_t now_ns, struct bytes *why)
+{
+	struct restoring r = { 0 };
+	struct entry_reader reader;
+	struct slice body;
+	bool good;
+
+	bytes_clear(why);
+	body = seal_open(text, why);
 	if (!body.data)
 		return NULL;
 	entry_reader_init(&reader, body, why);
-	if (entry_next(&reader, &e))
-		r.b = begin(conf, &e, now_ns);
-	while (r.b && !why->len && entry_next(&reader, &e) && read_entry(&r, &e))
-		;
-	if (!why->len && !r.whole)
-		bytes_text(why, "it has no end");
-	if (!why->len) {
-		derive(r.b);
-		is_consistent(r.b, why);
-	}
+	good = read_all(&r, &reader, conf, now_ns);
 	entry_reader_deinit(&reader);
 	forget(&r.grants);
 	forget(&r.requests);
 	forget(&r.observers);
-	if (!why->len)
+	if (good)
 		return r.b;
+	if (!why->len)
+		bytes_text(why, "it is garbled");
 	broker_free(r.b);
 	return NULL;
 }

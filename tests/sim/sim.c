@@ -52,6 +52,7 @@ struct options {
 	double seconds;     /* 0: no limit */
 	const char *mix;    /* NULL: the seed chooses */
 	bool trace, keep_going;
+	const char *record;
 };
 
 /* Runs one seed; false: it failed. */
@@ -123,7 +124,7 @@ static void summary(const struct tally *s, double took)
 static int replay(const struct options *o, uint64_t seed)
 {
 	struct trace *trace = trace_new();
-	struct tally stats = { .margin_permille = 1000 };
+	struct tally stats = { .margin_permille = 1000, .snapshot_file = o->record };
 	bool ok;
 
 	if (!trace)
@@ -137,7 +138,7 @@ static int replay(const struct options *o, uint64_t seed)
 
 static int run_many(const struct options *o)
 {
-	struct tally stats = { .margin_permille = 1000 };
+	struct tally stats = { .margin_permille = 1000, .snapshot_file = o->record };
 	double began = seconds();
 	uint64_t seed, failed = 0;
 
@@ -186,6 +187,8 @@ static bool options_parse(struct options *o, int argc, char **argv)
 			o->seed = strtoull(value, NULL, 10);
 		else if (strcmp(word, "--seconds") == 0)
 			o->seconds = strtod(value, NULL);
+		else if (strcmp(word, "--record") == 0)
+			o->record = value;
 		else if (strcmp(word, "--mix") == 0 && world_has_mix(value))
 			o->mix = value;
 		else
@@ -201,7 +204,7 @@ int main(int argc, char **argv)
 	size_t i;
 
 	if (!options_parse(&o, argc, argv)) {
-		fprintf(stderr, "usage: sim [--seeds N] [--first S] [--seconds S] [--mix NAME] [--keep-going]\n"
+		fprintf(stderr, "usage: sim [--seeds N] [--first S] [--seconds S] [--mix NAME] [--keep-going] [--record SNAPSHOT]\n"
 			"       sim --seed S [--mix NAME] [--trace]\n       sim --mixes\n");
 		return 2;
 	}

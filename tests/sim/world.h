@@ -312,6 +312,8 @@ struct tally {
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
 	uint64_t snapshots;
+	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
+	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
 	int64_t margin_permille; /* least time from safe_until to the expiry, of T */
 };

@@ -17,7 +17,6 @@ void directory_init(struct directory *d, struct directories *all, struct lock *l
 	d->directories = all;
 	d->lock = lock;
 	d->timer.kind = TIMER_DIRECTORY;
-	d->pause_until_ns = INT64_MIN;
 	TAILQ_INIT(&d->slots);
 	TAILQ_INIT(&d->leaving);
 }

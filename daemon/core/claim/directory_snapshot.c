@@ -69,17 +69,19 @@ static enum place place_of(const struct claim *c)
 	return c == c->directory->next ? PLACE_NEXT : PLACE_SLOTS;
 }
 
-void directory_snapshot(const struct directory *d, const char *word, struct bytes *out)
+void directory_snapshot(const struct directory *d, struct entry_writer *w)
 {
-	struct entry_writer w = entry_begin(out, word);
+	assert(!d->operations && !d->touched && d->watch == WATCH_NONE && !d->wanted);
+	entry_fields(w, FIELDS(directory_fields), d);
+	entry_number(w, "remembered", d->remembered);
+	entry_due(w, "due", &d->timer);
+}
+
+void claims_snapshot(const struct directory *d, struct bytes *out)
+{
+	struct entry_writer w;
 	const struct claim *c;
 
-	assert(!d->operations && !d->touched && d->watch == WATCH_NONE && !d->wanted);
-	entry_text(&w, "path", bytes_view(&d->path));
-	entry_fields(&w, FIELDS(directory_fields), d);
-	entry_number(&w, "remembered", d->remembered);
-	entry_due(&w, "due", &d->timer);
-	entry_end(&w);
 	CLAIM_FOREACH(c, d) {
 		assert(c->state != CLAIM_JOINING);
 		w = entry_begin(out, "claim");
@@ -92,15 +94,12 @@ void directory_snapshot(const struct directory *d, const char *word, struct byte
 
 bool directory_restore(struct directory *d, const struct entry *e)
 {
-	struct slice path;
 	bool remembered;
 
-	if (!entry_get_text(e, "path", SIZE_MAX, &path) || !entry_get_fields(e, FIELDS(directory_fields), d) ||
+	if (!entry_get_fields(e, FIELDS(directory_fields), d) ||
 	    !entry_get_flag(e, "remembered", &remembered) ||
 	    !entry_get_due(e, "due", &d->directories->env->timers, &d->timer))
 		return false;
-	if (!slice_eq(path, bytes_view(&d->path)))
-		return entry_refuse(e, "the configuration gives another path than the one");
 	if (d->state == DIRECTORY_ASKED)
 		return entry_refuse(e, "an answer is waited for by the directory");
 	directory_remember(d, remembered);

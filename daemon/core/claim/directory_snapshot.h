@@ -10,9 +10,11 @@
 struct bytes;
 struct directory;
 struct entry;
+struct entry_writer;
 
-/* It and its claims: the entry `word`, and a CLAIM for each. */
-void directory_snapshot(const struct directory *d, const char *word, struct bytes *out);
-/* One entry. False: it is refused. */
+/* Adds its fields to an entry. Then an entry CLAIM for each of its claims. */
+void directory_snapshot(const struct directory *d, struct entry_writer *w);
+void claims_snapshot(const struct directory *d, struct bytes *out);
+/* From such entries. False: it is refused. */
 bool directory_restore(struct directory *d, const struct entry *e);
 bool claim_restore(struct directory *d, const struct entry *e);

@@ -71,10 +71,15 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 	entry_text(&w, "name", bytes_view(&lock->name));
 	entry_number(&w, "kind", lock->rule->kind);
 	entry_number(&w, "idle", lock->idle);
+	directory_snapshot(&lock->directory, &w);
 	entry_end(&w);
-	directory_snapshot(&lock->directory, "directory", out);
-	if (lock->slots)
-		directory_snapshot(lock->slots, "slots", out);
+	claims_snapshot(&lock->directory, out);
+	if (lock->slots) {
+		w = entry_begin(out, "slots");
+		directory_snapshot(lock->slots, &w);
+		entry_end(&w);
+		claims_snapshot(lock->slots, out);
+	}
 	TAILQ_FOREACH(r, &lock->requests, link)
 		request_snapshot(r, out);
 	TAILQ_FOREACH(g, &lock->grants, link)
@@ -107,7 +112,7 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	}
 	if (idle)
 		lock_park(lock);
-	return lock;
+	return directory_restore(&lock->directory, e) ? lock : NULL;
 }
 
 struct client *lock_restore_client(const struct locks *locks, const struct entry *e)

@@ -8,7 +8,7 @@
 
 enum { TEXT_MAX = 4096, SHORT_LIVES_MAX = 1 << 30 };
 
-static const int64_t TIMEOUT_MAX_NS = INT64_C(1) << 52;
+static const int64_t TIMEOUT_MIN_NS = 100000000, TIMEOUT_MAX_NS = INT64_C(1) << 52;
 
 static const struct field session_fields[] = {
 	FIELD_NUMBER(struct session, "state", state, SESSION_NONE, SESSION_LOST),
@@ -19,7 +19,7 @@ static const struct field session_fields[] = {
 	FIELD_FLAG(struct session, "fruitless", fruitless),
 	FIELD_ANY(struct session, "id", id),
 	FIELD_NUMBER(struct session, "epoch", epoch, 0, INT64_MAX - 1),
-	FIELD_NUMBER(struct session, "timeout", timeout_ns, 1, TIMEOUT_MAX_NS),
+	FIELD_NUMBER(struct session, "timeout", timeout_ns, TIMEOUT_MIN_NS, TIMEOUT_MAX_NS),
 	FIELD_INSTANT(struct session, "safe until", proof.safe_until_ns),
 	FIELD_INSTANT(struct session, "told", proof.told_ns),
 	FIELD_FLAG(struct session, "stalled", proof.stalled),
@@ -91,7 +91,7 @@ static bool is_consistent(const struct ensemble *zk)
 
 	if (zk->env->conf->standalone)
 		return s->state == SESSION_SAFE && !s->id;
-	return !lives || (s->id && s->proof.safe_until_ns != INT64_MIN && s->proof.safe_until_ns != INT64_MAX);
+	return s->timeout_ns && (!lives || (s->id && s->proof.safe_until_ns != INT64_MIN && s->proof.safe_until_ns != INT64_MAX));
 }
 
 bool session_restore(struct ensemble *zk, const struct entry *e)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first line of a snapshot (snapshot.h): "lockbroker state <version> <bytes> <checksum>", of what follows it. A version
+ * can be read by the one before it and by the one after it (entry.h says how). The checksum is the keyed hash of the
+ * tables with a key that everybody knows: it tells garbled from whole, and nothing of who wrote it.
+ */
+#pragma once
+
+#include "protocol/bytes.h"
+
+enum { SEAL_VERSION = 1 };
+
+/* Leaves room for the line; then it is written, for all that was appended since. Returns where the room is. */
+size_t seal_begin(struct bytes *text);
+void seal_end(struct bytes *text, size_t begin);
+/* What follows the line; without data if it is not that, and *why says why. */
+struct slice seal_open(struct slice text, struct bytes *why);

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The broker's state as a text and back (core/snapshot.h). The simulator takes snapshots at random moments; here are what
+ * was written by each version, what somebody cut or changed, and what a client sees.
+ */
+#include "core_fixture.h"
+
+#include <stdio.h>
+
+#include "core/port/entry.h"
+#include "core/port/seal.h"
+#include "core/snapshot.h"
+#include "core/state.h"
+
+enum { RECORD_MAX = 1 << 16 };
+
+/* What the record has. */
+enum { CLIENTS = 6, GRANTS = 3, LOST = 1, REQUESTS = 4, CLAIMS = 8, LETTERS = 1 };
+
+static const int64_t LATER_NS = 1000000000000;
+
+/* `build/sim --mix 'snapshots, permits' --seeds 150 --record FILE`, when there was but version 1. */
+static struct slice record(void)
+{
+	static char text[RECORD_MAX];
+	FILE *f = fopen("tests/unit/snapshot_1.txt", "rb");
+	size_t len;
+
+	assert_non_null(f);
+	len = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	return (struct slice){ text, len };
+}
+
+static const struct broker_prefix prefixes[] = {
+	{ "m/", FLAVOUR_MUTEX, "/app/locks" },
+	{ "k/", FLAVOUR_KAZOO, NULL },
+};
+
+static struct broker_conf record_conf(void)
+{
+	return (struct broker_conf){ .root = "/locks",
+				     .host = "h1",
+				     .version = "",
+				     .boot_id = "",
+				     .session_page = "",
+				     .session_page_id = "",
+				     .session_timeout_ns = 4000 * MS,
+				     .tick_ns = 400 * MS,
+				     .prefixes = prefixes,
+				     .prefix_count = 2 };
+}
+
+static struct broker *restored(struct slice text, struct bytes *why)
+{
+	static struct broker_conf conf;
+
+	conf = record_conf();
+	return broker_restore(&conf, text, LATER_NS, why);
+}
+
+static void expect_refused(struct slice text, const char *sentence)
+{
+	struct bytes why = { 0 };
+
+	assert_null(restored(text, &why));
+	assert_true(why.len > 0);
+	bytes_char(&why, '\0');
+	if (sentence)
+		assert_string_equal(why.data, sentence);
+	bytes_free(&why);
+}
+
+static void expect_taken(struct slice text)
+{
+	struct bytes why = { 0 };
+	struct broker *b = restored(text, &why);
+
+	assert_int_equal(why.len, 0);
+	assert_non_null(b);
+	broker_check(b);
+	broker_free(b);
+	bytes_free(&why);
+}
+
+static struct bytes sealed(struct slice body)
+{
+	struct bytes text = { 0 };
+	size_t begin = seal_begin(&text);
+
+	bytes_slice(&text, body);
+	seal_end(&text, begin);
+	return text;
+}
+
+static struct slice body_of(struct slice text)
+{
+	struct bytes why = { 0 };
+
+	return seal_open(text, &why);
+}
+
+/* ---- what versions have written ---- */
+
+static void what_version_1_wrote_is_read(void **state)
+{
+	struct bytes why = { 0 };
+	struct broker *b = restored(record(), &why);
+
+	(void)state;
+	assert_non_null(b);
+	broker_check(b);
+	assert_int_equal(b->locks.client_count, CLIENTS);
+	assert_int_equal(b->locks.grant_count, GRANTS);
+	assert_int_equal(b->locks.lost_count, LOST);
+	assert_int_equal(b->locks.request_count, REQUESTS);
+	assert_int_equal(b->directories.claim_count, CLAIMS);
+	assert_int_equal(b->hosts.outbox_count, LETTERS);
+	assert_true(b->ensemble.session.id != 0);
+	broker_free(b);
+	bytes_free(&why);
+}
+
+static void the_snapshot_of_what_was_read_is_the_same(void **state)
+{
+	struct bytes why = { 0 }, again = { 0 };
+	struct broker *b = restored(record(), &why);
+
+	(void)state;
+	assert_non_null(b);
+	broker_snapshot(b, &again);
+	assert_true(slice_eq(bytes_view(&again), record()));
+	broker_free(b);
+	bytes_free(&again);
+	bytes_free(&why);
+}
+
+static void with_version(struct bytes *text, char digit)
+{
+	bytes_clear(text);
+	bytes_slice(text, record());
+	text->data[sizeof("lockbroker state ") - 1] = digit;
+}
+
+static void the_next_version_is_read_and_the_one_after_it_is_refused(void **state)
+{
+	struct bytes text = { 0 };
+
+	(void)state;
+	with_version(&text, '2');
+	expect_taken(bytes_view(&text));
+	with_version(&text, '3');
+	expect_refused(bytes_view(&text), "it is of version 3, and this lockbrokerd reads 0 to 2");
+	bytes_free(&text);
+}
+
+/* The record with that behind its first entry. */
+static struct bytes with_entry(struct slice more)
+{
+	struct slice body = body_of(record());
+	const char *end = memmem(body.data, body.len, "\r\n*", 3);
+	size_t first = (size_t)(end + 2 - body.data);
+	struct bytes text = { 0 };
+	size_t begin = seal_begin(&text);
+
+	bytes_append(&text, body.data, first);
+	bytes_slice(&text, more);
+	bytes_append(&text, body.data + first, body.len - first);
+	seal_end(&text, begin);
+	return text;
+}
+
+/* An entry, and a key, with values of any shape. */
+static void what_a_later_version_adds_is_skipped(void **state)
+{
+	struct bytes text = with_entry(SLICE("*3\r\n+future\r\n+key\r\n*2\r\n:1\r\n*1\r\n$1\r\nx\r\n"));
+
+	(void)state;
+	expect_taken(bytes_view(&text));
+	bytes_free(&text);
+	text = with_entry(SLICE("*5\r\n+stats\r\n+future\r\n*2\r\n:1\r\n*0\r\n+losses_total\r\n:7\r\n"));
+	expect_taken(bytes_view(&text));
+	bytes_free(&text);
+}
+
+static void what_is_not_an_entry_is_refused(void **state)
+{
+	static const char *const texts[] = { "*2\r\n+stats\r\n+key\r\n",
+					     "*0\r\n",
+					     ":1\r\n",
+					     "x",
+					     "*1\r\n:1\r\n",
+					     "*3\r\n+stats\r\n:1\r\n:1\r\n",
+					     "*3\r\n+stats\r\n+losses_total\r\n+x\r\n",
+					     "*1000000000\r\n",
+					     "*1\r\n+claim\r\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct bytes text = with_entry(slice_of(texts[i]));
+
+		expect_refused(bytes_view(&text), NULL);
+		bytes_free(&text);
+	}
+}
+
+/* ---- what cannot be gone by ---- */
+
+static void it_is_refused_wherever_it_is_cut(void **state)
+{
+	struct slice whole = record();
+
+	(void)state;
+	for (size_t len = 0; len < whole.len; len++)
+		expect_refused((struct slice){ whole.data, len }, NULL);
+}
+
+static void it_is_refused_whichever_byte_is_another(void **state)
+{
+	struct bytes text = { 0 };
+
+	(void)state;
+	bytes_slice(&text, record());
+	for (size_t i = 0; i < text.len; i++) {
+		text.data[i] ^= 4;
+		/* The version of the first line is that of a reader of today or tomorrow, or none. */
+		if (i != sizeof("lockbroker state ") - 1)
+			expect_refused(bytes_view(&text), NULL);
+		text.data[i] ^= 4;
+	}
+	bytes_free(&text);
+}
+
+/* Each entry but the last, with a seal of its own. */
+static void it_is_refused_without_its_end(void **state)
+{
+	struct slice body = body_of(record());
+	struct entry_reader r;
+	struct bytes why = { 0 };
+	struct entry e;
+
+	(void)state;
+	entry_reader_init(&r, body, &why);
+	while (entry_next(&r, &e)) {
+		struct bytes text = sealed((struct slice){ body.data, body.len - r.rest.len });
+
+		if (r.rest.len)
+			expect_refused(bytes_view(&text), NULL);
+		bytes_free(&text);
+	}
+	entry_reader_deinit(&r);
+	bytes_free(&why);
+}
+
+static void another_configuration_or_an_earlier_clock_is_refused(void **state)
+{
+	struct broker_conf conf = record_conf();
+	struct bytes why = { 0 };
+
+	(void)state;
+	conf.host = "h2";
+	assert_null(broker_restore(&conf, record(), LATER_NS, &why));
+	conf = record_conf();
+	conf.prefix_count = 1;
+	assert_null(broker_restore(&conf, record(), LATER_NS, &why));
+	conf = record_conf();
+	conf.standalone = true;
+	assert_null(broker_restore(&conf, record(), LATER_NS, &why));
+	conf = record_conf();
+	assert_null(broker_restore(&conf, record(), 1, &why));
+	bytes_char(&why, '\0');
+	assert_string_equal(why.data, "this clock has not come to the instant of its entry \"broker\"");
+	bytes_free(&why);
+}
+
+/* ---- what clients see ---- */
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(true), 5, state);
+}
+
+static void replace(struct fixture *f)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct broker *b;
+
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	broker_free(f->broker);
+	f->broker = b;
+	broker_check(b);
+	fixture_simple(f, EVENT_TIME, 0);
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
+static void a_queue_goes_on_in_its_order_with_its_tokens(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_ask(f, 3, "LOCK a");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_ask(f, 2, "LOCK a");
+	replace(f);
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 3, ":1025");
+	replace(f);
+	fixture_say(f, 3, "UNLOCK a", ":0");
+	fixture_expect(f, 1, ":1026");
+	fixture_expect(f, 2, "");
+}
+
+static void waits_and_leases_end_at_their_deadlines(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
+	fixture_ask(f, 1, "LOCK a WAIT 3000");
+	fixture_pass(f, 1000);
+	replace(f);
+	fixture_pass(f, 1999);
+	fixture_expect(f, 1, "");
+	fixture_pass(f, 1);
+	fixture_expect(f, 1, "$-1");
+	fixture_pass(f, 1999);
+	fixture_say(f, 0, "VALID a", ":1");
+	fixture_pass(f, 1);
+	fixture_say(f, 0, "EVENTS", "*4 $4 lost $1 a :1024 $5 lease");
+	replace(f);
+	fixture_say(f, 0, "UNLOCK a", "-NOTHELD this client does not hold a");
+}
+
+static void what_was_not_read_is_told_once(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "ENQUEUE a", "+QUEUED");
+	fixture_say(f, 0, "ENQUEUE b", "+QUEUED");
+	replace(f);
+	fixture_say(f, 0, "EVENTS", "*3 $7 granted $1 a :1024");
+	replace(f);
+	fixture_say(f, 0, "EVENTS", "*3 $7 granted $1 b :2048");
+	replace(f);
+	fixture_say(f, 0, "EVENTS WAIT 0", "*-1");
+}
+
+static void an_mlock_goes_on_where_it_was(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK b", ":1024");
+	fixture_ask(f, 1, "MLOCK 3 c b a");
+	replace(f);
+	fixture_expect(f, 1, "");
+	fixture_say(f, 2, "LOCK a WAIT 0", "$-1");
+	fixture_say(f, 0, "UNLOCK b", ":0");
+	replace(f);
+	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
+}
+
+static void who_waits_for_a_hand_over_is_told_by_the_next_process(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "RESTART");
+	replace(f);
+	fixture_event(f, &(struct event){ .type = EVENT_RESTART_OVER, .restart.sentence = SLICE("no") });
+	fixture_expect(f, 0, "-ERR not restarted: no");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_version_1_wrote_is_read),
+		cmocka_unit_test(the_snapshot_of_what_was_read_is_the_same),
+		cmocka_unit_test(the_next_version_is_read_and_the_one_after_it_is_refused),
+		cmocka_unit_test(what_a_later_version_adds_is_skipped),
+		cmocka_unit_test(what_is_not_an_entry_is_refused),
+		cmocka_unit_test(it_is_refused_wherever_it_is_cut),
+		cmocka_unit_test(it_is_refused_whichever_byte_is_another),
+		cmocka_unit_test(it_is_refused_without_its_end),
+		cmocka_unit_test(another_configuration_or_an_earlier_clock_is_refused),
+		TEST(a_queue_goes_on_in_its_order_with_its_tokens),
+		TEST(waits_and_leases_end_at_their_deadlines),
+		TEST(what_was_not_read_is_told_once),
+		TEST(an_mlock_goes_on_where_it_was),
+		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
