@@ -54,7 +54,7 @@ static void session_open_due(void *host, uint64_t life)
 {
 	struct host *h = host;
 
-	if (life != h->life || !h->broker)
+	if (life != h->life || !h->broker || !h->opening)
 		return;
 	h->opening = false;
 	zhandle_open(h->zk);

@@ -88,9 +88,16 @@ static void replace(struct host *h)
 	broker_check(b);
 	broker_free(h->broker);
 	h->broker = b;
+	/* The new process has a handle only for a session that there is. */
+	if (!b->env.conf->standalone && !b->ensemble.session.id) {
+		zhandle_close(h->zk, false);
+		h->opening = false;
+	}
 	if (h->w->last_fault < h->w->sched.now)
 		h->w->last_fault = h->w->sched.now; /* as of any connection that is lost */
 	h->w->stats->snapshots++;
+	if (rng_percent(&h->w->snapshots.rng, 50))
+		host_handle(h, &(struct event){ .type = EVENT_TIME });
 }
 
 static void due(void *world, uint64_t argument)

@@ -23,7 +23,7 @@ static const struct field notification_fields[] = {
 static const struct field mlock_fields[] = {
 	FIELD_NUMBER(struct mlock, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
 	FIELD_FLAG(struct mlock, "reenter", reenter),
-	FIELD_INSTANT(struct mlock, "until", until_ns),
+	FIELD_OPEN_INSTANT(struct mlock, "until", until_ns),
 	FIELD_NUMBER(struct mlock, "lease", lease_ns, 0, LIMIT_MS_MAX * 1000000),
 	FIELD_NUMBER(struct mlock, "at", at, 0, LIMIT_NAMES_MAX - 1),
 };

@@ -176,11 +176,6 @@ static const struct resp_value *find(const struct entry *e, struct slice key)
 	return NULL;
 }
 
-static bool is_instant(int64_t value)
-{
-	return value == INT64_MIN || value == INT64_MAX || (value >= -ENTRY_INSTANT_MAX && value <= ENTRY_INSTANT_MAX);
-}
-
 static bool is_number(const struct resp_value *v, int64_t low, int64_t high)
 {
 	return v->type == RESP_INTEGER && v->integer >= low && v->integer <= high;
@@ -279,7 +274,9 @@ static bool is_value_of(const struct field *f, const struct resp_value *v)
 	}
 	if (!is_number(v, low, high))
 		return false;
-	return f->instant ? is_instant(v->integer) : v->integer >= f->low && v->integer <= f->high;
+	if (f->open && (v->integer == INT64_MIN || v->integer == INT64_MAX))
+		return true;
+	return v->integer >= f->low && v->integer <= f->high;
 }
 
 static void take_value(const struct field *f, const struct resp_value *v, void *at)

@@ -32,7 +32,7 @@ struct field {
 	struct slice key;
 	enum field_type type;
 	size_t at;         /* in the struct */
-	bool instant;      /* or INT64_MIN, INT64_MAX: never */
+	bool open;         /* a number that may be INT64_MIN or INT64_MAX, too: never, for ever */
 	int64_t low, high; /* bounds of the number, or of the length of the text */
 };
 
@@ -44,15 +44,14 @@ struct field {
 	_Generic(((const type *)NULL)->member, bool: FIELD_BOOL, uint8_t: FIELD_U8, int32_t: FIELD_I32, uint32_t: FIELD_U32, \
 		 int64_t: FIELD_I64, uint64_t: FIELD_U64, struct bytes: FIELD_BYTES)
 /* clang-format on */
-#define FIELD_OF(type, key, member, instant, low, high) \
-	{ \
-		{ (key), sizeof(key) - 1 }, FIELD_TYPE(type, member), offsetof(type, member), instant, low, high \
-	}
+#define FIELD_OF(type, key, member, open, low, high) \
+	{ { (key), sizeof(key) - 1 }, FIELD_TYPE(type, member), offsetof(type, member), open, low, high }
 #define FIELD_NUMBER(type, key, member, low, high) FIELD_OF(type, key, member, false, low, high)
 #define FIELD_ANY(type, key, member) FIELD_OF(type, key, member, false, INT64_MIN, INT64_MAX)
 #define FIELD_FLAG(type, key, member) FIELD_OF(type, key, member, false, 0, 1)
 #define FIELD_TEXT(type, key, member, longest) FIELD_OF(type, key, member, false, 0, longest)
-#define FIELD_INSTANT(type, key, member) FIELD_OF(type, key, member, true, -ENTRY_INSTANT_MAX, ENTRY_INSTANT_MAX)
+#define FIELD_INSTANT(type, key, member) FIELD_OF(type, key, member, false, -ENTRY_INSTANT_MAX, ENTRY_INSTANT_MAX)
+#define FIELD_OPEN_INSTANT(type, key, member) FIELD_OF(type, key, member, true, -ENTRY_INSTANT_MAX, ENTRY_INSTANT_MAX)
 #define FIELDS(table) (table), sizeof(table) / sizeof((table)[0])
 
 /* ---- writing ---- */

@@ -20,10 +20,10 @@ static const struct field session_fields[] = {
 	FIELD_ANY(struct session, "id", id),
 	FIELD_NUMBER(struct session, "epoch", epoch, 0, INT64_MAX - 1),
 	FIELD_NUMBER(struct session, "timeout", timeout_ns, TIMEOUT_MIN_NS, TIMEOUT_MAX_NS),
-	FIELD_INSTANT(struct session, "safe until", proof.safe_until_ns),
-	FIELD_INSTANT(struct session, "told", proof.told_ns),
+	FIELD_OPEN_INSTANT(struct session, "safe until", proof.safe_until_ns),
+	FIELD_OPEN_INSTANT(struct session, "told", proof.told_ns),
 	FIELD_FLAG(struct session, "stalled", proof.stalled),
-	FIELD_INSTANT(struct session, "stalled until", proof.stalled_until_ns),
+	FIELD_OPEN_INSTANT(struct session, "stalled until", proof.stalled_until_ns),
 	FIELD_INSTANT(struct session, "write", write_ns),
 	FIELD_INSTANT(struct session, "announced at", announced_ns),
 	FIELD_INSTANT(struct session, "proved", proved_ns),
@@ -48,7 +48,7 @@ static const struct field budget_fields[] = {
 
 static const struct field former_fields[] = {
 	FIELD_ANY(struct former, "session", session),
-	FIELD_INSTANT(struct former, "not before", not_before_ns),
+	FIELD_OPEN_INSTANT(struct former, "not before", not_before_ns),
 	FIELD_FLAG(struct former, "own", own),
 	FIELD_NUMBER(struct former, "state", state, FORMER_WAITING, FORMER_OVER),
 };
