@@ -101,7 +101,7 @@ bool args_parse_limit(struct client *c, struct slice word, int64_t *ret)
 }
 
 #define OPTION(word) #word, sizeof(#word) - 1, OPTION_##word
-#define NUMBER(range, field) &range, offsetof(struct options, field)
+#define NUMBER(range, field) &(range), offsetof(struct options, field)
 
 /* The most frequent option comes first. A range: a number follows, which becomes that field; DATA: a text does. */
 static const struct row {

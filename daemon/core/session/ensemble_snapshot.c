@@ -91,7 +91,9 @@ static bool is_consistent(const struct ensemble *zk)
 
 	if (zk->env->conf->standalone)
 		return s->state == SESSION_SAFE && !s->id;
-	return s->timeout_ns && (!lives || (s->id && s->proof.safe_until_ns != INT64_MIN && s->proof.safe_until_ns != INT64_MAX));
+	if (!s->timeout_ns)
+		return false;
+	return !lives || (s->id && s->proof.safe_until_ns != INT64_MIN && s->proof.safe_until_ns != INT64_MAX);
 }
 
 bool session_restore(struct ensemble *zk, const struct entry *e)

@@ -292,7 +292,7 @@ static int await_accept(struct handover *h, int64_t frozen_ns, int64_t until_ns,
 static bool commit(struct handover *h, int64_t frozen_ns)
 {
 	int64_t until_ns = frozen_ns + longest_ns(h);
-	struct channel_message said;
+	struct channel_message said = { 0 };
 	int rc = await_accept(h, frozen_ns, until_ns, &said);
 
 	if (rc == 0 && is_to_stop())

@@ -45,26 +45,26 @@ struct look_up {
 struct zookeeper {
 	struct feed *feed;
 	struct worker *worker;
-	struct zookeeper_conf conf;
 	struct zk_handle *handle;
 	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
-	bool numeric; /* all names are numeric: nothing has to be looked up */
-	struct look_up look_up;
 	char *addresses; /* NULL: not known yet */
-	bool opening;    /* a session is to be opened ... */
-	int64_t open_ns; /* ... not before this */
+	int64_t open_ns; /* a session is opened, or a connection made for `taken`, not before this */
 	struct backoff backoff;
-	bool known; /* the broker was told of the present session */
+	int64_t believe_ns; /* from then on one server is enough that calls `taken` expired */
+	struct zk_probe *probe;
+	struct work farewell;
+	struct log_rate rate_refused, rate_open, rate_names, rate_doubt, rate_trouble[ZK_HANDLE_TROUBLES];
+	struct zookeeper_conf conf;
+	struct look_up look_up;
 	/* The session of the process before this one, which no server has confirmed to this one yet. */
 	struct zk_identity taken; /* session 0: none */
-	bool taking;              /* a connection is to be made for it, not before open_ns */
-	char denier[ZK_SERVER_NAME_MAX]; /* the first server that called it expired; "": none */
-	int64_t believe_ns;       /* from then on one such server is enough */
+	bool numeric; /* all names are numeric: nothing has to be looked up */
+	bool opening; /* a session is to be opened */
+	bool known;   /* the broker was told of the present session */
+	bool taking;  /* a connection is to be made for `taken` */
 	bool stopped, ended;
-	struct work farewell;
-	struct zk_probe *probe;
-	struct log_rate rate_refused, rate_open, rate_names, rate_doubt, rate_trouble[ZK_HANDLE_TROUBLES];
+	char denier[ZK_SERVER_NAME_MAX]; /* the first server that called `taken` expired; "": none */
 };
 
 static void zookeeper_retry(struct zookeeper *z)
