@@ -5,7 +5,19 @@
  * module's to know).
  *
  * A snapshot is taken between two events, and only while the connection to ZooKeeper is shut, which the core takes as a
- * lost one: so no operation is open, and whoever goes on does so by an ordinary reconnection.
+ * lost one: so no operation is open, and whoever goes on does so by an ordinary reconnection. What ends with a connection
+ * has been answered: questions about other hosts, revocations and audits.
+ *
+ *   carried                                           | not carried
+ *   clients, what they hold, wait for, observe and    | what lists, reads and watches of the connection have shown;
+ *     have not read, in all orders, with all deadlines |  `seen` and the answers of the proof
+ *   claims, directories, letters, former sessions     | open operations, turns, the window: there are none
+ *   what is proven of the session, and until when     | what is wrong with ZooKeeper, in words: it is found out again
+ *   counters, all numbers that are never used twice   | sums and lists that follow from the rest: they are made again
+ *
+ * The adapter of the new process does not know what that of the old one was asked for. So after the first event the broker
+ * asks again for what it still needs: EFFECT_ZK_OPEN without a session, FORMER_END, TOKENS, RELOAD, and PROCESS. It does not
+ * say again what the adapter keeps itself: CLOSE and HOLDER.
  */
 #pragma once
 
@@ -21,6 +33,6 @@ void broker_snapshot(const struct broker *b, struct bytes *ret);
 /*
  * A new broker from it. Connections keep their numbers, and it has been told of them already. NULL, and a sentence in *why
  * that the caller frees, if the text is cut short, garbled, of another version that cannot be read, or contradicts itself.
- * `conf` and `now_ns` as for broker_new().
+ * `conf` and `now_ns` as for broker_new(); the formers of `conf` are not looked at.
  */
 struct broker *broker_restore(const struct broker_conf *conf, struct slice text, int64_t now_ns, struct bytes *why);

@@ -144,7 +144,7 @@ struct request *request_restore(struct lock *lock, const struct entry *e)
 
 	if (!c || !entry_get_fields(e, FIELDS(request_fields), &read))
 		goto refused;
-	if (read.proclamation.state == PROCLAMATION_SENT || lock->idle || (lock->slots && (!read.limit || !read.count)))
+	if (lock->idle || (lock->slots && (!read.limit || !read.count)))
 		goto contradiction;
 	r = place_of(c, &read);
 	if (!r)
