@@ -99,7 +99,7 @@ static void forget_if_idle(struct holdings *h, struct held *held)
 {
 	struct held idle = *held;
 
-	if (held->token >= 0 || held->waits || held->observed || held->lost)
+	if (held->token >= 0 || held->waits || held->observed || held->gone || held->lost)
 		return;
 	*held = h->list[--h->count];
 	h->list[h->count] = idle;
@@ -125,6 +125,7 @@ bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t 
 		return false;
 	}
 	held->token = token;
+	held->gone = false;
 	held->epoch = view.epoch;
 	held->until_ns = until_ns;
 	held->depth = 1;
@@ -173,6 +174,26 @@ void holdings_remove(struct holdings *h, struct slice name, int64_t token)
 
 	if (held && (token < 0 || held->token == token))
 		forget_grant(h, held);
+}
+
+void holdings_gone(struct holdings *h, struct slice name, int64_t token)
+{
+	struct held *held = find(h, name);
+
+	if (!held || held->token != token)
+		return;
+	held->token = -1;
+	held->gone = true;
+}
+
+void holdings_told(struct holdings *h, struct slice name)
+{
+	struct held *held = find(h, name);
+
+	if (!held)
+		return;
+	held->gone = false;
+	forget_if_idle(h, held);
 }
 
 static int64_t min64(int64_t a, int64_t b)
@@ -245,9 +266,11 @@ static void add_event(struct bytes *events, const char *kind, const struct held 
 
 static void disconnect(struct holdings *h, struct held *held, struct bytes *events)
 {
-	if (held->token >= 0) {
+	if (held->token >= 0)
 		add_event(events, "lost", held, held->token);
+	if (held->token >= 0 || held->gone) {
 		held->token = -1;
+		held->gone = false;
 		h->lost_count += !held->lost;
 		held->lost = true;
 	}

@@ -6,10 +6,11 @@
  * reported it. Not part of the public interface.
  *
  *     of a name       from -> to
- *     held            granted -> released, lost (an event, or an answer), or lost with the connection
+ *     held            granted -> released, lost (an answer), lost with the connection, or:
+ *     gone            an event said that it is lost -> a call on that name was told so, or it was granted anew; or lost
  *     waits           queued -> granted, timed out, failed, cancelled; or failed with the connection
  *     observed        observed -> not observed any longer; or ended with the connection
- *     lost            the connection of a grant ended -> a call on that name returned LB_LOST
+ *     lost            the connection of a grant, or of one that was gone, ended -> a call on that name returned LB_LOST
  */
 #pragma once
 
@@ -33,7 +34,8 @@ struct held {
 	int64_t until_ns; /* the lease does not end before; CLOCK_BOOTTIME */
 	bool waits;       /* it is queued, and the event of its outcome was not read yet */
 	bool observed;    /* as an election */
-	bool lost;        /* it was held when its connection ended, and no call has said so yet */
+	bool gone;        /* lost, which the daemon remembers until a call has said so */
+	bool lost;        /* the same, or it was held, when its connection ended: the daemon does not know it any longer */
 	int64_t waits_until_ns; /* what until_ns becomes if it is granted */
 };
 
@@ -63,6 +65,10 @@ void holdings_leave(struct holdings *h, struct slice name);
 void holdings_left(struct holdings *h, struct slice name, int64_t depth);
 /* Released, or lost. With a token, only the grant with that token; -1: any grant. */
 void holdings_remove(struct holdings *h, struct slice name, int64_t token);
+/* An event said that the grant with that token is lost. */
+void holdings_gone(struct holdings *h, struct slice name, int64_t token);
+/* A call said of the lock that it is lost, or not held. */
+void holdings_told(struct holdings *h, struct slice name);
 /* The election is observed from now on, or no longer. */
 void holdings_observe(struct holdings *h, struct slice name, bool on);
 /*
@@ -70,7 +76,7 @@ void holdings_observe(struct holdings *h, struct slice name, bool on);
  * them, as the daemon would send it.
  */
 void holdings_disconnect(struct holdings *h, struct bytes *events);
-/* True, once, if the lock was held when its connection ended. */
+/* True, once, if the lock was held when its connection ended, or was lost by then and no call had said so. */
 bool holdings_take_lost(struct holdings *h, struct slice name);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or no longer proven. */
 int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns);

@@ -17,6 +17,8 @@ enum lb_result lock_give_back(struct lb *lb, const char *name)
 
 	if (r == LB_OK)
 		holdings_left(&lb->holdings, words[1], depth);
+	if (r == LB_LOST)
+		holdings_told(&lb->holdings, words[1]);
 	return r == LB_CONNECTION ? r : LB_OK;
 }
 

@@ -9,9 +9,10 @@
  * If the daemon ends the connection, because it crashed or was stopped, the handle lives on: the next call connects
  * again, and waits for the daemon for as long as lb_set_patience() allows. A call that waits for a lock goes on waiting
  * on the new connection, with what is left of its time. Whatever was held is lost, and is never silently acquired anew:
- * the first call that names such a lock returns LB_LOST, and lb_event() returns LB_EVENT_LOST for it, LB_EVENT_FAILED for
- * a request that was queued and LB_EVENT_UNOBSERVED for an election. What lb_command() had set for the connection, such
- * as its name, has to be set again. lb_valid(), and lb_event() with 0, never wait and do not connect.
+ * the first call that names such a lock, or one that was lost before and of which no call had said so, returns LB_LOST,
+ * and lb_event() returns LB_EVENT_LOST for each, LB_EVENT_FAILED for a request that was queued and LB_EVENT_UNOBSERVED
+ * for an election. What lb_command() had set for the connection, such as its name, has to be set again. lb_valid(), and
+ * lb_event() with 0, never wait and do not connect.
  *
  *     struct lb *lb;
  *     int64_t token;
@@ -31,8 +32,7 @@
  * lockbroker command does.
  * Signals: calls continue after a signal handler has returned, and never raise SIGPIPE.
  * Times are in milliseconds. Strings are NUL-terminated UTF-8. Running out of memory ends the process (abort); the
- * memory that the library keeps is bounded, but for the names of locks that were lost with their connection and that no
- * call has named since.
+ * memory that the library keeps is bounded, but for the names of locks that were lost and that no call has named since.
  */
 #ifndef LOCKBROKER_H
 #define LOCKBROKER_H

@@ -161,12 +161,12 @@ enum lb_result request_ask(struct lb *lb, size_t argc, const struct slice *argv)
 
 /* ---- requests that are made again if their connection ends ---- */
 
-/* LB_LOST, once, for each lock that was held when its connection ended. */
+/* LB_LOST, once, for each lock that was held when its connection ended, or was lost before, and no call had said so. */
 static enum lb_result check_lost(struct lb *lb, const struct request *r)
 {
 	for (size_t i = r->first; i < r->first + r->names; i++)
 		if (holdings_take_lost(&lb->holdings, r->words[i]))
-			return wire_fail(lb, LB_LOST, "The lock was lost when the connection to lockbrokerd ended: %.*s",
+			return wire_fail(lb, LB_LOST, "The lock was lost by the time the connection to lockbrokerd ended: %.*s",
 					 (int)r->words[i].len, r->words[i].data);
 	return LB_OK;
 }
@@ -207,6 +207,8 @@ enum lb_result request_make(struct lb *lb, struct request *r, int64_t wait_ms)
 			result = request_reconnect(lb, wire_deadline(lb->patience_ms));
 		if (result == LB_OK)
 			result = exchange(lb, r->count, r->words, answer_by(lb, end));
+		if ((result == LB_LOST || result == LB_NOTHELD) && r->names == 1)
+			holdings_told(&lb->holdings, r->words[r->first]);
 		if (result != LB_CONNECTION || !may_make_again(lb, r))
 			return result;
 		result = LB_OK;

@@ -167,7 +167,7 @@ static void heed_event(struct lb *lb)
 		return;
 	name = reply_text(&e->values[2]);
 	if (token && slice_is(kind, "lost"))
-		holdings_remove(&lb->holdings, name, e->values[3].integer);
+		holdings_gone(&lb->holdings, name, e->values[3].integer);
 	else if (token && slice_is(kind, "granted"))
 		holdings_granted(&lb->holdings, name, e->values[3].integer);
 	else if (slice_is(kind, "timeout") || slice_is(kind, "failed"))
@@ -199,6 +199,7 @@ static enum lb_result take_unlock(struct lb *lb, size_t bytes)
 		return wire_hang_up(lb, "the daemon gave UNLOCK an answer that this library does not understand", 0);
 	if (answer->type == RESP_ERROR) {
 		holdings_remove(&lb->holdings, name, -1);
+		holdings_told(&lb->holdings, name);
 		if (lb->late_error.len == 0) {
 			bytes_slice(&lb->late_error, answer->text);
 			bytes_slice(&lb->late_name, name);

@@ -223,7 +223,7 @@ def test_a_daemon_that_ends_is_an_error_not_a_signal(standalone, programs):
     p.do("patience 0 100")
     token = token_of(p.do("lock 0 a"))
     standalone.kill()
-    assert p.do("unlock 0 a") == "LOST The lock was lost when the connection to lockbrokerd ended: a"
+    assert p.do("unlock 0 a") == "LOST The lock was lost by the time the connection to lockbrokerd ended: a"
     assert p.do("event 0 0") == f"LOST a {token} 0 connection"
     assert p.do("event 0 0") == p.do("valid 0 a") == "CONNECTION The connection to lockbrokerd is closed: the daemon closed it."
     assert p.do(f"lock 0 {'x' * 600}").startswith("BADNAME ")

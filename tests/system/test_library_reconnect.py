@@ -23,7 +23,7 @@ def wait_for_waiter(daemon):
         harness.wait_until(lambda: c.call("WAITERS", "a"), "a waiter")
 
 
-LOST = "LOST The lock was lost when the connection to lockbrokerd ended: "
+LOST = "LOST The lock was lost by the time the connection to lockbrokerd ended: "
 
 
 @pytest.mark.parametrize("take, use, free", [
@@ -68,6 +68,35 @@ def test_the_lock_is_lost_although_nobody_else_took_it_and_tokens_go_on(standalo
     assert token_of(p.do("lock 0 a")) > token
     assert p.do("unlock 0 a") == "OK 0"
     assert p.do("unlock 0 a").startswith("NOTHELD "), "the levels of the lost grant ended with it"
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["read", "unread"])
+@pytest.mark.parametrize("use", ["lock 0 a", "unlock 0 a", "lock_all 0 2 b a", "enqueue 0 a"], ids=str)
+def test_a_loss_before_the_end_of_the_connection_is_not_forgotten_with_it(standalone, programs, use, read):
+    """The daemon remembers it until a call has said so; when the daemon has ended, only the library can."""
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("lock 0 a")
+    p.do("renew 0 a 1")
+    with standalone.client() as c:
+        harness.wait_until(lambda: not c.call("HOLDERS", "a"), "the end of the lease")
+    if read:
+        assert p.do("event 0 10000").startswith("LOST a ")
+    restart(standalone)
+    assert p.do(use) == LOST + "a"
+    assert not p.do(use).startswith("LOST "), "it is told once"
+
+
+@pytest.mark.parametrize("tell", ["lock 0 a", "unlock 0 a", "renew 0 a 10000"], ids=str)
+def test_a_loss_that_a_call_has_told_is_not_told_again_after_the_connection(standalone, programs, tell):
+    p = programs(standalone.socket)
+    p.do("open 0")
+    p.do("lock 0 a")
+    p.do("renew 0 a 1")
+    assert p.do("event 0 10000").startswith("LOST a ")
+    assert p.do(tell).startswith("LOST ")
+    restart(standalone)
+    token_of(p.do("lock 0 a"))
 
 
 def test_whoever_took_it_meanwhile_keeps_it(standalone, programs, clients):
