@@ -74,8 +74,9 @@ CORE_port += port/entry.c port/seal.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
-IO_top = loop.c notify.c reload.c signals.c watchdog.c
-IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/channel.c
+IO_top = loop.c keep.c notify.c reload.c signals.c watchdog.c
+IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
+	handover/channel.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
@@ -110,7 +111,8 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c
+UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c \
+	test_store.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c
 SIM = snapshots.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -353,7 +355,7 @@ $(TESTS)/test_watch $(TESTS)/test_process: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
 $(TESTS)/test_listen $(TESTS)/test_conn: UNDER = $(A_IO_SOCKET)
-$(TESTS)/test_channel: UNDER = $(A_IO_HANDOVER)
+$(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

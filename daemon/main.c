@@ -29,8 +29,10 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
+#include "io/handover/identity.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
+#include "io/keep.h"
 #include "io/loop.h"
 #include "io/notify.h"
 #include "io/reload.h"
@@ -91,6 +93,7 @@ struct daemon {
 	struct program *program;
 	struct takeover *takeover; /* NULL: no process handed over to this one */
 	struct handover *handover;
+	struct keep *keep;
 	bool stopping;
 };
 
@@ -109,8 +112,8 @@ static const char help[] =
 	"\n"
 	"SIGTERM, SIGINT and SIGQUIT stop the daemon: it ends when all locks are released, at the latest after\n"
 	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again;\n"
-	"SIGUSR2 hands everything over to a new process of the installed program, as `lockbroker restart` does. Other\n"
-	"signals are logged and ignored. Exit status:\n"
+	"SIGUSR2 hands everything over to a new process of the installed program, as `lockbroker restart` does; SIGUSR1\n"
+	"leaves everything to the service manager for the next start. Other signals are logged and ignored. Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
 static int usage_error(const struct options *options, const char *sentence)
@@ -315,6 +318,8 @@ static void daemon_stop(void *arg, int number)
 		log_warning("received a second signal (%s): ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
 	}
+	if (keep_delays(d->keep, number))
+		return;
 	log_info("received a signal (%s): stopping", strsignal(number));
 	d->stopping = true;
 	reload_mute(d->reload);
@@ -329,6 +334,19 @@ static void daemon_restart(void *arg, int number)
 
 	log_info("received a signal (%s): handing over to a new process", strsignal(number));
 	handover_ask(d->handover);
+}
+
+/* The service is stopped, and started after that. */
+static void daemon_keep(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	if (d->stopping) {
+		log_warning("received a signal (%s): the daemon is stopping already, and keeps nothing", strsignal(number));
+		return;
+	}
+	log_info("received a signal (%s): keeping everything for the next start of the service", strsignal(number));
+	keep_ask(d->keep);
 }
 
 /*
@@ -494,7 +512,7 @@ static void start_zookeeper(struct daemon *d)
 static int make_parts(struct daemon *d, const struct conf_source *source)
 {
 	const struct signals_calls calls = {
-		.stop = daemon_stop, .reload = daemon_reload, .restart = daemon_restart, .arg = d
+		.stop = daemon_stop, .reload = daemon_reload, .restart = daemon_restart, .keep = daemon_keep, .arg = d
 	};
 	const struct reload_conf reload_conf = { .source = source, .done = daemon_reloaded, .arg = d };
 	const struct server_conf server_conf = server_conf_of(d, &d->broker.limits);
@@ -522,8 +540,10 @@ static int make_parts(struct daemon *d, const struct conf_source *source)
 							     .tokens = d->tokens,
 							     .saved = d->saved,
 							     .zookeeper = d->zookeeper });
+	d->keep = keep_new(&d->notify, d->handover);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .reload = d->reload,
+							     .keep = d->keep,
 							     .notify = &d->notify,
 							     .page = d->page,
 							     .handover = d->handover,
@@ -565,6 +585,7 @@ static void stop_parts(struct daemon *d, bool close_session, int status)
 	zookeeper_free(d->zookeeper);
 	tokens_free(d->tokens);
 	signals_free(d->signals);
+	keep_free(d->keep);
 	handover_free(d->handover);
 	loop_free(d->loop);
 	feed_free(d->feed);
@@ -584,7 +605,8 @@ static int serve(struct daemon *d)
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	if (end.handed_over) {
-		notify_main_pid(&d->notify, handover_successor(d->handover));
+		if (handover_successor(d->handover))
+			notify_main_pid(&d->notify, handover_successor(d->handover));
 		handover_exit(d->handover);
 	}
 	stop_parts(d, end.close_session, status);
@@ -693,6 +715,7 @@ static bool adopt(struct daemon *d, const struct conf_source *source, struct par
 		return true;
 	snprintf(sentence, sizeof(sentence), "the new process cannot take over %s%s%.*s", what, why.len ? ": " : "",
 		 (int)why.len, why.len ? why.data : "");
+	log_error("%s", sentence);
 	takeover_refuse(d->takeover, sentence);
 	bytes_free(&why);
 	return false;
@@ -707,7 +730,10 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns)
 		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
 	if (d->saved)
 		saved_take_over(d->saved);
-	takeover_watch(d->takeover, feed_base(d->feed), daemon_alone, d);
+	if (d->takeover)
+		takeover_watch(d->takeover, feed_base(d->feed), daemon_alone, d);
+	else
+		notify_send(&d->notify, "READY=1");
 	over.restart.paused_ns = feed_now(d->feed) - frozen_ns;
 	feed_event(d->feed, &over);
 	server_begin(d->server);
@@ -744,6 +770,41 @@ static int take_over(struct daemon *d, const struct conf_source *source)
 	return run_on(d, &names, frozen_ns);
 }
 
+/* What the process before this one left is of this daemon. */
+static bool take_kept(struct daemon *d, struct parcel *p)
+{
+	char error[IDENTITY_ERROR_MAX];
+
+	if (!keep_take(&d->notify, p))
+		return false;
+	if (!identity_differs(p, &d->conf, d->broker.standalone, error))
+		return true;
+	log_warning("what the process before this one left is not used: %s", error);
+	parcel_discard(p);
+	return false;
+}
+
+/* There is no way back: if it cannot be used, the service manager starts the daemon once more, without it. */
+static int run_kept(struct daemon *d, const struct conf_source *source, struct parcel *p)
+{
+	struct resolved names = { 0 };
+	char text[LISTEN_ERROR_MAX];
+	struct parcel_record r;
+	struct listener again; /* of systemd's: it is among what was kept */
+	int64_t frozen_ns;
+
+	if (listen_passed(&again, text) > 0)
+		listen_close(&again);
+	if (!d->broker.standalone)
+		resolve_servers(d->conf.servers, &names);
+	if (!adopt(d, source, p))
+		_exit(EXIT_FAILURE);
+	parcel_find(p, "process", &r);
+	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	parcel_discard(p);
+	return run_on(d, &names, frozen_ns);
+}
+
 /* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. */
 static void guard_standard(void)
 {
@@ -760,6 +821,7 @@ int main(int argc, char **argv)
 {
 	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1 };
 	struct options options = { 0 };
+	struct parcel kept = { 0 };
 	int64_t tokens_limit = 0;
 	int status;
 
@@ -783,6 +845,8 @@ int main(int argc, char **argv)
 		status = read_named(&d) < 0 ? EXIT_USAGE : EXIT_FAILURE;
 		if (status == EXIT_FAILURE && d.takeover)
 			status = take_over(&d, &options.source);
+		else if (status == EXIT_FAILURE && take_kept(&d, &kept))
+			status = run_kept(&d, &options.source, &kept);
 		else if (status == EXIT_USAGE || open_rundir(&d) < 0 || open_saved(&d) < 0 ||
 		    (options.source.standalone && (tokens_limit = open_tokens(&d)) < 0) ||
 		    start_listening(&d) < 0)

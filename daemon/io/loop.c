@@ -11,6 +11,7 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
+#include "io/keep.h"
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
@@ -200,7 +201,7 @@ static bool loop_settle(struct loop *l)
 	} while (l->events != before);
 	loop_arm(l);
 	/* Whoever asked for a reload is told here what came of it. */
-	if (!l->stopped && !reload_is_reading(l->to.reload) && handover_due(l->to.handover))
+	if (!l->stopped && !reload_is_reading(l->to.reload) && (keep_due(l->to.keep) || handover_due(l->to.handover)))
 		l->stopped = l->end.handed_over = true;
 	return !l->stopped;
 }

@@ -16,6 +16,7 @@ struct feed;
 struct handover;
 struct loop;
 struct notify;
+struct keep;
 struct page;
 struct reload;
 struct saved;
@@ -28,6 +29,7 @@ struct zookeeper;
 struct loop_adapters {
 	struct server *server;
 	struct reload *reload;
+	struct keep *keep;
 	const struct notify *notify;
 	struct page *page;
 	struct handover *handover;

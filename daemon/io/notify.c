@@ -2,8 +2,11 @@
 #include "io/notify.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -76,4 +79,57 @@ void notify_status(const struct notify *n, const char *text, int len)
 		if ((unsigned char)state[i] < 0x20)
 			state[i] = ' ';
 	notify_send(n, state);
+}
+
+static int send_with(const struct notify *n, const char *state, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { .bytes = { 0 } };
+	struct iovec part = { (char *)(uintptr_t)state, strlen(state) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+	if (n->fd < 0)
+		return -ENOTCONN;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(n->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* A socket of which the other end is closed would be dropped if the manager looked at its state. */
+int notify_store(const struct notify *n, const char *name, int fd)
+{
+	char state[128];
+
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+	return send_with(n, state, fd);
+}
+
+void notify_unstore(const struct notify *n, const char *name)
+{
+	char state[128];
+
+	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	notify_send(n, state);
+}
+
+int notify_barrier(const struct notify *n, int timeout_ms)
+{
+	struct pollfd end;
+	int fds[2], rc;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	rc = send_with(n, "BARRIER=1", fds[1]);
+	close(fds[1]);
+	end = (struct pollfd){ .fd = fds[0] };
+	if (rc == 0 && poll(&end, 1, timeout_ms) != 1)
+		rc = -ETIMEDOUT;
+	close(fds[0]);
+	return rc;
 }

@@ -15,5 +15,11 @@ void notify_close(struct notify *n);
 void notify_send(const struct notify *n, const char *state);
 /* That process is the daemon from now on. */
 void notify_main_pid(const struct notify *n, pid_t pid);
+/* The manager keeps a copy, for the next start of the service, under that name. 0 or -errno. */
+int notify_store(const struct notify *n, const char *name, int fd);
+/* ... and drops it. */
+void notify_unstore(const struct notify *n, const char *name);
+/* Waits until the manager has seen all that was sent. 0 or -errno. */
+int notify_barrier(const struct notify *n, int timeout_ms);
 /* Sends STATUS= with control characters replaced. */
 void notify_status(const struct notify *n, const char *text, int len);

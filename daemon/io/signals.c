@@ -37,6 +37,8 @@ static void signals_fired(int fd, short what, void *arg)
 		s->calls.stop(s->calls.arg, number);
 	else if (number == SIGHUP)
 		s->calls.reload(s->calls.arg, number);
+	else if (number == SIGUSR1)
+		s->calls.keep(s->calls.arg, number);
 	else if (number == SIGUSR2)
 		s->calls.restart(s->calls.arg, number);
 	else

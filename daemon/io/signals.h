@@ -5,7 +5,8 @@
  *     TERM INT QUIT                     -> `stop` is called, each time
  *     HUP                               -> `reload` is called
  *     USR2                              -> `restart` is called
- *     USR1 ALRM VTALRM PROF
+ *     USR1                              -> `keep` is called
+ *     ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
  *     SEGV BUS FPE ILL TRAP SYS ABRT    -> default action: a fault ends the process, and the system may write a core
@@ -22,6 +23,7 @@ struct signals_calls {
 	void (*stop)(void *arg, int number);
 	void (*reload)(void *arg, int number);
 	void (*restart)(void *arg, int number);
+	void (*keep)(void *arg, int number);
 	void *arg;
 };
 

@@ -86,9 +86,9 @@ def test_readmes_service_starts_and_the_group_may_lock(service):
 
 
 def test_status_says_what_the_daemon_does(service):
-    said = service.run("systemctl", "status", "--no-pager", UNIT)
-    assert "Active: active (running)" in said
-    assert re.search(r"lockbrokerd\[\d+\]: lockbrokerd \S+ serves /run/lockbroker/lockbroker.sock as host ", said)
+    assert "Active: active (running)" in service.run("systemctl", "status", "--no-pager", UNIT)
+    line = r"lockbrokerd\[\d+\]: lockbrokerd \S+ serves /run/lockbroker/lockbroker.sock as host "
+    harness.wait_until(lambda: re.search(line, service.run("systemctl", "status", "--no-pager", UNIT)), "the journal")
 
 
 def test_stop_waits_for_the_holders(service):
@@ -177,3 +177,106 @@ def test_a_connection_to_the_socket_starts_the_service(service):
     assert service.show("ActiveState") == "inactive"
     assert may_lock(service)
     assert service.show("ActiveState") == "active"
+
+
+# ---- a restart keeps everything ----
+
+
+@pytest.fixture(scope="session")
+def zk():
+    server = harness.Zookeeper()
+    yield server
+    server.end()
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def kept(request, service):
+    """The service of either kind."""
+    if request.param == "zookeeper":
+        change(service, "servers", request.getfixturevalue("zk").address)
+        service.run("rm", "-rf", DROP_INS)
+        service.run("systemctl", "daemon-reload")
+        service.run("systemctl", "restart", UNIT)
+        harness.wait_until(lambda: "session_state:safe" in service.run("lockbroker", "info", "session"), "the session")
+    return service
+
+
+def lock_state(machine, name):
+    """Who holds it and who waits, without the numbers that change with time."""
+    said = machine.run("lockbroker", "call", "HOLDERS", name) + machine.run("lockbroker", "call", "QUEUE", name)
+    return re.findall(r'"(?:client|pid|token|uid)" => \(integer\) \d+', said)
+
+
+def stand_in_line(machine, name):
+    """Somebody who waits for it."""
+    waiter = machine.start("lockbroker", "lock", name, "--", "echo", "later")
+    harness.wait_until(lambda: "uid" in machine.run("lockbroker", "call", "QUEUE", name), "the waiter")
+    return waiter
+
+
+def test_a_restart_costs_nobody_a_lock(kept):
+    before, holder, waiter = main_pid(kept), hold(kept, "a"), stand_in_line(kept, "a")
+    state = lock_state(kept, "a")
+    assert state
+    for _ in range(3):
+        kept.run("systemctl", "restart", UNIT)
+        assert main_pid(kept) != before and kept.show("ActiveState") == "active"
+        before = main_pid(kept)
+        assert lock_state(kept, "a") == state
+        assert kept.show("NFileDescriptorStore") == "0", "what was kept is used once"
+    assert holder.poll() is None and waiter.poll() is None
+    holder.communicate()
+    assert holder.returncode == 0
+    assert waiter.communicate(timeout=harness.PATIENCE)[0] == "later\n"
+
+
+def test_a_package_that_is_installed_anew_costs_nobody_a_lock(kept):
+    """As its scripts do it."""
+    holder = hold(kept, "a")
+    kept.install()
+    kept.run("systemctl", "daemon-reload")
+    kept.run("systemctl", "try-restart", UNIT)
+    assert holder.poll() is None
+    holder.communicate()
+    assert holder.returncode == 0
+
+
+def test_the_socket_of_systemd_is_kept_too(service):
+    service.run("systemctl", "stop", UNIT)
+    service.run("systemctl", "start", "lockbrokerd.socket")
+    holder = hold(service, "a")
+    service.run("systemctl", "restart", UNIT)
+    assert holder.poll() is None and may_lock(service)
+    holder.communicate()
+    assert holder.returncode == 0
+
+
+def test_a_stop_keeps_nothing(service):
+    holder = hold(service, "a")
+    stop = service.start("systemctl", "stop", UNIT)
+    holder.stdin.close()
+    assert stop.wait(harness.PATIENCE) == 0 and service.show("NFileDescriptorStore") == "0"
+    service.run("systemctl", "start", UNIT)
+    assert "kept" not in service.journal().rpartition("Stopping")[2]
+    assert may_lock(service)
+
+
+def test_a_restart_with_another_configuration_that_does_not_fit_begins_anew(service):
+    """Whoever holds something is told by the end of its connection."""
+    holder = hold(service, "a")
+    change(service, "statedir", "/var/lib")
+    service.run("systemctl", "restart", UNIT)
+    assert "what the process before this one left is not used: " in service.journal()
+    assert holder.wait(harness.PATIENCE) != 0
+    assert may_lock(service)
+
+
+def test_without_room_in_the_store_a_restart_stops_as_usual(service):
+    configure(service, store="[Service]\nFileDescriptorStoreMax=1\n")
+    service.run("systemctl", "restart", UNIT)
+    holder = hold(service, "a")
+    restart = service.start("systemctl", "restart", UNIT)
+    harness.wait_until(lambda: "systemd has no room for it (FileDescriptorStoreMax=)" in service.journal(), "the message")
+    holder.stdin.close()
+    assert restart.wait(harness.PATIENCE) == 0
+    assert may_lock(service)

@@ -317,19 +317,34 @@ static bool commit(struct handover *h, int64_t frozen_ns)
 	return false;
 }
 
+/* False: the tokens are still being written. */
+static bool freeze(const struct handover_parts *parts)
+{
+	if (parts->tokens && tokens_writing(parts->tokens))
+		return false;
+	if (parts->zookeeper)
+		zookeeper_suspend(parts->zookeeper);
+	server_settle(parts->server);
+	/* The end of a connection may have led to another reservation. */
+	return !parts->tokens || !tokens_writing(parts->tokens);
+}
+
 bool handover_due(struct handover *h)
 {
 	int64_t frozen_ns = clock_now_ns();
 
-	if (h->state != READY || (h->parts.tokens && tokens_writing(h->parts.tokens)))
+	return h->state == READY && freeze(&h->parts) && commit(h, frozen_ns);
+}
+
+bool handover_freeze(struct handover *h, struct parcel *ret)
+{
+	int64_t frozen_ns = clock_now_ns();
+
+	if (!freeze(&h->parts))
 		return false;
-	if (h->parts.zookeeper)
-		zookeeper_suspend(h->parts.zookeeper);
-	server_settle(h->parts.server);
-	/* The end of a connection may have led to another reservation. */
-	if (h->parts.tokens && tokens_writing(h->parts.tokens))
-		return false;
-	return commit(h, frozen_ns);
+	identity_pack(ret, h->parts.conf, h->parts.standalone);
+	pack(h, frozen_ns, ret);
+	return true;
 }
 
 /* ---- the calls ---- */
@@ -362,11 +377,16 @@ void handover_ask(struct handover *h)
 	feed_hurry(h->parts.feed);
 }
 
+void handover_cancel(struct handover *h, const char *why)
+{
+	if (h->state != IDLE)
+		give_up(h, "%s", why);
+}
+
 void handover_stop(struct handover *h)
 {
 	h->stopping = true;
-	if (h->state != IDLE)
-		give_up(h, "the daemon is stopping");
+	handover_cancel(h, "the daemon is stopping");
 }
 
 void handover_settle(struct handover *h)

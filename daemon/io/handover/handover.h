@@ -40,6 +40,7 @@ struct feed;
 struct handover;
 struct listener;
 struct page;
+struct parcel;
 struct program;
 struct saved;
 struct server;
@@ -70,6 +71,8 @@ void handover_free(struct handover *h);
 void handover_ask(struct handover *h);
 /* The daemon stops: a hand-over that is under way fails. */
 void handover_stop(struct handover *h);
+/* If one is under way, it fails. */
+void handover_cancel(struct handover *h, const char *why);
 /* To be called when a turn settles: tells the broker what failed. */
 void handover_settle(struct handover *h);
 /*
@@ -77,6 +80,11 @@ void handover_settle(struct handover *h);
  * but exit, by handover_exit().
  */
 bool handover_due(struct handover *h);
+/*
+ * Everything as a parcel, for whoever takes over later. Nobody is served until this process does so itself; it must not, if
+ * somebody else may. False: not yet; to be tried again when the next turn is settled.
+ */
+bool handover_freeze(struct handover *h, struct parcel *ret);
 /* The process that has taken over. */
 pid_t handover_successor(const struct handover *h);
 /* Passes on a signal to stop that came too late, and exits. */

@@ -250,7 +250,11 @@ int listen_unpack(struct listener *l, struct parcel *p)
 	};
 	if (path.len && !(l->path = strndup(path.data, path.len)))
 		abort();
-	return l->fd >= 0 && option(l->fd, SO_ACCEPTCONN) == 1 && (!l->path || l->lock_fd >= 0) ? 0 : -EBADMSG;
+	/* A service manager that has it, too, makes it block whenever it passes it on. */
+	return l->fd >= 0 && option(l->fd, SO_ACCEPTCONN) == 1 && (!l->path || l->lock_fd >= 0) &&
+			       fcntl(l->fd, F_SETFL, O_NONBLOCK) == 0
+		       ? 0
+		       : -EBADMSG;
 }
 
 void listen_close(struct listener *l)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/base/parcel.h"
+#include "io/handover/handover.h"
+#include "io/handover/store.h"
+#include "io/notify.h"
+#include "protocol/number.h"
+
+#define KEEP_TEXT "lockbroker-state"
+#define KEEP_QUEUE "lockbroker-descriptors"
+
+enum { KEEP_WAIT_MS = 2000, LISTEN_FD_FIRST = 3 };
+
+struct keep {
+	const struct notify *notify;
+	struct handover *handover;
+	bool asked;
+	int number; /* of the signal that waits; 0: none does */
+};
+
+struct keep *keep_new(const struct notify *notify, struct handover *handover)
+{
+	struct keep *k = mem_new(sizeof(*k));
+
+	k->notify = notify;
+	k->handover = handover;
+	return k;
+}
+
+void keep_free(struct keep *k)
+{
+	mem_free(k);
+}
+
+void keep_ask(struct keep *k)
+{
+	if (k->notify->fd < 0) {
+		log_warning("nothing is kept for the next start of the service: there is no service manager");
+		return;
+	}
+	k->asked = true;
+	handover_cancel(k->handover, "the service is stopped and started");
+}
+
+bool keep_delays(struct keep *k, int number)
+{
+	if (k->asked)
+		k->number = number;
+	return k->asked;
+}
+
+static bool has_hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
+}
+
+/* 0 or -errno: the manager has both. */
+static int keep_give(const struct notify *n, const struct parcel *p)
+{
+	struct store s;
+	int kept, rc = store_make(p, &s, &kept);
+
+	if (rc < 0)
+		return rc;
+	rc = notify_store(n, KEEP_TEXT, s.text);
+	if (rc == 0)
+		rc = notify_store(n, KEEP_QUEUE, s.queue);
+	store_close(&s);
+	if (rc == 0)
+		rc = notify_barrier(n, KEEP_WAIT_MS);
+	if (rc == 0 && has_hung_up(kept))
+		rc = -ENOSPC;
+	close(kept);
+	if (rc < 0) {
+		notify_unstore(n, KEEP_TEXT);
+		notify_unstore(n, KEEP_QUEUE);
+	}
+	return rc;
+}
+
+static void keep_failed(struct keep *k, int rc)
+{
+	k->asked = false;
+	log_warning("nothing is kept for the next start of the service: %s; this process goes on until it is stopped",
+		    rc == -ENOSPC ? "systemd has no room for it (FileDescriptorStoreMax=)" : strerror(-rc));
+	if (k->number)
+		raise(k->number);
+}
+
+bool keep_due(struct keep *k)
+{
+	struct parcel p = { 0 };
+	int rc;
+
+	if (!k->asked || !handover_freeze(k->handover, &p))
+		return false;
+	rc = keep_give(k->notify, &p);
+	parcel_free(&p);
+	if (rc < 0)
+		keep_failed(k, rc);
+	else
+		log_info("everything is kept for the next start of the service");
+	return rc == 0;
+}
+
+/* ---- the next process ---- */
+
+/* The number of descriptors that are for this process. */
+static int passed(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	int64_t number = 0, count = 0;
+
+	if (!pid || !fds || !number_parse(slice_of(pid), &number) || number != getpid() ||
+	    !number_parse(slice_of(fds), &count) || count < 0 || count > 1000)
+		return 0;
+	return (int)count;
+}
+
+static bool is_named(const char *names, size_t len, const char *name)
+{
+	return len == strlen(name) && memcmp(names, name, len) == 0;
+}
+
+/* Not inherited by other programs, and out of the way of the others; the manager has made it block. */
+static int own(int fd, int from)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, from);
+
+	close(fd);
+	if (copy >= 0)
+		fcntl(copy, F_SETFL, O_NONBLOCK);
+	return copy;
+}
+
+/* Takes out ours, and moves the others together. */
+static void pick(const char *names, int count, struct store *ret)
+{
+	int next = LISTEN_FD_FIRST, end = LISTEN_FD_FIRST + count;
+	char text[16];
+
+	for (int fd = LISTEN_FD_FIRST; fd < end; fd++) {
+		size_t len = strcspn(names, ":");
+
+		if (is_named(names, len, KEEP_TEXT) && ret->text < 0)
+			ret->text = own(fd, end);
+		else if (is_named(names, len, KEEP_QUEUE) && ret->queue < 0)
+			ret->queue = own(fd, end);
+		else if (fd == next++)
+			; /* it stays */
+		else if (dup2(fd, next - 1) >= 0)
+			close(fd);
+		names += len + (names[len] == ':');
+	}
+	snprintf(text, sizeof(text), "%d", next - LISTEN_FD_FIRST);
+	setenv("LISTEN_FDS", text, 1);
+}
+
+bool keep_take(const struct notify *notify, struct parcel *ret)
+{
+	struct store s = { .text = -1, .queue = -1 };
+	const char *names = getenv("LISTEN_FDNAMES");
+	int count = passed(), rc = -EBADMSG;
+
+	*ret = (struct parcel){ 0 };
+	if (count == 0 || !names)
+		return false;
+	pick(names, count, &s);
+	if (s.text < 0 && s.queue < 0)
+		return false;
+	notify_unstore(notify, KEEP_TEXT);
+	notify_unstore(notify, KEEP_QUEUE);
+	/* What is locked by a descriptor that cannot be read is free when nobody has that any longer. */
+	notify_barrier(notify, KEEP_WAIT_MS);
+	if (s.text >= 0 && s.queue >= 0)
+		rc = store_read(&s, ret);
+	store_close(&s);
+	if (rc == 0)
+		return true;
+	log_error("what the process before this one left cannot be read: %s; this one starts without it", strerror(-rc));
+	parcel_discard(ret);
+	return false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stop of the service that is followed by its start: this process freezes, gives everything to the service manager
+ * (FDSTORE=1, see sd_notify(3)), and exits; the next one takes it from there (LISTEN_FDS). The manager keeps two
+ * descriptors, which it drops when the service is stopped and not started again.
+ *
+ * If it does not keep them, this process goes on, and stops as it does without that.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct handover;
+struct keep;
+struct notify;
+struct parcel;
+
+struct keep *keep_new(const struct notify *notify, struct handover *handover);
+/* Takes NULL. */
+void keep_free(struct keep *k);
+/* It is done when the turn is settled. */
+void keep_ask(struct keep *k);
+/* A signal to stop that comes meanwhile has to wait: true, and it comes again if nothing was kept. */
+bool keep_delays(struct keep *k, int number);
+/* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */
+bool keep_due(struct keep *k);
+
+/*
+ * What the process before this one left: once, so that what cannot be used does not come back. To be called before
+ * listen_passed(), which is left the others. False: nothing, or nothing that can be read, which is logged.
+ */
+bool keep_take(const struct notify *notify, struct parcel *ret);

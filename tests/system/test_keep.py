@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a service manager keeps from one start of the service to the next: here the test is the manager."""
+
+import os
+import signal
+import socket
+import sys
+
+import pytest
+
+import harness
+
+PASS = """
+import fcntl, os, sys
+names, program = sys.argv[1], sys.argv[2:]
+passed = [int(fd) for fd in os.environ.pop("KEPT").split()]
+fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in passed]
+for fd in passed:
+    os.close(fd)
+for at, fd in enumerate(fds):
+    os.dup2(fd, 3 + at)
+    os.close(fd)
+os.environ.update(LISTEN_FDS=str(len(fds)), LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=names)
+os.execv(program[0], program)
+"""
+
+
+class Manager:
+    """Of one daemon. It keeps descriptors by their names, at most so many."""
+
+    def __init__(self, daemon, room=4):
+        self.daemon = daemon
+        self.room = room
+        self.kept = {}
+
+    def receive(self):
+        """One message."""
+        text, fds, _, _ = socket.recv_fds(self.daemon.notify, 4096, 4)
+        lines = dict(line.split("=", 1) for line in text.decode().splitlines())
+        if "FDSTORE" in lines:
+            assert lines["FDPOLL"] == "0" and len(fds) == 1
+            if len(self.kept) < self.room:
+                self.kept[lines["FDNAME"]] = fds.pop()
+        elif "FDSTOREREMOVE" in lines and lines["FDNAME"] in self.kept:
+            os.close(self.kept.pop(lines["FDNAME"]))
+        for fd in fds:
+            os.close(fd)
+        return lines
+
+    def until(self, key):
+        while key not in self.receive():
+            pass
+
+    def stop_for_a_start(self):
+        """As ExecStop= and systemd do it."""
+        self.daemon.notify.settimeout(harness.PATIENCE)
+        self.daemon.signal(signal.SIGUSR1)
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.until("BARRIER")
+
+    def start(self, **more):
+        """With what is kept, and other descriptors between."""
+        fds = dict(list(self.kept.items())[:1] + list(more.items()) + list(self.kept.items())[1:])
+        command = harness.Daemon.command(self.daemon)
+        self.daemon.command = lambda: [sys.executable, "-c", PASS, ":".join(fds), *command]
+        self.daemon.env = {"KEPT": " ".join(map(str, fds.values()))}
+        for fd in fds.values():
+            os.set_blocking(fd, True)
+        self.daemon.spawn(pass_fds=list(fds.values()))
+        self.end()
+        self.daemon.wait_ready()
+        self.daemon.env = {}
+        del self.daemon.command
+
+    def restart(self):
+        self.stop_for_a_start()
+        assert self.daemon.process.wait(harness.PATIENCE) == 0
+        self.start()
+
+    def end(self):
+        """It keeps nothing any longer: whoever was passed it has it."""
+        for fd in self.kept.values():
+            os.close(fd)
+        self.kept = {}
+
+
+@pytest.fixture
+def managers():
+    made = []
+
+    def manage(daemon, **options):
+        made.append(Manager(daemon, **options))
+        return made[-1]
+
+    yield manage
+    for manager in made:
+        manager.end()
+
+
+def logged(daemon, text):
+    return [line for line in daemon.log().splitlines() if text in line]
+
+
+def test_no_client_notices_a_restart(broker, clients, managers):
+    holder, waiter, others = clients(broker), clients(broker), [clients(broker) for _ in range(300)]
+    manager = managers(broker)
+    token = holder.call("LOCK", "a")
+    waiter.send("LOCK", "a", "WAIT", 600000)
+    harness.wait_queued(broker, "a", 1)
+    for times in (1, 2, 3):
+        for at, c in enumerate(others):
+            c.send("LOCK", f"{times}/{at}")
+        manager.restart()
+        assert all(isinstance(c.reply(), int) for c in others)
+        harness.wait_until(lambda times=times: len(logged(broker, "has taken over 302 connections")) == times, "the log")
+    assert holder.call("VALID", "a", "TOKEN", token) > 0
+    assert holder.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert waiter.reply() > token
+
+
+def test_without_room_it_goes_on_until_it_is_stopped(daemons, clients, managers):
+    d = daemons(daemon__stop_timeout_ms=60000)
+    c = clients(d)
+    c.call("LOCK", "a")
+    managers(d, room=1).stop_for_a_start()
+    harness.wait_until(lambda: logged(d, "stopping"), "the stop")
+    assert logged(d, "nothing is kept for the next start of the service: systemd has no room for it (FileDescriptorStoreMax=)")
+    assert c.call("VALID", "a") > 0 and c.call("UNLOCK", "a") == 0
+    assert d.process.wait(harness.PATIENCE) == 0
+
+
+def test_a_manager_that_does_not_answer_is_not_waited_for(broker, clients):
+    c = clients(broker)
+    c.call("LOCK", "a")
+    broker.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: logged(broker, "nothing is kept for the next start of the service: "), "the end of the wait")
+    harness.wait_until(lambda: c.call("VALID", "a") > 0, "the proof")
+    assert c.call("UNLOCK", "a") == 0
+
+
+def test_a_manager_that_has_gone_keeps_nothing(daemons, clients):
+    """Another hand-over is possible later."""
+    harness.inherit_orphans()
+    d = daemons()
+    c = clients(d)
+    os.unlink(os.path.join(d.dir, "notify"))
+    d.notify.close()
+    d.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: logged(d, "nothing is kept for the next start of the service: "), "the message")
+    assert isinstance(c.call("LOCK", "a"), int)
+    assert "the daemon is stopping" not in str(c.call("RESTART"))
+    d.follow()
+
+
+def test_without_a_manager_it_goes_on(daemons, clients):
+    d = daemons()
+    d.terminate()
+    d.env = {"NOTIFY_SOCKET": ""}
+    d.spawn()
+    harness.wait_until(lambda: "serves" in d.log().split("stopped")[-1], "the daemon")
+    c = clients(d)
+    d.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: logged(d, "nothing is kept for the next start of the service: there is no service manager"),
+                       "the message")
+    assert isinstance(c.call("LOCK", "a"), int)
+
+
+def test_a_daemon_that_stops_keeps_nothing(daemons, clients):
+    d = daemons()
+    c = clients(d)
+    c.call("LOCK", "a")
+    d.signal(signal.SIGTERM)
+    harness.wait_until(lambda: logged(d, "stopping"), "the stop to begin")
+    d.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: logged(d, "the daemon is stopping already, and keeps nothing"), "the refusal")
+    c.call("UNLOCK", "a")
+    assert d.terminate() == 0
+
+
+def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
+    d = daemons()
+    c = clients(d)
+    c.call("LOCK", "a")
+    manager = managers(d)
+    manager.stop_for_a_start()
+    assert d.process.wait(harness.PATIENCE) == 0
+    d.options["prefix:app/.path"] = "/app"
+    manager.start()
+    assert logged(d, "what the process before this one left is not used: the configuration now has other prefixes")
+    assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def a_file(text):
+    fd = os.memfd_create("text")
+    os.write(fd, text)
+    return fd
+
+
+@pytest.mark.parametrize("wrong", ["text", "queue", "both", "one"])
+def test_what_is_garbled_is_not_used(daemons, clients, managers, wrong):
+    """Something else in the place of one or both, or one alone."""
+    d = daemons()
+    c = clients(d)
+    c.call("LOCK", "a")
+    manager = managers(d)
+    manager.stop_for_a_start()
+    assert d.process.wait(harness.PATIENCE) == 0
+    for name in list(manager.kept):
+        part = "text" if name.endswith("state") else "queue"
+        if wrong in (part, "both"):
+            os.close(manager.kept[name])
+            manager.kept[name] = a_file(b"process broker 5:hello,\n")
+        elif wrong == "one" and part == "text":
+            os.close(manager.kept.pop(name))
+    manager.start()
+    assert logged(d, "error: what the process before this one left cannot be read: ")
+    assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def test_a_socket_that_is_passed_is_the_one_that_was_kept(daemons, clients, managers):
+    """As with lockbrokerd.socket: the manager passes it again, and has made it block."""
+    d = harness.Daemon(wait=False)
+    daemons.list.append(d)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(d.socket)
+    listener.listen()
+    manager = managers(d)
+    manager.start(socket=listener.fileno())
+    c = clients(d)
+    c.call("LOCK", "a")
+    manager.stop_for_a_start()
+    assert d.process.wait(harness.PATIENCE) == 0
+    manager.start(socket=listener.fileno())
+    assert c.call("UNLOCK", "a") == 0
+    assert clients(d).call("PING") == "PONG"
+    listener.close()
