@@ -48,7 +48,7 @@ static size_t check_directory(const struct directory *d, const char **wrong)
 	CHECK(!d->claim || d->claim->state != CLAIM_LEAVING);
 	CHECK(!d->next || (d->next->state != CLAIM_LEAVING && claims_want_next(d->lock)));
 	check_sending(d, wrong);
-	CHECK(d->watch_bytes == charge_watches(d) && claims == d->claim_count);
+	CHECK(d->watch_bytes == charge_watches(d) && claims == d->claim_count && (claims || !d->remembered));
 	return claims;
 }
 

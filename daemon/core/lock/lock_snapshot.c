@@ -112,7 +112,13 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	}
 	if (idle)
 		lock_park(lock);
-	return directory_restore(&lock->directory, e) ? lock : NULL;
+	if (!directory_restore(&lock->directory, e))
+		return NULL;
+	if (idle && (lock->directory.timer.place || lock->directory.relist || lock->directory.remembered)) {
+		entry_refuse(e, "something is expected of the idle lock");
+		return NULL;
+	}
+	return lock;
 }
 
 struct client *lock_restore_client(const struct locks *locks, const struct entry *e)
