@@ -285,16 +285,6 @@ static bool read_observer(struct restoring *r, const struct entry *e)
 	return o && note(&r->observers, o->mark, o);
 }
 
-static bool read_observation(struct restoring *r, const struct entry *e)
-{
-	return observation_restore(r->lock, e);
-}
-
-static bool read_semaphore(struct restoring *r, const struct entry *e)
-{
-	return semaphore_restore(r->lock, e);
-}
-
 static bool read_notification(struct restoring *r, const struct entry *e)
 {
 	struct client_marks marks;
@@ -322,7 +312,7 @@ static bool read_last(struct restoring *r, const struct entry *e)
 	return sort_all(r, e) && entry_get_fields(e, FIELDS(last_fields), r->b);
 }
 
-/* Of the words those behind a lock are about that. Words of later versions are skipped. */
+/* Of the words those behind a lock are about that, and those of its kind, too. Words of later versions are skipped. */
 static bool read_entry(struct restoring *r, const struct entry *e)
 {
 	static const struct {
@@ -336,8 +326,6 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "request", true, read_request },
 		{ "client", false, read_client },
 		{ "observer", true, read_observer },
-		{ "observation", true, read_observation },
-		{ "semaphore", true, read_semaphore },
 		{ "slots", true, read_slots },
 		{ "notification", false, read_notification },
 		{ "mlock", false, read_mlock },
@@ -358,7 +346,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 			return entry_refuse(e, "there is no lock");
 		return readers[i].read(r, e);
 	}
-	return true;
+	return !r->lock || r->sorted || kind_restore(r->lock, e);
 }
 
 /* ---- reading: the whole ---- */

@@ -71,7 +71,7 @@ void kind_snapshot(const struct lock *lock, struct bytes *out)
 		observation_snapshot(lock->observation, out);
 }
 
-bool semaphore_restore(struct lock *lock, const struct entry *e)
+static bool semaphore_restore(struct lock *lock, const struct entry *e)
 {
 	struct semaphore *s = lock->semaphore;
 	bool gathering;
@@ -101,9 +101,18 @@ struct observer *observer_restore(struct lock *lock, const struct entry *e)
 	return entry_get_fields(e, FIELDS(observer_fields), o) ? o : NULL;
 }
 
-bool observation_restore(struct lock *lock, const struct entry *e)
+static bool observation_restore(struct lock *lock, const struct entry *e)
 {
 	if (!lock->observation)
 		return entry_refuse(e, "nobody observes the lock");
 	return entry_get_fields(e, FIELDS(observation_fields), lock->observation);
+}
+
+bool kind_restore(struct lock *lock, const struct entry *e)
+{
+	if (slice_eq(e->word, SLICE("semaphore")))
+		return semaphore_restore(lock, e);
+	if (slice_eq(e->word, SLICE("observation")))
+		return observation_restore(lock, e);
+	return true;
 }

@@ -11,8 +11,7 @@ struct observer;
 
 /* SEMAPHORE; or an OBSERVER for each, and OBSERVATION. */
 void kind_snapshot(const struct lock *lock, struct bytes *out);
-/* One entry. False: it is refused. */
-bool semaphore_restore(struct lock *lock, const struct entry *e);
-bool observation_restore(struct lock *lock, const struct entry *e);
+/* One entry but OBSERVER; a word that no kind has is skipped. False: it is refused. */
+bool kind_restore(struct lock *lock, const struct entry *e);
 /* NULL: it is refused. */
 struct observer *observer_restore(struct lock *lock, const struct entry *e);
