@@ -95,6 +95,7 @@ struct daemon {
 	struct handover *handover;
 	struct keep *keep;
 	bool stopping;
+	bool passed_on; /* the process before this one has passed on that it was asked to stop */
 };
 
 static const char help[] =
@@ -286,6 +287,7 @@ static void daemon_reloaded(void *arg, const struct conf *read, const char *erro
 		bytes_text(&told, error);
 	} else {
 		daemon_change(d, &told);
+		handover_reread(d->handover);
 		log_info("the configuration was read again%s", told.len > 0 ? "" : ": nothing has changed");
 		event.conf.now = &d->changed[d->turn];
 	}
@@ -314,6 +316,11 @@ static void daemon_stop(void *arg, int number)
 	const struct event event = { .type = EVENT_STOP };
 	struct daemon *d = arg;
 
+	if (d->passed_on) {
+		d->passed_on = false;
+		log_info("received a signal (%s): stopping already", strsignal(number));
+		return;
+	}
 	if (d->stopping) {
 		log_warning("received a second signal (%s): ending at once", strsignal(number));
 		_exit(EXIT_FAILURE);
@@ -358,8 +365,11 @@ static void daemon_alone(void *arg, bool stop)
 	struct daemon *d = arg;
 
 	notify_send(&d->notify, "READY=1\nWATCHDOG=1");
-	if (stop && !d->stopping)
-		daemon_stop(d, SIGTERM);
+	if (!stop || d->stopping)
+		return;
+	daemon_stop(d, SIGTERM);
+	/* Whoever signals all processes of the service has signalled this one, too. */
+	d->passed_on = true;
 }
 
 static void tokens_reserved(void *arg, int64_t limit)
@@ -722,7 +732,7 @@ static bool adopt(struct daemon *d, const struct conf_source *source, struct par
 }
 
 /* The other process never serves again. */
-static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns)
+static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, bool reread)
 {
 	struct event over = { .type = EVENT_RESTART_OVER, .restart = { .done = true } };
 
@@ -741,6 +751,8 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns)
 		zookeeper_prepared(d->zookeeper, names);
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " has taken over %zu connections; nobody was served for %" PRId64 " us",
 		 server_count(d->server), over.restart.paused_ns / 1000);
+	if (reread)
+		reload_ask(d->reload);
 	return serve(d);
 }
 
@@ -751,6 +763,7 @@ static int take_over(struct daemon *d, const struct conf_source *source)
 	int64_t frozen_ns;
 	struct parcel_record r;
 	struct parcel *p;
+	bool reread;
 
 	if (!takeover_meet(d->takeover, &d->conf, d->broker.standalone))
 		_exit(EXIT_FAILURE);
@@ -765,9 +778,10 @@ static int take_over(struct daemon *d, const struct conf_source *source)
 		_exit(EXIT_FAILURE);
 	parcel_find(p, "process", &r);
 	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	reread = parcel_get_int(&r, "reread");
 	if (!takeover_accept(d->takeover))
 		_exit(EXIT_FAILURE);
-	return run_on(d, &names, frozen_ns);
+	return run_on(d, &names, frozen_ns, reread);
 }
 
 /* What the process before this one left is of this daemon. */
@@ -802,7 +816,7 @@ static int run_kept(struct daemon *d, const struct conf_source *source, struct p
 	parcel_find(p, "process", &r);
 	frozen_ns = parcel_get_int(&r, "frozen_ns");
 	parcel_discard(p);
-	return run_on(d, &names, frozen_ns);
+	return run_on(d, &names, frozen_ns, false);
 }
 
 /* If a standard descriptor is closed, one of ours could take its place and receive what is meant for the log. */

@@ -6,6 +6,7 @@ comes at which it does something else: relay.py is copied to that place, with a 
     real     the path of the real program
     at       a message: READY, PARCEL2 (the second parcel, which has everything), ACCEPT or COMMIT
     do       "" go on; "hold" it back for ever; "lie": pass something else on; "cut": end both connections and live on;
+             "say stop": pass it on, and STOP;
              "kill old", "stop old", "kill new": a signal to the old process or to the real new one, then go on
 
 The number of the real process stands in the file with ".pid" when the message has come.
@@ -24,6 +25,7 @@ import time
 
 VARIABLE = "LOCKBROKERD_HANDOVER"
 KINDS = {1: "READY", 2: "REFUSED", 3: "PARCEL", 4: "PART", 5: "ACCEPT", 6: "COMMIT", 7: "STOP"}
+STOP = 7
 FDS_MAX = 250
 
 
@@ -67,7 +69,7 @@ def main():
             time.sleep(1000)
         elif what == "lie":
             return b"Usage: lockbrokerd [OPTION]..."
-        elif what:
+        elif what and what != "say stop":
             verb, whom = what.split()
             os.kill(os.getppid() if whom == "old" else real.pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP)
             if what == "kill new":
@@ -84,10 +86,14 @@ def main():
                 sys.exit(0)
             kind = KINDS.get(struct.unpack_from("II", data)[1])
             parcels += kind == "PARCEL"
-            if plan["at"] == (f"PARCEL{parcels}" if kind == "PARCEL" else kind):
+            here = plan["at"] == (f"PARCEL{parcels}" if kind == "PARCEL" else kind)
+            header = data[:4]
+            if here:
                 data = act() or data
             try:
                 send(new if s is old else old, data, fds)
+                if here and plan["do"] == "say stop":
+                    send(new, header + struct.pack("I", STOP), [])
             except OSError:
                 if s is new:  # otherwise what the new one has said is still to be passed on
                     sys.exit(0)

@@ -62,6 +62,13 @@ def relay(daemon, at, do):
         json.dump({"real": harness.program("lockbrokerd"), "at": at, "do": do}, f)
 
 
+def follow(daemon):
+    """As its follow(), when the relay has ended and left us its child."""
+    daemon.follow()
+    with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as f:
+        harness.wait_until(lambda: f.seek(0) == 0 and int(f.read().rsplit(")", 1)[1].split()[1]) == os.getpid(), "the child")
+
+
 def restart(daemon):
     """Hands over, and what the new process says of it."""
     with daemon.client() as c:
@@ -375,8 +382,22 @@ def test_asked_twice_at_once(fresh, clients):
     harness.wait_until(lambda: "handing over" in d.log(), "the first")
     assert "has asked for that already" in second.call("RESTART")
     d.signal(signal.SIGUSR2)
-    assert "another hand-over is under way" in first.reply()
-    assert second.call("RESTART").startswith("ERR not restarted: another hand-over is under way")
+    harness.wait_until(lambda: "another hand-over is under way" in d.log(), "the signal")
+    assert first.quiet(0), "it is told what comes of what it asked for"
+    assert first.reply() == "ERR not restarted: the new process was not ready after 10 s"
+
+
+def test_asked_while_a_signal_is_followed(fresh, clients):
+    """Who asks then is told what comes of that."""
+    d = fresh()
+    relay(d, "READY", "stop old")
+    c = clients(d)
+    d.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: d.state() == "T", "the new process to be ready")
+    c.send("RESTART")
+    d.signal(signal.SIGCONT)
+    assert c.reply()["process_id"] != d.process.pid
+    follow(d)
 
 
 def test_during_a_stop(fresh, clients):
@@ -468,6 +489,38 @@ def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clie
     restart(d)
     assert d.info("limits")["limit_clients"] == "7"
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, clients):
+    """The new process has read the one before."""
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = fresh(argv=["-c", str(conf)])
+    relay(d, "READY", "stop old")
+    c = clients(d)
+    d.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: d.state() == "T", "the new process to be ready")
+    conf.write_text("[limits]\nlocks = 7\n")
+    c.send("RELOAD")
+    d.signal(signal.SIGCONT)
+    assert c.reply() == "limits.locks = 7, before 100000\n"
+    follow(d)
+    harness.wait_until(lambda: d.info("limits")["limit_locks"] == "7", "what was told")
+
+
+def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
+    """A service manager signals all processes of a service; the old one passes on what came too late for it."""
+    d = fresh()
+    c = clients(d)
+    assert isinstance(c.call("LOCK", "a"), int)
+    relay(d, "COMMIT", "say stop")
+    d.signal(signal.SIGUSR2)
+    follow(d)
+    harness.wait_until(lambda: "received a signal (Terminated): stopping" in d.log(), "what was passed on")
+    d.signal(signal.SIGTERM)
+    assert c.push()[:2] == ["revoke", "a"]
+    assert c.call("UNLOCK", "a") == 0
+    assert d.process.wait(PATIENCE) == 0
 
 
 # ---- trouble at each step ----

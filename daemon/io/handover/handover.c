@@ -43,6 +43,7 @@ struct handover {
 	struct handover_parts parts;
 	enum state state;
 	bool asked, stopping;
+	bool reread; /* the configuration, since the new process was started */
 	pid_t pid;   /* of the new process */
 	int channel; /* -1: none */
 	struct watch *input, *timer;
@@ -194,6 +195,7 @@ static void start(struct handover *h)
 		return;
 	}
 	log_info("handing over to process %ld", (long)h->pid);
+	h->reread = false;
 	h->state = WARMING;
 	watch_set(h->input, h->channel, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	watch_set(h->timer, -1, 0, WARM_NS);
@@ -209,7 +211,7 @@ static void answer(struct handover *h)
 	if (h->stopping)
 		say_failed(h, "the daemon is stopping");
 	else if (h->state != IDLE)
-		say_failed(h, "another hand-over is under way");
+		log_info("another hand-over is under way: what comes of it counts for this one, too");
 	else if (!h->parts.followed)
 		say_failed(h, "whoever started this process watches it, and cannot be told the number of the next one: "
 			      "NOTIFY_SOCKET is not set (lockbrokerd(8), RESTART)");
@@ -218,6 +220,14 @@ static void answer(struct handover *h)
 }
 
 /* ---- the commit ---- */
+
+static bool is_pending(int number)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, number) == 1;
+}
 
 static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 {
@@ -228,6 +238,7 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 	parcel_begin(p, "process");
 	parcel_fd(p, "pid_fd", parts->pid_fd);
 	parcel_int(p, "frozen_ns", frozen_ns);
+	parcel_int(p, "reread", h->reread || is_pending(SIGHUP));
 	parcel_text(p, "broker", bytes_view(&text));
 	parcel_end(p);
 	bytes_free(&text);
@@ -245,14 +256,7 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 /* A signal to stop that came in the meantime is for this process, as long as it has not committed. */
 static bool is_to_stop(void)
 {
-	static const int numbers[] = { SIGTERM, SIGINT, SIGQUIT };
-	sigset_t pending;
-
-	sigpending(&pending);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (sigismember(&pending, numbers[i]) == 1)
-			return true;
-	return false;
+	return is_pending(SIGTERM) || is_pending(SIGINT) || is_pending(SIGQUIT);
 }
 
 static int64_t longest_ns(const struct handover *h)
@@ -387,6 +391,11 @@ void handover_stop(struct handover *h)
 {
 	h->stopping = true;
 	handover_cancel(h, "the daemon is stopping");
+}
+
+void handover_reread(struct handover *h)
+{
+	h->reread = true;
 }
 
 void handover_settle(struct handover *h)

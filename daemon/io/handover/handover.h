@@ -67,12 +67,14 @@ struct handover_parts {
 struct handover *handover_new(const struct handover_parts *parts);
 /* Ends a new process that has not taken over. Takes NULL. */
 void handover_free(struct handover *h);
-/* Effect, or a signal: EVENT_RESTART_OVER follows if it fails. */
+/* Effect, or a signal: EVENT_RESTART_OVER follows if it fails. If one is under way already, nothing begins. */
 void handover_ask(struct handover *h);
 /* The daemon stops: a hand-over that is under way fails. */
 void handover_stop(struct handover *h);
 /* If one is under way, it fails. */
 void handover_cancel(struct handover *h, const char *why);
+/* The configuration was read again: a new process that has read the one before does so when it has taken over. */
+void handover_reread(struct handover *h);
 /* To be called when a turn settles: tells the broker what failed. */
 void handover_settle(struct handover *h);
 /*
