@@ -585,7 +585,7 @@ static void settle_slots(struct lock *lock)
 	settle_permits(lock->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
-	if (slots->pause_until_ns > lock->locks->env->now_ns && (slots->claim_count || lock->semaphore->gathering) &&
+	if (slots->pause_until_ns > lock->locks->env->now_ns && (slots->claim_count || slots->wanted || lock->semaphore->gathering) &&
 	    !lock->locks->env->conf->standalone)
 		heap_set_by(&lock->locks->env->timers, &slots->timer, slots->pause_until_ns);
 }
