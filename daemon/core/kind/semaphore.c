@@ -579,14 +579,16 @@ static void settle_permits(struct semaphore *s)
 
 static void settle_slots(struct lock *lock)
 {
+	const struct env *env = lock->locks->env;
 	struct directory *slots = lock->slots;
 
 	directory_untouch(slots); /* one pass: a touch meanwhile asks for another */
 	settle_permits(lock->semaphore);
 	if (claims_may_ask(slots))
 		claims_ask_again(slots);
-	if (slots->pause_until_ns > lock->locks->env->now_ns && (slots->claim_count || slots->wanted || lock->semaphore->gathering) &&
-	    !lock->locks->env->conf->standalone)
+	if (env->conf->standalone || slots->pause_until_ns <= env->now_ns)
+		return;
+	if (slots->claim_count || slots->wanted || lock->semaphore->gathering)
 		heap_set_by(&lock->locks->env->timers, &slots->timer, slots->pause_until_ns);
 }
 
