@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/client/notify.h"
+#include "core/hosts/query.h"
 #include "core/route.h"
 #include "core/session/budget.h"
 #include "core/claim/charge.h"
@@ -77,6 +78,8 @@ void recovery_suspended(struct broker *b, bool planned)
 	if (!b->ensemble.session.connected)
 		return;
 	level = session_ending(&b->ensemble, planned);
+	if (planned)
+		query_move_all(&b->hosts);
 	disconnect(b);
 	recovery_follow(b, session_suspended(&b->ensemble, level));
 }

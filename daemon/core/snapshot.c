@@ -301,6 +301,11 @@ static bool read_mlock(struct restoring *r, const struct entry *e)
 	return sort_all(r, e) && mlock_restore(&r->b->locks, e);
 }
 
+static bool read_query(struct restoring *r, const struct entry *e)
+{
+	return query_restore(&r->b->hosts, e);
+}
+
 static bool read_letter(struct restoring *r, const struct entry *e)
 {
 	return letter_restore(&r->b->hosts, e);
@@ -329,6 +334,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "slots", true, read_slots },
 		{ "notification", false, read_notification },
 		{ "mlock", false, read_mlock },
+		{ "query", false, read_query },
 		{ "letter", false, read_letter },
 		{ "stats", false, read_stats },
 		{ "session", false, read_session },

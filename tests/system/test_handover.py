@@ -164,6 +164,25 @@ def test_who_waits_for_events_goes_on_waiting(broker, clients):
     assert late.call("EVENTS", "WAIT", 0) is None
 
 
+def test_what_other_hosts_are_asked_is_asked_anew(daemons, own_zk, root, clients):
+    zk = own_zk()
+    d = daemons(zk, root)
+    questions = [("HOLDERS", "a"), ("QUEUE", "a"), ("LEADER", "e"), ("LIMIT", "s"), ("LIMIT", "s", 3)]
+    asking = [clients(d) for _ in questions]
+    assert asking[0].call("ACQUIRE", "s", "LIMIT", 2) == 1 and asking[0].call("RELEASE", "s") == 0
+    zk.signal(signal.SIGSTOP)
+    for c, words in zip(asking, questions):
+        c.send(*words)
+    assert all(c.quiet(0.05) for c in asking)
+    restart(d)
+    late = clients(d)
+    late.send("HOLDERS", "a")
+    assert late.quiet() and all(c.quiet(0) for c in asking)
+    zk.signal(signal.SIGCONT)
+    assert [c.reply() for c in asking[:3]] == [[], [], None] and late.reply() == []
+    assert asking[3].reply() in (2, 3) and asking[4].reply() == 3
+
+
 def test_a_request_of_which_half_has_come_is_answered_once(broker, clients):
     c, waiting = clients(broker), clients(broker)
     request = harness.encode("ECHO", "x" * 1000)

@@ -4,10 +4,15 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/client/args.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/query.h"
+#include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
+#include "protocol/limits.h"
+#include "protocol/name.h"
 
-enum { PATH_MAX_BYTES = 4096 };
+enum { PATH_MAX_BYTES = 4096, COMMAND_WORD_MAX = 32 };
 
 static const struct field letter_fields[] = {
 	FIELD_NUMBER(struct letter, "number", number, 1, INT64_MAX),
@@ -16,11 +21,63 @@ static const struct field letter_fields[] = {
 	FIELD_NUMBER(struct letter, "id at", id_at, 1, PATH_MAX_BYTES),
 };
 
+static const struct field query_fields[] = {
+	FIELD_TEXT(struct query, "name", name, NAME_BYTES_MAX),
+	FIELD_NUMBER(struct query, "limit", limit, 0, LIMIT_PERMITS_MAX),
+};
+
+static void query_snapshot(const struct query *q, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "query");
+	struct bytes word = { 0 };
+
+	assert(q->state == QUERY_ASKED && !q->revocation && !q->count);
+	args_command_word(&word, q->command);
+	entry_number(&w, "client", q->client->conn);
+	entry_text(&w, "command", bytes_view(&word));
+	entry_fields(&w, FIELDS(query_fields), q);
+	entry_end(&w);
+	bytes_free(&word);
+}
+
+static bool is_question(enum command command)
+{
+	return command == COMMAND_HOLDERS || command == COMMAND_QUEUE || command == COMMAND_WHY ||
+	       command == COMMAND_LEADER || command == COMMAND_HOSTS || command == COMMAND_LIMIT;
+}
+
+bool query_restore(struct hosts *h, const struct entry *e)
+{
+	struct client *c = lock_restore_client(h->locks, e);
+	struct query read = { 0 };
+	enum command command;
+	struct slice word;
+	bool fits;
+
+	if (!c || !entry_get_text(e, "command", COMMAND_WORD_MAX, &word))
+		return false;
+	command = command_find(word);
+	if (c->query || !is_question(command))
+		return entry_refuse(e, "the client cannot ask that");
+	if (!entry_get_fields(e, FIELDS(query_fields), &read)) {
+		bytes_free(&read.name);
+		return false;
+	}
+	fits = command == COMMAND_HOSTS ? read.name.len == 0 : name_valid(bytes_view(&read.name));
+	if (fits)
+		query_new(h, c, command, bytes_view(&read.name))->limit = read.limit;
+	bytes_free(&read.name);
+	return fits || entry_refuse(e, "the name is not one");
+}
+
 void letters_snapshot(const struct hosts *h, struct bytes *out)
 {
+	const struct query *q;
 	const struct letter *l;
 
-	assert(TAILQ_EMPTY(&h->queries) && h->audit.state == AUDIT_IDLE);
+	assert(h->audit.state == AUDIT_IDLE);
+	TAILQ_FOREACH(q, &h->queries, link)
+		query_snapshot(q, out);
 	TAILQ_FOREACH(l, &h->letters, link) {
 		struct entry_writer w = entry_begin(out, "letter");
 

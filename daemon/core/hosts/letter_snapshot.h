@@ -8,7 +8,8 @@ struct bytes;
 struct entry;
 struct hosts;
 
-/* A LETTER for each. */
+/* A "query" for each question that a client waits for (query.h), then a "letter" for each. */
 void letters_snapshot(const struct hosts *h, struct bytes *out);
 /* One entry. False: it is refused. */
 bool letter_restore(struct hosts *h, const struct entry *e);
+bool query_restore(struct hosts *h, const struct entry *e);

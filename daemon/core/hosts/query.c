@@ -100,6 +100,21 @@ static bool known_here(const struct query *q)
 	return lock && !lock->slots && lock->grant_count && lock->directory.claim->mode == MODE_EXCLUSIVE;
 }
 
+/* Where it begins. */
+static void aim(struct query *q)
+{
+	const struct hosts *h = q->hosts;
+	bool of_lock = q->command != COMMAND_HOSTS && q->command != COMMAND_LEADER && q->command != COMMAND_LIMIT;
+
+	bytes_clear(&q->path);
+	if (q->command == COMMAND_HOSTS)
+		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
+	else
+		q->flavour = flavour_place(h->env->conf, bytes_view(&q->name), &q->path);
+	q->part = of_lock && semaphore_find(h->locks, bytes_view(&q->name)) ? QUERY_LIMIT : QUERY_LOCK;
+	q->state = QUERY_ASKED;
+}
+
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name)
 {
 	struct query *q = mem_new(sizeof(*q));
@@ -109,23 +124,25 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	q->command = command;
 	q->number = ++h->last_query;
 	bytes_slice(&q->name, name);
-	if (command == COMMAND_HOSTS)
-		bytes_format(&q->path, "%s/.hosts", h->env->conf->root);
-	else
-		q->flavour = flavour_place(h->env->conf, name, &q->path);
-	if (command != COMMAND_HOSTS && command != COMMAND_LEADER && command != COMMAND_LIMIT &&
-	    semaphore_find(h->locks, name))
-		q->part = QUERY_LIMIT;
+	aim(q);
 	TAILQ_INSERT_TAIL(&h->queries, q, link);
 	c->query = q;
 	return q;
+}
+
+/* For the next process's connection. A revocation cannot. */
+static bool waits(const struct query *q)
+{
+	const struct session *s = &q->hosts->ensemble->session;
+
+	return s->moving && s->state == SESSION_SAFE && !q->revocation;
 }
 
 bool query_begin(struct query *q)
 {
 	if (q->hosts->env->conf->standalone || known_here(q))
 		return true;
-	q->partial = !q->hosts->ensemble->session.connected;
+	q->partial = !q->hosts->ensemble->session.connected && !waits(q);
 	return q->partial;
 }
 
@@ -270,19 +287,29 @@ static bool step(struct query *q)
 	return true;
 }
 
+/* Nobody can be asked any longer: the answer is what this host knows. */
+static struct query *given_up(struct hosts *h)
+{
+	struct query *q;
+
+	TAILQ_FOREACH(q, &h->queries, link)
+		if (q->state != QUERY_REVOKING && !waits(q)) {
+			q->partial = true;
+			return q;
+		}
+	return NULL;
+}
+
 struct query *query_finished(struct hosts *h)
 {
 	struct query *q;
 	size_t active = 0;
 
+	if (!h->ensemble->session.connected)
+		return given_up(h);
 	TAILQ_FOREACH(q, &h->queries, link) {
 		if (q->state == QUERY_REVOKING)
 			continue;
-		/* Nobody can be asked any longer: the answer is what this host knows. */
-		if (!h->ensemble->session.connected) {
-			q->partial = true;
-			return q;
-		}
 		if (active == QUERY_ACTIVE_MAX || h->query_open >= QUERY_OPEN_MAX || !h->ensemble->session.proving)
 			break;
 		if (!step(q))
@@ -355,6 +382,24 @@ static void get_answered(struct query *q, const struct event *event)
 		q->state = QUERY_ASKED;
 	} else if (matters(q, child) && code != ZK_OK && code != ZK_NONODE && code != ZK_UNKNOWN) {
 		q->refused = true;
+	}
+}
+
+void query_move_all(struct hosts *h)
+{
+	struct query *q;
+
+	TAILQ_FOREACH(q, &h->queries, link) {
+		if (q->revocation)
+			continue;
+		q->number = ++h->last_query;
+		forget_children(q);
+		free_children(q->holders, q->holder_count);
+		q->holders = NULL;
+		q->holder_count = 0;
+		q->permits = 0;
+		q->crowded = q->partial = q->refused = false;
+		aim(q);
 	}
 }
 

@@ -4,7 +4,8 @@
  * which hosts exist. A client has one at most, and waits for the answer.
  *
  *   state   | means                                      | left by
- *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
+ *   ASKED   | it waits for its turn, or in a hand-over   | its turn -> LISTING; no connection -> answered in part
+ *           |   for the next process's connection        |
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
@@ -13,6 +14,8 @@
  * A semaphore is asked for in parts, each in these states: its data (the limit); its leases, of which the first `limit`
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
+ *
+ * In a hand-over all but revocations are asked anew, of nothing else is anything in a snapshot.
  *
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
@@ -82,6 +85,8 @@ bool query_begin(struct query *q);
 void query_take_seen(struct query *q);
 /* Continues those whose turn it is, after every event. Returns a finished one, to be answered and freed; or NULL. */
 struct query *query_finished(struct hosts *h);
+/* A hand-over ends the connection: what was found so far is forgotten, and answers under way are nobody's. */
+void query_move_all(struct hosts *h);
 /* After its answer, or when its client is gone. */
 void query_free(struct query *q);
 /* The child is another host's and still there. */
