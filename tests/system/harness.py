@@ -363,6 +363,10 @@ class Daemon:
     def follow(self):
         """It has handed over: from now on this is about the process that serves. inherit_orphans() comes first."""
         assert self.process.wait(PATIENCE) == 0, self.log()
+        self.adopt()
+
+    def adopt(self):
+        """Whoever serves is the daemon from now on."""
         self.process = Orphan(int(self.info("server")["process_id"]))
 
     def kill(self):

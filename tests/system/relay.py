@@ -13,6 +13,7 @@ The number of the real process stands in the file with ".pid" when the message h
 """
 
 import array
+import contextlib
 import json
 import os
 import select
@@ -49,6 +50,7 @@ def send(s, data, fds):
 def main():
     with open(sys.argv[0] + ".json", encoding="ascii") as f:
         plan = json.load(f)
+    first = os.getppid()
     old = socket.socket(fileno=int(os.environ[VARIABLE]))
     old.setblocking(True)
     new, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -71,7 +73,8 @@ def main():
             return b"Usage: lockbrokerd [OPTION]..."
         elif what and what != "say stop":
             verb, whom = what.split()
-            os.kill(os.getppid() if whom == "old" else real.pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):  # after COMMIT the old one may be gone
+                os.kill(first if whom == "old" else real.pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP)
             if what == "kill new":
                 real.wait()
         return None

@@ -22,7 +22,8 @@ WAIT_MOST_T = 20         # no wait may take longer than so many T, however many 
 class Fault:
     """Something that was done between `begin` and `end` (ns). What it excuses, on `hosts` (empty: on all):
     loses: grants may be lost. must_lose: whoever holds throughout is told of its loss. stopped: the daemon did not run.
-    expired: a third party ended the session, so that others may be granted before the daemon can know."""
+    expired: a third party ended the session, so that others may be granted before the daemon can know. closes: the
+    connections of clients may end."""
 
     kind: str
     begin: int
@@ -32,6 +33,7 @@ class Fault:
     must_lose: bool = False
     stopped: bool = False
     expired: bool = False
+    closes: bool = False
 
     def on(self, host, t, after=0):
         return (not self.hosts or host in self.hosts) and self.begin <= t <= self.end + after
@@ -205,6 +207,9 @@ class Reader:
 
     def on_gone(self):
         self.asked = None
+        self.check.figures["connections lost"] += 1
+        if not self.check.hit("closes", self.host, self.last, SECOND):
+            self.wrong("connection lost for nothing", "", f"no fault explains it; held: {sorted(self.held)}")
         for g in self.held.values():
             self.let_go(g, min(self.last, g.end or self.last), g.over or "gone")
         self.held = {}
@@ -311,7 +316,8 @@ class Check:
         excused = self.hit("stopped", g.host, g.told, SECOND) or self.hit("expired", g.host, g.told, SECOND)
         if g.over in ("released", "hangup"):
             pass  # a violation of its own, or a client that hung up with its loss in hand
-        if not self.hit("loses", g.host, g.told, SECOND):
+        # The library tells of the loss when the connection ends.
+        if not self.hit("loses", g.host, g.told, SECOND) and not self.hit("closes", g.host, g.told, SECOND):
             self.wrong("lost for nothing", lock, g.told, f"{g}: no fault explains the loss")
         if excused:
             return

@@ -2,6 +2,9 @@
 """What is done to the ensemble, the network, the daemons and the clients, one thing after the other; each is healed."""
 
 import contextlib
+import json
+import os
+import shutil
 import signal
 import threading
 import time
@@ -11,6 +14,7 @@ import checker
 import ensemble
 import harness
 
+RELAY = os.path.join(harness.HERE, "relay.py")
 SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
 STALL_S = 0.7       # the machine itself stood still, which is nobody's fault here
 
@@ -29,6 +33,55 @@ class Host:
         zookeeper = types.SimpleNamespace(address=address, tick_ms=tick_ms)
         self.daemon = harness.Daemon(zookeeper, root="/torture", host=name, wait=False, locks__grant_min_ms=300,
                                      zookeeper__session_timeout_ms=timeout_ms)
+        # The program stands in two places: who runs from the one hands over to what is in it, be it to the other.
+        self.original, *self.places = (os.path.join(self.daemon.dir, name, "lockbrokerd")
+                                       for name in ("original", "here", "there"))
+        for place in (self.original, *self.places):
+            os.mkdir(os.path.dirname(place))
+            self.install(place, harness.program("lockbrokerd"))
+        self.daemon.program = self.places[0]
+
+    @staticmethod
+    def install(place, program):
+        shutil.copy(program, place + ".new")
+        os.chmod(place + ".new", 0o755)
+        os.rename(place + ".new", place)
+
+    @contextlib.contextmanager
+    def relay(self, at, do):
+        """Within it a hand-over goes through relay.py. Yields a function: the number of the real process behind it once
+        that message has come, or None."""
+        place = os.readlink(f"/proc/{self.daemon.process.pid}/exe").removesuffix(" (deleted)")
+        real = next(p for p in self.places if p != place)
+        with open(place + ".json", "w", encoding="ascii") as f:
+            json.dump({"real": real, "at": at, "do": do}, f)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place + ".pid")
+        self.install(place, RELAY)
+
+        def relayed():
+            try:
+                with open(place + ".pid", encoding="ascii") as f:
+                    return int(f.read() or 0)
+            except FileNotFoundError:
+                return None
+
+        try:
+            yield relayed
+        finally:
+            self.install(place, self.original)
+
+    def refusals(self):
+        return self.daemon.log().count("no hand-over: ")
+
+    def await_outcome(self, refusals):
+        """Of a hand-over; `refusals`: so many there were before it. Whoever serves then is the daemon; True: a new one."""
+        harness.wait_until(lambda: self.daemon.process.poll() is not None or self.refusals() > refusals,
+                           f"the outcome of a hand-over on {self.name}", SETTLE_S)
+        if self.daemon.process.poll() is None:
+            return False
+        self.daemon.follow()
+        return True
 
     def all_links(self, what, *args):
         for link in self.links.values():
@@ -54,6 +107,7 @@ class Arena:
         self.zookeeper, self.hosts, self.crowd, self.rng, self.timeout_s = zookeeper, hosts, crowd, rng, timeout_s
         self.bearable_s = timeout_s / 2 - 1  # an outage shorter than this costs no lock
         self.faults = []
+        self.handed_over = 0  # so many hand-overs succeeded
         self.watching = True
         self.watch = threading.Thread(target=self._watch, daemon=True)
         self.watch.start()
@@ -249,7 +303,7 @@ def daemon_stopped_shortly(a):
 
 def daemon_killed(a):
     (host,) = a.pick(1)
-    with a.during("daemon killed", [host]):
+    with a.during("daemon killed", [host], closes=True):
         host.daemon.kill()
         a.pause(0, 1)
         host.daemon.start()
@@ -258,10 +312,71 @@ def daemon_killed(a):
 def daemon_restarted(a):
     """Stopped as it ought to be: its holders are asked, and told at the latest when its patience is over."""
     (host,) = a.pick(1)
-    with a.during("daemon restarted", [host], loses=True):
+    with a.during("daemon restarted", [host], loses=True, closes=True):
         status = host.daemon.terminate()
         assert status == 0, f"{host.name} ended with {status}"
         host.daemon.start()
+
+
+def handed_over(a):
+    """To a new process, several times; it costs nobody anything."""
+    hosts = a.pick()
+    a.calm(1, 1)  # what went before excuses nothing now
+    with a.during("hand-over", hosts):
+        for _ in range(3):
+            before = [h.refusals() for h in hosts]
+            for h in hosts:
+                h.daemon.signal(signal.SIGUSR2)
+            for h, refusals in zip(hosts, before):
+                a.handed_over += h.await_outcome(refusals)
+            a.pause(0, 0.3)
+
+
+# At which message of a hand-over (relay.py) whom something is done to, and whether connections may end by it: when the
+# new process ends at ACCEPT, the old one may see that before it commits.
+KILLS = [("PARCEL1", "old", True), ("READY", "old", True), ("PARCEL2", "old", True), ("ACCEPT", "old", True),
+         ("COMMIT", "old", False), ("PARCEL1", "new", False), ("READY", "new", False), ("PARCEL2", "new", False),
+         ("ACCEPT", "new", True), ("COMMIT", "new", True)]
+STOPS = [("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "old"), ("ACCEPT", "old"), ("COMMIT", "old"),
+         ("READY", "new"), ("PARCEL2", "new"), ("ACCEPT", "new"), ("COMMIT", "new")]
+
+
+def killed_in_hand_over(a):
+    (host,) = a.pick(1)
+    at, whom, closes = a.rng.choice(KILLS)
+    refusals, old = host.refusals(), host.daemon.process
+    a.calm(1, 1)
+    with a.during(f"{whom} process killed at {at}", [host], closes=closes):
+        with host.relay(at, f"kill {whom}") as relayed:
+            host.daemon.signal(signal.SIGUSR2)
+            harness.wait_until(relayed, "that message", SETTLE_S)
+            harness.wait_until(lambda: old.poll() is not None or host.refusals() > refusals, "the outcome", SETTLE_S)
+        if closes and old.poll() is not None:
+            harness.wait_until(lambda: not harness.runs(relayed()), "the end of the new process", SETTLE_S)
+            a.pause(0, 1)
+            host.daemon.start()
+        elif old.poll() is not None:
+            host.daemon.adopt()
+            a.handed_over += 1
+        host.wait_safe()
+
+
+def stopped_in_hand_over(a):
+    (host,) = a.pick(1)
+    at, whom = a.rng.choice(STOPS)
+    long = a.rng.choice([True, False])
+    refusals, old = host.refusals(), host.daemon.process
+    a.calm(1, 1)
+    with a.during(f"{whom} process stopped at {at}{' for long' if long else ''}", [host], loses=long, stopped=True):
+        with host.relay(at, f"stop {whom}") as relayed:
+            host.daemon.signal(signal.SIGUSR2)
+            new = harness.wait_until(relayed, "that message", SETTLE_S)
+            a.pause(*(x * a.timeout_s for x in ((1.1, 1.4) if long else (0.01, 0.2))))
+            for pid in (old.pid, new):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+            a.handed_over += host.await_outcome(refusals)
+        host.wait_safe()
 
 
 def clients_killed(a):
@@ -273,7 +388,7 @@ def clients_killed(a):
 
 ALL = [leader_killed, follower_killed, rolling_restart, server_stopped, follower_cut_off, cut_off_shortly, cut_off_long,
        slow_network, replies_lost, connections_reset, session_ended, daemon_stopped, daemon_stopped_shortly,
-       daemon_killed, daemon_restarted, clients_killed]
-# What the test has time for, in this order; together some 35 s with T = 4 s.
-SHORT = [clients_killed, replies_lost, cut_off_shortly, leader_killed, server_stopped, cut_off_long, session_ended,
+       daemon_killed, daemon_restarted, handed_over, killed_in_hand_over, stopped_in_hand_over, clients_killed]
+# What the test has time for, in this order; together some 40 s with T = 4 s.
+SHORT = [clients_killed, handed_over, killed_in_hand_over, replies_lost, cut_off_shortly, leader_killed, server_stopped, cut_off_long, session_ended,
          daemon_killed]

@@ -96,8 +96,9 @@ def test_what_is_not_proven_any_more_is_no_overlap():
 
 def test_a_holder_is_one_until_it_hears_of_the_end_of_its_connection():
     one = Story().hold(0, 1).say("gone", 10).say("end", 11)
-    assert found(one, Story("w2").hold(11, 2).unlock(12, 2).say("end", 13)) == []
-    assert found(one, Story("w2").hold(9, 2).unlock(12, 2).say("end", 13)) == ["two holders"]
+    killed = [fault("daemon killed", 9, 10, closes=True)]
+    assert found(one, Story("w2").hold(11, 2).unlock(12, 2).say("end", 13), faults=killed) == []
+    assert found(one, Story("w2").hold(9, 2).unlock(12, 2).say("end", 13), faults=killed) == ["two holders"]
 
 
 @pytest.mark.parametrize("token, what", [(1, "token repeats"), (0, "token"), (-5, "token")])
@@ -210,3 +211,11 @@ def test_the_events_around_a_violation_are_shown():
     report = check(one, two, faults=[CUT])
     shown = "\n".join(report.around(report.violations[0]))
     assert "answer" in shown and "w2" in shown and "cut off alpha" in shown
+
+
+def test_a_connection_ends_for_nothing():
+    story = Story().hold(0, 1).say("gone", 500).say("end", 600)
+    assert found(story) == ["connection lost for nothing"]
+    assert found(story, faults=[fault("hand-over", 400, 600, "alpha")]) == ["connection lost for nothing"]
+    assert found(story, faults=[fault("daemon killed", 400, 450, "alpha", closes=True)]) == []
+    assert found(story, faults=[fault("daemon killed", 400, 450, "beta", closes=True)]) == ["connection lost for nothing"]

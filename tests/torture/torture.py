@@ -133,6 +133,7 @@ class Torture:
 
     def start(self):
         net = network.Network()
+        harness.inherit_orphans()  # processes that daemons hand over to
         self.zookeeper = ensemble.Ensemble(net, TICK_MS)
         self.crowd = Crowd(self.dir, self.rng)
         for n in range(self.args.hosts):
@@ -267,6 +268,7 @@ class Torture:
               f"answers        " + ", ".join(f"{n} {k}" for k, n in sorted(f.items()) if k.startswith("lock ")) + "\n"
               f"losses         {f['losses']}, read at most {late:.0f} ms after the proof's end\n"
               f"longest wait   {waited / checker.SECOND:.1f} s ({lock}, {worker})\n"
+              f"hand-overs     {self.arena.handed_over}\n"
               f"faults         {sum(done.values())}")
         for kind, n in sorted(done.items()):
             print(f"    {n:4} {kind}")
