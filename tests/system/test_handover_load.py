@@ -16,7 +16,7 @@ import time
 import harness
 from harness import PATIENCE, Closed
 
-HANDOVERS = int(os.environ.get("LOCKBROKER_HANDOVERS", "12"))
+HANDOVERS = int(os.environ.get("LOCKBROKER_HANDOVERS", "40"))
 CLIENTS = int(os.environ.get("LOCKBROKER_CLIENTS", "60"))
 LIMIT = 3  # permits of a semaphore
 LONG_MS = 600000  # a lease that never ends here
