@@ -200,7 +200,9 @@ static void heed_event(struct cli_job *job, const struct lb_event *event)
 
 	switch (event->type) {
 	case LB_EVENT_LOST:
-		lost(job, event->name, why_lost(event->reason));
+		/* That the connection has ended is told once, for all of them. */
+		if (strcmp(event->reason, "connection") != 0)
+			lost(job, event->name, why_lost(event->reason));
 		break;
 	case LB_EVENT_JEOPARDY:
 		cli_say("ZooKeeper is unreachable; the %s safe for %.1f s more.", subject(job, NULL, text, sizeof(text)),

@@ -264,6 +264,8 @@ def test_a_second_sigterm_ends_it_at_once(daemons, clients):
 FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT}
 STOPS = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
 FREEZES = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+# A reload, a stop that keeps everything, a hand-over: test_reload.py, test_keep.py, test_handover.py.
+ASKS = {signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 # Nothing happens to any process.
 HARMLESS = {signal.SIGPIPE, signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
@@ -282,8 +284,8 @@ def test_no_other_signal_ends_it_or_takes_a_lock(daemons, clients):
     holder = clients(d)
     token = holder.call("LOCK", "a")
     real_time = set(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))
-    said = (signal.valid_signals() | real_time) - FAULTS - STOPS - FREEZES - HARMLESS - {signal.SIGKILL, signal.SIGHUP, signal.SIGUSR1}
-    assert {signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
+    said = (signal.valid_signals() | real_time) - FAULTS - STOPS - FREEZES - HARMLESS - ASKS - {signal.SIGKILL}
+    assert {signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
             signal.SIGIO, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGPWR, signal.SIGRTMIN} <= said
     for number in HARMLESS | said:
         d.signal(number)
