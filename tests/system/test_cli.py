@@ -304,12 +304,11 @@ def test_many_descendants_end(standalone, leftovers):
 
 
 def test_who_was_there_before_the_command_is_left_alone_by_a_loss(standalone, leftovers):
-    line = " ".join(command(standalone, "lock", "a", "--", "sleep", "60"))
+    line = " ".join(command(standalone, "lock", "a", "--", "sh", "-c", "'echo 0; exec sleep 60'"))
     p = harness.spawn(["bash", "-c", f"sleep 60 >/dev/null 2>&1 & echo $!; exec {line}"], stdout=subprocess.PIPE,
                       stderr=subprocess.PIPE, text=True)
     leftovers += sleepers(p, 1)
-    with standalone.client() as c:
-        harness.wait_until(lambda: c.call("HOLDERS", "a"), "the command")
+    sleepers(p, 1)  # the command has been started
     standalone.kill()
     assert p.wait(harness.PATIENCE) == 128 + signal.SIGTERM
     assert harness.runs(leftovers[0])

@@ -4,6 +4,7 @@
 import os
 import socket
 import threading
+import time
 
 import pytest
 
@@ -129,17 +130,29 @@ def test_a_call_that_waits_goes_on_waiting(standalone, programs, clients):
         p.do("unlock 0 b")
 
 
-def test_the_time_to_wait_is_what_is_left_of_it(standalone, programs, clients):
-    p = programs(standalone.socket)
-    p.do("open 0")
-    holder = clients(standalone)
-    holder.call("LOCK", "a")
-    p.tell("timeout 0 a 2000")
-    wait_for_waiter(standalone)
-    standalone.kill()
-    standalone.start()
-    clients(standalone).call("LOCK", "a")
-    assert p.hear() == "TAKEN The lock a is held by somebody else."
+def test_the_time_to_wait_is_what_is_left_of_it(programs, tmp_path):
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        p = programs(path)
+        p.tell("open 0")
+        waits = []
+        for answer in b"", b":7\r\n":
+            peer, _ = listener.accept()
+            with peer:
+                assert b"HELLO" in peer.recv(65536)
+                peer.sendall(HELLO)
+                if not answer:
+                    assert p.hear() == "OK 0"
+                    p.tell("timeout 0 a 60000")
+                waits.append(int(peer.recv(65536).split(b"WAIT\r\n")[1].split(b"\r\n")[1]))
+                time.sleep(0.05)
+                if answer:
+                    peer.sendall(answer)
+                    assert p.hear() == "OK 7"
+        assert waits[0] == 60000 > waits[1] > 0
+    p.do("close 0")
 
 
 def test_a_broker_that_restarts_is_waited_for(standalone, programs):
