@@ -4,8 +4,7 @@
  * which hosts exist. A client has one at most, and waits for the answer.
  *
  *   state   | means                                      | left by
- *   ASKED   | it waits for its turn, or in a hand-over   | its turn -> LISTING; no connection -> answered in part
- *           |   for the next process's connection        |
+ *   ASKED   | it waits for its turn                      | its turn -> LISTING; no connection -> answered in part
  *   LISTING | the directory's list is asked for          | answered -> READING; no connection -> answered in part
  *   READING | the data of its children are asked for,    | all read -> answered; no connection -> answered in part;
  *           |   a few at a time; for LEADER the first's  |   LEADER: its znode has gone -> ASKED
@@ -15,8 +14,7 @@
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
  *
- * In a hand-over all but revocations are asked anew, of nothing else is anything in a snapshot.
- *
+ * A hand-over carries only ASKED: all but revocations are asked anew when the next process has a connection.
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
  */
@@ -74,8 +72,7 @@ struct query {
 	struct revocation *revocation;
 	struct query_child *children; /* in their order */
 	size_t count, sent, answered;
-	bool partial; /* ZooKeeper could not be asked */
-	bool refused; /* ... or refused to show the directory */
+	bool partial, refused; /* ZooKeeper could not be asked; it refused to show the directory */
 };
 
 struct query *query_new(struct hosts *h, struct client *c, enum command command, struct slice name);
