@@ -7,7 +7,7 @@
  *
  *     of a name       from -> to
  *     held            granted -> released, lost (an answer), lost with the connection, or:
- *     gone            an event said that it is lost -> a call on that name was told so, or it was granted anew; or lost
+ *     gone            an event said that it is lost -> a call on that name was told so, or it was granted again; or lost
  *     waits           queued -> granted, timed out, failed, cancelled; or failed with the connection
  *     observed        observed -> not observed any longer; or ended with the connection
  *     lost            the connection of a grant, or of one that was gone, ended -> a call on that name returned LB_LOST

@@ -8,7 +8,7 @@
  *
  * If the daemon ends the connection, because it crashed or was stopped, the handle lives on: the next call connects
  * again, and waits for the daemon for as long as lb_set_patience() allows. A call that waits for a lock goes on waiting
- * on the new connection, with what is left of its time. Whatever was held is lost, and is never silently acquired anew:
+ * on the new connection, with what is left of its time. Whatever was held is lost, and is never silently acquired again:
  * the first call that names such a lock, or one that was lost before and of which no call had said so, returns LB_LOST,
  * and lb_event() returns LB_EVENT_LOST for each, LB_EVENT_FAILED for a request that was queued and LB_EVENT_UNOBSERVED
  * for an election. What lb_command() had set for the connection, such as its name, has to be set again. lb_valid(), and
