@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's state as a value, for a planned hand-over from one process to the next: to a text and back. Instants are
- * of the clock of this boot: a text that was written before it is refused by whoever reads it (the boot is not this
- * module's to know).
+ * of the clock of this boot: the process that reads a text has to refuse one of an earlier boot, which this module
+ * cannot know.
  *
  * A snapshot is taken between two events, and only while the connection to ZooKeeper is shut, which the core takes as a
- * lost one: so no operation is open, and whoever goes on does so by an ordinary reconnection. What ends with a connection
- * has been answered: questions about other hosts, revocations and audits.
+ * lost one: so no operation is open, and the next process continues by an ordinary reconnection. Revocations and audits end
+ * with a connection, and have been answered; questions about other hosts are asked again.
  *
  *   carried                                           | not carried
  *   clients, what they hold, wait for, observe and    | what lists, reads and watches of the connection have shown;
  *     have not read, in all orders, with all deadlines |  `seen` and the answers of the proof
- *   claims, directories, letters, former sessions     | open operations, turns, the window: there are none
+ *   claims, directories, letters, questions to other  | open operations, turns, the window: there are none
+ *     hosts, former sessions                           |
  *   what is proven of the session, and until when     | what is wrong with ZooKeeper, in words: it is found out again
  *   counters, all numbers that are never used twice   | sums and lists that follow from the rest: they are made again
  *

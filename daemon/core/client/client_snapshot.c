@@ -56,7 +56,7 @@ static void notification_snapshot(const struct client *c, const struct notificat
 	entry_end(&w);
 }
 
-/* What it tells of is the client's, and told by no other. */
+/* False: it is about something of another client, or about something that has a notification already. */
 static bool attach(struct notification *n, struct client *c, struct grant *g, struct observer *o)
 {
 	bool of_grant = n->type == NOTIFICATION_LOST || n->type == NOTIFICATION_REVOKE;

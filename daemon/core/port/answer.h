@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ZooKeeper tells of an operation, a watch, a znode. */
+/* Answers of ZooKeeper: the result of an operation, what a watch has seen, the metadata of a znode. */
 #pragma once
 
 #include <stdint.h>

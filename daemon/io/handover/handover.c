@@ -213,8 +213,8 @@ static void answer(struct handover *h)
 	else if (h->state != IDLE)
 		log_info("another hand-over is under way: what comes of it counts for this one, too");
 	else if (!h->parts.followed)
-		say_failed(h, "whoever started this process watches it, and cannot be told the number of the next one: "
-			      "NOTIFY_SOCKET is not set (lockbrokerd(8), RESTART)");
+		say_failed(h, "no service manager can be told the number of the next process: NOTIFY_SOCKET is not set "
+			      "(lockbrokerd(8), RESTART)");
 	else
 		start(h);
 }

@@ -28,7 +28,7 @@
  * seconds. What happens to the new process after COMMIT is its own: this one exits all the same. The new process exits
  * when it sees the end of the channel before it sees COMMIT.
  *
- * Whoever watches this process sees it end. So it refuses unless somebody can be told the number of the next one.
+ * The supervisor of this process sees it end. So it refuses if no supervisor can be told the number of the next one.
  */
 #pragma once
 
