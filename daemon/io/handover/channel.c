@@ -119,10 +119,11 @@ int channel_send_parcel(int fd, const struct parcel *p, int64_t until_ns)
 		return -EMSGSIZE;
 	rc = channel_send(fd, CHANNEL_PARCEL, (struct slice){ (const char *)&sizes, sizeof(sizes) }, until_ns);
 	while (rc == 0 && (sent < p->text.len || fds < p->fd_count)) {
-		struct slice text = { p->text.data + sent, min(p->text.len - sent, CHANNEL_PART_BYTES) };
+		struct slice text = { sent < p->text.len ? p->text.data + sent : "",
+				      min(p->text.len - sent, CHANNEL_PART_BYTES) };
 		size_t count = min(p->fd_count - fds, CHANNEL_PART_FDS);
 
-		rc = send_with(fd, CHANNEL_PART, text, p->fds + fds, count, until_ns);
+		rc = send_with(fd, CHANNEL_PART, text, count ? p->fds + fds : NULL, count, until_ns);
 		sent += text.len;
 		fds += count;
 	}
