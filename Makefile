@@ -84,6 +84,8 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
 IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
+# The process: how it begins, and what it is told.
+MAIN = main.c adopt.c start.c parts.c orders.c daemon.c command_line.c broker_conf.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
@@ -189,7 +191,7 @@ objects = $(addprefix $(OBJ)/$(1)/,$(2:.c=.o))
 PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
 BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
 BASE_O = $(call objects,daemon/base,$(BASE))
-MAIN_O = $(OBJ)/daemon/main.o $(OBJ)/daemon/broker_conf.o
+MAIN_O = $(call objects,daemon,$(MAIN))
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))

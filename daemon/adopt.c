@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "adopt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon.h"
+#include "io/base/feed.h"
+#include "io/files/page.h"
+#include "io/files/pidfile.h"
+#include "io/files/saved.h"
+#include "io/files/tokens.h"
+#include "io/handover/identity.h"
+#include "io/handover/takeover.h"
+#include "io/keep.h"
+#include "io/notify.h"
+#include "io/reload.h"
+#include "io/socket/listen.h"
+#include "io/socket/server.h"
+#include "io/zookeeper/resolve.h"
+#include "io/zookeeper/zookeeper.h"
+#include "orders.h"
+#include "parts.h"
+
+/* The table of holders has as many places as when it was made. */
+static void fit_saved(struct daemon *d)
+{
+	d->clients_max = saved_clients(d->saved);
+	if (d->broker.limits.clients <= d->clients_max)
+		return;
+	log_warning("limits.clients = %zu counts when the daemon is stopped and started; until then it is %zu",
+		    d->broker.limits.clients, d->clients_max);
+	d->broker.limits.clients = d->clients_max;
+}
+
+/* The files and the socket. NULL, or what cannot be taken over. */
+static const char *adopt_files(struct daemon *d, struct parcel *p)
+{
+	struct parcel_record r;
+
+	parcel_find(p, "process", &r);
+	d->pid_fd = parcel_take_fd(p, &r, "pid_fd");
+	if (d->pid_fd < 0)
+		return "lockbrokerd.pid";
+	if (page_unpack(&d->page, p, d->page_id) < 0)
+		return "the session page";
+	session_page_id_text(d->page_id, d->page_id_text);
+	if (listen_unpack(&d->listener, p) < 0)
+		return "the listening socket";
+	if (d->broker.standalone)
+		return tokens_unpack(&d->tokens, p, d->conf.statedir) < 0 ? "the tokens file" : NULL;
+	if (saved_unpack(&d->saved, p) < 0)
+		return "the file saved";
+	fit_saved(d);
+	return NULL;
+}
+
+/* Each client that the broker knows has its connection, and each connection its client. */
+static bool all_are_there(const struct daemon *d)
+{
+	const struct broker *b = feed_broker(d->feed);
+	size_t count = broker_clients(b);
+
+	if (server_count(d->server) != count)
+		return false;
+	for (uint32_t conn = 0; count; conn++) {
+		if (broker_has_client(b, conn) != server_has(d->server, conn))
+			return false;
+		count -= broker_has_client(b, conn);
+	}
+	return true;
+}
+
+/* NULL, or what cannot be taken over. */
+static const char *adopt_parts(struct daemon *d, const struct conf_source *source, struct parcel *p, struct bytes *why)
+{
+	struct parcel_record r;
+
+	parcel_find(p, "process", &r);
+	if (feed_restore(&d->feed, &d->broker, parcel_get_text(&r, "broker"), why) < 0)
+		return "the snapshot";
+	if (parts_make(d, source) < 0)
+		return "the loop";
+	if (server_unpack(d->server, p) < 0 || !all_are_there(d))
+		return "the connections";
+	if (!d->zookeeper)
+		return NULL;
+	return zookeeper_unpack(d->zookeeper, p, d->conf.session_timeout_ms * CLOCK_NS_PER_MS) < 0 ? "the session"
+												   : NULL;
+}
+
+static bool adopt(struct daemon *d, const struct conf_source *source, struct parcel *p)
+{
+	const char *what = adopt_files(d, p);
+	struct bytes why = { 0 };
+	char sentence[512];
+
+	if (!what)
+		what = adopt_parts(d, source, p, &why);
+	if (!what)
+		return true;
+	snprintf(sentence, sizeof(sentence), "the new process cannot take over %s%s%.*s", what, why.len ? ": " : "",
+		 (int)why.len, why.len ? why.data : "");
+	log_error("%s", sentence);
+	takeover_refuse(d->takeover, sentence);
+	bytes_free(&why);
+	return false;
+}
+
+/* The other process never serves again. */
+static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, bool reread)
+{
+	struct event over = { .type = EVENT_RESTART_OVER, .restart = { .done = true } };
+
+	if (pidfile_write(d->pid_fd) < 0)
+		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
+	if (d->saved)
+		saved_take_over(d->saved);
+	if (d->takeover)
+		takeover_watch(d->takeover, feed_base(d->feed), orders_alone, d);
+	else
+		notify_send(&d->notify, "READY=1");
+	over.restart.paused_ns = feed_now(d->feed) - frozen_ns;
+	feed_event(d->feed, &over);
+	server_begin(d->server);
+	if (d->zookeeper)
+		zookeeper_prepared(d->zookeeper, names);
+	log_info("lockbrokerd " LOCKBROKERD_VERSION " has taken over %zu connections; nobody was served for %" PRId64
+		 " us",
+		 server_count(d->server), over.restart.paused_ns / 1000);
+	if (reread)
+		reload_ask(d->reload);
+	return parts_serve(d);
+}
+
+int adopt_handed_over(struct daemon *d, const struct conf_source *source)
+{
+	struct resolved names = { 0 };
+	int64_t frozen_ns;
+	struct parcel_record r;
+	struct parcel *p;
+	bool reread;
+
+	if (!takeover_meet(d->takeover, &d->conf, d->broker.standalone))
+		_exit(EXIT_FAILURE);
+	if (!d->broker.standalone)
+		resolve_servers(d->conf.servers, &names);
+	if (!d->broker.standalone && !names.servers) {
+		takeover_refuse(d->takeover, names.failed);
+		_exit(EXIT_FAILURE);
+	}
+	p = takeover_receive(d->takeover);
+	if (!p || !adopt(d, source, p))
+		_exit(EXIT_FAILURE);
+	parcel_find(p, "process", &r);
+	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	reread = parcel_get_int(&r, "reread");
+	if (!takeover_accept(d->takeover))
+		_exit(EXIT_FAILURE);
+	return run_on(d, &names, frozen_ns, reread);
+}
+
+bool adopt_is_kept(struct daemon *d, struct parcel *p)
+{
+	char error[IDENTITY_ERROR_MAX];
+
+	if (!keep_take(&d->notify, p))
+		return false;
+	if (!identity_differs(p, &d->conf, d->broker.standalone, error))
+		return true;
+	log_warning("what the process before this one left is not used: %s", error);
+	parcel_discard(p);
+	return false;
+}
+
+int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel *p)
+{
+	struct resolved names = { 0 };
+	char text[LISTEN_ERROR_MAX];
+	struct parcel_record r;
+	struct listener again; /* of systemd's: it is among what was kept */
+	int64_t frozen_ns;
+
+	if (listen_passed(&again, text) > 0)
+		listen_close(&again);
+	if (!d->broker.standalone)
+		resolve_servers(d->conf.servers, &names);
+	if (!adopt(d, source, p))
+		_exit(EXIT_FAILURE);
+	parcel_find(p, "process", &r);
+	frozen_ns = parcel_get_int(&r, "frozen_ns");
+	parcel_discard(p);
+	return run_on(d, &names, frozen_ns, false);
+}

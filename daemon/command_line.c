@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_line.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/conf.h"
+#include "base/mem.h"
+#include "io/handover/takeover.h"
+
+#define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
+
+static const char help[] =
+	"Usage: lockbrokerd [OPTION]...\n"
+	"Locks for the processes of this host, over a Unix socket; between hosts by one ZooKeeper session.\n"
+	"\n"
+	"  -c, --config FILE              read FILE (" CONF_FILE " if it exists)\n"
+	"  -o, --option SECTION.KEY=VALUE set a key, whatever the file says; may be given several times\n"
+	"      --standalone               locks for this host alone, without ZooKeeper\n"
+	"      --foreground               write the time in every line of the log, for people to read\n"
+	"                                 (the daemon never goes into the background by itself)\n"
+	"      --print-config             print the configuration that would be used, and exit\n"
+	"      --version                  print the version, and exit\n"
+	"  -h, --help                     print this, and exit\n"
+	"\n"
+	"SIGTERM, SIGINT and SIGQUIT stop the daemon: it ends when all locks are released, at the latest after\n"
+	"daemon.stop_timeout_ms; a second signal ends it at once. SIGHUP has it read its configuration again;\n"
+	"SIGUSR2 hands everything over to a new process of the installed program, as `lockbroker restart` does; SIGUSR1\n"
+	"leaves everything to the service manager for the next start. Other signals are logged and ignored. Exit status:\n"
+	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
+
+static int usage_error(const struct options *options, const char *sentence)
+{
+	fprintf(stderr, "lockbrokerd: %s\n", sentence);
+	takeover_refuse(options->takeover, sentence);
+	return EXIT_USAGE;
+}
+
+/* -1: go on; otherwise the exit status. */
+static int read_config(struct conf *conf, const struct options *options)
+{
+	char error[CONF_ERROR_MAX];
+
+	if (conf_load(conf, &options->source, error) < 0)
+		return usage_error(options, error);
+	if (!options->print_config)
+		return -1;
+	conf_print(conf, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int command_line_read(int argc, char **argv, struct options *options, struct conf *conf)
+{
+	static const struct option names[] = {
+		{ "config", required_argument, NULL, 'c' }, { "option", required_argument, NULL, 'o' },
+		{ "standalone", no_argument, NULL, 's' },   { "foreground", no_argument, NULL, 'f' },
+		{ "print-config", no_argument, NULL, 'p' }, { "version", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },         { 0 },
+	};
+	int status = -1, c;
+
+	options->overrides = mem_new((size_t)argc * sizeof(*options->overrides) + 1);
+	options->source = (struct conf_source){ .default_file = CONF_FILE, .overrides = options->overrides };
+	while (status < 0 && (c = getopt_long(argc, argv, "c:o:h", names, NULL)) >= 0) {
+		switch (c) {
+		case 'c':
+			options->source.file = optarg;
+			break;
+		case 'o':
+			options->overrides[options->source.override_count++] = optarg;
+			break;
+		case 's':
+			options->source.standalone = true;
+			break;
+		case 'f':
+			options->foreground = true;
+			break;
+		case 'p':
+			options->print_config = true;
+			break;
+		case 'v':
+			puts("lockbrokerd " LOCKBROKERD_VERSION);
+			status = EXIT_SUCCESS;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			status = EXIT_SUCCESS;
+			break;
+		default:
+			status = usage_error(options, "try --help");
+			break;
+		}
+	}
+	if (status < 0 && optind < argc)
+		status = usage_error(options, "there are words that are no options: try --help");
+	if (status < 0)
+		status = read_config(conf, options);
+	return status;
+}
+
+void command_line_free(struct options *options)
+{
+	mem_free(options->overrides);
+}

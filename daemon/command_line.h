@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line, and the configuration that it leads to. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/conf_reload.h"
+
+struct takeover;
+
+enum {
+	EXIT_USAGE = 2, /* also when only another configuration can help, so that starting again is useless */
+};
+
+struct options {
+	struct conf_source source; /* its strings are those of the command line */
+	char **overrides;
+	bool foreground, print_config;
+	struct takeover *takeover; /* NULL: this process is started as usual; it is told why this one refuses */
+};
+
+/*
+ * Reads all of it. -1: go on; otherwise the exit status: everything was said. Both are to be freed in any case, the
+ * configuration by conf_free().
+ */
+int command_line_read(int argc, char **argv, struct options *options, struct conf *conf);
+void command_line_free(struct options *options);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "broker_conf.h"
+#include "io/handover/takeover.h"
+#include "command_line.h"
+
+enum { SPARE_FDS = 64 };
+
+/* Distinguishes this boot of the host from others; "unknown" if the kernel does not tell it. */
+static void read_boot_id(char *boot_id, size_t size)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(boot_id, size, "unknown");
+	if (f && fgets(boot_id, (int)size, f))
+		boot_id[strcspn(boot_id, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+/*
+ * Clients are turned away before descriptors run out: the daemon itself needs some to connect to ZooKeeper again.
+ */
+static void fit_clients(size_t *clients)
+{
+	struct rlimit limit;
+	size_t fit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		log_warning("cannot raise the limit of open files: %s", strerror(errno));
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= *clients + SPARE_FDS)
+		return;
+	fit = limit.rlim_cur > 2 * SPARE_FDS ? (size_t)limit.rlim_cur - SPARE_FDS : (size_t)limit.rlim_cur / 2;
+	log_warning(
+		"limits.clients = %zu needs more open files than the %llu that this process may have: it serves %zu "
+		"clients; raise LimitNOFILE= (ulimit -n) to serve all",
+		*clients, (unsigned long long)limit.rlim_cur, fit);
+	*clients = fit;
+}
+
+static int read_secret(struct daemon *d)
+{
+	const char *path = d->conf.auth_file;
+	int rc = *path ? secret_read(path, d->secret) : 0;
+
+	if (rc == -EPERM)
+		log_error(
+			"zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else "
+			"(chmod 600)",
+			path);
+	else if (rc == -EBADMSG)
+		log_error("zookeeper.auth_file = %s: must be one line, user:password", path);
+	else if (rc < 0)
+		log_error("zookeeper.auth_file = %s: cannot be read: %s; make it, or leave the key empty", path,
+			  strerror(-rc));
+	return rc;
+}
+
+/* Reads what the configuration only names: a group, a secret. */
+static int read_named(struct daemon *d)
+{
+	char error[LISTEN_ERROR_MAX];
+	int rc = listen_group(d->conf.socket_group, &d->socket_gid, error);
+
+	if (rc < 0)
+		log_error("%s", error);
+	if (rc == 0)
+		rc = read_secret(d);
+	if (rc < 0)
+		takeover_refuse(d->takeover,
+				"daemon.socket_group or zookeeper.auth_file cannot be used: the log says why");
+	return rc;
+}
+
+struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits)
+{
+	return (struct server_conf){
+		.clients = limits->clients,
+		.request_bytes = limits->request_bytes,
+		.request_args = limits->request_args,
+		.output_bytes = limits->output_bytes,
+		.saved = d->saved,
+	};
+}
+
+int daemon_prepare(struct daemon *d, const struct options *options)
+{
+	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
+	read_boot_id(d->boot_id, sizeof(d->boot_id));
+	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
+	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);
+	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
+	fit_clients(&d->broker.limits.clients);
+	d->clients_max = d->broker.limits.clients;
+	d->broker.boot_id = d->boot_id;
+	d->broker.session_page = d->page_path;
+	d->broker.session_page_id = d->page_id_text;
+	if (notify_open(&d->notify) < 0)
+		log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
+	return read_named(d);
+}

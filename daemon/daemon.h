@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon: its configuration, and its parts as they are made. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/conf.h"
+#include "core/port/conf.h"
+#include "core/session/former.h"
+#include "io/notify.h"
+#include "io/socket/listen.h"
+#include "io/socket/server.h"
+#include "io/zookeeper/secret.h"
+#include "protocol/session_page.h"
+
+struct options;
+
+struct daemon {
+	struct conf conf;
+	struct broker_conf broker;     /* as at the start */
+	struct broker_conf changed[2]; /* in turn: that in use, and that before it */
+	bool turn;
+	size_t clients_max; /* for which tables were made */
+	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
+	char boot_id[64];
+	int pid_fd; /* locked while the daemon runs */
+	char secret[SECRET_BYTES_MAX];
+	gid_t socket_gid;
+	struct page *page;
+	struct saved *saved; /* NULL in standalone mode, as is `former` */
+	struct zk_former *former;
+	struct broker_former formers[FORMERS_MAX];
+	char page_path[CONF_ERROR_MAX];
+	uint8_t page_id[SESSION_PAGE_ID_BYTES];
+	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
+	struct listener listener;
+	struct notify notify;
+	struct feed *feed;
+	struct loop *loop;
+	struct worker *worker;
+	struct server *server;
+	struct zookeeper *zookeeper;
+	struct tokens *tokens;
+	struct signals *signals;
+	struct reload *reload;
+	struct watchdog *watchdog;
+	struct program *program;
+	struct takeover *takeover; /* NULL: no process handed over to this one */
+	struct handover *handover;
+	struct keep *keep;
+	bool stopping;
+	bool passed_on; /* the process before this one has passed on that it was asked to stop */
+};
+
+/*
+ * What each way to begin needs: the log, the service manager's address, what the configuration only names. d->conf,
+ * d->program and d->takeover are there before. 0 or -errno: the configuration cannot be used, and everything was said.
+ */
+int daemon_prepare(struct daemon *d, const struct options *options);
+/* What the server is told of those limits. */
+struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);

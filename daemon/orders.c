@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orders.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/conf_reload.h"
+#include "base/log.h"
+#include "broker_conf.h"
+#include "daemon.h"
+#include "io/base/feed.h"
+#include "io/handover/handover.h"
+#include "io/keep.h"
+#include "io/notify.h"
+#include "io/reload.h"
+#include "io/socket/server.h"
+
+/* ---- the configuration is read again ---- */
+
+static void tell(void *arg, bool waits, const char *sentence)
+{
+	struct bytes *told = arg;
+
+	log_line(waits ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "%s", sentence);
+	bytes_format(told, "%s\n", sentence);
+}
+
+/* The tables of connections are as large as they were made at the start. */
+static void fit(struct daemon *d, struct broker_limits *limits, struct bytes *told)
+{
+	char sentence[CONF_ERROR_MAX];
+
+	if (limits->clients <= d->clients_max)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "limits.clients = %zu needs a restart; until then %zu clients are served, as many as at the start",
+		 limits->clients, d->clients_max);
+	limits->clients = d->clients_max;
+	tell(told, true, sentence);
+}
+
+static void change(struct daemon *d, struct bytes *told)
+{
+	struct server_conf server_conf;
+	struct broker_conf *now;
+
+	d->turn = !d->turn;
+	now = &d->changed[d->turn];
+	*now = d->broker;
+	broker_conf_change(now, &d->conf);
+	fit(d, &now->limits, told);
+	server_conf = daemon_server_conf(d, &now->limits);
+	server_limits(d->server, &server_conf);
+	log_set_level((enum log_level)d->conf.log_level);
+}
+
+void orders_reloaded(void *arg, const struct conf *read, const char *error)
+{
+	struct event event = { .type = EVENT_CONF };
+	char unfit[CONF_ERROR_MAX];
+	struct daemon *d = arg;
+	struct bytes told = { 0 };
+
+	if (read && conf_take(&d->conf, read, d->broker.standalone, tell, &told, unfit) < 0)
+		error = unfit;
+	else if (read)
+		error = NULL;
+	if (error) {
+		log_error("the configuration is not changed: %s", error);
+		bytes_text(&told, error);
+	} else {
+		change(d, &told);
+		handover_reread(d->handover);
+		log_info("the configuration was read again%s", told.len > 0 ? "" : ": nothing has changed");
+		event.conf.now = &d->changed[d->turn];
+	}
+	event.conf.text = bytes_view(&told);
+	feed_event(d->feed, &event);
+	bytes_free(&told);
+}
+
+static void order_reload(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	if (d->stopping) {
+		log_warning("received a signal (%s): the daemon is stopping, and does not read its configuration again",
+			    strsignal(number));
+		return;
+	}
+	log_info("received a signal (%s): reading the configuration again", strsignal(number));
+	reload_ask(d->reload);
+}
+
+/* ---- signals ---- */
+
+static void order_stop(void *arg, int number)
+{
+	const struct event event = { .type = EVENT_STOP };
+	struct daemon *d = arg;
+
+	if (d->passed_on) {
+		d->passed_on = false;
+		log_info("received a signal (%s): stopping already", strsignal(number));
+		return;
+	}
+	if (d->stopping) {
+		log_warning("received a second signal (%s): ending at once", strsignal(number));
+		_exit(EXIT_FAILURE);
+	}
+	if (keep_delays(d->keep, number))
+		return;
+	log_info("received a signal (%s): stopping", strsignal(number));
+	d->stopping = true;
+	reload_mute(d->reload);
+	notify_send(&d->notify, "STOPPING=1");
+	handover_stop(d->handover);
+	feed_event(d->feed, &event);
+}
+
+static void order_restart(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	log_info("received a signal (%s): handing over to a new process", strsignal(number));
+	handover_ask(d->handover);
+}
+
+/* The service is stopped, and started after that. */
+static void order_keep(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	if (d->stopping) {
+		log_warning("received a signal (%s): the daemon is stopping already, and keeps nothing",
+			    strsignal(number));
+		return;
+	}
+	log_info("received a signal (%s): keeping everything for the next start of the service", strsignal(number));
+	keep_ask(d->keep);
+}
+
+/*
+ * The process that handed over has exited, and has told the service manager who is the daemon now: what this one said before
+ * may not have counted.
+ */
+void orders_alone(void *arg, bool stop)
+{
+	struct daemon *d = arg;
+
+	notify_send(&d->notify, "READY=1\nWATCHDOG=1");
+	if (!stop || d->stopping)
+		return;
+	order_stop(d, SIGTERM);
+	/* Whoever signals all processes of the service has signalled this one, too. */
+	d->passed_on = true;
+}
+
+struct signals_calls orders_calls(struct daemon *d)
+{
+	return (struct signals_calls){
+		.stop = order_stop, .reload = order_reload, .restart = order_restart, .keep = order_keep, .arg = d
+	};
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon is told to do while it runs: by signals, by a configuration that is read again, by a hand-over. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "io/signals.h"
+
+struct conf;
+struct daemon;
+
+/* For signals_new(). */
+struct signals_calls orders_calls(struct daemon *d);
+/* For reload_new(); `arg` is the daemon. `error`: why it was not read. */
+void orders_reloaded(void *arg, const struct conf *read, const char *error);
+/*
+ * For takeover_watch(); `arg` is the daemon. The process that handed over has exited, and has told the service manager who
+ * is the daemon now. `stop`: it was asked to stop.
+ */
+void orders_alone(void *arg, bool stop);

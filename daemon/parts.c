@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon.h"
+#include "io/base/feed.h"
+#include "io/base/worker.h"
+#include "io/files/page.h"
+#include "io/files/saved.h"
+#include "io/files/tokens.h"
+#include "io/handover/handover.h"
+#include "io/keep.h"
+#include "io/loop.h"
+#include "io/reload.h"
+#include "io/signals.h"
+#include "io/watchdog.h"
+#include "io/zookeeper/former.h"
+#include "io/zookeeper/zookeeper.h"
+#include "command_line.h"
+#include "orders.h"
+
+/* How long the worker may take to end: it closes the session, or is looking up a name. */
+#define FAREWELL_NS (2 * CLOCK_NS_PER_S)
+
+void parts_tokens(void *arg, int64_t limit)
+{
+	const struct event event = { .type = EVENT_TOKENS, .tokens = { .limit = limit } };
+	struct daemon *d = arg;
+
+	feed_event(d->feed, &event);
+}
+
+static void start_zookeeper(struct daemon *d)
+{
+	const int timeout_ms = (int)d->conf.session_timeout_ms, tick_ms = (int)d->conf.tick_ms;
+	const struct zookeeper_conf conf = {
+		.servers = d->conf.servers,
+		/* Servers grant 2 to 20 ticks, and 5 is the least that can be relied on. */
+		.handle = {
+			.timeout_ms = timeout_ms,
+			.timeout_min_ms = 5 * tick_ms,
+			.timeout_max_ms = timeout_ms > 20 * tick_ms ? timeout_ms : 20 * tick_ms,
+			.secret = d->secret[0] ? d->secret : NULL,
+		},
+		.packet_bytes = d->conf.session_path_bytes,
+		.saved = d->saved,
+	};
+
+	d->zookeeper = zookeeper_new(d->feed, d->worker, &conf);
+	d->former = zk_former_new(d->feed, d->worker, d->zookeeper, &conf);
+}
+
+int parts_make(struct daemon *d, const struct conf_source *source)
+{
+	const struct signals_calls calls = orders_calls(d);
+	const struct reload_conf reload_conf = { .source = source, .done = orders_reloaded, .arg = d };
+	const struct server_conf server_conf = daemon_server_conf(d, &d->broker.limits);
+	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
+
+	if (rc == 0)
+		rc = worker_new(&d->worker, feed_base(d->feed));
+	if (rc < 0)
+		return rc;
+	d->reload = reload_new(d->worker, &d->notify, &reload_conf);
+	d->server = server_new(d->feed, d->listener.fd, &server_conf);
+	if (d->broker.standalone)
+		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
+	else
+		start_zookeeper(d);
+	d->handover = handover_new(&(struct handover_parts){ .program = d->program,
+							     .conf = &d->conf,
+							     .feed = d->feed,
+							     .server = d->server,
+							     .listener = &d->listener,
+							     .page = d->page,
+							     .pid_fd = d->pid_fd,
+							     .standalone = d->broker.standalone,
+							     .followed = d->notify.fd >= 0,
+							     .tokens = d->tokens,
+							     .saved = d->saved,
+							     .zookeeper = d->zookeeper });
+	d->keep = keep_new(&d->notify, d->handover);
+	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
+							     .reload = d->reload,
+							     .keep = d->keep,
+							     .notify = &d->notify,
+							     .page = d->page,
+							     .handover = d->handover,
+							     .tokens = d->tokens,
+							     .zookeeper = d->zookeeper,
+							     .former = d->former,
+							     .saved = d->saved });
+	return 0;
+}
+
+void parts_free(struct daemon *d, bool close_session, int status)
+{
+	zk_former_stop(d->former);
+	if (d->zookeeper)
+		zookeeper_stop(d->zookeeper, close_session);
+	listen_close(&d->listener);
+	server_free(d->server);
+	notify_close(&d->notify);
+	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)
+		_exit(status);
+	if (d->zookeeper && zookeeper_session_ended(d->zookeeper))
+		saved_session_ended(d->saved);
+	watchdog_free(d->watchdog);
+	reload_free(d->reload);
+	zk_former_free(d->former);
+	zookeeper_free(d->zookeeper);
+	tokens_free(d->tokens);
+	signals_free(d->signals);
+	keep_free(d->keep);
+	handover_free(d->handover);
+	loop_free(d->loop);
+	feed_free(d->feed);
+	page_close(d->page);
+	saved_close(d->saved);
+	if (d->pid_fd >= 0)
+		close(d->pid_fd);
+}
+
+/* Until the daemon stops, or another process serves. */
+int parts_serve(struct daemon *d)
+{
+	struct loop_end end;
+	int status;
+
+	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->broker.session_timeout_ns);
+	end = loop_run(d->loop);
+	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
+	if (end.handed_over) {
+		if (handover_successor(d->handover))
+			notify_main_pid(&d->notify, handover_successor(d->handover));
+		handover_exit(d->handover);
+	}
+	parts_free(d, end.close_session, status);
+	log_info("stopped");
+	return status;
+}
