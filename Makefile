@@ -71,6 +71,9 @@ CORE_lock += lock/lock_snapshot.c
 CORE_claim += claim/directory_snapshot.c
 CORE_session += session/ensemble_snapshot.c
 CORE_port += port/entry.c port/seal.c
+# A ledger likewise.
+CORE_top += record.c
+CORE_port += port/ledger.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base

@@ -79,20 +79,39 @@ static void write_prefixes(const struct broker_conf *conf, struct bytes *out)
 	}
 }
 
+/* What tells where locks live. */
+static void write_place(const struct broker_conf *conf, struct entry_writer *w)
+{
+	struct bytes prefixes = { 0 };
+
+	entry_number(w, "standalone", conf->standalone);
+	entry_text(w, "root", slice_of(conf->root));
+	entry_text(w, "host", slice_of(conf->host));
+	write_prefixes(conf, &prefixes);
+	entry_text(w, "prefixes", bytes_view(&prefixes));
+	bytes_free(&prefixes);
+}
+
+uint64_t snapshot_place(const struct broker_conf *conf)
+{
+	struct bytes text = { 0 };
+	struct entry_writer w = entry_begin(&text, "place");
+	uint64_t place;
+
+	write_place(conf, &w);
+	place = seal_checksum(bytes_view(&text));
+	bytes_free(&text);
+	return place;
+}
+
 static void write_broker(const struct broker *b, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "broker");
-	struct bytes prefixes = { 0 };
 
 	entry_fields(&w, FIELDS(broker_fields), b);
 	entry_due(&w, "stop", &b->stop_timer);
-	entry_number(&w, "standalone", b->env.conf->standalone);
-	entry_text(&w, "root", slice_of(b->env.conf->root));
-	entry_text(&w, "host", slice_of(b->env.conf->host));
-	write_prefixes(b->env.conf, &prefixes);
-	entry_text(&w, "prefixes", bytes_view(&prefixes));
+	write_place(b->env.conf, &w);
 	entry_end(&w);
-	bytes_free(&prefixes);
 	w = entry_begin(out, "stats");
 	entry_fields(&w, FIELDS(stats_fields), &b->env.stats);
 	entry_end(&w);
@@ -325,22 +344,14 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		bool of_lock;
 		bool (*read)(struct restoring *r, const struct entry *e);
 	} readers[] = {
-		{ "claim", true, read_claim },
-		{ "lock", false, read_lock },
-		{ "grant", true, read_grant },
-		{ "request", true, read_request },
-		{ "client", false, read_client },
-		{ "observer", true, read_observer },
-		{ "slots", true, read_slots },
-		{ "notification", false, read_notification },
-		{ "mlock", false, read_mlock },
-		{ "query", false, read_query },
-		{ "letter", false, read_letter },
-		{ "stats", false, read_stats },
-		{ "session", false, read_session },
-		{ "former", false, read_former },
-		{ "rival", false, read_rival },
-		{ "last", false, read_last },
+		{ "claim", true, read_claim },      { "lock", false, read_lock },
+		{ "grant", true, read_grant },      { "request", true, read_request },
+		{ "client", false, read_client },   { "observer", true, read_observer },
+		{ "slots", true, read_slots },      { "notification", false, read_notification },
+		{ "mlock", false, read_mlock },     { "query", false, read_query },
+		{ "letter", false, read_letter },   { "stats", false, read_stats },
+		{ "session", false, read_session }, { "former", false, read_former },
+		{ "rival", false, read_rival },     { "last", false, read_last },
 	};
 
 	if (r->whole)

@@ -29,6 +29,8 @@
 struct broker;
 struct broker_conf;
 
+/* Of what decides where locks live: another configuration with the same finds them at the same places. */
+uint64_t snapshot_place(const struct broker_conf *conf);
 /* Appends the broker's whole state. */
 void broker_snapshot(const struct broker *b, struct bytes *ret);
 /*

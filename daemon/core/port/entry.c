@@ -61,6 +61,12 @@ void entry_list(struct entry_writer *w, const char *key, size_t count)
 	resp_array(w->out, count);
 }
 
+void entry_pairs(struct entry_writer *w, struct slice fields, size_t count)
+{
+	bytes_slice(w->out, fields);
+	w->values += 2 * count;
+}
+
 static int64_t number_of(const struct field *f, const void *at)
 {
 	switch (f->type) {

@@ -68,6 +68,7 @@ void entry_due(struct entry_writer *w, const char *key, const struct timer *t);
 void entry_fields(struct entry_writer *w, const struct field *fields, size_t count, const void *from);
 /* That many values are written to `out` next. */
 void entry_list(struct entry_writer *w, const char *key, size_t count);
+void entry_pairs(struct entry_writer *w, struct slice fields, size_t count); /* that another writer wrote without a word */
 void entry_end(struct entry_writer *w);
 
 /* ---- reading ---- */

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "core/port/conf.h"
 #include "core/port/effect.h"
+#include "core/port/ledger.h"
 #include "core/port/stats.h"
 
 /* Whose timer it is: the kind of each struct timer. */
@@ -26,6 +27,7 @@ struct env {
 	int64_t now_ns;      /* of the event being handled */
 	int64_t started_ns;
 	struct effects *out; /* where the effects of the event go; NULL between events */
+	struct ledger *ledger; /* NULL: none is kept */
 	struct heap timers;
 	struct stats stats;
 	bool stopping;       /* nothing is granted to new requests, and holders are asked to release */

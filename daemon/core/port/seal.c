@@ -11,16 +11,16 @@ static const char MAGIC[] = "lockbroker state ";
 
 enum { MAGIC_BYTES = sizeof(MAGIC) - 1, LINE_BYTES = MAGIC_BYTES + 1 + 1 + 16 + 1 + 16 + 1 };
 
-static uint64_t checksum(struct slice body)
+uint64_t seal_checksum(struct slice bytes)
 {
 	const struct map fixed = { .key = { 0x6c6f636b62726f6b, 0x6572207374617465 } };
 
-	return map_hash(&fixed, body.data, body.len);
+	return map_hash(&fixed, bytes.data, bytes.len);
 }
 
 static void write_line(struct bytes *line, int64_t version, struct slice body)
 {
-	bytes_format(line, "%s%d %x %x\n", MAGIC, version, body.len, checksum(body));
+	bytes_format(line, "%s%d %x %x\n", MAGIC, version, body.len, seal_checksum(body));
 }
 
 size_t seal_begin(struct bytes *text)

@@ -6,10 +6,14 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "protocol/bytes.h"
 
 enum { SEAL_VERSION = 1 };
 
+/* Of any bytes, for such a purpose. */
+uint64_t seal_checksum(struct slice bytes);
 /* Leaves room for the line; then it is written, for all that was appended since. Returns where the room is. */
 size_t seal_begin(struct bytes *text);
 void seal_end(struct bytes *text, size_t begin);

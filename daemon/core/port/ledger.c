@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/port/ledger.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+
+/* A ceiling is raised by that much more than is needed, so that it is raised seldom. */
+enum { CEILING_STEP = 1024 };
+
+struct ledger_part {
+	char *next, *end;
+};
+
+struct ledger_private {
+	struct ledger_private *before, *after;
+	_Alignas(16) char cell[];
+};
+
+static unsigned int class_of(size_t bytes)
+{
+	unsigned int class = 0;
+
+	while ((size_t)LEDGER_CELL_MIN << class < bytes)
+		class ++;
+	return class;
+}
+
+void ledger_add(struct ledger *l, void *memory, size_t bytes)
+{
+	assert(bytes % LEDGER_CHUNK_BYTES == 0);
+	l->parts = mem_resize(l->parts, (l->part_count + 1) * sizeof(l->parts[0]));
+	l->parts[l->part_count++] = (struct ledger_part){ memory, (char *)memory + bytes };
+}
+
+struct ledger *ledger_new(void *memory, size_t bytes)
+{
+	struct ledger *l = mem_new(sizeof(*l));
+
+	assert(bytes >= LEDGER_CHUNK_BYTES);
+	l->head = memory;
+	ledger_add(l, (char *)memory + LEDGER_CHUNK_BYTES, bytes - LEDGER_CHUNK_BYTES);
+	return l;
+}
+
+void ledger_free(struct ledger *l)
+{
+	struct ledger_private *p;
+
+	if (!l)
+		return;
+	while ((p = l->private)) {
+		l->private = p->after;
+		mem_free(p);
+	}
+	for (size_t i = 0; i < LEDGER_CLASSES; i++)
+		mem_free(l->cells[i].list);
+	mem_free(l->parts);
+	mem_free(l);
+}
+
+size_t ledger_room(const struct ledger *l)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < l->part_count; i++)
+		bytes += (size_t)(l->parts[i].end - l->parts[i].next);
+	return bytes;
+}
+
+bool ledger_full(const struct ledger *l)
+{
+	return l->head->missing > 0;
+}
+
+/* A chunk becomes cells of that size. False: there is none. */
+static bool divide(struct ledger *l, unsigned int class)
+{
+	size_t size = (size_t)LEDGER_CELL_MIN << class, count = (LEDGER_CHUNK_BYTES - LEDGER_CELLS_AT) / size;
+	struct ledger_cells *cells = &l->cells[class];
+	struct ledger_part *part = l->parts;
+	char *chunk;
+
+	while (part < l->parts + l->part_count && part->next == part->end)
+		part++;
+	if (part == l->parts + l->part_count)
+		return false;
+	chunk = part->next;
+	part->next += LEDGER_CHUNK_BYTES;
+	cells->cap += count;
+	cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
+	for (size_t i = count; i-- > 0;) {
+		struct ledger_record *r = (struct ledger_record *)(void *)(chunk + LEDGER_CELLS_AT + i * size);
+
+		r->word = (uint64_t) class << 4;
+		cells->list[cells->count++] = r;
+	}
+	ledger_store(l, (uint64_t *)(void *)chunk, LEDGER_CHUNK + class);
+	return true;
+}
+
+/* That it is missing is known before anything can rest on it. */
+static void *take_private(struct ledger *l, size_t bytes)
+{
+	struct ledger_private *p = mem_new(sizeof(*p) + bytes);
+	struct ledger_record *r = (struct ledger_record *)(void *)p->cell;
+
+	r->word = LEDGER_PRIVATE;
+	p->after = l->private;
+	if (p->after)
+		p->after->before = p;
+	l->private = p;
+	ledger_store(l, &l->head->missing, l->head->missing + 1);
+	return r;
+}
+
+void *ledger_take_any(struct ledger *l, size_t bytes)
+{
+	unsigned int class = class_of(bytes);
+	struct ledger_cells *cells;
+
+	if (class >= LEDGER_CLASSES)
+		return take_private(l, bytes);
+	cells = &l->cells[class];
+	if (!cells->count && !divide(l, class))
+		return take_private(l, bytes);
+	return cells->list[--cells->count];
+}
+
+void ledger_drop_private(struct ledger *l, struct ledger_record *r)
+{
+	struct ledger_private *p = (struct ledger_private *)(void *)((char *)r - offsetof(struct ledger_private, cell));
+
+	if (p->before)
+		p->before->after = p->after;
+	else
+		l->private = p->after;
+	if (p->after)
+		p->after->before = p->before;
+	mem_free(p);
+	ledger_store(l, &l->head->missing, l->head->missing - 1);
+}
+
+void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number)
+{
+	ledger_store(l, &l->head->ceilings[which], number + CEILING_STEP);
+}

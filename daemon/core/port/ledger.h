@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger: memory that outlives the process, from which another one can go on after a kill. Everything that a holder may
+ * rely on stands there before any effect of its event is carried out. At whatever instruction the process is killed, a
+ * record reads as before its change or as after it. ledger_record.h tells what it looks like.
+ *
+ *   a cell    | means                         | left by
+ *   free      | its type is NONE              | ledger_take() -> being written
+ *   taken     | the same; its owner fills it  | ledger_publish() -> record
+ *   record    | it is read                    | ledger_set() -> record, with another value in one field;
+ *             |                               |   ledger_drop() -> free
+ *
+ * To change more than one field, its owner publishes another record with the same number, and drops the first.
+ *
+ * For what finds no room the cell is private memory: nobody else needs to know. The head says that records are missing; once
+ * there is more memory, broker_record() (record.h) finds room for them. The caller of ledger_new() gives zeroed memory,
+ * aligned to 64 bytes, and owns it. That of ledger_add() lies right behind it for who reads it later.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/port/ledger_record.h"
+
+struct ledger_cells {
+	void **list; /* those that are free: the last is taken first */
+	size_t count, cap;
+};
+
+struct ledger {
+	struct ledger_head *head;
+	uint64_t generation, last_number;
+	struct ledger_cells cells[LEDGER_CLASSES];
+	struct ledger_part *parts; /* chunks that nobody has used */
+	size_t part_count;
+	struct ledger_private *private; /* records without room */
+	void (*stored)(void *arg);      /* tests: called after each store that a reader can notice; or NULL */
+	void *arg;
+};
+
+enum { LEDGER_BYTES_MAX = LEDGER_CELL_MIN << (LEDGER_CLASSES - 1) };
+
+/* The bytes are at least one chunk, and a multiple of it (LEDGER_CHUNK_BYTES). */
+struct ledger *ledger_new(void *memory, size_t bytes);
+void ledger_add(struct ledger *l, void *memory, size_t bytes);
+/* Takes NULL. The memory stays as it is. */
+void ledger_free(struct ledger *l);
+/* The bytes that no record has ever used. */
+size_t ledger_room(const struct ledger *l);
+/* Records are missing for want of room. */
+bool ledger_full(const struct ledger *l);
+
+/* What the functions below do seldom. */
+void *ledger_take_any(struct ledger *l, size_t bytes);
+void ledger_drop_private(struct ledger *l, struct ledger_record *r);
+void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number);
+
+/* Each store that a reader can notice; what is stored later is stored later. */
+static inline void ledger_store(struct ledger *l, uint64_t *at, uint64_t value)
+{
+	__atomic_store_n(at, value, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (l->stored)
+		l->stored(l->arg);
+}
+
+/* A free cell of that size or more, at most LEDGER_BYTES_MAX. The caller fills it, but for the word. Never NULL. */
+static inline void *ledger_take(struct ledger *l, size_t bytes)
+{
+	if (bytes <= LEDGER_CELL_MIN && l->cells[0].count)
+		return l->cells[0].list[--l->cells[0].count];
+	return ledger_take_any(l, bytes);
+}
+
+static inline void ledger_publish(struct ledger *l, struct ledger_record *r, enum ledger_type type)
+{
+	ledger_store(l, &r->word, ++l->generation << 8 | (r->word & 0xf0) | type);
+}
+
+static inline void ledger_drop(struct ledger *l, struct ledger_record *r)
+{
+	struct ledger_cells *cells = &l->cells[LEDGER_CLASS(r->word)];
+
+	if (r->word & LEDGER_PRIVATE) {
+		ledger_drop_private(l, r);
+		return;
+	}
+	ledger_store(l, &r->word, r->word & 0xf0);
+	cells->list[cells->count++] = r;
+}
+
+/* Before a number is used. Takes NULL. */
+static inline void ledger_number(struct ledger *l, enum ceiling which, uint64_t number)
+{
+	if (l && number > l->head->ceilings[which])
+		ledger_raise(l, which, number);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a ledger (ledger.h) looks like to whoever reads it after its process was killed: memory of this machine, in chunks.
+ * The first one is the head; each other one is cells of one size.
+ *
+ *   word of a chunk      | means
+ *   0                    | nobody has used it yet, and all of it is 0
+ *   LEDGER_CHUNK + class | from LEDGER_CELLS_AT on it consists of cells of LEDGER_CELL_MIN << class bytes
+ *
+ *   word of a cell       | means
+ *   of type NONE         | nothing, whatever else is in it
+ *   of another type      | a record. Of those of one type and number only that with the highest generation counts: it
+ *                        |   replaced the other, which was about to be taken out
+ *
+ * What a record says is there before its word is. A field that is marked "changes" is true at any instant. The text of a
+ * record is fields of an entry (entry.h), without its word and without what the record has in fields of its own;
+ * entry_pairs() puts it into an entry.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define LEDGER_MAGIC UINT64_C(0x6c65646765720001) /* with the version */
+#define LEDGER_CHUNK UINT64_C(0x6c65646765724300)
+
+enum { LEDGER_CHUNK_BYTES = 16384, LEDGER_CELLS_AT = 64, LEDGER_CELL_MIN = 128, LEDGER_CLASSES = 6 };
+enum ledger_type { LEDGER_NONE, LEDGER_CLIENT, LEDGER_LOCK, LEDGER_CLAIM, LEDGER_GRANT, LEDGER_LETTER, LEDGER_TYPES };
+/* A number that was ever used is not above its ceiling. TOKENS: standalone, the number that tokens are based on. */
+enum ceiling { CEILING_CLIENT, CEILING_CLAIM, CEILING_NONCE, CEILING_LETTER, CEILING_QUERY, CEILING_SWEEP, CEILING_TOKENS,
+	       CEILINGS };
+
+struct ledger_head {
+	uint64_t magic;   /* 0: it is not written yet, and nothing can be relied on */
+	uint64_t place;   /* snapshot_place() (snapshot.h): with another configuration locks are elsewhere */
+	uint64_t missing; /* changes: records that no room was found for. Unless it is 0, nobody can go on from here */
+	uint64_t session; /* changes: that claims and directories belong to; 0: none. It ends before they go */
+	uint64_t epoch;   /* changes: of the session */
+	uint64_t ceilings[CEILINGS]; /* change */
+};
+
+struct ledger_record {
+	uint64_t word;
+	uint64_t number; /* no other of its type has it */
+};
+
+#define LEDGER_TYPE(word) ((enum ledger_type)((word) & 15))
+#define LEDGER_CLASS(word) ((unsigned int)((word) >> 4 & 7))
+#define LEDGER_PRIVATE UINT64_C(128) /* in a word: it is not in the shared memory, which has no room for it */
+#define LEDGER_GENERATION(word) ((word) >> 8)
+
+/* Its flags: what is not written down concerns it; a push for it may not have been carried out by the adapter. */
+enum { LEDGER_BUSY = 1, LEDGER_TOLD = 2 };
+struct ledger_client {
+	struct ledger_record head; /* its number is the client's id */
+	uint64_t flags;            /* changes. Any: nobody can continue its connection */
+	uint32_t conn, uid, pairs, length;
+	char text[]; /* of a "client" */
+};
+
+/* A znode of ours may exist: in the directory of the lock; of the permits. */
+enum { LEDGER_NOTED_OWN = 1, LEDGER_NOTED_SLOTS = 2 };
+struct ledger_lock {
+	struct ledger_record head; /* its number is the ledger's own */
+	uint64_t latest; /* changes: LEDGER_TOKEN of the latest one that was given in this session; 0: none. Semaphores: 0 */
+	uint64_t noted;  /* changes */
+	uint64_t limit;  /* changes: of a semaphore; 0: none yet */
+	uint32_t kind, length;
+	char name[];
+};
+
+/* A claim that something rests on. WITHHELD: it is LEAVING, and another one has followed it (rollover.h). */
+enum ledger_place { LEDGER_PLACE_CLAIM, LEDGER_PLACE_SLOTS, LEDGER_PLACE_WITHHELD };
+struct ledger_claim {
+	struct ledger_record head; /* its number is the claim's */
+	uint64_t lock;
+	uint64_t place; /* changes */
+	int64_t czxid;  /* the base of its tokens. What it has given is the lock's latest, if that has the base */
+	uint32_t pairs, length;
+	char text[]; /* of a "claim" */
+};
+
+/* A token and the mode that it was given for. */
+#define LEDGER_TOKEN(token, mode) ((uint64_t)(token) << 1 | (uint64_t)(mode))
+#define LEDGER_NO_LEASE INT64_MAX
+enum { LEDGER_LOST = 1, LEDGER_COUNTED = 2, LEDGER_LOSS = 4 /* enum loss, multiplied by this */ };
+struct ledger_grant {
+	struct ledger_record head;   /* its number is the ledger's own: the later grant has the higher one */
+	uint64_t lock, client;       /* their numbers */
+	uint64_t token, flags;       /* change; with the present mode */
+	int64_t depth, lease_ns, granted_ns; /* change, but for the last; the end of the lease */
+	uint64_t length;
+	char data[]; /* the text that its holder gave */
+};
+
+struct ledger_letter {
+	struct ledger_record head; /* its number is the letter's */
+	uint32_t pairs, length;
+	char text[]; /* of a "letter", which may stand */
+};

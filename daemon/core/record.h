@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker's ledger (port/ledger.h): what another process needs to go on when this one is killed. */
+#pragma once
+
+struct broker;
+struct ledger;
+
+/*
+ * From now on the broker keeps that ledger, which nobody has written yet; and no longer the one that it kept before. All
+ * that it has is in it when this returns. NULL: it keeps none. The ledger has to outlive the broker, or this use; the end
+ * of the broker changes nothing in it.
+ */
+void broker_record(struct broker *b, struct ledger *ledger);
+/* Memory was added: what found no room until now finds it, as far as it goes. */
+void broker_record_missing(struct broker *b);
