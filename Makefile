@@ -3,6 +3,7 @@
 #
 #   BUILD=dir           where results go (build)
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
+#   LIBDIR= UNITDIR=    the folder of the libraries below PREFIX (lib), that of the units (PREFIX/lib/systemd/system)
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
 #   LTO=                how gcc optimizes lockbrokerd as a whole (-flto=auto and more); nothing: it does not
 #   WERROR=1            warnings are errors
@@ -16,6 +17,8 @@ SONAME = liblockbroker.so.1
 BUILD ?= build
 PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
+LIBDIR ?= lib
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 DESTDIR ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
@@ -235,7 +238,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system booted torture demo bench profile lint layers packaging format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted torture demo bench profile lint layers packaging format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -432,8 +435,16 @@ PYTEST = PYTHONDONTWRITEBYTECODE=1 LOCKBROKER_BUILD='$(abspath $(BUILD))' $(PYTH
 system: all $(BENCH_BIN) ## real daemons, a real ZooKeeper, Redis's own clients
 	@$(PYTEST) -n $$((2 * $(shell nproc))) tests/torture tests/system
 
+# From a copy of the sources, with the flags of Debian; what those who use them read is checked as well.
+deb: ## Debian packages into BUILD/deb (dpkg-buildpackage -b -us -uc, then lintian)
+	@sh tests/deps.sh deb
+	@sh tests/deb.sh '$(BUILD)/deb' '$(BUILD)'
+	@lintian --allow-root --fail-on error,warning $(BUILD)/deb/*.changes
+	@ls $(BUILD)/deb/*.deb
+
 # The first time half a minute longer: its packages are fetched.
 booted: all ## the service on a booted systemd, in a container; as root, and with Debian's mirror
+	@sh tests/deps.sh deb
 	@sh tests/deps.sh booted
 	@$(PYTEST) tests/booted
 
@@ -460,10 +471,10 @@ check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@echo "== all checks passed"
 
 # What CI runs beside a check. A step is a goal.
-BESIDE_CHECK = fuzz lint booted
+BESIDE_CHECK = fuzz lint deb booted
 beside-check: ## what check-all does after check
 	@for step in $(BESIDE_CHECK); do echo "== $$step"; $(MAKE) $$step || exit 1; done
-check-all: ## what CI runs: check, then a longer fuzz, lint, a booted systemd
+check-all: ## what CI runs: check, then a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers.
@@ -503,6 +514,8 @@ format: ## clang-format in place
 # ---- install ----
 
 D = $(DESTDIR)$(PREFIX)
+L = $(D)/$(LIBDIR)
+U = $(DESTDIR)$(UNITDIR)
 MAN = $(wildcard client-lib/man/*.[1358])
 UNITS = $(wildcard systemd/*.service systemd/*.socket)
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
@@ -512,30 +525,30 @@ DOCDIR = $(D)/share/doc/lockbroker
 man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
 install: all ## install below DESTDIR/PREFIX; an existing configuration file is kept
-	install -d $(D)/sbin $(D)/bin $(D)/lib/pkgconfig $(D)/include $(D)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)
+	install -d $(D)/sbin $(D)/bin $(L)/pkgconfig $(D)/include $(U) $(DESTDIR)$(SYSCONFDIR)
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
-	install -m 644 $(SHARED) $(D)/lib/$(SONAME)
-	ln -sf $(SONAME) $(D)/lib/liblockbroker.so
-	install -m 644 $(STATIC) $(D)/lib/liblockbroker.a
+	install -m 644 $(SHARED) $(L)/$(SONAME)
+	ln -sf $(SONAME) $(L)/liblockbroker.so
+	install -m 644 $(STATIC) $(L)/liblockbroker.a
 	install -m 644 client-lib/lockbroker.h $(D)/include/lockbroker.h
-	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/$(LIBDIR)' 'includedir=$${prefix}/include' '' \
 		'Name: lockbroker' 'Description: client of lockbrokerd, the lock broker of a host' 'Version: $(VERSION)' \
-		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(D)/lib/pkgconfig/lockbroker.pc
+		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(L)/pkgconfig/lockbroker.pc
 	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
 	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
 		-e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
-		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(D)/lib/systemd/system/$${u##*/} && \
-		chmod 644 $(D)/lib/systemd/system/$${u##*/} || exit 1; done
+		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(U)/$${u##*/} && \
+		chmod 644 $(U)/$${u##*/} || exit 1; done
 	for f in $(DOCS); do install -D -m 644 $$f $(DOCDIR)/$$f || exit 1; done
 	test -e $(CONF) || install -m 644 conf/lockbroker.conf $(CONF)
-	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/lib' '$(SONAME)'
+	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/$(LIBDIR)' '$(SONAME)'
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
-	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/lib/$(SONAME) $(D)/lib/liblockbroker.so \
-		$(D)/lib/liblockbroker.a $(D)/include/lockbroker.h $(D)/lib/pkgconfig/lockbroker.pc \
+	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(L)/$(SONAME) $(L)/liblockbroker.so \
+		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
-		$(addprefix $(D)/lib/systemd/system/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+		$(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
 	for d in docs protocol .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 

@@ -11,8 +11,9 @@ zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
 "
-# With a word of argument: for `make lint`, `make booted`, `make bench` or `make profile`, as well.
+# With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck systemd"
+deb_packages="debhelper dpkg-dev fakeroot lintian pkg-config systemd"
 booted_packages="mmdebstrap systemd-container"
 bench_packages="redis-server redis-tools memcached postgresql"
 profile_packages="linux-perf strace valgrind redis-server"
@@ -25,11 +26,12 @@ fail()
 
 case "${1-}" in
 lint) packages="$packages $lint_packages" ;;
+deb) packages="$packages $deb_packages" ;;
 booted) packages="$packages $booted_packages" ;;
 bench) packages="$packages $bench_packages" ;;
 profile) packages="$packages $profile_packages" ;;
 "") ;;
-*) fail "unknown set of packages: $1 (lint, booted, bench, profile, or nothing)" ;;
+*) fail "unknown set of packages: $1 (lint, deb, booted, bench, profile, or nothing)" ;;
 esac
 
 missing_packages()

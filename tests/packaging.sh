@@ -53,6 +53,13 @@ names=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 != "A"
 
 unversioned=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 == "T" && $3 !~ /@@LOCKBROKER_[0-9.]+$/')
 [ -z "$unversioned" ] || fail "symbols without a version: $unversioned"
+listed=$(sed -n 's/^ \(lb_[a-z_]*\)@.*/\1/p' debian/liblockbroker1.symbols | sort)
+[ "$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | sed -n 's/.* T \(lb_[a-z_]*\)@.*/\1/p' | sort)" = "$listed" ] ||
+	fail "debian/liblockbroker1.symbols does not list the symbols of the library"
+case $(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog) in
+"$(cat VERSION)" | "$(cat VERSION)"[+~]*) ;;
+*) fail "debian/changelog begins with another version than VERSION" ;;
+esac
 cat >"$root/version.c" <<'END'
 #include <lockbroker.h>
 #include <stdio.h>
@@ -129,8 +136,14 @@ place uninstall
 left=$(find "$root" ! -type d ! -path "$root/etc/lockbroker.conf")
 [ -z "$left" ] || fail "left behind: $left"
 rm "$root/etc/lockbroker.conf"
-place install
-place uninstall
+set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system
+place "$@" install
+for file in usr/lib/machine/liblockbroker.so.1 usr/lib/machine/pkgconfig/lockbroker.pc lib/systemd/system/lockbrokerd.service; do
+	[ -e "$root/$file" ] || fail "with $*, there is no $file"
+done
+grep -qxF 'libdir=${prefix}/lib/machine' "$root/usr/lib/machine/pkgconfig/lockbroker.pc" ||
+	fail "pkg-config has another folder of libraries"
+place "$@" uninstall
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || fail "left behind: $left"
 echo "packaging: installed, used, uninstalled"

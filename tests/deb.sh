@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds the Debian packages from a copy of the sources, so that nothing is written beside or into them. Arguments: the
+# folder for the packages, what of the sources is left out (the build directory), and, for tests of an upgrade, the
+# version, if it is to be another one than that of the sources. $DEB_BUILD_OPTIONS is heeded.
+set -eu
+
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+left_out=$2
+version=${3-}
+copy=$folder/lockbroker
+log=$folder/log
+
+fail()
+{
+	tail -n 100 "$log" >&2
+	echo "make deb: $*" >&2
+	exit 1
+}
+
+rm -rf "$copy"
+rm -f "$folder"/*.deb "$folder"/*.changes "$folder"/*.buildinfo
+mkdir "$copy"
+tar -c --exclude-vcs --exclude=__pycache__ --exclude=./build --exclude="./${left_out#./}" . | tar -x -C "$copy"
+cd "$copy"
+if [ -n "$version" ]; then
+	sed -i "1s/(.*)/($version)/" debian/changelog
+	echo "$version" >VERSION
+fi
+# What this make was asked for is not meant for that one.
+env -i PATH="$PATH" HOME="${HOME-/}" DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-}" \
+	dpkg-buildpackage -b -us -uc >"$log" 2>&1 || fail "dpkg-buildpackage failed; all it said is in $log"
+cd "$folder"
+rm -r "$copy"
