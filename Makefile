@@ -88,7 +88,7 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c
 IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
-IO_base = base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
+IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 MAIN = main.c adopt.c start.c parts.c orders.c daemon.c command_line.c broker_conf.c

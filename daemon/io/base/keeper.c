@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/base/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/base/parcel.h"
+#include "io/base/watch.h"
+#include "protocol/number.h"
+
+struct keeper {
+	int fd;
+	struct watch *input, *room;
+	bool pending; /* something is to be sent: */
+	bool here, again, alive;
+	uint64_t within_us;
+	struct keeper_message keep; /* with `fds` */
+	int fds[KEEPER_BATCH];
+	uint64_t *drops;
+	size_t drop_count, drop_cap;
+	void (*signalled)(void *arg, int number);
+	void *signalled_arg;
+	void (*kept)(void *arg, uint64_t id, bool kept);
+	void *kept_arg;
+};
+
+/* As if this process had been killed: whoever starts it again takes up what is left. */
+static void end(void)
+{
+	log_error("the keeper, the main process of the service, has ended, and so does this one");
+	_exit(EXIT_FAILURE);
+}
+
+static struct keeper *make(int fd)
+{
+	struct keeper *k = mem_new(sizeof(*k));
+
+	k->fd = fd;
+	k->keep.kind = KEEPER_KEEP;
+	return k;
+}
+
+struct keeper *keeper_new(void)
+{
+	const char *text = getenv(KEEPER_VARIABLE);
+	socklen_t len = sizeof(int);
+	int64_t fd = -1;
+	int type = 0;
+
+	if (!text)
+		return NULL;
+	number_parse(slice_of(text), &fd);
+	unsetenv(KEEPER_VARIABLE);
+	if (fd <= STDERR_FILENO || fd > INT32_MAX || getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
+	    type != SOCK_SEQPACKET || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+		return NULL;
+	return make((int)fd);
+}
+
+void keeper_free(struct keeper *k)
+{
+	if (!k)
+		return;
+	watch_free(k->input);
+	watch_free(k->room);
+	mem_free(k->drops);
+	mem_free(k);
+}
+
+pid_t keeper_pid(const struct keeper *k)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	/* Of a socket pair, the process that made it. */
+	if (!k || getsockopt(k->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+		return getpid();
+	return who.pid;
+}
+
+/* ---- what is sent ---- */
+
+/* False: not now. */
+static bool say(struct keeper *k, enum keeper_kind kind, const uint64_t *numbers, size_t count)
+{
+	struct keeper_message m = { .kind = kind, .count = (uint32_t)count };
+
+	if (count)
+		memcpy(m.numbers, numbers, count * sizeof(*numbers));
+	/* Who has ended cannot be told anything; that is seen when its messages are read. */
+	return keeper_message_send(k->fd, &m, NULL) != -EAGAIN;
+}
+
+static bool send_drops(struct keeper *k)
+{
+	size_t sent = 0;
+
+	while (sent < k->drop_count) {
+		size_t left = k->drop_count - sent, count = left < KEEPER_BATCH ? left : KEEPER_BATCH;
+
+		if (!say(k, KEEPER_DROP, k->drops + sent, count))
+			break;
+		sent += count;
+	}
+	k->drop_count -= sent;
+	if (sent && k->drop_count)
+		memmove(k->drops, k->drops + sent, k->drop_count * sizeof(*k->drops));
+	return k->drop_count == 0;
+}
+
+static bool send_keep(struct keeper *k)
+{
+	if (k->keep.count && keeper_message_send(k->fd, &k->keep, k->fds) == -EAGAIN)
+		return false;
+	k->keep.count = 0;
+	return true;
+}
+
+static bool send_words(struct keeper *k)
+{
+	k->here = k->here && !say(k, KEEPER_HERE, NULL, 0);
+	k->alive = k->alive && !say(k, KEEPER_ALIVE, &k->within_us, 1);
+	k->again = k->again && !say(k, KEEPER_AGAIN, NULL, 0);
+	return !k->here && !k->alive && !k->again;
+}
+
+/* What is dropped goes first: its id may be kept anew. */
+static void send_pending(struct keeper *k)
+{
+	k->pending = !send_words(k) || !send_drops(k) || !send_keep(k);
+	if (k->pending && k->room && !watch_is_set(k->room))
+		watch_set(k->room, k->fd, WATCH_WRITE, WATCH_NO_TIMEOUT);
+}
+
+void keeper_settle(struct keeper *k)
+{
+	if (k && k->pending)
+		send_pending(k);
+}
+
+static void room(int fd, short what, void *arg)
+{
+	send_pending(arg);
+}
+
+bool keeper_keep(struct keeper *k, uint64_t id, int fd)
+{
+	if (!k)
+		return false;
+	if (k->keep.count == KEEPER_BATCH)
+		send_pending(k);
+	if (k->keep.count == KEEPER_BATCH)
+		return false;
+	k->keep.numbers[k->keep.count] = id;
+	k->fds[k->keep.count++] = fd;
+	k->pending = true;
+	return true;
+}
+
+/* True: it was not sent yet, and will not be. */
+static bool take_back(struct keeper *k, uint64_t id)
+{
+	for (size_t i = 0; i < k->keep.count; i++) {
+		if (k->keep.numbers[i] != id)
+			continue;
+		k->keep.count--;
+		k->keep.numbers[i] = k->keep.numbers[k->keep.count];
+		k->fds[i] = k->fds[k->keep.count];
+		return true;
+	}
+	return false;
+}
+
+void keeper_drop(struct keeper *k, uint64_t id)
+{
+	if (!k || take_back(k, id))
+		return;
+	if (k->drop_count == k->drop_cap) {
+		k->drop_cap = k->drop_cap ? 2 * k->drop_cap : KEEPER_BATCH;
+		k->drops = mem_resize(k->drops, k->drop_cap * sizeof(*k->drops));
+	}
+	k->drops[k->drop_count++] = id;
+	k->pending = true;
+}
+
+void keeper_alive(struct keeper *k, int64_t within_us)
+{
+	if (!k)
+		return;
+	k->within_us = (uint64_t)within_us;
+	k->alive = k->pending = true;
+	send_pending(k);
+}
+
+void keeper_again(struct keeper *k)
+{
+	if (k)
+		k->again = k->pending = true;
+}
+
+/* ---- what is received ---- */
+
+static void discard(struct keeper_message_with *with)
+{
+	for (size_t i = 0; i < with->fd_count; i++)
+		close(with->fds[i]);
+}
+
+static void heard(struct keeper *k, const struct keeper_message *m)
+{
+	if ((m->kind == KEEPER_KEPT || m->kind == KEEPER_REFUSED) && k->kept) {
+		for (size_t i = 0; i < m->count; i++)
+			k->kept(k->kept_arg, m->numbers[i], m->kind == KEEPER_KEPT);
+	} else if (m->kind == KEEPER_SIGNAL && m->count == 1) {
+		k->signalled(k->signalled_arg, (int)m->numbers[0]);
+	}
+}
+
+static void input(int fd, short what, void *arg)
+{
+	struct keeper_message_with with;
+	struct keeper_message m;
+	struct keeper *k = arg;
+	int rc = keeper_message_receive(fd, &m, &with);
+
+	if (rc == -EAGAIN || rc == -EBADMSG)
+		return;
+	if (rc < 0)
+		end();
+	discard(&with);
+	heard(k, &m);
+}
+
+void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number), void *arg)
+{
+	if (!k)
+		return;
+	k->signalled = signalled;
+	k->signalled_arg = arg;
+	k->input = watch_new(base, input, k);
+	k->room = watch_new(base, room, k);
+	watch_set(k->input, k->fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	k->here = true;
+	send_pending(k);
+}
+
+void keeper_on_kept(struct keeper *k, void (*kept)(void *arg, uint64_t id, bool kept), void *arg)
+{
+	if (!k)
+		return;
+	k->kept = kept;
+	k->kept_arg = arg;
+}
+
+/* ---- the worker before this one ---- */
+
+static void receive(struct keeper *k, struct keeper_message *m, struct keeper_message_with *with)
+{
+	struct pollfd ready = { .fd = k->fd, .events = POLLIN };
+	int rc = keeper_message_receive(k->fd, m, with);
+
+	while (rc == -EAGAIN) {
+		poll(&ready, 1, -1);
+		rc = keeper_message_receive(k->fd, m, with);
+	}
+	if (rc < 0)
+		end();
+}
+
+static void add_kept(struct keeper_past *past, size_t *cap, const struct keeper_message *m,
+		     struct keeper_message_with *with)
+{
+	for (size_t i = 0; i < with->fd_count; i++) {
+		if (past->count == *cap) {
+			*cap = *cap ? 2 * *cap : KEEPER_BATCH;
+			past->kept = mem_resize(past->kept, *cap * sizeof(*past->kept));
+		}
+		past->kept[past->count++] = (struct keeper_kept){ .id = m->numbers[i], .fd = with->fds[i] };
+	}
+}
+
+void keeper_receive(struct keeper *k, struct keeper_past *ret)
+{
+	struct keeper_message_with with;
+	struct keeper_message m;
+	size_t cap = 0;
+
+	*ret = (struct keeper_past){ 0 };
+	if (!k)
+		return;
+	do {
+		receive(k, &m, &with);
+		if (m.kind == KEEPER_BACK)
+			add_kept(ret, &cap, &m, &with);
+		else
+			discard(&with);
+	} while (m.kind != KEEPER_BEGIN || m.count != 1);
+	ret->crashes = (unsigned int)m.numbers[0];
+}
+
+void keeper_refuse(struct keeper *k, struct keeper_past *past)
+{
+	for (size_t i = 0; i < past->count; i++) {
+		const struct keeper_kept *kept = &past->kept[i];
+
+		if (kept->fd < 0)
+			continue;
+		if (!(kept->id & KEEPER_ROLE))
+			shutdown(kept->fd, SHUT_RDWR);
+		close(kept->fd);
+		keeper_drop(k, kept->id);
+	}
+	mem_free(past->kept);
+	*past = (struct keeper_past){ 0 };
+	keeper_settle(k);
+}
+
+/* ---- a hand-over ---- */
+
+void keeper_pack(const struct keeper *k, struct parcel *p)
+{
+	if (!k)
+		return;
+	parcel_begin(p, "keeper");
+	parcel_fd(p, "fd", k->fd);
+	parcel_text(p, "drops", (struct slice){ (const char *)k->drops, k->drop_count * sizeof(*k->drops) });
+	parcel_end(p);
+}
+
+struct keeper *keeper_unpack(struct parcel *p)
+{
+	struct parcel_record r;
+	struct keeper *k;
+	struct slice drops;
+	int fd;
+
+	if (!parcel_find(p, "keeper", &r))
+		return NULL;
+	fd = parcel_take_fd(p, &r, "fd");
+	if (fd < 0)
+		return NULL;
+	k = make(fd);
+	drops = parcel_get_text(&r, "drops");
+	for (size_t at = 0; at + sizeof(uint64_t) <= drops.len; at += sizeof(uint64_t)) {
+		uint64_t id;
+
+		memcpy(&id, drops.data + at, sizeof(id));
+		keeper_drop(k, id);
+	}
+	return k;
+}

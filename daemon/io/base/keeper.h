@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's end of its channel to the keeper (daemon/keeper/): the process that started it, that holds copies of
+ * descriptors for the next one if this one is killed, and that passes on the signals of the service. Messages:
+ * keeper_message.h. A hand-over hands this end over with everything else; whoever waits in it reads it then.
+ *
+ * The keeper's end is this process's: it exits at once, as if it were killed.
+ *
+ * All functions take NULL, which means that there is no keeper (daemon.keeper = 0), and then do nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "io/base/keeper_message.h"
+
+/* The number of our end is here in the environment. */
+#define KEEPER_VARIABLE "LOCKBROKERD_KEEPER"
+
+/* Ids that are none of a connection. Those of connections are told apart for good, so they are SO_COOKIE's. */
+#define KEEPER_LISTENER (KEEPER_ROLE | 1)
+#define KEEPER_LISTENER_LOCK (KEEPER_ROLE | 2)
+#define KEEPER_PIDFILE (KEEPER_ROLE | 3)
+#define KEEPER_SAVED (KEEPER_ROLE | 4)
+
+struct keeper;
+struct parcel;
+struct watch_base;
+
+/* What the keeper has of the worker before this one. */
+struct keeper_kept {
+	uint64_t id;
+	int fd; /* this process's; -1: taken */
+};
+
+struct keeper_past {
+	struct keeper_kept *kept;
+	size_t count;
+	unsigned int
+		crashes; /* of workers within a minute; KEEPER_CRASHES_ANEW: nothing that they remembered is to be used */
+};
+
+/* The keeper that started this process; NULL: none. To be called once, before there are threads. */
+struct keeper *keeper_new(void);
+/* Frees the memory; the channel stays open, since its end is this process's end. */
+void keeper_free(struct keeper *k);
+/* The process of the service, which stays the same one; without a keeper this one. */
+pid_t keeper_pid(const struct keeper *k);
+
+/* A process that was not handed anything over: waits for all that is kept. To be called once, before keeper_attach(). */
+void keeper_receive(struct keeper *k, struct keeper_past *ret);
+/* Shuts down and closes what nobody has taken, has the keeper drop it, and frees the memory. */
+void keeper_refuse(struct keeper *k, struct keeper_past *past);
+
+/* A hand-over. keeper_unpack(): NULL if the other process has none. */
+void keeper_pack(const struct keeper *k, struct parcel *p);
+struct keeper *keeper_unpack(struct parcel *p);
+
+/* This process serves: messages are read from now on, and `signalled` is called for each signal of the service. */
+void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number), void *arg);
+/* ... and `kept` for each descriptor: the keeper has it, or has no room for it. */
+void keeper_on_kept(struct keeper *k, void (*kept)(void *arg, uint64_t id, bool kept), void *arg);
+
+/*
+ * The keeper is to hold a copy, too. It does when `kept` says so. False: not now; to be asked again later. Before that
+ * descriptor is closed, keeper_drop() must be called: what was asked is not yet sent.
+ */
+bool keeper_keep(struct keeper *k, uint64_t id, int fd);
+/* The keeper is to close its copy. Never lost; also of one for which keeper_keep() was not answered yet. */
+void keeper_drop(struct keeper *k, uint64_t id);
+/* Once a turn: sends what was asked for. */
+void keeper_settle(struct keeper *k);
+
+/* See ALIVE. */
+void keeper_alive(struct keeper *k, int64_t within_us);
+/* The keeper runs the program anew that is installed by now, if it is another one than its own; nothing is lost by that. */
+void keeper_again(struct keeper *k);

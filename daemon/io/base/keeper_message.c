@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/base/keeper_message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define HEADER_BYTES offsetof(struct keeper_message, numbers)
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(KEEPER_BATCH * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+};
+
+int keeper_message_pair(int *ret_keeper, int *ret_worker)
+{
+	const int yes = 1;
+	int fds[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+		return -errno;
+	if (setsockopt(fds[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0) {
+		rc = -errno;
+		close(fds[0]);
+		close(fds[1]);
+		return rc;
+	}
+	*ret_keeper = fds[0];
+	*ret_worker = fds[1];
+	return 0;
+}
+
+int keeper_message_send(int fd, const struct keeper_message *m, const int *fds)
+{
+	struct iovec part = { (void *)(uintptr_t)m, HEADER_BYTES + m->count * sizeof(m->numbers[0]) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	union control control;
+	ssize_t sent;
+
+	if (fds && m->count) {
+		size_t len = m->count * sizeof(int);
+
+		memset(&control, 0, CMSG_SPACE(len));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(len);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(&control.header), fds, len);
+	}
+	do
+		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return 0;
+	/* More descriptors are under way than this user may have open: some are received meanwhile. */
+	if (errno == ENOBUFS || errno == ETOOMANYREFS)
+		return -EAGAIN;
+	return errno == ECONNRESET ? -EPIPE : -errno;
+}
+
+static void take(struct msghdr *message, struct keeper_message_with *with)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t len = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && len <= sizeof(with->fds)) {
+			memcpy(with->fds, CMSG_DATA(c), len);
+			with->fd_count = len / sizeof(int);
+		} else if (c->cmsg_type == SCM_CREDENTIALS && len == sizeof(struct ucred)) {
+			struct ucred who;
+
+			memcpy(&who, CMSG_DATA(c), sizeof(who));
+			with->sender = who.pid;
+		}
+	}
+}
+
+static int refuse(struct keeper_message_with *with)
+{
+	while (with->fd_count)
+		close(with->fds[--with->fd_count]);
+	return -EBADMSG;
+}
+
+int keeper_message_receive(int fd, struct keeper_message *ret, struct keeper_message_with *ret_with)
+{
+	struct iovec part = { ret, sizeof(*ret) };
+	union control control;
+	struct msghdr message;
+	ssize_t len;
+
+	do {
+		message = (struct msghdr){
+			.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+		};
+		len = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		/* The other end was closed before all was read there; what it sent is there all the same. */
+	} while (len < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (len < 0)
+		return -errno;
+	ret_with->fd_count = 0;
+	ret_with->sender = 0;
+	take(&message, ret_with);
+	if (len == 0)
+		return refuse(ret_with) ? -EPIPE : 0;
+	if ((message.msg_flags & MSG_TRUNC) || (size_t)len < HEADER_BYTES || ret->count > KEEPER_BATCH ||
+	    (size_t)len != HEADER_BYTES + ret->count * sizeof(ret->numbers[0]) || ret_with->fd_count > ret->count)
+		return refuse(ret_with);
+	return 0;
+}

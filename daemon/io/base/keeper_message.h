@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between the keeper, which holds descriptors, and the worker, which does everything else: over one SOCK_SEQPACKET
+ * pair, so that each arrives whole or not at all.
+ *
+ *     from    message  numbers
+ *     worker  HERE     none: it serves; the kernel says which process that is
+ *     worker  KEEP     ids, and as many descriptors with them
+ *     worker  DROP     ids: their descriptors are to be closed
+ *     worker  ALIVE    one: microseconds within which it says so again, or hangs and is to be ended; 0: it need not
+ *     worker  AGAIN    none: the keeper is to run the program that is installed by now
+ *     keeper  BACK     ids, and the descriptors that an earlier worker gave it; only at the start of a worker
+ *     keeper  BEGIN    one: how many workers crashed within the last minute; all of BACK came before
+ *     keeper  KEPT     ids of a KEEP: it has their descriptors
+ *     keeper  REFUSED  ids of a KEEP: it has no room for them
+ *     keeper  SIGNAL   one: the number of a signal that the service was sent
+ *
+ * The two may be of different versions for a moment: a kind has its number for good, and whoever does not know one ignores
+ * it. An id is the worker's business, but for KEEPER_ROLE: after too many crashes the keeper shuts down and closes what has no
+ * role.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum keeper_kind {
+	KEEPER_HERE = 1,
+	KEEPER_KEEP,
+	KEEPER_DROP,
+	KEEPER_ALIVE,
+	KEEPER_AGAIN,
+	KEEPER_BACK,
+	KEEPER_BEGIN,
+	KEEPER_KEPT,
+	KEEPER_REFUSED,
+	KEEPER_SIGNAL,
+};
+
+enum {
+	KEEPER_BATCH = 64, /* numbers in one message */
+	/* From so many crashes within a minute on, the worker starts without what the one before remembered. */
+	KEEPER_CRASHES_ANEW = 3,
+};
+
+/* Of an id: a part of the daemon, such as its listening socket, and not a client's connection. */
+#define KEEPER_ROLE (UINT64_C(1) << 63)
+
+struct keeper_message {
+	uint32_t kind, count;
+	uint64_t numbers[KEEPER_BATCH];
+};
+
+/* What came with a message. The descriptors are the caller's; the kernel may have had room for fewer than were sent. */
+struct keeper_message_with {
+	int fds[KEEPER_BATCH];
+	size_t fd_count;
+	pid_t sender; /* 0: unknown; only if the socket was made with keeper_message_pair(), at the keeper's end */
+};
+
+/* Two ends that no other program inherits, and that never block. 0 or -errno. */
+int keeper_message_pair(int *ret_keeper, int *ret_worker);
+/* With `m->count` descriptors, or none (NULL). 0 or -errno: -EAGAIN: not now; -EPIPE: the other end is closed. */
+int keeper_message_send(int fd, const struct keeper_message *m, const int *fds);
+/* 0 or -errno, also -EAGAIN, -EPIPE as above, -EBADMSG: that is no message. */
+int keeper_message_receive(int fd, struct keeper_message *ret, struct keeper_message_with *ret_with);
