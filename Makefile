@@ -120,7 +120,7 @@ UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c \
-	test_store.c
+	test_store.c test_page_file.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c
 SIM = snapshots.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -358,7 +358,7 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 	$(Q)$(LINK) -o $@ $< $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE) $(UNIT_LIBS)
 
 # Each links the floor it tests and those below.
-$(TESTS)/test_saved: UNDER = $(A_IO_FILES)
+$(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch $(TESTS)/test_process: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)

@@ -62,7 +62,7 @@ void lb_close(struct lb *lb)
 	bytes_free(&lb->in);
 	bytes_free(&lb->out);
 	bytes_free(&lb->events);
-	bytes_free(&lb->unlock_names);
+	bytes_free(&lb->unanswered);
 	bytes_free(&lb->late_error);
 	bytes_free(&lb->late_name);
 	holdings_free(&lb->holdings);

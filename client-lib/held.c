@@ -13,9 +13,8 @@
 
 enum { NS_PER_MS = 1000000, HELD_FIRST = 4 };
 
-static const struct session_page *map(int fd, struct slice id)
+static const struct session_page *map(int fd, struct slice id, struct session_view *ret)
 {
-	struct session_view view;
 	struct stat st;
 	void *at;
 
@@ -24,7 +23,7 @@ static const struct session_page *map(int fd, struct slice id)
 	at = mmap(NULL, SESSION_PAGE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
-	if (session_page_is(at, id) && session_page_read(at, &view))
+	if (session_page_is(at, id) && session_page_read(at, ret))
 		return at;
 	munmap(at, SESSION_PAGE_BYTES);
 	return NULL;
@@ -50,8 +49,25 @@ void holdings_map(struct holdings *h, struct slice path, struct slice id)
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return;
-	h->page = map(fd, id);
+	h->page = map(fd, id, &h->seen);
 	close(fd);
+	for (size_t i = 0; h->page && i < h->count; i++)
+		if (h->list[i].epoch == HELD_NO_EPOCH)
+			h->list[i].epoch = h->seen.epoch;
+}
+
+/*
+ * False: it cannot be read, since its writer was stopped or killed while it wrote. What it said last is right for as long
+ * as that said.
+ */
+static bool look(struct holdings *h)
+{
+	return session_page_read(h->page, &h->seen);
+}
+
+bool holdings_moved(struct holdings *h)
+{
+	return h->page && look(h) && h->seen.moved;
 }
 
 static struct held *find(const struct holdings *h, struct slice name)
@@ -113,11 +129,9 @@ static void forget_grant(struct holdings *h, struct held *held)
 
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns)
 {
-	struct session_view view = { 0 };
 	struct held *held = entry(h, name);
+	bool known = !h->page || (look(h) && !h->seen.moved);
 
-	if (h->page && !session_page_read(h->page, &view))
-		view.epoch = UINT64_MAX; /* no page has that epoch: nothing is proven */
 	if (held->token == token) {
 		held->depth++;
 		if (held->until_ns < until_ns)
@@ -126,7 +140,7 @@ bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t 
 	}
 	held->token = token;
 	held->gone = false;
-	held->epoch = view.epoch;
+	held->epoch = known ? h->seen.epoch : HELD_NO_EPOCH;
 	held->until_ns = until_ns;
 	held->depth = 1;
 	return true;
@@ -201,20 +215,33 @@ static int64_t min64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns)
+int64_t holdings_valid_ms(struct holdings *h, const char *name, int64_t now_ns)
 {
-	const struct held *held = find(h, slice_of(name));
-	struct session_view view;
+	struct held *held = find(h, slice_of(name));
+	const struct session_view *page = &h->seen;
 	int64_t until_ns;
 
-	if (!held || held->token < 0 || !h->page || !session_page_read(h->page, &view) || view.epoch != held->epoch)
+	if (!held || held->token < 0 || !h->page)
 		return 0;
-	if (view.state != SESSION_SAFE && view.state != SESSION_JEOPARDY)
+	if (look(h) && !page->moved && held->epoch == HELD_NO_EPOCH)
+		held->epoch = page->epoch;
+	if (page->epoch != held->epoch || (page->state != SESSION_SAFE && page->state != SESSION_JEOPARDY))
 		return 0;
-	until_ns = min64(view.safe_until_ns, held->until_ns);
+	until_ns = min64(page->safe_until_ns, held->until_ns);
 	if (until_ns == INT64_MAX)
 		return INT64_MAX / NS_PER_MS;
 	return until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS : 0;
+}
+
+bool holdings_unproven(struct holdings *h, const char *name, int64_t now_ns)
+{
+	const struct held *held = find(h, slice_of(name));
+
+	if (!h->page)
+		return true;
+	if (!held || held->token < 0 || held->until_ns <= now_ns || holdings_valid_ms(h, name, now_ns) > 0)
+		return false;
+	return held->epoch == HELD_NO_EPOCH || h->seen.moved;
 }
 
 static void set_depth(struct holdings *h, struct held *held, int64_t depth)
@@ -287,6 +314,7 @@ void holdings_disconnect(struct holdings *h, struct bytes *events)
 {
 	for (size_t i = h->count; i-- > 0;)
 		disconnect(h, &h->list[i], events);
+	unmap(h);
 }
 
 bool holdings_take_lost(struct holdings *h, struct slice name)

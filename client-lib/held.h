@@ -29,7 +29,7 @@ struct held {
 	char *name;       /* NUL-terminated, of name_len bytes; the memory is kept for the next entry in this place */
 	size_t name_len, name_room;
 	int64_t token;    /* -1: not held, only waited for */
-	uint64_t epoch;   /* that the page had when it was granted */
+	uint64_t epoch;   /* that the page had when it was granted; HELD_NO_EPOCH: that which is read next */
 	int64_t depth;    /* how often it was acquired */
 	int64_t until_ns; /* the lease does not end before; CLOCK_BOOTTIME */
 	bool waits;       /* it is queued, and the event of its outcome was not read yet */
@@ -39,8 +39,12 @@ struct held {
 	int64_t waits_until_ns; /* what until_ns becomes if it is granted */
 };
 
+/* Of a grant that was made when the page could not be read, or had moved. No session has that epoch. */
+#define HELD_NO_EPOCH UINT64_MAX
+
 struct holdings {
 	const struct session_page *page; /* NULL: there is no page of this daemon here, and the daemon must be asked */
+	struct session_view seen;        /* what it said last: its writer may be killed while it writes */
 	struct held *list;
 	size_t count, cap;
 	size_t lost_count;
@@ -51,6 +55,10 @@ struct holdings {
  * id or is no page.
  */
 void holdings_map(struct holdings *h, struct slice path, struct slice id);
+/* The daemon was killed, and has another page by now: this one is right for a while, and is not written any longer. */
+bool holdings_moved(struct holdings *h);
+/* The page says, or will say, nothing of that lock: the daemon must be asked. */
+bool holdings_unproven(struct holdings *h, const char *name, int64_t now_ns);
 /* Granted, or acquired again, with a lease that ends no earlier. True if the grant is new. */
 bool holdings_add(struct holdings *h, struct slice name, int64_t token, int64_t until_ns);
 /* The lease was restarted. */
@@ -72,12 +80,12 @@ void holdings_told(struct holdings *h, struct slice name);
 /* The election is observed from now on, or no longer. */
 void holdings_observe(struct holdings *h, struct slice name, bool on);
 /*
- * The connection ended: what was held is lost, and nothing waits or is observed any longer. Appends an event for each of
- * them, as the daemon would send it.
+ * The connection ended: what was held is lost, and nothing waits or is observed any longer; the page is that of the
+ * next one. Appends an event for each of them, as the daemon would send it.
  */
 void holdings_disconnect(struct holdings *h, struct bytes *events);
 /* True, once, if the lock was held when its connection ended, or was lost by then and no call had said so. */
 bool holdings_take_lost(struct holdings *h, struct slice name);
 /* Milliseconds from `now_ns` (CLOCK_BOOTTIME); 0: not held, void, or no longer proven. */
-int64_t holdings_valid_ms(const struct holdings *h, const char *name, int64_t now_ns);
+int64_t holdings_valid_ms(struct holdings *h, const char *name, int64_t now_ns);
 void holdings_free(struct holdings *h);

@@ -39,7 +39,7 @@ static enum lb_result unlock_unanswered(struct lb *lb, const char *name)
 		return r;
 	holdings_leave(&lb->holdings, words[1]);
 	lb->unlocks++;
-	bytes_append(&lb->unlock_names, words[1].data, words[1].len + 1);
+	bytes_append(&lb->unanswered, words[1].data, words[1].len + 1);
 	return LB_OK;
 }
 
@@ -177,12 +177,16 @@ static enum lb_result read_events(struct lb *lb)
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms)
 {
 	const struct slice words[] = { SLICE("VALID"), slice_of(name) };
+	int64_t now_ns = request_clock_ns();
 	enum lb_result r;
 
-	if (lb->fd >= 0 && !lb->holdings.page)
-		return request_ask_integer(lb, 2, words, ret_ms);
 	r = read_events(lb);
+	if (r == LB_OK && holdings_unproven(&lb->holdings, name, now_ns))
+		return request_ask_integer(lb, 2, words, ret_ms);
+	/* Until the answer comes, the page that has moved is right. */
 	if (r == LB_OK)
-		*ret_ms = holdings_valid_ms(&lb->holdings, name, request_clock_ns());
+		r = wire_ask_page(lb);
+	if (r == LB_OK)
+		*ret_ms = holdings_valid_ms(&lb->holdings, name, now_ns);
 	return r;
 }

@@ -12,7 +12,10 @@
  * the first call that names such a lock, or one that was lost before and of which no call had said so, returns LB_LOST,
  * and lb_event() returns LB_EVENT_LOST for each, LB_EVENT_FAILED for a request that was queued and LB_EVENT_UNOBSERVED
  * for an election. What lb_command() had set for the connection, such as its name, has to be set again. lb_valid(), and
- * lb_event() with 0, never wait and do not connect.
+ * lb_event() with 0, never wait (but see lb_valid()) and do not connect.
+ *
+ * If the daemon is handed over to another process, or crashes and its next process takes the connection back, nothing
+ * of that is seen here: what is held stays held, and calls wait a moment.
  *
  *     struct lb *lb;
  *     int64_t token;
@@ -264,7 +267,8 @@ enum lb_result lb_release(struct lb *lb, const char *name, int64_t count);
  * the rest of the lease; in standalone mode without a lease it is a large constant. The function reads what the daemon
  * has sent, and the page in which the daemon keeps its proof; so it does not wait, and is right even if the daemon
  * hangs. If that page cannot be read, or is another daemon's (in another mount namespace, for example), the daemon is
- * asked. LB_CONNECTION: the connection is closed, and everything that was held is lost.
+ * asked. So it is once if the daemon has crashed, has gone on with this connection, and all that it proved before has run
+ * out since. LB_CONNECTION: the connection is closed, and everything that was held is lost.
  */
 enum lb_result lb_valid(struct lb *lb, const char *name, int64_t *ret_ms);
 

@@ -70,6 +70,7 @@ static enum lb_result exchange(struct lb *lb, size_t argc, const struct slice *a
 
 	if (r != LB_OK)
 		return r;
+	wire_add_question(lb);
 	resp_request(&lb->out, argc, argv);
 	r = wire_send(lb);
 	if (r != LB_OK && r != LB_NONE)
@@ -92,17 +93,6 @@ static int64_t answer_by(const struct lb *lb, int64_t end)
 
 /* ---- connecting, and connecting again ---- */
 
-/* Maps the session page, whose path and id are in the daemon's answer to HELLO. */
-static void find_page(struct lb *lb)
-{
-	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
-	struct slice path, id;
-
-	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
-	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
-	holdings_map(&lb->holdings, path, id);
-}
-
 enum lb_result request_connect(struct lb *lb)
 {
 	const struct slice hello[] = { SLICE("HELLO"), SLICE("3") };
@@ -115,7 +105,7 @@ enum lb_result request_connect(struct lb *lb)
 	if (r == LB_OK)
 		r = exchange(lb, 2, hello, wire_deadline(lb->patience_ms));
 	if (r == LB_OK) {
-		find_page(lb);
+		wire_map_page(lb);
 		return r;
 	}
 	if (lb->fd >= 0)

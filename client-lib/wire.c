@@ -46,8 +46,9 @@ enum lb_result wire_hang_up(struct lb *lb, const char *why, int error)
 	close(lb->fd);
 	lb->fd = -1;
 	lb->unlocks = 0;
+	lb->asks_page = false;
 	lb->reply_bytes = 0;
-	bytes_clear(&lb->unlock_names);
+	bytes_clear(&lb->unanswered);
 	bytes_clear(&lb->in);
 	holdings_disconnect(&lb->holdings, &lb->events);
 	wire_fail(lb, LB_CONNECTION, "The connection to lockbrokerd is closed: %s%s%s.", why, error ? ": " : "",
@@ -186,14 +187,50 @@ static enum lb_result keep_event(struct lb *lb, size_t bytes)
 	return LB_OK;
 }
 
-/*
- * The answer to the oldest unlock that was not waited for. A lock whose unlock failed is not held, whatever its depth
- * was.
- */
-static enum lb_result take_unlock(struct lb *lb, size_t bytes)
+void wire_map_page(struct lb *lb)
+{
+	const struct lb_reply *hello = (const struct lb_reply *)lb->replies.values;
+	struct slice path, id;
+
+	path.data = lb_reply_text(lb_reply_field(hello, "session_page"), &path.len);
+	id.data = lb_reply_text(lb_reply_field(hello, "session_page_id"), &id.len);
+	holdings_map(&lb->holdings, path, id);
+}
+
+void wire_add_question(struct lb *lb)
+{
+	const struct slice hello = SLICE("HELLO");
+
+	if (lb->asks_page || !holdings_moved(&lb->holdings))
+		return;
+	resp_request(&lb->out, 1, &hello);
+	bytes_append(&lb->unanswered, "", 1);
+	lb->asks_page = true;
+}
+
+/* Whoever reads will see that the daemon has ended. */
+enum lb_result wire_ask_page(struct lb *lb)
+{
+	enum lb_result r = wire_begin(lb);
+
+	if (r != LB_OK)
+		return r;
+	wire_add_question(lb);
+	r = lb->out.len > 0 ? wire_send(lb) : LB_OK;
+	return r == LB_NONE ? LB_OK : r;
+}
+
+/* Without a page the daemon is asked for what that would tell. */
+static void take_page(struct lb *lb)
+{
+	wire_map_page(lb);
+	lb->asks_page = false;
+}
+
+/* A lock whose unlock failed is not held, whatever its depth was. */
+static enum lb_result take_unlock(struct lb *lb, struct slice name)
 {
 	const struct resp_value *answer = &lb->replies.values[0];
-	struct slice name = slice_of(lb->unlock_names.data);
 
 	if (answer->type != RESP_INTEGER && answer->type != RESP_ERROR)
 		return wire_hang_up(lb, "the daemon gave UNLOCK an answer that this library does not understand", 0);
@@ -206,7 +243,22 @@ static enum lb_result take_unlock(struct lb *lb, size_t bytes)
 		}
 	}
 	lb->unlocks--;
-	wire_drop(&lb->unlock_names, name.len + 1);
+	return LB_OK;
+}
+
+/* The oldest answer that nobody waits for. */
+static enum lb_result take_unanswered(struct lb *lb, size_t bytes)
+{
+	struct slice name = slice_of(lb->unanswered.data);
+	enum lb_result r = LB_OK;
+
+	if (name.len > 0)
+		r = take_unlock(lb, name);
+	else
+		take_page(lb);
+	if (r != LB_OK)
+		return r;
+	wire_drop(&lb->unanswered, name.len + 1);
 	wire_drop(&lb->in, bytes);
 	return LB_OK;
 }
@@ -222,8 +274,8 @@ enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push)
 			*ret_push = lb->replies.values[0].type == RESP_PUSH;
 			if (*ret_push)
 				return keep_event(lb, used);
-			if (lb->unlocks > 0) {
-				r = take_unlock(lb, used);
+			if (lb->unanswered.len > 0) {
+				r = take_unanswered(lb, used);
 				if (r != LB_OK)
 					return r;
 				continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A handle and its connection: bytes in and out, whole messages, deadlines. A call waits for the answer to one request
- * at a time. Before that answer come the answers to unlocks that were not waited for; any other message is a push, kept
- * for lb_event(). Input stays in `in` until the next call, because replies point into it. After any error in the stream
- * the descriptor is closed, because an answer could no longer be told from that to an earlier request. Not part of the
- * public interface.
+ * at a time. Before that answer come those that were not waited for: to unlocks, and to the question where the session
+ * page is after a crash of the daemon. Any other message is a push, kept for lb_event(). Input stays in `in` until the
+ * next call, because replies point into it. After any error in the stream the descriptor is closed, because an answer
+ * could no longer be told from that to an earlier request. Not part of the public interface.
  */
 #pragma once
 
@@ -36,7 +36,11 @@ struct lb {
 	struct holdings holdings;
 	bool waits_for_unlock;                      /* lb_set_deferred(): off */
 	int unlocks;                                /* not answered yet */
-	struct bytes unlock_names;                  /* of these unlocks, NUL-terminated, oldest first */
+	bool asks_page;                             /* neither is the question for the page */
+	/*
+	 * The names of these unlocks, NUL-terminated, and an empty one for that question, in the order of the answers.
+	 */
+	struct bytes unanswered;
 	struct bytes late_error, late_name;         /* of the first of them that failed, until a call has reported it */
 	char name[NAME_BYTES_MAX + 1], reason[256], data[LIMIT_DATA_BYTES_MAX + 1]; /* of the latest event */
 	char error[512], end[512];
@@ -62,6 +66,17 @@ enum lb_result wire_begin(struct lb *lb);
 enum lb_result wire_send(struct lb *lb);
 /*
  * Takes one message off the input, waiting for it. LB_OK: *ret_push tells its kind; a push was appended to `events`, a
- * reply is in `replies` and `reply_bytes`. LB_NONE: `deadline` passed. Answers to unlocks are consumed on the way.
+ * reply is in `replies` and `reply_bytes`. LB_NONE: `deadline` passed. Answers that nobody waits for are consumed on the
+ * way.
  */
 enum lb_result wire_read(struct lb *lb, int64_t deadline, bool *ret_push);
+
+/* Maps the session page, whose path and id are in the daemon's answer to HELLO, which was read last. */
+void wire_map_page(struct lb *lb);
+/*
+ * If the page has moved: adds the question where it is to `out`, unless it was asked already. Its answer is taken before
+ * that to whatever is added after it.
+ */
+void wire_add_question(struct lb *lb);
+/* Sends that question. It waits for no answer. */
+enum lb_result wire_ask_page(struct lb *lb);

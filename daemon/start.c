@@ -73,7 +73,7 @@ static int open_rundir(struct daemon *d)
 	rc = getrandom(d->page_id, sizeof(d->page_id), 0) < 0 ? -errno : 0;
 	session_page_id_text(d->page_id, d->page_id_text);
 	if (rc == 0)
-		rc = page_open(&d->page, d->conf.rundir, d->page_id);
+		rc = page_open(&d->page, d->conf.rundir, d->page_id, false);
 	if (rc < 0)
 		log_error("%s: %s", d->page_path, strerror(-rc));
 	return rc;

@@ -33,16 +33,35 @@ bool session_page_is(const struct session_page *page, struct slice id)
 	return slice_eq(id, slice_of(text));
 }
 
+/* It is odd already if a writer was killed while it wrote. */
+static void store(struct session_page *page, uint64_t epoch, uint64_t state, int64_t safe_until_ns)
+{
+	uint64_t odd = page->sequence | 1;
+
+	__atomic_store_n(&page->sequence, odd, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&page->epoch, epoch, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->state, state, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->safe_until_ns, safe_until_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&page->sequence, odd + 1, __ATOMIC_RELEASE);
+}
+
 void session_page_write(struct session_page *page, const struct session_view *view)
 {
-	uint64_t sequence = page->sequence;
+	store(page, view->epoch, (uint64_t)view->state, view->safe_until_ns);
+}
 
-	__atomic_store_n(&page->sequence, sequence + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	__atomic_store_n(&page->epoch, view->epoch, __ATOMIC_RELAXED);
-	__atomic_store_n(&page->state, (uint64_t)view->state, __ATOMIC_RELAXED);
-	__atomic_store_n(&page->safe_until_ns, view->safe_until_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&page->sequence, sequence + 2, __ATOMIC_RELEASE);
+/*
+ * A page that was half written has the epoch, and perhaps the state, of the later of two views. That promises nothing that
+ * neither did: only a session that was lost has another epoch, and no grant has that one yet; and a state that can be
+ * relied on has followed one that cannot with a safe_until of 0.
+ */
+void session_page_move(struct session_page *page)
+{
+	bool proven =
+		page->state == SESSION_SAFE || page->state == SESSION_JEOPARDY || page->state == SESSION_PAGE_MOVED;
+
+	store(page, page->epoch, SESSION_PAGE_MOVED, proven ? page->safe_until_ns : 0);
 }
 
 bool session_page_read(const struct session_page *page, struct session_view *ret)
@@ -59,9 +78,10 @@ bool session_page_read(const struct session_page *page, struct session_view *ret
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if ((before & 1) || before != __atomic_load_n(&page->sequence, __ATOMIC_RELAXED))
 			continue;
-		if (state > SESSION_LOST)
+		if (state > SESSION_PAGE_MOVED)
 			return false;
-		view.state = (enum session_state)state;
+		view.moved = state == SESSION_PAGE_MOVED;
+		view.state = view.moved ? SESSION_JEOPARDY : (enum session_state)state;
 		*ret = view;
 		return true;
 	}

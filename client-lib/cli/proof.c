@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "client-lib/cli/proof.h"
 
+#include <poll.h>
+
 #include "client-lib/request.h"
 
-enum { WORDS_MAX = 4 };
+enum { WORDS_MAX = 4, LOOK_MS = 10 };
 
 static void answered(struct cli_proof *p, int64_t valid_ms)
 {
@@ -38,8 +40,9 @@ static enum lb_result take_answer(struct cli_proof *p)
 
 enum lb_result cli_proof_hear(struct cli_proof *p)
 {
+	bool had_page = p->lb->holdings.page, push;
+	int64_t left = had_page ? cli_proof_left_ms(p) : 0, now = request_clock_ms();
 	enum lb_result r;
-	bool push;
 
 	do {
 		r = wire_begin(p->lb);
@@ -48,6 +51,11 @@ enum lb_result cli_proof_hear(struct cli_proof *p)
 		if (r == LB_OK && !push)
 			r = take_answer(p);
 	} while (r == LB_OK);
+	/* The broker has said where its page is now, and it is not there: from now on the broker is asked. */
+	if (had_page && !p->lb->holdings.page) {
+		p->until_ms = left < INT64_MAX - now ? now + left : INT64_MAX;
+		p->asked_ms = 0;
+	}
 	return r == LB_NONE ? LB_OK : r;
 }
 
@@ -69,12 +77,30 @@ static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *
 	return r == LB_NONE ? LB_OK : r;
 }
 
+/*
+ * The broker was killed, and serves again. If all that its earlier page proved has run out meanwhile, because we were
+ * stopped for long, for example, the next one is worth a short wait.
+ */
+static enum lb_result follow_page(struct cli_proof *p, int64_t wait_ms)
+{
+	int64_t deadline = wire_deadline(wait_ms);
+	enum lb_result r = wire_ask_page(p->lb);
+
+	while (r == LB_OK && p->lb->asks_page && cli_proof_left_ms(p) == 0 && wire_now_ms() < deadline) {
+		poll(&(struct pollfd){ .fd = p->lb->fd, .events = POLLIN }, 1, LOOK_MS);
+		r = cli_proof_hear(p);
+	}
+	return r;
+}
+
 enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms)
 {
 	const char *words[] = { "VALID", p->name };
 	int64_t now = request_clock_ms();
 
-	if (p->lb->holdings.page || p->asking || now < p->asked_ms + every_ms)
+	if (p->lb->holdings.page)
+		return p->told > 0 ? LB_OK : follow_page(p, every_ms);
+	if (p->asking || now < p->asked_ms + every_ms)
 		return LB_OK;
 	p->asking = true;
 	p->asked_ms = now;

@@ -29,7 +29,10 @@ struct cli_proof {
 enum lb_result cli_proof_begin(struct cli_proof *p);
 /* Reads what the broker has sent; events are kept for lb_event(). LB_OK, or LB_CONNECTION: everything is void. */
 enum lb_result cli_proof_hear(struct cli_proof *p);
-/* Asks again if the latest question is at least `every_ms` old; does nothing if there is a session page. */
+/*
+ * Asks again if the latest question is at least `every_ms` old; does nothing if there is a session page. If that has
+ * moved, asks where it is, and waits at most `every_ms`, unless the earlier one still proves something.
+ */
 enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms);
 /* Sends the broker a request whose answer does not matter. */
 enum lb_result cli_proof_tell(struct cli_proof *p, size_t argc, const char *const *argv);

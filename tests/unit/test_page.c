@@ -41,7 +41,7 @@ static void what_is_no_page_is_refused(void **state)
 	page.magic = 0;
 	assert_false(session_page_read(&page, &out));
 	session_page_init(&page, id);
-	page.state = SESSION_LOST + 1;
+	page.state = SESSION_PAGE_MOVED + 1;
 	assert_false(session_page_read(&page, &out));
 }
 
@@ -69,6 +69,62 @@ static void a_half_written_page_is_not_waited_for(void **state)
 	session_page_init(&page, id);
 	page.sequence = 5;
 	assert_false(session_page_read(&page, &out));
+}
+
+static void a_writer_that_follows_a_killed_one_is_not_read_half_way(void **state)
+{
+	const struct session_view in = { .epoch = 3, .state = SESSION_SAFE, .safe_until_ns = 99 };
+	struct session_page page;
+	struct session_view out;
+
+	(void)state;
+	session_page_init(&page, id);
+	page.sequence = 5;
+	page.safe_until_ns = 77;
+	session_page_write(&page, &in);
+	assert_int_equal(page.sequence, 6);
+	assert_true(session_page_read(&page, &out));
+	assert_int_equal(out.epoch, 3);
+	assert_int_equal(out.safe_until_ns, 99);
+	session_page_write(&page, &in);
+	assert_int_equal(page.sequence, 8);
+}
+
+/* Whatever it said, and whether or not its writer was killed while it wrote. */
+static void a_page_that_has_moved_counts_until_its_safe_until(void **state)
+{
+	static const struct {
+		uint64_t state;
+		int64_t safe_until_ns;
+	} cases[] = {
+		{ SESSION_NONE, 0 },
+		{ SESSION_SAFE, 99 },
+		{ SESSION_JEOPARDY, 99 },
+		{ SESSION_LOST, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (uint64_t odd = 0; odd < 2; odd++) {
+			struct session_page page;
+			struct session_view out;
+
+			session_page_init(&page, id);
+			page.epoch = 7;
+			page.state = cases[i].state;
+			page.safe_until_ns = 99;
+			page.sequence = 4 + odd;
+			session_page_move(&page);
+			/* Killed, too, before it was said where the next one is. */
+			session_page_move(&page);
+			assert_int_equal(page.sequence, 8);
+			assert_true(session_page_read(&page, &out));
+			assert_true(out.moved);
+			assert_int_equal(out.epoch, 7);
+			assert_int_equal(out.state, SESSION_JEOPARDY);
+			assert_int_equal(out.safe_until_ns, cases[i].safe_until_ns);
+		}
+	}
 }
 
 enum { ROUNDS = 200000 };
@@ -105,6 +161,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_page_is_refused),
 		cmocka_unit_test(a_page_is_known_by_its_id),
 		cmocka_unit_test(a_half_written_page_is_not_waited_for),
+		cmocka_unit_test(a_writer_that_follows_a_killed_one_is_not_read_half_way),
+		cmocka_unit_test(a_page_that_has_moved_counts_until_its_safe_until),
 		cmocka_unit_test(a_reader_never_sees_half_a_write),
 	};
 

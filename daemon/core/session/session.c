@@ -79,9 +79,9 @@ void session_view(const struct ensemble *zk, struct session_view *ret)
 {
 	int64_t until = session_safe_until(zk);
 
-	ret->epoch = zk->session.epoch;
-	ret->state = zk->session.state;
-	ret->safe_until_ns = until == INT64_MIN ? 0 : until;
+	*ret = (struct session_view){ .epoch = zk->session.epoch,
+				      .state = zk->session.state,
+				      .safe_until_ns = until == INT64_MIN ? 0 : until };
 }
 
 bool session_grants(const struct ensemble *zk)

@@ -25,7 +25,7 @@ static struct session_page *map(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void end_earlier(int dir_fd)
+static void end_earlier(int dir_fd, bool moved)
 {
 	const struct session_view none = { .state = SESSION_NONE };
 	int fd = openat(dir_fd, "session", O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -39,14 +39,14 @@ static void end_earlier(int dir_fd)
 	close(fd);
 	if (!old)
 		return;
-	session_page_write(old, &none);
+	if (moved)
+		session_page_move(old);
+	else
+		session_page_write(old, &none);
 	munmap(old, SESSION_PAGE_BYTES);
 }
 
-/*
- * The file gets its name only when it is complete. Its memory is allocated before it is written: a full file system is an
- * error now, not a signal later.
- */
+/* Its memory is allocated before it is written: a full file system is an error now, not a signal later. */
 static int make(struct page *p, int dir_fd, const uint8_t *id)
 {
 	int rc;
@@ -60,15 +60,16 @@ static int make(struct page *p, int dir_fd, const uint8_t *id)
 		p->shared = map(p->fd);
 		rc = p->shared ? 0 : -errno;
 	}
-	if (rc == 0) {
+	if (rc == 0)
 		session_page_init(p->shared, id);
-		if (renameat(dir_fd, "session.new", dir_fd, "session") < 0)
-			rc = -errno;
-	}
 	return rc;
 }
 
-int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES])
+/*
+ * The file gets its name only when it is complete, and when the earlier one says what has become of it: without its name,
+ * that one would not be found again if this process ended in between.
+ */
+int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES], bool moved)
 {
 	struct page *p = mem_new(sizeof(*p));
 	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
@@ -76,8 +77,11 @@ int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSI
 	p->fd = -1;
 	rc = dir_fd < 0 ? -errno : 0;
 	if (rc == 0) {
-		end_earlier(dir_fd);
 		rc = make(p, dir_fd, id);
+		if (rc == 0) {
+			end_earlier(dir_fd, moved);
+			rc = renameat(dir_fd, "session.new", dir_fd, "session") < 0 ? -errno : 0;
+		}
 		close(dir_fd);
 	}
 	if (rc < 0) {

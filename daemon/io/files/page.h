@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * <rundir>/session: the session page (protocol/session_page.h), made again at each start, NONE when the daemon ends. A
- * hand-over keeps it: the next process goes on writing the same file.
+ * hand-over keeps it: the next process goes on writing the same file. After a crash the next process cannot know whether
+ * a reader was told more than stands in the ledger, so it freezes the page and makes one of its own.
  */
 #pragma once
 
@@ -10,8 +11,12 @@
 struct page;
 struct parcel;
 
-/* The page of an earlier daemon becomes NONE for processes that still map it. 0 or -errno. */
-int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES]);
+/*
+ * What an earlier daemon left tells processes that still map it: it has `moved` here, because this process goes on with its
+ * clients and what they hold; or it is NONE, because that daemon's clients are gone. Nobody may read this page before
+ * this process has said its id. 0 or -errno.
+ */
+int page_open(struct page **ret_page, const char *rundir, const uint8_t id[SESSION_PAGE_ID_BYTES], bool moved);
 /* Writes the view if it differs from the present one. Takes a NULL page. */
 void page_update(struct page *p, const struct session_view *view);
 /* A hand-over. Unpacking writes nothing. 0, or -EBADMSG. */
