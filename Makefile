@@ -75,8 +75,8 @@ CORE_claim += claim/directory_snapshot.c
 CORE_session += session/ensemble_snapshot.c
 CORE_port += port/entry.c port/seal.c
 # A ledger likewise.
-CORE_top += record.c
-CORE_port += port/ledger.c
+CORE_top += record.c salvage.c
+CORE_port += port/ledger.c port/ledger_view.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base

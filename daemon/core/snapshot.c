@@ -123,14 +123,26 @@ static void write_lock(const struct lock *lock, struct bytes *out)
 	kind_snapshot(lock, out);
 }
 
+void snapshot_begin(const struct broker *b, struct bytes *out)
+{
+	write_broker(b, out);
+	ensemble_snapshot(&b->ensemble, out);
+}
+
+void snapshot_end(const struct broker *b, struct bytes *out)
+{
+	struct entry_writer w = entry_begin(out, "last");
+
+	entry_fields(&w, FIELDS(last_fields), b);
+	entry_end(&w);
+}
+
 static void write_all(const struct broker *b, struct bytes *out)
 {
 	const struct client *c;
 	const struct lock *lock;
-	struct entry_writer w;
 
-	write_broker(b, out);
-	ensemble_snapshot(&b->ensemble, out);
+	snapshot_begin(b, out);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		connection_snapshot(c, out);
 	TAILQ_FOREACH(lock, &b->locks.used, link)
@@ -140,9 +152,7 @@ static void write_all(const struct broker *b, struct bytes *out)
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		client_snapshot(c, out);
 	letters_snapshot(&b->hosts, out);
-	w = entry_begin(out, "last");
-	entry_fields(&w, FIELDS(last_fields), b);
-	entry_end(&w);
+	snapshot_end(b, out);
 }
 
 void broker_snapshot(const struct broker *b, struct bytes *ret)

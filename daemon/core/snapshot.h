@@ -31,6 +31,9 @@ struct broker_conf;
 
 /* Of what decides where locks live: another configuration with the same finds them at the same places. */
 uint64_t snapshot_place(const struct broker_conf *conf);
+/* What comes before all clients, and behind everything. */
+void snapshot_begin(const struct broker *b, struct bytes *ret);
+void snapshot_end(const struct broker *b, struct bytes *ret);
 /* Appends the broker's whole state. */
 void broker_snapshot(const struct broker *b, struct bytes *ret);
 /*

@@ -267,9 +267,22 @@ void claim_leave(struct claim *c)
 	claim_release(d);
 	detach(c);
 	c->state = CLAIM_LEAVING;
+	c->salvaged = false;
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	claim_send_delete(c);
 	directory_touch(d);
+}
+
+void claim_vanished(struct claim *c)
+{
+	struct directory *d = c->directory;
+	struct directories *all = d->directories;
+
+	all->env->stats.vanished_total++;
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path), c->name);
+	if (c == d->claim || d->flavour == FLAVOUR_SLOTS)
+		d->facts |= FACT_LOST;
+	claim_free(c);
 }
 
 bool claim_orphan(struct directory *d, struct slice name)
@@ -314,7 +327,9 @@ void claim_forget_pred(struct claim *c)
 /* No other claim of the directory has to be found: the held claim's own znode shows all that a list would. */
 static bool is_held_alone(const struct directory *d)
 {
-	return d->claim && d->claim->state == CLAIM_HELD && !d->next && TAILQ_EMPTY(&d->leaving) && !d->part;
+	const struct claim *c = d->claim;
+
+	return c && c->state == CLAIM_HELD && !c->salvaged && !d->next && TAILQ_EMPTY(&d->leaving) && !d->part;
 }
 
 /*
@@ -473,11 +488,17 @@ static bool is_of_session(const struct claim *c, const struct event *event)
 	       event->zk_answered.stat.owner == c->directory->directories->ensemble->session.id;
 }
 
+/* It is the one that the claim made. */
+static bool is_same(const struct claim *c, const struct event *event)
+{
+	return is_of_session(c, event) && event->zk_answered.stat.czxid == c->czxid;
+}
+
 static void own_answered(struct claim *c, const struct event *event)
 {
 	if (c->state != CLAIM_HELD || event->zk_answered.code == ZK_UNKNOWN)
 		return;
-	if (!is_of_session(c, event) || event->zk_answered.stat.czxid != c->czxid)
+	if (!is_same(c, event))
 		directory_list(c->directory, false);
 	else if (is_held_alone(c->directory))
 		directory_verified(c->directory);
@@ -486,12 +507,18 @@ static void own_answered(struct claim *c, const struct event *event)
 /* A znode is ours only if our present session owns it and its uuid belongs to a claim that was never let go. */
 static void adopt_answered(struct claim *c, const struct event *event)
 {
-	if (c->state != CLAIM_UNSURE || event->zk_answered.code == ZK_UNKNOWN)
+	if ((c->state != CLAIM_UNSURE && !c->salvaged) || event->zk_answered.code == ZK_UNKNOWN)
 		return;
 	c->adopting = false;
 	if (event->zk_answered.code == ZK_REFUSED) { /* it may be ours: the read is repeated after a pause */
 		c->directory->relist = true;
 		directory_pause(c->directory);
+		return;
+	}
+	if (c->salvaged) {
+		c->salvaged = false;
+		if (!is_same(c, event))
+			claim_vanished(c);
 		return;
 	}
 	if (!is_of_session(c, event)) {

@@ -47,7 +47,7 @@ struct claim {
 	bool tries, watches;           /* its name says that only tries want it (seen.h); see claim_join() */
 	bool contested, in_use; /* WAITING and listed: its predecessor waits, too; its predecessor's data say `held` */
 	bool tried, says_held;  /* HELD: a list showed a try behind it; its data say held (or may, or its forerunner's) */
-	bool adopting, counted; /* UNSURE: found, its owner is being read; SLOTS: the list showed it (facts.h) */
+	bool adopting, counted; /* UNSURE, salvaged: found, its owner is being read; SLOTS: a list showed it (facts.h) */
 	bool rivals, own_watch; /* HELD, on this connection: a list showed that others wait; its znode is watched */
 	bool pred_watch;             /* WAITING: the predecessor is watched */
 	const char *other_kind;      /* WAITING: the kind as which its host uses the name; NULL: the same kind as ours */
@@ -60,6 +60,7 @@ struct claim {
 	uint64_t pred_op;  /* the latest operation that read its data */
 	/* HELD: the grants made on it. */
 	bool granted, follows;  /* or an election: proclaimed; it took over (rollover.h) from number `followed` */
+	bool salvaged;          /* of a process that was killed: nothing is granted on it before its znode was read */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
 	int64_t held_ns, granted_ns;     /* when it became HELD; when the first of the present grants was made */
 	int32_t handoffs;                /* n of the token */
@@ -78,6 +79,7 @@ void claim_leave(struct claim *c);       /* nobody wants it: it is deleted as so
 const struct claim *claim_before(const struct claim *c);   /* the claim of this host that it waits for, or NULL */
 void claim_free(struct claim *c);                          /* its znode is gone, or goes with its session */
 void claim_free_all(struct directory *d);                  /* the same for all claims of the directory */
+void claim_vanished(struct claim *c); /* WAITING, HELD: somebody deleted its znode. The grants on it are lost */
 bool claim_orphan(struct directory *d, struct slice name); /* deletes one that no claim knew. False: not our name */
 void claim_send_delete(struct claim *c);      /* LEAVING: sends the delete, if it can and none is under way */
 void claim_send_deletes(struct directory *d); /* for all that leave, as long as there is room; before anything else */
@@ -95,5 +97,5 @@ void claim_pred_gone(struct claim *c); /* lists: only that shows who is first no
 void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and HOLDER. `c` is NULL when the claim is gone. */
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event);
-void claim_adopt(struct claim *c, struct slice name);      /* UNSURE: reads the owner of that znode */
+void claim_adopt(struct claim *c, struct slice name); /* UNSURE, or salvaged: reads the owner of that znode */
 void claim_found(struct claim *c, struct slice name);      /* LEAVING: its create of unknown outcome made this znode */

@@ -6,9 +6,6 @@
 #include "core/claim/directories.h"
 #include "core/port/entry.h"
 
-/* Where the directory keeps a claim. */
-enum place { PLACE_CLAIM, PLACE_NEXT, PLACE_SLOTS, PLACE_LEAVING };
-
 /* A token is a czxid and ten bits. */
 static const int64_t CZXID_MAX = INT64_C(1) << 52;
 
@@ -50,6 +47,7 @@ static const struct field claim_fields[] = {
 	FIELD_INSTANT(struct claim, "taken", taken_ns),
 	FIELD_FLAG(struct claim, "granted", granted),
 	FIELD_FLAG(struct claim, "follows", follows),
+	FIELD_FLAG(struct claim, "salvaged", salvaged),
 	FIELD_NUMBER(struct claim, "granted mode", granted_mode, MODE_EXCLUSIVE, MODE_SHARED),
 	FIELD_INSTANT(struct claim, "held", held_ns),
 	FIELD_INSTANT(struct claim, "granted at", granted_ns),
@@ -60,7 +58,7 @@ static const struct field claim_fields[] = {
 	FIELD_INSTANT(struct claim, "holder at", holder_ns),
 };
 
-static enum place place_of(const struct claim *c)
+static enum claim_place place_of(const struct claim *c)
 {
 	if (c->state == CLAIM_LEAVING)
 		return PLACE_LEAVING;
@@ -107,7 +105,7 @@ bool directory_restore(struct directory *d, const struct entry *e)
 }
 
 /* What its state says of its name and of where it is kept. */
-static bool is_consistent(const struct claim *c, enum place place)
+static bool is_consistent(const struct claim *c, enum claim_place place)
 {
 	const struct directories *all = c->directory->directories;
 	struct contender self;
@@ -117,6 +115,8 @@ static bool is_consistent(const struct claim *c, enum place place)
 	if (all->env->conf->standalone)
 		return c->state == CLAIM_HELD && place == PLACE_CLAIM;
 	if (c->named && !contender_parse(slice_of(c->name), c->directory->flavour, &self))
+		return false;
+	if (c->salvaged && c->state != CLAIM_HELD)
 		return false;
 	if ((c->withheld && !c->spent) || (c->spent && c->state != CLAIM_LEAVING) || (c->orphan && !c->named))
 		return false;
@@ -134,7 +134,7 @@ static bool is_consistent(const struct claim *c, enum place place)
 	return false;
 }
 
-static bool put(struct claim *c, enum place place)
+static bool put(struct claim *c, enum claim_place place)
 {
 	struct directory *d = c->directory;
 
@@ -173,12 +173,12 @@ bool claim_restore(struct directory *d, const struct entry *e)
 		return false;
 	if (name.len)
 		memcpy(read.name, name.data, name.len);
-	if (!is_consistent(&read, (enum place)place))
+	if (!is_consistent(&read, (enum claim_place)place))
 		return entry_refuse(e, "the fields do not fit each other");
 	c = claim_new(d, read.mode);
 	read.path_bytes = c->path_bytes;
 	*c = read;
-	if (!put(c, (enum place)place)) {
+	if (!put(c, (enum claim_place)place)) {
 		/* It is freed with the others. */
 		c->state = CLAIM_LEAVING;
 		put(c, PLACE_LEAVING);

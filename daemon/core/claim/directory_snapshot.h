@@ -8,6 +8,10 @@
 #include <stdbool.h>
 
 struct bytes;
+
+/* Where the directory keeps a claim. */
+enum claim_place { PLACE_CLAIM, PLACE_NEXT, PLACE_SLOTS, PLACE_LEAVING };
+
 struct directory;
 struct entry;
 struct entry_writer;

@@ -56,18 +56,6 @@ static struct ahead find_ahead(const struct claim *c, const struct event *event)
 	return ahead;
 }
 
-static void vanished(struct claim *c)
-{
-	struct directory *d = c->directory;
-	struct directories *all = d->directories;
-
-	all->env->stats.vanished_total++;
-	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path), c->name);
-	if (c == d->claim)
-		d->facts |= FACT_LOST;
-	claim_free(c);
-}
-
 static void examine_waiting(struct claim *c, const struct event *event)
 {
 	struct ahead ahead;
@@ -101,15 +89,15 @@ static void examine(struct claim *c, uint64_t number, bool fits, const struct ev
 		return;
 	own = find_own(c, event);
 	if (!own && (c->state == CLAIM_WAITING || c->state == CLAIM_HELD))
-		vanished(c);
+		claim_vanished(c);
 	else if (!own)
 		claim_free(c);
 	else if (c->state == CLAIM_LEAVING)
 		claim_found(c, *own);
 	else if (c->state == CLAIM_WAITING && fits)
 		examine_waiting(c, event);
-	else if (c->state == CLAIM_UNSURE && !c->adopting && !c->directory->relist) /* the list after the pause does it */
-		claim_adopt(c, *own);
+	else if ((c->state == CLAIM_UNSURE || c->salvaged) && !c->adopting && !c->directory->relist)
+		claim_adopt(c, *own); /* if it is refused, the list after the pause does it again */
 }
 
 static bool is_known(const struct directory *d, struct slice child)

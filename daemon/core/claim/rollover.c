@@ -14,6 +14,7 @@ void rollover_follow(struct directory *d)
 	d->claim = d->next;
 	d->next = NULL;
 	c->state = CLAIM_LEAVING;
+	c->salvaged = false; /* the list that let it be followed showed it */
 	c->spent = c->withheld = true;
 	d->claim->follows = true;
 	d->claim->followed = c->seq;

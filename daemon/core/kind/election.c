@@ -56,7 +56,7 @@ static void proclaim(struct lock *lock)
 	struct request *head = TAILQ_FIRST(&lock->requests);
 	struct claim *c = lock->directory.claim;
 
-	if (!c || c->state != CLAIM_HELD || lock->grant_count)
+	if (!c || c->state != CLAIM_HELD || c->salvaged || lock->grant_count)
 		return;
 	if (!session_grants(lock->locks->ensemble) || !may_proclaim(lock, c))
 		return;

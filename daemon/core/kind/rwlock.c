@@ -16,7 +16,9 @@ static bool conflicts_with_grants(const struct lock *lock, enum mode mode)
 
 bool rwlock_may_serve(const struct lock *lock, const struct claim *c, const struct request *r)
 {
-	return c && c->state == CLAIM_HELD && mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&
+	if (!c || c->state != CLAIM_HELD || c->salvaged)
+		return false;
+	return mode_covers(c->mode, r->mode) && session_grants(lock->locks->ensemble) &&
 	       !conflicts_with_grants(lock, r->mode);
 }
 

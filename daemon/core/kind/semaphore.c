@@ -442,6 +442,8 @@ static void learn_slots(struct lock *lock, unsigned int facts)
 			directory_touch(&lock->directory); /* a try ends with that */
 		permit_holders_listed(s, s->slots.children);
 	}
+	if (facts & FACT_LOST)
+		lose_deleted(s);
 	if (!(facts & FACT_FAILED))
 		return;
 	if (f->failed != FAILED_JOINER)

@@ -168,8 +168,8 @@ void claims_succeed(struct lock *lock)
 static bool give_back_held(struct lock *lock, struct claim *c)
 {
 	if (lock->request_count) {
-		/* Only a proof is missing, or an answer that its kind waits for: then it will serve. */
-		if (!session_grants(lock->locks->ensemble) ||
+		/* Only a proof is missing, or an answer that it or its kind waits for: then it will serve. */
+		if (!session_grants(lock->locks->ensemble) || c->salvaged ||
 		    (lock->rule->serves_soon && lock->rule->serves_soon(lock, c)))
 			return false;
 		queue_next(lock, TAILQ_FIRST(&lock->requests)->mode);

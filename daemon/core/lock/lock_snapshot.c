@@ -174,6 +174,7 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 {
 	struct client *c = lock_restore_client(lock->locks, e);
 	struct grant read = { .lease.kind = TIMER_LEASE }, *g;
+	bool untold;
 
 	if (!c || lock->idle || !entry_get_fields(e, FIELDS(grant_fields), &read)) {
 		bytes_free(&read.data);
@@ -191,6 +192,10 @@ struct grant *grant_restore(struct lock *lock, const struct entry *e)
 		entry_refuse(e, "it has no level");
 		return NULL;
 	}
+	if (!entry_get_flag(e, "untold", &untold))
+		return NULL;
+	if (g->lost && untold)
+		outcome_add(&lock->locks->outcomes, &g->outcome, OUTCOME_LOST, c);
 	if (!g->lost && !entry_get_due(e, "lease", &lock->locks->env->timers, &g->lease))
 		return NULL;
 	return g;

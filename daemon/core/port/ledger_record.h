@@ -35,6 +35,7 @@ struct ledger_head {
 	uint64_t missing; /* changes: records that no room was found for. Unless it is 0, nobody can go on from here */
 	uint64_t session; /* changes: that claims and directories belong to; 0: none. It ends before they go */
 	uint64_t epoch;   /* changes: of the session */
+	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were told so */
 	uint64_t ceilings[CEILINGS]; /* change */
 };
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ledger as another process left it (ledger_record.h), to be read. The memory may be anybody's: every size and number in
+ * it is checked before it is used, and nothing in a record lies outside of its cell. What the records say of each other is
+ * not checked here: salvage.h does that.
+ *
+ * A process that is killed leaves two records of one number at most, and the older one is left out. It never leaves more
+ * of them, nor a size that does not fit: then all is refused.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/port/ledger_record.h"
+#include "protocol/bytes.h"
+
+struct ledger_list {
+	const struct ledger_record **list;
+	size_t count;
+};
+
+struct ledger_view {
+	const struct ledger_head *head;
+	struct ledger_list of[LEDGER_TYPES]; /* by their numbers; the records are in the memory */
+};
+
+/*
+ * The memory is aligned to 8 bytes, and stays as it is until ledger_view_free(). NULL, and a sentence in *why, if it is no
+ * ledger, if it is one of another version, or if it contradicts itself.
+ */
+struct ledger_view *ledger_view_new(const void *memory, size_t bytes, struct bytes *why);
+void ledger_view_free(struct ledger_view *v); /* takes NULL */
+/* Where the record of that number is in its list. False: there is none. */
+bool ledger_view_find(const struct ledger_view *v, enum ledger_type type, uint64_t number, size_t *ret);
+
+static inline const struct ledger_client *ledger_view_client(const struct ledger_record *r)
+{
+	return (const struct ledger_client *)(const void *)r;
+}
+
+static inline const struct ledger_lock *ledger_view_lock(const struct ledger_record *r)
+{
+	return (const struct ledger_lock *)(const void *)r;
+}
+
+static inline const struct ledger_claim *ledger_view_claim(const struct ledger_record *r)
+{
+	return (const struct ledger_claim *)(const void *)r;
+}
+
+static inline const struct ledger_grant *ledger_view_grant(const struct ledger_record *r)
+{
+	return (const struct ledger_grant *)(const void *)r;
+}
+
+static inline const struct ledger_letter *ledger_view_letter(const struct ledger_record *r)
+{
+	return (const struct ledger_letter *)(const void *)r;
+}
