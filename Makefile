@@ -80,14 +80,14 @@ CORE_port += port/ledger.c port/ledger_view.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.
 IO_FLOORS = top handover socket zookeeper files base
-IO_top = loop.c keep.c notify.c reload.c signals.c watchdog.c
+IO_top = loop.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c
-IO_files = files/pidfile.c files/page.c files/saved.c files/tokens.c
+IO_files = files/pidfile.c files/page.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
 IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.

@@ -13,6 +13,7 @@
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
+#include "io/files/saved_left.h"
 #include "io/files/tokens.h"
 #include "io/handover/identity.h"
 #include "io/handover/takeover.h"
@@ -26,15 +27,14 @@
 #include "orders.h"
 #include "parts.h"
 
-/* The table of holders has as many places as when it was made. */
-static void fit_saved(struct daemon *d)
+/* A file of its own, which gets its name when this process serves. */
+static int continue_saved(struct daemon *d, struct parcel *p)
 {
-	d->clients_max = saved_clients(d->saved);
-	if (d->broker.limits.clients <= d->clients_max)
-		return;
-	log_warning("limits.clients = %zu counts when the daemon is stopped and started; until then it is %zu",
-		    d->broker.limits.clients, d->clients_max);
-	d->broker.limits.clients = d->clients_max;
+	const struct saved_conf conf = daemon_saved_conf(d);
+	struct saved_left *left;
+	int rc = saved_left_unpack(&left, p);
+
+	return rc < 0 ? rc : saved_continue(&d->saved, &conf, left);
 }
 
 /* The files and the socket. NULL, or what cannot be taken over. */
@@ -51,12 +51,9 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 	session_page_id_text(d->page_id, d->page_id_text);
 	if (listen_unpack(&d->listener, p) < 0)
 		return "the listening socket";
-	if (d->broker.standalone)
-		return tokens_unpack(&d->tokens, p, d->conf.statedir) < 0 ? "the tokens file" : NULL;
-	if (saved_unpack(&d->saved, p) < 0)
-		return "the file saved";
-	fit_saved(d);
-	return NULL;
+	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
+		return "the tokens file";
+	return continue_saved(d, p) < 0 ? "the file saved" : NULL;
 }
 
 /* Each client that the broker knows has its connection, and each connection its client. */
@@ -118,8 +115,9 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 
 	if (pidfile_write(d->pid_fd) < 0)
 		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
-	if (d->saved)
-		saved_take_over(d->saved);
+	if (saved_publish(d->saved) < 0)
+		log_error("%s/saved cannot be written: if this process is killed, the next one will know nothing of it",
+			  d->conf.rundir);
 	if (d->takeover)
 		takeover_watch(d->takeover, feed_base(d->feed), orders_alone, d);
 	else

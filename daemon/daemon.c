@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker_conf.h"
+#include "io/handover/identity.h"
 #include "io/handover/takeover.h"
 #include "command_line.h"
 
@@ -93,6 +95,19 @@ struct server_conf daemon_server_conf(const struct daemon *d, const struct broke
 	};
 }
 
+struct saved_conf daemon_saved_conf(const struct daemon *d)
+{
+	return (struct saved_conf){
+		.rundir = d->conf.rundir,
+		.boot_id = d->boot_id,
+		.host = d->conf.host,
+		.identity = bytes_view(&d->identity.text),
+		.standalone = d->broker.standalone,
+		.clients = d->clients_max,
+		.now_ns = clock_now_ns(),
+	};
+}
+
 int daemon_prepare(struct daemon *d, const struct options *options)
 {
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
@@ -102,6 +117,7 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
 	fit_clients(&d->broker.limits.clients);
 	d->clients_max = d->broker.limits.clients;
+	identity_pack(&d->identity, &d->conf, d->broker.standalone);
 	d->broker.boot_id = d->boot_id;
 	d->broker.session_page = d->page_path;
 	d->broker.session_page_id = d->page_id_text;

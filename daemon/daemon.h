@@ -9,6 +9,8 @@
 #include "base/conf.h"
 #include "core/port/conf.h"
 #include "core/session/former.h"
+#include "io/base/parcel.h"
+#include "io/files/saved.h"
 #include "io/notify.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
@@ -29,8 +31,9 @@ struct daemon {
 	char secret[SECRET_BYTES_MAX];
 	gid_t socket_gid;
 	struct page *page;
-	struct saved *saved; /* NULL in standalone mode, as is `former` */
-	struct zk_former *former;
+	struct parcel identity; /* what a later process must have in common with this one */
+	struct saved *saved;
+	struct zk_former *former; /* NULL in standalone mode */
 	struct broker_former formers[FORMERS_MAX];
 	char page_path[CONF_ERROR_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
@@ -38,6 +41,7 @@ struct daemon {
 	struct listener listener;
 	struct notify notify;
 	struct feed *feed;
+	struct recorder *recorder; /* NULL: the file system has no room */
 	struct loop *loop;
 	struct worker *worker;
 	struct server *server;
@@ -61,3 +65,4 @@ struct daemon {
 int daemon_prepare(struct daemon *d, const struct options *options);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
+struct saved_conf daemon_saved_conf(const struct daemon *d);

@@ -53,6 +53,7 @@ int main(int argc, char **argv)
 		status = begin(&d, &options);
 	takeover_free(d.takeover);
 	program_free(d.program);
+	parcel_free(&d.identity);
 	conf_free(&d.conf);
 	command_line_free(&options);
 	return status;

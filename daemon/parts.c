@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "io/handover/handover.h"
 #include "io/keep.h"
 #include "io/loop.h"
+#include "io/recorder.h"
 #include "io/reload.h"
 #include "io/signals.h"
 #include "io/watchdog.h"
@@ -72,6 +74,10 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
 	else
 		start_zookeeper(d);
+	d->recorder = recorder_new(d->feed, d->saved);
+	if (!d->recorder)
+		log_error("%s/saved has no room: %s; if the daemon is killed, all locks are lost", d->conf.rundir,
+			  strerror(errno));
 	d->handover = handover_new(&(struct handover_parts){ .program = d->program,
 							     .conf = &d->conf,
 							     .feed = d->feed,
@@ -94,7 +100,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .tokens = d->tokens,
 							     .zookeeper = d->zookeeper,
 							     .former = d->former,
-							     .saved = d->saved });
+							     .saved = d->saved,
+							     .recorder = d->recorder });
 	return 0;
 }
 
@@ -119,6 +126,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	keep_free(d->keep);
 	handover_free(d->handover);
 	loop_free(d->loop);
+	recorder_free(d->recorder);
 	feed_free(d->feed);
 	page_close(d->page);
 	saved_close(d->saved);

@@ -14,6 +14,7 @@
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
+#include "io/files/saved_left.h"
 #include "io/files/tokens.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
@@ -82,18 +83,12 @@ static int open_rundir(struct daemon *d)
 /* Reads what an earlier daemon left; this daemon leaves the same there. */
 static int open_saved(struct daemon *d)
 {
-	const struct saved_conf saved_conf = {
-		.rundir = d->conf.rundir,
-		.boot_id = d->boot_id,
-		.host = d->conf.host,
-		.clients = d->clients_max,
-		.now_ns = clock_now_ns(),
-	};
-	int rc;
+	const struct saved_conf saved_conf = daemon_saved_conf(d);
+	struct saved_left *left = NULL;
+	int rc = saved_left_read(&left, &saved_conf);
 
-	if (d->broker.standalone)
-		return 0;
-	rc = saved_open(&d->saved, &saved_conf);
+	if (rc == 0)
+		rc = saved_open(&d->saved, &saved_conf, left);
 	if (rc == -EBUSY)
 		log_error("another lockbrokerd uses %s/saved", d->conf.rundir);
 	else if (rc < 0)

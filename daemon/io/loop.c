@@ -9,10 +9,12 @@
 #include "io/base/watch.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
+#include "io/files/saved_table.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
 #include "io/keep.h"
 #include "io/notify.h"
+#include "io/recorder.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
 #include "io/zookeeper/former.h"
@@ -200,6 +202,7 @@ static bool loop_settle(struct loop *l)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
 	loop_arm(l);
+	recorder_settle(l->to.recorder);
 	/* Whoever asked for a reload is told here what came of it. */
 	if (!l->stopped && !reload_is_reading(l->to.reload) && (keep_due(l->to.keep) || handover_due(l->to.handover)))
 		l->stopped = l->end.handed_over = true;

@@ -18,6 +18,7 @@ struct loop;
 struct notify;
 struct keep;
 struct page;
+struct recorder;
 struct reload;
 struct saved;
 struct server;
@@ -33,11 +34,12 @@ struct loop_adapters {
 	const struct notify *notify;
 	struct page *page;
 	struct handover *handover;
+	struct saved *saved;
+	struct recorder *recorder; /* NULL: the broker keeps no ledger */
 	struct tokens *tokens; /* NULL unless standalone */
 	/* NULL when standalone. */
 	struct zookeeper *zookeeper;
 	struct zk_former *former;
-	struct saved *saved;
 };
 
 /* From here on events may be fed. */

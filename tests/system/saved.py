@@ -43,10 +43,11 @@ sys.stdin.read()
 
 
 class Saved:
-    """<rundir>/saved, as daemon/io/files/saved.c writes it."""
+    """<rundir>/saved, as daemon/io/files/saved_file.h has it."""
 
-    COUNT, PRESENT, BOOT_ID, HOST, SESSIONS, LEFTOVERS, HOLDERS = 64, 68, 72, 136, 392, 472, 632
-    HOLDER = "=IIQQ"  # holds, pid, start, its end of the connection
+    COUNT, PRESENT, IDENTITY, BOOT_ID, HOST, SESSIONS, LEFTOVERS = 64, 68, 72, 88, 152, 408, 488
+    CONN = "=6I3Q"  # mark, kept, holds, pid, uid, gid, start, cookie, its end of the connection
+    PAGE = 4096
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.dir, "saved")
@@ -70,11 +71,28 @@ class Saved:
         found = [struct.unpack_from("=q", data, self.LEFTOVERS + 32 * i)[0] for i in range(5)]
         return [session for session in found if session]
 
-    def slots(self):
+    def conns_at(self, data):
+        (identity,) = struct.unpack_from("=Q", data, self.IDENTITY)
+        return self.PAGE + -(-identity // self.PAGE) * self.PAGE
+
+    def conns(self):
+        """Number -> mark, kept, holds, pid, uid, gid, start, cookie, its end, of each connection."""
         data = self.read()
         (count,) = struct.unpack_from("=I", data, self.COUNT)
-        assert len(data) == self.HOLDERS + struct.calcsize(self.HOLDER) * count
-        return [slot for slot in struct.iter_unpack(self.HOLDER, data[self.HOLDERS:]) if slot[0]]
+        at, size = self.conns_at(data), struct.calcsize(self.CONN)
+        found = enumerate(struct.iter_unpack(self.CONN, data[at:at + size * count]))
+        return {number: conn for number, conn in found if conn[7]}
+
+    def has_started(self, pid, start):
+        """Writes it for each connection of that process."""
+        data = self.read()
+        for number, conn in self.conns().items():
+            if conn[3] == pid:
+                at = self.conns_at(data) + struct.calcsize(self.CONN) * number
+                self.write(at, struct.pack(self.CONN, *conn[:6], start, *conn[7:]))
+
+    def slots(self):
+        return [(holds, pid, start, end) for _, _, holds, pid, _, _, start, _, end in self.conns().values() if holds]
 
     def holders(self):
         """The processes that hold something."""

@@ -20,11 +20,13 @@
 #include "core/session/former.h"
 #include "io/base/process.h"
 #include "io/files/saved.h"
+#include "io/files/saved_left.h"
+#include "io/files/saved_table.h"
 
 #define SECOND INT64_C(1000000000)
 #define NOW (1000 * SECOND)
 
-enum { CLIENTS = 8, FILE_MAX = 4096, ROUNDS = 3000 };
+enum { CLIENTS = 8, FILE_MAX = 65536, ROUNDS = 3000 };
 
 static char dir[64], path[96];
 
@@ -52,10 +54,17 @@ static int remove_dir(void **state)
 
 static struct saved *opened(void)
 {
+	struct saved_left *left = NULL;
 	struct saved *s = NULL;
 
-	assert_int_equal(saved_open(&s, &conf), 0);
+	assert_int_equal(saved_left_read(&left, &conf), 0);
+	assert_int_equal(saved_open(&s, &conf, left), 0);
 	return s;
+}
+
+static void connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd)
+{
+	saved_connected(s, conn, &(struct saved_conn){ .pid = (uint32_t)pid, .start = start }, fd);
 }
 
 static void session_is(struct saved *s, int64_t id, int64_t safe_for_ns)
@@ -75,7 +84,7 @@ static int daemon_is_killed(int64_t id, pid_t pid, uint64_t start, bool looked)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	session_is(s, id, 10 * SECOND);
-	saved_connected(s, 3, pid, start, ends[0]);
+	connected(s, 3, pid, start, ends[0]);
 	saved_holder(s, 3, true);
 	if (looked)
 		saved_look(s);
@@ -174,7 +183,7 @@ static void who_let_go_is_no_holder(void **state)
 
 	(void)state;
 	session_is(s, 1, 10 * SECOND);
-	saved_connected(s, 3, getpid(), own_start(), -1);
+	connected(s, 3, getpid(), own_start(), -1);
 	saved_holder(s, 3, true);
 	saved_holder(s, 3, false);
 	saved_close(s);
@@ -192,14 +201,14 @@ static void the_instant_only_grows_under_one_session(void **state)
 	saved_safe_until(s, NOW + 8 * SECOND);
 	saved_safe_until(s, 0);
 	session_is(s, 1, 9 * SECOND); /* connected again */
-	saved_connected(s, 0, getpid(), own_start(), -1);
+	connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
 	left_is(s, 0, 1, NOW + 10 * SECOND);
 	session_is(s, 2, 3 * SECOND);
 	session_is(s, 4, 2 * SECOND); /* a new one begins anew */
-	saved_connected(s, 0, getpid(), own_start(), -1);
+	connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
@@ -215,7 +224,7 @@ static void an_instant_of_another_clock_is_bounded(void **state)
 
 	(void)state;
 	session_is(s, 1, 100 * SECOND);
-	saved_connected(s, 0, getpid(), own_start(), -1);
+	connected(s, 0, getpid(), own_start(), -1);
 	saved_holder(s, 0, true);
 	saved_close(s);
 	s = opened();
@@ -337,10 +346,11 @@ static void another_name_is_nobodys_predecessor(void **state)
 
 static void it_is_one_daemons_at_a_time(void **state)
 {
-	struct saved *s = opened(), *other = NULL;
+	struct saved *s = opened();
+	struct saved_left *left = NULL;
 
 	(void)state;
-	assert_int_equal(saved_open(&other, &conf), -EBUSY);
+	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
 	saved_close(s);
 }
 
@@ -460,7 +470,7 @@ static void many_ended_holders_are_looked_at_little_by_little(void **state)
 	s = opened();
 	session_is(s, 1, 10 * SECOND);
 	for (uint32_t i = 0; i < MANY; i++) {
-		saved_connected(s, i, getpid(), own_start() + 1, i == MANY - 1 ? of_last[0] : of_all[0]);
+		connected(s, i, getpid(), own_start() + 1, i == MANY - 1 ? of_last[0] : of_all[0]);
 		saved_holder(s, i, true);
 	}
 	for (int i = 0; i < MANY; i++)

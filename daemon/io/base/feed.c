@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "core/record.h"
 #include "core/snapshot.h"
 #include "io/base/watch.h"
 
@@ -78,6 +79,16 @@ struct watch_base *feed_base(const struct feed *f)
 const struct broker *feed_broker(const struct feed *f)
 {
 	return f->broker;
+}
+
+void feed_record(struct feed *f, struct ledger *ledger)
+{
+	broker_record(f->broker, ledger);
+}
+
+void feed_record_missing(struct feed *f)
+{
+	broker_record_missing(f->broker);
 }
 
 void feed_event(struct feed *f, const struct event *event)

@@ -16,6 +16,7 @@
 #include "core/broker.h"
 
 struct feed;
+struct ledger;
 struct watch_base;
 
 /* The broker has consumed the event: the callback carries out its effects. */
@@ -31,6 +32,10 @@ void feed_free(struct feed *f);
 void feed_attach(struct feed *f, feed_carry_out *carry_out, void *arg);
 struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
+
+/* The broker keeps that ledger from now on (core/record.h); and: there is more memory for it. */
+void feed_record(struct feed *f, struct ledger *ledger);
+void feed_record_missing(struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
 /* The instant for the next event; it never goes back. */

@@ -18,6 +18,14 @@ uint32_t peer_self(int fd)
 	return fstat(fd, &st) == 0 ? (uint32_t)st.st_ino : 0;
 }
 
+uint64_t peer_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
 union answer {
 	struct nlmsghdr header;
 	char bytes[1024];

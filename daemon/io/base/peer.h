@@ -13,6 +13,8 @@
 
 /* A descriptor for the questions, to be closed; it is not inherited. -1: the kernel answers none. */
 int peer_open(void);
+/* What no other socket of this boot has had or will have; 0: it is none. */
+uint64_t peer_cookie(int fd);
 /* The inode of one of our sockets; 0: unknown. */
 uint32_t peer_self(int fd);
 /* The inode of the other end of `self`; 0: unknown, as in another network namespace. */

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * <rundir>/saved has what the next daemon must know if this one dies: its ZooKeeper session, the latest instant until
- * which holders may have been told that it is safe, and who the holders are; and the same of earlier daemons, as long
- * as their sessions have not ended. Other users may not read it: a session can be ended by everybody who knows it.
+ * <rundir>/saved has what the next daemon must know if this one dies: its ZooKeeper session, the latest instant until which
+ * holders may have been told that it is safe, its connections and who holds something, what the core writes into the memory
+ * behind them (saved_table.h, core/port/ledger.h); and the sessions of earlier daemons that have not ended. Other users may
+ * not read it: a session can be ended by everybody who knows it.
  *
  * The file is memory that outlives the process: every call below that changes it is a store or two, and after whatever
  * instruction the daemon is killed, the contents can be relied on:
  *
- *   session  | written completely beside the present one, then made the present one by one store
- *   instant  | only grows during a session; stored before anybody is told what rests on it
- *   holder   | its identity is stored when it connects; one store says that it holds something, before it is told
- *   its end  | of the connection: learnt after that; until then any process may have it
+ *   session    | written completely beside the present one, then made the present one by one store
+ *   instant    | only grows during a session; stored before anybody is told what rests on it
+ *   connection | its identity is stored when it connects, last that there is one; one store says that it holds something,
+ *              | before it is told; another that the keeper has it, after the keeper has said so
+ *   mark       | of a connection that is kept: set before anything is read or written, cleared when nothing is under way
+ *   its end    | of the connection: learnt after that; until then any process may have it
+ *   memory     | what is added counts once it is there
  *
- * It is locked for as long as the daemon runs. A corrupt, foreign, copied or other-version file is ignored: the session
- * of a daemon that may be running is left alone.
+ * Each process makes a file of its own, complete before it gets the name, and locked as long as the process runs; until then
+ * what the process before it left stays true (saved_left.h).
  */
 #pragma once
 
@@ -24,44 +28,45 @@
 
 #include "core/broker.h"
 #include "io/base/zk_identity.h"
+#include "protocol/slice.h"
 
 struct parcel;
 struct saved;
+struct saved_left;
 
 struct saved_conf {
 	const char *rundir, *boot_id, *host;
-	size_t clients; /* connection numbers are smaller */
+	struct slice identity; /* what the next process must have in common with this one */
+	bool standalone;
+	size_t clients; /* connection numbers are smaller, but for those that another process gave out */
 	int64_t now_ns;
 };
 
 /*
- * Reads what the earlier daemon left, then makes a new file that lists its sessions. 0 or -errno; -EBUSY: another
- * daemon has the file locked. Why a file is ignored is logged.
+ * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_left.h) is freed. 0
+ * or -errno.
  */
-int saved_open(struct saved **ret_saved, const struct saved_conf *conf);
-/* Takes NULL. The contents of the file stay. */
+int saved_open(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
+/*
+ * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
+ * saved_publish(): until then the earlier file counts, which stays locked. `left` is freed in any case. 0 or -errno.
+ */
+int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
+int saved_publish(struct saved *s);
+/* Takes NULL. The contents of the file stay; without a name, it is gone. */
 void saved_close(struct saved *s);
 
-/*
- * A hand-over keeps the file and its lock. Unpacking changes nothing in it; -EBADMSG: it is no such file. Once the other
- * process has ended its service, saved_take_over() notes whose file it is now. Before, each connection that was taken over
- * is named.
- */
+/* For a hand-over. */
 void saved_pack(const struct saved *s, struct parcel *p);
-int saved_unpack(struct saved **ret_saved, struct parcel *p);
-/* Connection numbers are smaller. */
-size_t saved_clients(const struct saved *s);
-void saved_take_over(struct saved *s);
-/* Takes NULL. */
-void saved_reconnected(struct saved *s, uint32_t conn, int fd);
 
 /* The sessions that the file listed when it was opened, at most FORMERS_MAX. */
 size_t saved_formers(const struct saved *s, struct broker_former *ret_list);
 /* False: it is none of them, or no longer. */
 bool saved_identity(const struct saved *s, int64_t session, struct zk_identity *ret);
 /*
- * Concerns the latest session: true while a process that held something under it is alive, or any process may have its
- * connection. Examines holders for a few ms at most, and continues with the next call; true until all were examined.
+ * Concerns the earlier daemon's latest session: true while a process that held something under it is alive, or any process
+ * may have its connection. Examines holders for a few ms at most, and continues with the next call; true until all were
+ * examined.
  */
 bool saved_holders_live(struct saved *s);
 /* The number of that session; 0: there is none that had holders. */
@@ -81,8 +86,3 @@ void saved_add_former(struct saved *s, int64_t session);
 /* The present session is over: nothing is left to the next daemon. */
 void saved_session_ended(struct saved *s);
 void saved_safe_until(struct saved *s, int64_t safe_until_ns);
-/* `fd` is our end of the connection. */
-void saved_connected(struct saved *s, uint32_t conn, pid_t pid, uint64_t start, int fd);
-void saved_holder(struct saved *s, uint32_t conn, bool holds);
-/* Learns the other ends of some new holders' connections; to be called about every second. */
-void saved_look(struct saved *s);

@@ -244,12 +244,11 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 	bytes_free(&text);
 	page_pack(parts->page, p);
 	listen_pack(parts->listener, p);
-	if (parts->standalone) {
+	saved_pack(parts->saved, p);
+	if (parts->standalone)
 		tokens_pack(parts->tokens, p);
-	} else {
-		saved_pack(parts->saved, p);
+	else
 		zookeeper_pack(parts->zookeeper, p);
-	}
 	server_pack(parts->server, p);
 }
 

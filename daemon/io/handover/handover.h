@@ -58,10 +58,9 @@ struct handover_parts {
 	int pid_fd;
 	bool standalone;
 	bool followed;               /* whoever watches this process is told which one is next */
-	const struct tokens *tokens; /* NULL unless standalone */
-	/* NULL when standalone. */
 	const struct saved *saved;
-	struct zookeeper *zookeeper;
+	const struct tokens *tokens; /* NULL unless standalone */
+	struct zookeeper *zookeeper; /* NULL when standalone */
 };
 
 struct handover *handover_new(const struct handover_parts *parts);

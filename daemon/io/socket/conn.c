@@ -76,6 +76,31 @@ static void conn_count_input(struct conn *c)
 	c->unparsed = c->in.len;
 }
 
+bool conn_is_ghost(const struct conn *c)
+{
+	return c->fd < 0;
+}
+
+bool conn_is_busy(const struct conn *c)
+{
+	return c->waiting || c->closing || c->dead || c->in.len > 0 || c->unreported || c->report || conn_unwritten(c) > 0;
+}
+
+/* The kernel must not have given or taken anything before; the compiler sees no use of the mark. */
+static inline void conn_mark(struct conn *c)
+{
+	if (!c->mark)
+		return;
+	__atomic_store_n(c->mark, 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void conn_unmark(struct conn *c)
+{
+	if (c->mark && !conn_is_busy(c))
+		__atomic_store_n(c->mark, 0, __ATOMIC_RELEASE);
+}
+
 static inline void conn_queue(struct conn *c, struct slice text)
 {
 	if (!c->out.data) {
@@ -172,7 +197,10 @@ void conn_free(struct conn *c)
 	bytes_free(&c->in);
 	conn_count_input(c);
 	conn_drop_output(c);
-	close(c->fd);
+	if (c->given)
+		shutdown(c->fd, SHUT_RDWR);
+	if (c->fd >= 0)
+		close(c->fd);
 	mem_free(c);
 }
 
@@ -202,6 +230,7 @@ void conn_push(struct conn *c, struct slice text, bool report)
 {
 	if (c->dead || c->closing)
 		return;
+	conn_mark(c);
 	c->pushed += text.len;
 	if (c->pushed > c->env->output_bytes) {
 		log_rated(&c->env->rate_overflow, LOG_LEVEL_WARNING,
@@ -218,6 +247,8 @@ void conn_push(struct conn *c, struct slice text, bool report)
 
 void conn_close(struct conn *c)
 {
+	if (conn_is_ghost(c) && !c->dead)
+		conn_die(c);
 	if (c->dead || c->closing)
 		return;
 	c->closing = true;
@@ -430,6 +461,7 @@ void conn_flush(struct conn *c)
 		c->report = false;
 		conn_tell(c, EVENT_CLIENT_WRITTEN);
 	}
+	conn_unmark(c);
 }
 
 /* A client that was answered continues in the turn of the others. Dead connections wait for the end of the turn. */
@@ -472,6 +504,7 @@ static void conn_consume(struct conn *c, struct slice input, int share)
 	conn_hurry_lazy(c);
 	conn_flush_all(c->env);
 	conn_rewatch(c);
+	conn_unmark(c);
 }
 
 void conn_continue(struct conn *c)
@@ -486,12 +519,15 @@ static void conn_read(struct conn *c)
 {
 	size_t most = c->env->unparsed > CONN_UNPARSED_MAX ? CONN_UNPARSED_SMALL : CONN_READ_BYTES;
 	struct slice input = { c->env->scratch, 0 };
-	ssize_t len = recv(c->fd, c->env->scratch, most, 0);
 	int share = c->queue || conn_is_slow(c) ? 0 : CONN_REQUESTS_PER_TURN;
+	ssize_t len;
 
+	conn_mark(c);
+	len = recv(c->fd, c->env->scratch, most, 0);
 	if (len < 0) {
 		if (errno != EAGAIN && errno != EINTR)
 			conn_die(c);
+		conn_unmark(c);
 		return;
 	}
 	if (len == 0)
@@ -573,12 +609,23 @@ struct conn *conn_new(struct conn_env *env, int fd, uint32_t number)
 	return c;
 }
 
+struct conn *conn_ghost(struct conn_env *env, uint32_t number)
+{
+	struct conn *c = conn_make(env, -1, number);
+
+	c->closing = true;
+	return c;
+}
+
 /* ---- a hand-over ---- */
 
 void conn_pack(const struct conn *c, struct parcel *p)
 {
 	assert(!c->dead && !c->asking && !c->report);
 	parcel_int(p, "number", c->number);
+	parcel_int(p, "ghost", conn_is_ghost(c));
+	if (conn_is_ghost(c))
+		return;
 	parcel_fd(p, "fd", c->fd);
 	parcel_text(p, "in", bytes_view(&c->in));
 	if (c->out.len > c->written)
@@ -596,11 +643,14 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 {
 	int fd = parcel_take_fd(p, r, "fd");
 	struct slice out = parcel_get_text(r, "out");
+	uint32_t number = (uint32_t)parcel_get_int(r, "number");
 	struct conn *c;
 
+	if (parcel_get_int(r, "ghost"))
+		return conn_ghost(env, number);
 	if (fd < 0)
 		return NULL;
-	c = conn_make(env, fd, (uint32_t)parcel_get_int(r, "number"));
+	c = conn_make(env, fd, number);
 	bytes_slice(&c->in, parcel_get_text(r, "in"));
 	conn_count_input(c);
 	bytes_slice(&c->out, out);
@@ -618,6 +668,8 @@ struct conn *conn_unpack(struct conn_env *env, struct parcel *p, const struct pa
 /* What was due in the other process is due now: output is written, and input parsed, if it may be. */
 void conn_begin(struct conn *c)
 {
+	if (conn_is_ghost(c))
+		return;
 	conn_watch(c, conn_wants(c));
 	if (conn_unwritten(c) > 0 || c->closing)
 		conn_set_dirty(c);

@@ -22,6 +22,9 @@
  * the readable connections: a client with few requests waits for one share of the others, however many they are.
  *
  * A connection has buffers only while there is something in them: an idle one costs its struct.
+ *
+ * If this process is killed, the next one can go on with a connection that the keeper has, unless it is marked: that is done
+ * before anything is read from it or pushed to it, and undone when nothing is under way.
  */
 #pragma once
 
@@ -51,7 +54,9 @@ struct conn {
 	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
 	bool asking : 1; /* the broker is handling its request: the reply makes nobody ready */
+	bool given : 1;  /* the keeper may have the connection, too: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
+	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	struct conn_ready *queue; /* the queue it is in, `ready` or `later`; NULL: none */
 	TAILQ_ENTRY(conn) ready, dirty;
 	int64_t mean_ns;          /* the mean duration of its recent requests */
@@ -59,6 +64,14 @@ struct conn {
 
 /* Takes over `fd`. */
 struct conn *conn_new(struct conn_env *env, int fd, uint32_t number);
+/*
+ * A client whose connection is closed, and whose process may still believe to hold something: what is sent to it goes
+ * nowhere, and it is dead when it is closed.
+ */
+struct conn *conn_ghost(struct conn_env *env, uint32_t number);
+bool conn_is_ghost(const struct conn *c);
+/* Something is under way: part of a request was read, or a request is not answered, or something is to be written. */
+bool conn_is_busy(const struct conn *c);
 void conn_free(struct conn *c);
 
 /* `lazy`: it may wait for the next output, but at most CONN_LAZY_MAX bytes do. */

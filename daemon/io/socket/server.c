@@ -15,7 +15,7 @@
 #include "io/base/feed.h"
 #include "io/base/parcel.h"
 #include "io/base/process.h"
-#include "io/files/saved.h"
+#include "io/files/saved_table.h"
 #include "io/base/watch.h"
 
 enum {
@@ -66,6 +66,7 @@ static void server_welcome(struct server *s, int fd)
 	socklen_t len = sizeof(cred);
 	char text[PROCESS_STAT_MAX];
 	struct process process = { 0 };
+	struct saved_conn who;
 	uint32_t number;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
@@ -86,7 +87,10 @@ static void server_welcome(struct server *s, int fd)
 	/* A process that may not be read has no name, and is known by its number alone. */
 	if (process_read(cred.pid, text, &process) == 0)
 		event.connected.comm = process.comm;
-	saved_connected(s->saved, number, cred.pid, process.start, fd);
+	who = (struct saved_conn){
+		.pid = (uint32_t)cred.pid, .uid = cred.uid, .gid = cred.gid, .start = process.start
+	};
+	saved_connected(s->saved, number, &who, fd);
 	feed_event(s->feed, &event);
 }
 
@@ -171,7 +175,42 @@ void server_begin(struct server *s)
 			conn_begin(s->conns[i]);
 }
 
+/* From now on the next process can go on with it, unless it is marked. */
+static void server_kept(struct server *s, struct conn *c)
+{
+	c->given = true;
+	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
+}
+
 /* ---- a hand-over ---- */
+
+/* What the next process cannot learn from the connection itself. */
+static void server_pack_place(const struct server *s, uint32_t number, struct parcel *p)
+{
+	const struct saved_conn *c = s->saved ? saved_conn(s->saved, number) : &(struct saved_conn){ 0 };
+
+	parcel_int(p, "pid", c->pid);
+	parcel_int(p, "uid", c->uid);
+	parcel_int(p, "gid", c->gid);
+	parcel_int(p, "start", (int64_t)c->start);
+	parcel_int(p, "peer", (int64_t)c->peer);
+	parcel_int(p, "holds", c->holds);
+	parcel_int(p, "kept", c->kept);
+}
+
+static void server_unpack_place(struct server *s, struct conn *c, const struct parcel_record *r)
+{
+	const struct saved_conn who = { .pid = (uint32_t)parcel_get_int(r, "pid"),
+					.uid = (uint32_t)parcel_get_int(r, "uid"),
+					.gid = (uint32_t)parcel_get_int(r, "gid"),
+					.start = (uint64_t)parcel_get_int(r, "start"),
+					.peer = (uint64_t)parcel_get_int(r, "peer") };
+
+	saved_connected(s->saved, c->number, &who, c->fd);
+	saved_holder(s->saved, c->number, parcel_get_int(r, "holds"));
+	if (s->saved && parcel_get_int(r, "kept"))
+		server_kept(s, c);
+}
 
 void server_pack(const struct server *s, struct parcel *p)
 {
@@ -180,6 +219,7 @@ void server_pack(const struct server *s, struct parcel *p)
 			continue;
 		parcel_begin(p, "conn");
 		conn_pack(s->conns[i], p);
+		server_pack_place(s, (uint32_t)i, p);
 		parcel_end(p);
 	}
 }
@@ -198,7 +238,7 @@ static int server_unpack_one(struct server *s, struct parcel *p, const struct pa
 	if (!s->conns[number])
 		return -EBADMSG;
 	s->count++;
-	saved_reconnected(s->saved, (uint32_t)number, s->conns[number]->fd);
+	server_unpack_place(s, s->conns[number], r);
 	return 0;
 }
 
@@ -307,7 +347,7 @@ static void server_reap(struct server *s, struct conn *c)
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
 
 	feed_event(s->feed, &event);
-	saved_holder(s->saved, c->number, false);
+	saved_gone(s->saved, c->number);
 	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the process before this one left: in its file `saved`, which is read, or in the parcel that it handed over. Its
+ * session, those that earlier ones left, its connections, and the memory that its core wrote.
+ *
+ * A file is only gone by if it is this user's own and nobody else's to read, whole, of this version, this boot and this
+ * host's name, no copy, and if the process that wrote it has ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/files/saved_file.h"
+#include "protocol/slice.h"
+
+struct parcel;
+struct saved_conf;
+
+struct saved_left {
+	int fd; /* of its file, locked; -1: none */
+	bool standalone;
+	bool here; /* its numbers of processes, its connections and its instants are of our namespaces */
+	struct saved_session session; /* its last one; id 0: none */
+	struct saved_former former[FORMERS_MAX];
+	size_t conn_count;              /* numbers of connections are smaller */
+	const struct saved_conn *conns; /* by number; NULL: it was handed over, and so were they */
+	struct slice identity, memory;
+	/* Who held something under a session that it had found (saved.h). */
+	int64_t held_session;
+	struct saved_conn *held;
+	size_t held_count;
+	bool held_foreign;
+	struct saved_file *file; /* the whole of it, to which some of these point; NULL: it was handed over */
+};
+
+/*
+ * 0, or -EBUSY: another daemon has it locked; or -errno. If there is none that can be gone by, *ret has nothing, and the
+ * reason is logged. The caller frees it.
+ */
+int saved_left_read(struct saved_left **ret, const struct saved_conf *conf);
+/* Closes the file: whoever waits for its lock has it then. Takes NULL. */
+void saved_left_free(struct saved_left *l);
+
+/* The record of a parcel. Reading it changes nothing in the file. 0 or -EBADMSG. */
+void saved_left_pack(const struct saved_left *l, struct parcel *p);
+int saved_left_unpack(struct saved_left **ret, struct parcel *p);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connections in the file `saved` (saved.h), and the memory for the core behind them: what changes while clients are
+ * served.
+ *
+ * A connection has a place as long as its number is in use, also when it is closed and its process may still believe to hold
+ * something (a ghost). Its mark counts once the keeper has the connection, and says that another process cannot go on with
+ * it: part of a request was read, a request is not answered, or something is to be written.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/files/saved_file.h"
+
+struct saved;
+
+/* Connection numbers are smaller. */
+size_t saved_clients(const struct saved *s);
+
+/* These take NULL. */
+/* Only pid, uid, gid, start, and peer of `who` count. `fd` is our end of the connection; -1: it is closed already. */
+void saved_connected(struct saved *s, uint32_t conn, const struct saved_conn *who, int fd);
+void saved_gone(struct saved *s, uint32_t conn);
+void saved_holder(struct saved *s, uint32_t conn, bool holds);
+/* Learns the other ends of some new holders' connections; to be called about every second. */
+void saved_look(struct saved *s);
+
+const struct saved_conn *saved_conn(const struct saved *s, uint32_t conn);
+/* The keeper has the connection, which has something under way, or nothing. Returns its mark, for the caller to set. */
+uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy);
+/* False: the process of the connection has surely ended, and nobody has the other end. */
+bool saved_conn_lives(const struct saved *s, uint32_t conn);
+
+/* Memory behind that which there is already. NULL: see errno; a full file system is an error now, not a signal later. */
+void *saved_grow(struct saved *s, size_t bytes);
