@@ -8,6 +8,7 @@ ZooKeeper of the tests is at the same address inside. It ends with the process t
 
 import fcntl
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ import harness
 PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libinih1"]
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 CGROUP = "lockbroker-booted."
+numbers = itertools.count(1)  # of the machines of this process
 
 # In a cgroup of its own, so that no two machines have the same one; /run keeps nothing of it on the host.
 START = """
@@ -35,9 +37,9 @@ def codename():
     return re.search(r"^VERSION_CODENAME=(\w+)", open("/etc/os-release").read(), re.M).group(1)
 
 
-def image():
+def image(packages):
     """The tar file of the root, made once for each list of packages."""
-    argv = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(PACKAGES)}",
+    argv = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(packages)}",
             '--aptopt=Acquire::Languages "none"', *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT], codename()]
     folder = os.path.join(harness.build_dir(), "booted")
     path = os.path.join(folder, f"root-{hashlib.sha256(' '.join(argv).encode()).hexdigest()[:12]}.tar")
@@ -82,25 +84,32 @@ def remove_cgroup(path):
     return True
 
 
-class Machine:
-    """Runs from begin to end(). What it is told it does as root, inside."""
+def unpack(packages):
+    """A new root with these packages; the caller removes the folder above it."""
+    tar = image(packages)
+    root = os.path.join(harness.fast_tmp("lockbroker-machine."), "root")
+    os.chmod(os.path.dirname(root), 0o755)
+    os.mkdir(root)
+    subprocess.run(["tar", "-C", root, "--numeric-owner", "-xpf", tar], check=True)
+    return root
 
-    def __init__(self):
-        tar = image()
-        self.dir = harness.fast_tmp("lockbroker-machine.")
-        os.chmod(self.dir, 0o755)
-        self.root = os.path.join(self.dir, "root")
+
+class Machine:
+    """Runs from begin to end(). What it is told it does as root, inside. It has this build, unless a test installs it."""
+
+    def __init__(self, packages=PACKAGES, installed=True):
+        self.root = unpack(packages)
+        self.dir = os.path.dirname(self.root)
         self.log_path = os.path.join(self.dir, "console")
         self.process = None
-        os.mkdir(self.root)
-        subprocess.run(["tar", "-C", self.root, "--numeric-owner", "-xpf", tar], check=True)
-        self.install()
-        self.cgroups = []
+        if installed:
+            self.install()
+        self.number, self.cgroups = next(numbers), []
         for parent in cgroup_parents():
             for entry in os.listdir(parent):  # of runs that were killed
-                if entry.startswith(CGROUP) and not harness.runs(entry.removeprefix(CGROUP)):
+                if entry.startswith(CGROUP) and not harness.runs(entry.removeprefix(CGROUP).partition(".")[0]):
                     remove_cgroup(os.path.join(parent, entry))
-            self.cgroups.append(f"{parent}/{CGROUP}{os.getpid()}")
+            self.cgroups.append(f"{parent}/{CGROUP}{os.getpid()}.{self.number}")
             os.mkdir(self.cgroups[-1])
         self.boot()
 
@@ -120,7 +129,7 @@ class Machine:
                  "--console=pipe", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
                  # Its first process outlives nspawn, but not who sweeps up after a run.
                  f"--setenv=LOCKBROKER_RUN={os.environ['LOCKBROKER_RUN']}",
-                 f"--machine=lockbroker-{os.getpid()}", f"--directory={self.root}"],
+                 f"--machine=lockbroker-{os.getpid()}-{self.number}", f"--directory={self.root}"],
                 env=os.environ | {"NOTIFY_SOCKET": notify.getsockname()}, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             said = ""
             while "READY=1" not in said.splitlines():

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian packages: what is in them, what their scripts do, and that an upgrade costs nobody a lock."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+import machine as machines
+import packages
+
+UNIT = "lockbrokerd.service"
+CONF = "/etc/lockbroker.conf"
+DROP_IN = f"/run/systemd/system/{UNIT}.d/standalone.conf"
+STANDALONE = f"[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalone -c {CONF}\n"
+OUTDATED = "/run/systemd/system/outdated.service"
+SCRIPTS = "/var/lib/dpkg/info/lockbrokerd."
+
+# A client without a library: sends each line that it reads, and prints the first line of the answer.
+RAW = """
+import socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect("/run/lockbroker/lockbroker.sock")
+    stream = s.makefile("rwb", 0)
+    for line in sys.stdin:
+        stream.write(line.encode())
+        print(stream.readline().decode().strip() or "closed", flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def current():
+    return packages.build()
+
+
+@pytest.fixture(scope="session")
+def following():
+    """A later version: another program."""
+    return packages.build(packages.NEXT)
+
+
+# ---- a root in which nothing runs ----
+
+
+@pytest.fixture
+def root():
+    path = machines.unpack(machines.PACKAGES)
+    yield path
+    shutil.rmtree(os.path.dirname(path))
+
+
+def inside(root, *argv, status=0):
+    done = subprocess.run(["chroot", root, *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def files(root):
+    """All but what dpkg itself keeps, with their modes."""
+    return {line for line in inside(root, "find", "/", "-xdev", "-path", "/var/lib/dpkg", "-prune", "-o", "-path",
+                                    "/var/log", "-prune", "-o", "-path", packages.REPOSITORY, "-prune", "-o", "-path",
+                                    "/var/cache", "-prune", "-o", "-printf", "%M %p\\n").splitlines()
+            if "/etc/group" not in line and "/etc/gshadow" not in line}
+
+
+def test_the_packages_put_files_where_they_belong_and_a_purge_leaves_nothing(root, current):
+    before = files(root)
+    inside(root, "dpkg", "-i", *packages.put(root, current))
+    added = files(root) - before
+    for line in ("-rwxr-xr-x /usr/sbin/lockbrokerd", "-rwxr-xr-x /usr/bin/lockbroker", f"-rw-r--r-- {CONF}",
+                 f"-rw-r--r-- /lib/systemd/system/{UNIT}", "-rw-r--r-- /lib/systemd/system/lockbrokerd.socket",
+                 "-rw-r--r-- /usr/lib/sysusers.d/lockbrokerd.conf",
+                 f"lrwxrwxrwx /etc/systemd/system/multi-user.target.wants/{UNIT}"):
+        assert line.replace(" /lib/", " /usr/lib/") in {one.replace(" /lib/", " /usr/lib/") for one in added}
+    assert not [line for line in added if "sockets.target.wants" in line], "one of the two units is enabled"
+    assert inside(root, "lockbrokerd", "--version") == f"lockbrokerd {packages.version()}\n"
+    assert inside(root, "getent", "group", "lockbroker").startswith("lockbroker:")
+    assert "socket_group = lockbroker\n" in inside(root, "lockbrokerd", "-c", CONF, "--print-config")
+    said = inside(root, "dpkg", "--purge", "lockbrokerd", "lockbroker")
+    assert "tokens" not in said, "there was no counter"
+    assert files(root) == before
+
+
+def test_the_configuration_is_kept_until_a_purge_which_says_that_tokens_begin_anew(root, current, following):
+    inside(root, "dpkg", "-i", *packages.put(root, current))
+    with open(f"{root}{CONF}", "a") as f:
+        f.write("# mine\n")
+    os.makedirs(f"{root}/var/lib/lockbroker")
+    open(f"{root}/var/lib/lockbroker/tokens", "w").close()
+    inside(root, "dpkg", "-i", *packages.put(root, following))
+    inside(root, "dpkg", "--remove", "lockbrokerd")
+    assert open(f"{root}{CONF}").read().endswith("# mine\n") and os.path.exists(f"{root}/var/lib/lockbroker/tokens")
+    said = inside(root, "dpkg", "--purge", "lockbrokerd")
+    assert "tokens begin anew" in said
+    assert not os.path.exists(f"{root}{CONF}") and not os.path.exists(f"{root}/var/lib/lockbroker")
+
+
+def test_each_script_may_run_twice(root, current):
+    """dpkg calls them again after a failure, and in each of these ways."""
+    inside(root, "dpkg", "-i", *packages.put(root, current))
+    before = files(root)
+    for _ in range(2):
+        for call in ("postinst configure", f"postinst configure {packages.version()}", "postinst abort-upgrade 1",
+                     "postinst abort-remove", "postinst abort-deconfigure", "prerm upgrade 1", "prerm failed-upgrade 1",
+                     "prerm remove", "prerm deconfigure", "postrm upgrade 1", "postrm failed-upgrade 1",
+                     "postrm abort-install", "postrm abort-upgrade 1", "postrm disappear", "postrm remove"):
+            inside(root, "sh", "-ec", f"export DPKG_MAINTSCRIPT_PACKAGE=lockbrokerd; exec {SCRIPTS}{call}")
+    assert files(root) == before
+    shutil.copy(f"{root}{SCRIPTS}postrm", f"{root}/tmp/postrm")
+    inside(root, "dpkg", "--purge", "lockbrokerd")
+    inside(root, "sh", "-ec", "export DPKG_MAINTSCRIPT_PACKAGE=lockbrokerd; exec /tmp/postrm purge")
+
+
+def test_a_program_is_built_with_the_library_s_packages(root, current):
+    """The example of README, with nothing else of ours."""
+    for name in ("liblockbroker1", "liblockbroker-dev"):
+        subprocess.run(["dpkg", "-x", current[name], root], check=True)
+    source = re.search(r"```c\n(.*?)```", harness.read_source("README.md"), re.S).group(1)
+    with open(f"{root}/settle.c", "w") as f:
+        f.write(source)
+    triplet = subprocess.run(["gcc", "-print-multiarch"], check=True, capture_output=True, text=True).stdout.strip()
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "lockbroker"], check=True, capture_output=True, text=True,
+                           env=os.environ | {"PKG_CONFIG_LIBDIR": f"{root}/usr/lib/{triplet}/pkgconfig",
+                                             "PKG_CONFIG_SYSROOT_DIR": root, "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
+                                             "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}).stdout.split()
+    subprocess.run(["gcc", f"{root}/settle.c", "-o", f"{root}/settle", *flags], check=True)
+    assert "lockbroker.sock" in inside(root, "/settle"), "it runs, and finds no daemon"
+
+
+# ---- a booted machine ----
+
+
+@pytest.fixture(scope="session")
+def fresh(current):
+    """The machine, and what a first installation leaves it as: no ensemble, nothing configured."""
+    made = machines.Machine(packages.MACHINE, installed=False)
+    inside_of = f"/proc/{made.leader}/root"
+    made.said = made.run("dpkg", "-i", *packages.put(inside_of, current))
+    made.first = {key: made.show(key) for key in ("ActiveState", "UnitFileState", "NRestarts")}
+    made.first_socket = made.run("stat", "-c", "%a %G", "/run/lockbroker/lockbroker.sock")
+    made.write("/etc/needrestart/conf.d/tests.conf", "$nrconf{kernelhints} = 0; $nrconf{ucodehints} = 0;\n")
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="session")
+def zk():
+    server = harness.Zookeeper()
+    yield server
+    server.end()
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def service(request, fresh, current):
+    """The first version of the packages, running without locks, of either kind."""
+    servers = request.getfixturevalue("zk").address if request.param == "zookeeper" else "127.0.0.1:2181"
+    fresh.run("systemctl", "stop", UNIT)
+    fresh.run("systemctl", "reset-failed", status=None)
+    fresh.run("systemctl", "stop", "outdated.service", "job.service", status=None)
+    fresh.run("rm", "-f", DROP_IN, OUTDATED)
+    if request.param == "standalone":
+        fresh.write(DROP_IN, STANDALONE)
+    fresh.write(CONF, re.sub(r"^servers =.*$", f"servers = {servers}", fresh.read(CONF), flags=re.M))
+    install(fresh, current)
+    fresh.run("systemctl", "start", UNIT)
+    if request.param == "zookeeper":
+        harness.wait_until(lambda: "session_state:safe" in fresh.run("lockbroker", "info", "session"), "the session")
+    assert serving(fresh) == packages.version()
+    return fresh
+
+
+def install(machine, of):
+    return machine.run("dpkg", "-i", *packages.put(f"/proc/{machine.leader}/root", of))
+
+
+def serving(machine):
+    """The version of the process that answers."""
+    return re.search(r"^lockbroker_version:(\S+)", machine.run("lockbroker", "info", "server"), re.M).group(1)
+
+
+class Holders:
+    """One of each kind, and somebody in line behind each. check() shows that they lost nothing; release() ends them."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.command = machine.start("lockbroker", "lock", "a", "--", "sh", "-c", "echo held; cat")
+        assert self.command.stdout.readline() == "held\n"
+        self.raw = machine.start("python3", "-c", RAW)
+        self.token = self.ask("LOCK b")
+        assert re.fullmatch(r":[1-9]\d*", self.token)
+        machine.run("systemd-run", "--unit=job", "--collect", "lockbroker", "lock", "c", "--", "sleep", "infinity")
+        harness.wait_until(lambda: "uid" in machine.run("lockbroker", "call", "HOLDERS", "c"), "the job to hold it")
+        self.waiters = [machine.start("lockbroker", "lock", name, "--", "echo", name) for name in "abc"]
+        for name in "abc":
+            harness.wait_until(lambda name=name: "uid" in machine.run("lockbroker", "call", "QUEUE", name), "the waiter")
+        self.before = self.state()
+
+    def ask(self, line):
+        self.raw.stdin.write(line + "\n")
+        self.raw.stdin.flush()
+        return self.raw.stdout.readline().strip()
+
+    def state(self):
+        """Who holds and who waits, without the numbers that change with time."""
+        said = "".join(self.machine.run("lockbroker", "call", word, name) for name in "abc" for word in ("HOLDERS", "QUEUE"))
+        job = self.machine.show("MainPID", "job.service")
+        return job, re.findall(r'"(?:client|pid|token|uid)" => \(integer\) \d+', said)
+
+    def check(self):
+        assert self.state() == self.before
+        assert re.fullmatch(r":[1-9]\d*", self.ask("VALID b"))
+        assert [process.poll() for process in (self.command, self.raw, *self.waiters)] == [None] * 5
+
+    def release(self):
+        self.check()
+        self.command.communicate()
+        assert self.command.returncode == 0
+        assert self.ask("UNLOCK b") == ":0"
+        self.machine.run("systemctl", "stop", "job.service")
+        for name, waiter in zip("abc", self.waiters):
+            assert waiter.communicate(timeout=harness.PATIENCE)[0] == f"{name}\n"
+        self.raw.communicate()
+
+
+@pytest.fixture
+def holders(service):
+    made = Holders(service)
+    yield made
+    service.run("systemctl", "stop", "job.service", status=None)
+    for process in (made.command, made.raw, *made.waiters):
+        process.stdin.close()
+
+
+def test_a_first_installation_without_an_ensemble_starts_cleanly(fresh):
+    assert fresh.first == {"ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"}
+    assert fresh.first_socket == "660 lockbroker\n", "the group may connect"
+    assert not re.search("fail|error|warning", fresh.said, re.I)
+    assert fresh.run("systemctl", "--failed", "--no-legend") == ""
+
+
+def test_an_upgrade_and_a_downgrade_cost_nobody_a_lock(service, holders, current, following):
+    said = install(service, following)
+    assert f"lockbrokerd {packages.NEXT} serves now" in said
+    assert serving(service) == packages.NEXT
+    holders.check()
+    install(service, current)
+    assert serving(service) == packages.version()
+    holders.release()
+
+
+def outdated(machine):
+    """The services that needrestart would restart."""
+    return re.findall(r"^NEEDRESTART-SVC: (\S+)$", machine.run("needrestart", "-b", "-l"), re.M)
+
+
+def replace(machine, path):
+    """By a new file with the same content, as an upgrade of its package does."""
+    machine.run("sh", "-ec", f"path=$(echo {path}); cp -p $path $path.new; mv $path.new $path")
+
+
+def test_a_host_that_upgrades_and_restarts_by_itself_costs_nobody_a_lock(service, holders, following):
+    """unattended-upgrades has apt call needrestart, which restarts what is outdated."""
+    packages.offer(f"/proc/{service.leader}/root", following)
+    service.run("apt-get", "update")
+    service.write(OUTDATED, "[Service]\nExecStart=/usr/bin/sleep infinity\n")
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "restart", "outdated.service")
+    replace(service, "/usr/bin/sleep")
+    said = service.run("env", "NEEDRESTART_MODE=a", "unattended-upgrade", "-v")
+    assert "systemctl restart outdated.service\n" in said, "needrestart was there"
+    assert serving(service) == packages.NEXT
+    holders.release()
+
+
+def test_needrestart_restarts_the_service_for_a_library_and_nobody_loses_a_lock(service, holders):
+    before = service.show("MainPID")
+    replace(service, "/usr/lib/*-linux-gnu/libevent_core-2.1.so.7.*")
+    assert outdated(service) == [UNIT]
+    assert f"systemctl restart {UNIT}" in service.run("needrestart", "-r", "a", "-l")
+    assert service.show("MainPID") != before and service.show("ActiveState") == "active"
+    assert outdated(service) == []
+    holders.release()
+
+
+def test_needrestart_restarts_what_the_command_has_started_for_a_reason_of_its_own(service, holders, following):
+    """But not for an upgrade of the command."""
+    install(service, following)
+    assert outdated(service) == []
+    holders.release()
+    service.run("systemd-run", "--unit=job", "--collect", "lockbroker", "lock", "c", "--", "sleep", "infinity")
+    harness.wait_until(lambda: "uid" in service.run("lockbroker", "call", "HOLDERS", "c"), "the job to hold it")
+    replace(service, "/usr/bin/sleep")
+    assert outdated(service) == ["job.service"]
+
+
+def test_a_configuration_with_an_error_leaves_the_former_version_running(service, holders, following):
+    conf = service.read(CONF)
+    service.write(CONF, conf + "[locks]\nlinger = 5\n")
+    said = install(service, following)
+    assert "locks.linger: unknown key" in said and "the process of the former version goes on" in said
+    assert serving(service) == packages.version()
+    holders.check()
+    service.write(CONF, conf)
+    service.run("lockbroker", "restart")
+    assert serving(service) == packages.NEXT
+    holders.release()
+
+
+def test_a_removal_stops_the_service_and_a_new_installation_starts_it(service, current):
+    service.run("dpkg", "--remove", "lockbrokerd")
+    assert service.show("ActiveState") == "inactive" and not os.path.exists(f"/proc/{service.leader}/root{SCRIPTS}postinst")
+    install(service, current)
+    assert service.show("ActiveState") == "active"
+
+
+def test_policy_of_the_administrator_defers_the_hand_over(service, holders, following):
+    service.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
+    service.run("chmod", "755", "/usr/sbin/policy-rc.d")
+    try:
+        install(service, following)
+    finally:
+        service.run("rm", "/usr/sbin/policy-rc.d")
+    assert serving(service) == packages.version()
+    holders.release()
