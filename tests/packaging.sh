@@ -54,7 +54,8 @@ names=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 != "A"
 unversioned=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | awk '$2 == "T" && $3 !~ /@@LOCKBROKER_[0-9.]+$/')
 [ -z "$unversioned" ] || fail "symbols without a version: $unversioned"
 listed=$(sed -n 's/^ \(lb_[a-z_]*\)@.*/\1/p' debian/liblockbroker1.symbols | sort)
-[ "$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | sed -n 's/.* T \(lb_[a-z_]*\)@.*/\1/p' | sort)" = "$listed" ] ||
+shown=$(nm -D --defined-only "$root/usr/lib/liblockbroker.so.1" | sed -n 's/.* T \(lb_[a-z_]*\)@.*/\1/p' | sort)
+[ "$shown" = "$listed" ] ||
 	fail "debian/liblockbroker1.symbols does not list the symbols of the library"
 case $(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog) in
 "$(cat VERSION)" | "$(cat VERSION)"[+~]*) ;;
@@ -138,7 +139,8 @@ left=$(find "$root" ! -type d ! -path "$root/etc/lockbroker.conf")
 rm "$root/etc/lockbroker.conf"
 set -- LIBDIR=lib/machine UNITDIR=/lib/systemd/system
 place "$@" install
-for file in usr/lib/machine/liblockbroker.so.1 usr/lib/machine/pkgconfig/lockbroker.pc lib/systemd/system/lockbrokerd.service; do
+for file in usr/lib/machine/liblockbroker.so.1 usr/lib/machine/pkgconfig/lockbroker.pc \
+	lib/systemd/system/lockbrokerd.service; do
 	[ -e "$root/$file" ] || fail "with $*, there is no $file"
 done
 grep -qxF 'libdir=${prefix}/lib/machine' "$root/usr/lib/machine/pkgconfig/lockbroker.pc" ||
