@@ -2,31 +2,56 @@
 #include "core/port/entry.h"
 
 #include "protocol/bytes_format.h"
+#include "protocol/number.h"
 
 /* ---- writing ---- */
+
+/* Room for the number of values, which stands before them and is known only at the end: mostly it has two digits. */
+enum { HEAD_BYTES = 5 };
 
 struct entry_writer entry_begin(struct bytes *out, const char *word)
 {
 	struct entry_writer w = { .out = out, .begin = out->len, .values = 1 };
 
+	bytes_append(out, "*00\r\n", HEAD_BYTES);
 	resp_status(out, word);
 	return w;
 }
 
+/* There is room for it. */
+static char *write_key(char *at, struct slice key)
+{
+	*at++ = '+';
+	memcpy(at, key.data, key.len);
+	at += key.len;
+	*at++ = '\r';
+	*at++ = '\n';
+	return at;
+}
+
 static void put_key(struct entry_writer *w, struct slice key)
 {
-	bytes_char(w->out, '+');
-	bytes_slice(w->out, key);
-	bytes_append(w->out, "\r\n", 2);
+	bytes_reserve(w->out, key.len + 3);
+	w->out->len = (size_t)(write_key(w->out->data + w->out->len, key) - w->out->data);
 	w->values += 2;
 }
 
 static void put_number(struct entry_writer *w, struct slice key, int64_t value)
 {
+	char digits[NUMBER_CHARS_MAX], *end = digits + sizeof(digits), *from, *at;
+
 	if (!value)
 		return;
-	put_key(w, key);
-	resp_integer(w->out, value);
+	from = number_write(value, end);
+	bytes_reserve(w->out, key.len + 3 + 1 + NUMBER_CHARS_MAX + 2);
+	at = write_key(w->out->data + w->out->len, key);
+	*at++ = ':';
+	memcpy(at, from, (size_t)(end - from));
+	at += end - from;
+	*at++ = '\r';
+	*at++ = '\n';
+	w->out->len = (size_t)(at - w->out->data);
+	w->values += 2;
 }
 
 static void put_text(struct entry_writer *w, struct slice key, struct slice text)
@@ -100,18 +125,19 @@ void entry_fields(struct entry_writer *w, const struct field *fields, size_t cou
 	}
 }
 
-/* The number of values stands before them, and is known only now. */
 void entry_end(struct entry_writer *w)
 {
 	char head[32];
 	struct bytes line = { .data = head, .cap = sizeof(head) };
-	size_t len = w->out->len - w->begin;
+	size_t from = w->begin + HEAD_BYTES, len = w->out->len - from;
 
 	resp_array(&line, w->values);
-	bytes_reserve(w->out, line.len);
-	memmove(w->out->data + w->begin + line.len, w->out->data + w->begin, len);
+	if (line.len != HEAD_BYTES) {
+		bytes_reserve(w->out, line.len);
+		memmove(w->out->data + w->begin + line.len, w->out->data + from, len);
+		w->out->len = w->begin + line.len + len;
+	}
 	memcpy(w->out->data + w->begin, line.data, line.len);
-	w->out->len += line.len;
 }
 
 /* ---- reading ---- */
@@ -126,6 +152,90 @@ void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *
 void entry_reader_deinit(struct entry_reader *r)
 {
 	resp_replies_deinit(&r->replies);
+}
+
+/*
+ * Most entries are numbers and texts with short keys. These are read here in one go, because nobody is served until all are
+ * read; NULL, or false: it is something else, which resp_read_reply() reads, or refuses.
+ */
+enum { USUAL_DIGITS = 18, USUAL_LINE = 40 };
+
+static const char *end_line(const char *at)
+{
+	return at[0] == '\r' && at[1] == '\n' ? at + 2 : NULL;
+}
+
+static const char *read_integer(const char *at, const char *end, int64_t *ret)
+{
+	bool negative = *at == '-';
+	const char *first = at + negative;
+	int64_t value = 0;
+
+	if (end - first < USUAL_DIGITS + 2)
+		return NULL;
+	for (at = first; at < first + USUAL_DIGITS && *at >= '0' && *at <= '9'; at++)
+		value = value * 10 + (*at - '0');
+	if (at == first || (*first == '0' && (negative || at > first + 1)))
+		return NULL;
+	*ret = negative ? -value : value;
+	return end_line(at);
+}
+
+static const char *read_key(const char *at, const char *end, struct slice *ret)
+{
+	const char *first = at + 1;
+
+	if (end - at < 1 + USUAL_LINE + 2 || *at != '+')
+		return NULL;
+	for (at = first; at < first + USUAL_LINE && *at != '\r' && *at != '\n'; at++)
+		;
+	*ret = (struct slice){ first, (size_t)(at - first) };
+	return end_line(at);
+}
+
+/* There is room for the shortest of each kind. */
+static const char *read_usual_value(const char *at, const char *end, struct resp_value *ret)
+{
+	int64_t len;
+
+	*ret = (struct resp_value){ .span = 1 };
+	if (*at == ':') {
+		ret->type = RESP_INTEGER;
+		return read_integer(at + 1, end, &ret->integer);
+	}
+	if (*at != '$')
+		return NULL;
+	at = read_integer(at + 1, end, &len);
+	if (!at || len < 0 || end - at < 2 || len > end - at - 2)
+		return NULL;
+	ret->type = RESP_BULK;
+	ret->text = (struct slice){ at, (size_t)len };
+	return end_line(at + len);
+}
+
+static bool read_usual(struct entry_reader *r, struct entry *ret)
+{
+	const char *at = r->rest.data, *end = at + r->rest.len;
+	int64_t count;
+
+	if (end - at < USUAL_LINE || *at != '*')
+		return false;
+	at = read_integer(at + 1, end, &count);
+	if (!at || count < 1 || (size_t)count > sizeof(r->usual) / sizeof(r->usual[0]) || count % 2 != 1)
+		return false;
+	at = read_key(at, end, &ret->word);
+	for (int64_t i = 0; at && i < count - 1; i += 2) {
+		r->usual[i] = (struct resp_value){ .type = RESP_STATUS, .span = 1 };
+		at = read_key(at, end, &r->usual[i].text);
+		at = at && at < end ? read_usual_value(at, end, &r->usual[i + 1]) : NULL;
+	}
+	if (!at)
+		return false;
+	ret->values = r->usual;
+	ret->pairs = (size_t)(count - 1) / 2;
+	ret->why = r->why;
+	r->rest = (struct slice){ at, (size_t)(end - at) };
+	return true;
 }
 
 /* A word, then a status and any value for each field. */
@@ -148,6 +258,8 @@ bool entry_next(struct entry_reader *r, struct entry *ret)
 
 	if (!r->rest.len)
 		return false;
+	if (read_usual(r, ret))
+		return true;
 	if (resp_read_reply(&r->replies, r->rest, &used) != RESP_DONE || !has_shape(r->replies.values)) {
 		bytes_text(r->why, "it is garbled");
 		return false;
@@ -298,9 +410,9 @@ static void take_value(const struct field *f, const struct resp_value *v, void *
 /* Both are mostly in the same order: the search goes on where the last one ended. NULL: it is not in the table. */
 static const struct field *field_of(const struct field *fields, size_t count, size_t *from, struct slice key)
 {
-	for (size_t i = 0; i < count; i++) {
-		size_t at = (*from + i) % count;
-
+	for (size_t i = 0, at = *from; i < count; i++, at++) {
+		if (at == count)
+			at = 0;
 		if (slice_eq(fields[at].key, key)) {
 			*from = at + 1;
 			return &fields[at];

@@ -36,8 +36,7 @@ struct field {
 	int64_t low, high; /* bounds of the number, or of the length of the text */
 };
 
-/* Instants are within these, so that their differences are numbers. */
-#define ENTRY_INSTANT_MAX (INT64_C(1) << 61)
+#define ENTRY_INSTANT_MAX (INT64_C(1) << 61) /* so that differences of instants are numbers */
 
 /* clang-format off */
 #define FIELD_TYPE(type, member) \
@@ -84,6 +83,7 @@ struct entry_reader {
 	struct resp_replies replies;
 	struct slice rest;
 	struct bytes *why;
+	struct resp_value usual[128]; /* most entries have no more */
 };
 
 void entry_reader_init(struct entry_reader *r, struct slice text, struct bytes *why);

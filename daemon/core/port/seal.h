@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first line of a snapshot (snapshot.h): "lockbroker state <version> <bytes> <checksum>", of what follows it. A version
- * can be read by the one before it and by the one after it (entry.h says how). The checksum is the keyed hash of the
- * tables with a key that everybody knows: it tells garbled from whole, and nothing of who wrote it.
+ * can be read by the one before it and by the one after it (entry.h says how). The checksum tells garbled from whole, and
+ * nothing of who wrote it: everybody can make one. Nobody is served while it is made, so it is a fast one.
  */
 #pragma once
 
