@@ -62,11 +62,9 @@ static void keep_printable(struct bytes *to, struct slice text)
 
 static void refuse(struct client *c)
 {
-	size_t begin = effects_begin(c->locks->env->out);
-
 	resp_error(reply_out(c), ERROR_LIMIT,
 		   SLICE("this user already has as many connections as one user may (limits.clients_per_uid)"));
-	reply_push(c, begin);
+	reply_push(c);
 	c->locks->env->stats.limits_total++;
 	client_close(c);
 }

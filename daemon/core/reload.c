@@ -21,10 +21,8 @@ static void answer(struct client *c, const struct event *event)
 	if (c->closing)
 		return;
 	if (event->conf.now) {
-		size_t begin = reply_begin(c);
-
 		resp_bulk(reply_out(c), event->conf.text);
-		reply_end(c, begin);
+		reply_end(c);
 	} else {
 		reply_error(c, ERROR_ERR, "%s", event->conf.text);
 	}

@@ -21,10 +21,8 @@ static int tear_down(void **state)
 
 static struct span written(const char *text)
 {
-	size_t begin = effects_begin(&e);
-
 	bytes_text(&e.arena, text);
-	return effects_end(&e, begin);
+	return effects_take(&e);
 }
 
 static bool reads(struct span s, const char *text)
@@ -79,12 +77,9 @@ static void an_empty_span_is_no_bytes_at_all(void **state)
 
 static void a_line_for_the_log_is_what_was_written_since(void **state)
 {
-	size_t begin;
-
 	written("before");
-	begin = effects_begin(&e);
 	bytes_text(&e.arena, "a line");
-	effects_log(&e, EFFECT_LEVEL_WARNING, begin);
+	effects_log(&e, EFFECT_LEVEL_WARNING);
 	assert_true(e.list[0].type == EFFECT_LOG && e.list[0].level == EFFECT_LEVEL_WARNING);
 	assert_true(reads(e.list[0].text, "a line") && !e.list[0].one_of_many);
 }

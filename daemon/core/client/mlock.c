@@ -136,15 +136,11 @@ void mlock_timed_out(struct mlock *m)
 	reply_nil_array(c);
 }
 
-/* Returns where the reply begins. */
-static size_t write_integers(struct client *c, size_t count, const int64_t *values)
+static void write_integers(struct client *c, size_t count, const int64_t *values)
 {
-	size_t begin = reply_begin(c);
-
 	resp_array(reply_out(c), count);
 	for (size_t i = 0; i < count; i++)
 		resp_integer(reply_out(c), values[i]);
-	return begin;
 }
 
 static void finish(struct mlock *m)
@@ -162,7 +158,8 @@ static void finish(struct mlock *m)
 			grant_renew(g, m->lease_ns);
 		tokens[m->parts[i].place] = g->token;
 	}
-	reply_end(c, write_integers(c, m->count, tokens));
+	write_integers(c, m->count, tokens);
+	reply_end(c);
 	mlock_free(m);
 }
 
@@ -325,5 +322,6 @@ void mlock_unlock(const struct request_words *w)
 		if (!g->depth)
 			grant_end(g);
 	}
-	reply_end_settled(c, write_integers(c, count, depths));
+	write_integers(c, count, depths);
+	reply_end_settled(c);
 }

@@ -62,12 +62,11 @@ static void write_notification(struct client *c, const struct notification *n)
 /* Once the push that fills the share of revocations is written, the share begins again: the client reads. */
 static void push(struct client *c, const struct notification *n)
 {
-	size_t begin = effects_begin(c->locks->env->out);
 	bool was_full = notify_unresponsive(c);
 	struct effect *e;
 
 	write_notification(c, n);
-	e = reply_push(c, begin);
+	e = reply_push(c);
 	if (n->type != NOTIFICATION_REVOKE)
 		return;
 	c->revoke_bytes += e->text.len;
@@ -85,10 +84,9 @@ static void answer_events(struct client *c)
 {
 	struct notification *n = TAILQ_FIRST(&c->notifications);
 	struct grant *g = n->type == NOTIFICATION_LOST ? n->grant : NULL;
-	size_t begin = reply_begin(c);
 
 	write_notification(c, n);
-	reply_end(c, begin);
+	reply_end(c);
 	notification_drop(c, n);
 	if (g)
 		grant_end(g);

@@ -10,47 +10,42 @@ struct bytes *reply_out(struct client *c)
 	return &c->locks->env->out->arena;
 }
 
-size_t reply_begin(struct client *c)
-{
-	assert(c->asking);
-	return effects_begin(c->locks->env->out);
-}
-
 /* A list can be of any length: one that is too long is refused, and the client asks for less. */
-static struct span text_since(struct client *c, size_t begin)
+static struct span take_text(struct client *c)
 {
 	struct effects *out = c->locks->env->out;
-	struct span text = effects_end(out, begin);
+	struct span text = effects_take(out);
 
 	if (text.len <= c->locks->env->conf->limits.output_bytes)
 		return text;
-	out->arena.len = begin;
+	out->arena.len = out->taken = text.at;
 	c->locks->env->stats.limits_total++;
 	resp_error(&out->arena, ERROR_LIMIT, SLICE("the answer is longer than limits.output_bytes"));
-	return effects_end(out, begin);
+	return effects_take(out);
 }
 
 static void send(struct client *c, struct span text)
 {
 	struct effect *e = effects_add(c->locks->env->out, EFFECT_REPLY);
 
+	assert(c->asking);
 	e->conn = c->conn;
 	e->text = text;
 	e->lazy = c->lazy;
 	c->asking = c->lazy = false;
 }
 
-void reply_end(struct client *c, size_t begin)
+void reply_end(struct client *c)
 {
-	send(c, text_since(c, begin));
+	send(c, take_text(c));
 }
 
-void reply_end_settled(struct client *c, size_t begin)
+void reply_end_settled(struct client *c)
 {
 	assert(!c->answered && !c->locks->after);
 	c->locks->after = c;
 	c->answered = true;
-	c->answer = text_since(c, begin);
+	c->answer = take_text(c);
 }
 
 void reply_settled(struct client *c)
@@ -62,66 +57,54 @@ void reply_settled(struct client *c)
 		send(c, c->answer);
 }
 
-struct effect *reply_push(struct client *c, size_t begin)
+struct effect *reply_push(struct client *c)
 {
 	struct effects *out = c->locks->env->out;
-	struct span text = effects_end(out, begin);
 	struct effect *e = effects_add(out, EFFECT_PUSH);
 
 	e->conn = c->conn;
-	e->text = text;
+	e->text = effects_take(out);
 	return e;
 }
 
 void reply_integer(struct client *c, int64_t value)
 {
-	size_t begin = reply_begin(c);
-
 	resp_integer(reply_out(c), value);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void reply_integer_settled(struct client *c, int64_t value)
 {
-	size_t begin = reply_begin(c);
-
 	resp_integer(reply_out(c), value);
-	reply_end_settled(c, begin);
+	reply_end_settled(c);
 }
 
 void reply_nil(struct client *c)
 {
-	size_t begin = reply_begin(c);
-
 	resp_nil(reply_out(c), c->version);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void reply_nil_array(struct client *c)
 {
-	size_t begin = reply_begin(c);
-
 	resp_nil_array(reply_out(c), c->version);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void reply_status(struct client *c, const char *text)
 {
-	size_t begin = reply_begin(c);
-
 	resp_status(reply_out(c), text);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count)
 {
 	struct bytes sentence = { 0 };
-	size_t begin = reply_begin(c);
 
 	bytes_format_values(&sentence, format, values, count);
 	resp_error(reply_out(c), code, bytes_view(&sentence));
-	reply_end(c, begin);
+	reply_end(c);
 	bytes_free(&sentence);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies: each request gets one. What is written between reply_begin() and reply_end() is the reply; a short one has a
- * function of its own. A command that releases something is answered when all is settled (reply_end_settled()): the
+ * Replies: each request gets one. What was written to reply_out() before reply_end() is the reply; a short one has
+ * a function of its own. A command that releases something is answered when all is settled (reply_end_settled()): the
  * next holder has waited longer and is answered first.
  */
 #pragma once
@@ -18,12 +18,11 @@
 
 /* Where replies and pushes are written. */
 struct bytes *reply_out(struct client *c);
-size_t reply_begin(struct client *c);
-void reply_end(struct client *c, size_t begin);
-void reply_end_settled(struct client *c, size_t begin);
+void reply_end(struct client *c);
+void reply_end_settled(struct client *c);
 void reply_settled(struct client *c); /* all is settled: what was written before goes out, if anything was */
-/* Makes a push of what was written since `begin`; valid until the next effect. */
-struct effect *reply_push(struct client *c, size_t begin);
+/* Makes a push of what was written; valid until the next effect. */
+struct effect *reply_push(struct client *c);
 void reply_integer(struct client *c, int64_t value);
 void reply_integer_settled(struct client *c, int64_t value);
 void reply_nil(struct client *c);

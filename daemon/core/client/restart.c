@@ -24,12 +24,11 @@ void restart_ask(struct client *c)
 static void reply_done(struct client *c, const struct event *event)
 {
 	const struct broker_conf *conf = c->locks->env->conf;
-	size_t begin = reply_begin(c);
 
 	resp_map(reply_out(c), 3, c->version);
 	reply_pairs(reply_out(c), "process_id", conf->pid, "version", conf->version, "paused_us",
 		    event->restart.paused_ns / 1000);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void restart_over(struct locks *locks, const struct event *event)

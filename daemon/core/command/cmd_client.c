@@ -47,7 +47,6 @@ void cmd_reload(struct call *call)
 static void hello_reply(struct client *c)
 {
 	const struct broker_conf *conf = c->locks->env->conf;
-	size_t begin = reply_begin(c);
 	struct bytes *out = reply_out(c);
 
 	resp_map(out, 9, c->version);
@@ -56,7 +55,7 @@ static void hello_reply(struct client *c)
 	resp_bulk(out, SLICE("modules"));
 	resp_array(out, 0);
 	reply_pairs(out, "session_page", conf->session_page, "session_page_id", conf->session_page_id);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void cmd_hello(struct call *call)
@@ -91,10 +90,8 @@ void cmd_hello(struct call *call)
 
 static void reply_bulk(struct client *c, struct slice text)
 {
-	size_t begin = reply_begin(c);
-
 	resp_bulk(reply_out(c), text);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void cmd_echo(struct call *call)
@@ -292,7 +289,7 @@ static void describe(const struct request_words *w, bool docs)
 	struct client *c = w->client;
 	struct bytes *out = reply_out(c);
 	bool all = w->argc <= 2;
-	size_t begin = reply_begin(c), count = all ? COMMAND_COUNT : w->argc - 2, unknown = 0;
+	size_t count = all ? COMMAND_COUNT : w->argc - 2, unknown = 0;
 
 	for (size_t i = 2; i < w->argc; i++)
 		unknown += command_find(w->argv[i]) == COMMAND_COUNT;
@@ -308,7 +305,7 @@ static void describe(const struct request_words *w, bool docs)
 		else
 			write_command(out, command, c->version);
 	}
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 void cmd_command(struct call *call)
@@ -328,7 +325,6 @@ void cmd_command(struct call *call)
 void cmd_reset(struct call *call)
 {
 	struct client *c = call->client;
-	size_t begin;
 
 	release_client(call->hosts, c);
 	group_leave(c);
@@ -336,9 +332,8 @@ void cmd_reset(struct call *call)
 		client_set_child(c, 0);
 	c->version = 2;
 	bytes_clear(&c->name);
-	begin = reply_begin(c);
 	resp_status(reply_out(c), "RESET");
-	reply_end_settled(c, begin);
+	reply_end_settled(c);
 }
 
 void cmd_quit(struct call *call)

@@ -209,7 +209,7 @@ static int by_name(const void *a, const void *b)
 void info_locks(struct client *c, const struct slice *pattern)
 {
 	const struct lock **shown = mem_new((c->locks->names.count + 1) * sizeof(*shown)), *lock;
-	size_t begin = reply_begin(c), count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
+	size_t begin = reply_out(c)->len, count = 0, work = 0, bytes_max = c->locks->env->conf->limits.output_bytes;
 	/* Once there is more than an answer can hold, the search, the sorting and the writing stop. */
 	size_t most = bytes_max / LOCK_BYTES_MIN;
 
@@ -231,7 +231,7 @@ void info_locks(struct client *c, const struct slice *pattern)
 	resp_array(reply_out(c), count);
 	for (size_t i = 0; i < count && reply_out(c)->len - begin <= bytes_max; i++)
 		write_lock(c, shown[i]);
-	reply_end(c, begin);
+	reply_end(c);
 	mem_free(shown);
 }
 
@@ -252,12 +252,11 @@ void info_clients(struct client *c)
 {
 	const struct client *other;
 	struct bytes text = { 0 };
-	size_t begin = reply_begin(c);
 
 	TAILQ_FOREACH(other, &c->locks->clients, link)
 		if (text.len <= c->locks->env->conf->limits.output_bytes)
 			write_client(&text, other);
 	resp_bulk(reply_out(c), bytes_view(&text));
-	reply_end(c, begin);
+	reply_end(c);
 	bytes_free(&text);
 }

@@ -354,7 +354,6 @@ static void end_root(struct hosts *h)
 static void reply(const struct audit *a, struct client *c)
 {
 	struct bytes *out = reply_out(c);
-	size_t begin = reply_begin(c);
 
 	resp_map(out, sizeof(a->counts) / sizeof(int64_t) + 2, c->version);
 #define X(name, text) reply_pairs(out, #name, a->counts.name);
@@ -367,7 +366,7 @@ static void reply(const struct audit *a, struct client *c)
 		resp_map(out, 2, c->version);
 		reply_pairs(out, "what", a->examples[i].what, "path", bytes_view(&a->examples[i].path));
 	}
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 static void finish(struct hosts *h)

@@ -152,15 +152,13 @@ static const char *unknown(const struct view *v)
 
 static void write_view(const struct view *v, struct client *c)
 {
-	size_t begin = reply_begin(c);
-
 	if (v->query->command == COMMAND_HOLDERS)
 		write_holders(v, reply_out(c), c->version);
 	else if (v->query->command == COMMAND_QUEUE)
 		write_queue(v, reply_out(c), c->version);
 	else
 		write_why(v, reply_out(c), c->version);
-	reply_end(c, begin);
+	reply_end(c);
 }
 
 static void reply_view(const struct query *q)
@@ -198,21 +196,19 @@ static void answer_leader(const struct query *q)
 	/* Since it was asked the name may have become a lock's or a semaphore's. */
 	const struct grant *g = lock && lock->directory.kind == KIND_ELECTION ? TAILQ_FIRST(&lock->grants) : NULL;
 	struct participant p = { 0 };
-	size_t begin;
 
 	if (!g && (q->partial || q->refused)) {
 		reply_error(q->client, ERROR_UNAVAILABLE, q->refused ? "ZooKeeper refuses to show who leads"
 									    : "ZooKeeper cannot be asked who leads");
 		return;
 	}
-	begin = reply_begin(q->client);
 	if (g)
 		p = participant_holder(q->hosts, g);
 	if (g || leader_elsewhere(q, &p))
 		participant_write_leader(&p, reply_out(q->client), q->client->version);
 	else
 		resp_nil(reply_out(q->client), q->client->version);
-	reply_end(q->client, begin);
+	reply_end(q->client);
 }
 
 /* ---- hosts ---- */
@@ -233,20 +229,19 @@ static void write_host(const struct query *q, const struct query_child *child, s
 
 static void reply_hosts(const struct query *q)
 {
-	size_t begin, there = 0;
+	size_t there = 0;
 
 	if (q->partial || q->refused) {
 		reply_error(q->client, ERROR_UNAVAILABLE, "there is no connection to ZooKeeper, which knows the hosts");
 		return;
 	}
-	begin = reply_begin(q->client);
 	for (size_t i = 0; i < q->count; i++)
 		there += !q->children[i].gone;
 	resp_array(reply_out(q->client), there);
 	for (size_t i = 0; i < q->count; i++)
 		if (!q->children[i].gone)
 			write_host(q, &q->children[i], reply_out(q->client));
-	reply_end(q->client, begin);
+	reply_end(q->client);
 }
 
 /* ---- the limit of a semaphore ---- */

@@ -193,7 +193,6 @@ static void log_force(const struct revocation *d)
 {
 	const struct client *c = d->query->client;
 	struct effects *out = d->query->hosts->env->out;
-	size_t begin = effects_begin(out);
 
 	bytes_format(&out->arena, "uid %d, pid %d (%q) takes lock %q by force from:", c->uid, c->pid, bytes_view(&c->comm),
 		     bytes_view(&d->query->name));
@@ -202,7 +201,7 @@ static void log_force(const struct revocation *d)
 			bytes_format(&out->arena, " %q", d->targets[i].host);
 		else
 			bytes_text(&out->arena, " (unknown)");
-	effects_log(out, EFFECT_LEVEL_WARNING, begin);
+	effects_log(out, EFFECT_LEVEL_WARNING);
 }
 
 static void ask_all(struct revocation *d)

@@ -54,7 +54,6 @@ int64_t revoke_ask(struct lock *lock, struct slice reason)
 void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struct revoker *by, struct slice id)
 {
 	struct bytes *out = &h->env->out->arena;
-	size_t begin = effects_begin(h->env->out);
 
 	bytes_format(out, "lock %q taken by force from %d holders, for uid %d, pid %d (%q", name, holders, by->uid, by->pid,
 		     by->command);
@@ -63,7 +62,7 @@ void revoke_log(struct hosts *h, struct slice name, int64_t holders, const struc
 	bytes_format(out, ") of host %q", by->host);
 	if (id.len)
 		bytes_format(out, ", letter %q", id);
-	effects_log(h->env->out, EFFECT_LEVEL_WARNING, begin);
+	effects_log(h->env->out, EFFECT_LEVEL_WARNING);
 }
 
 int64_t revoke_force(struct lock *lock)

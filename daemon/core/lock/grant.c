@@ -26,7 +26,6 @@ static COLD void write_log(const struct grant *g, const char *event, bool ended,
 	const struct client *c = g->client;
 	struct slice name = bytes_view(&g->lock->name);
 	struct bytes *out = &env->out->arena;
-	size_t begin = effects_begin(env->out);
 
 	bytes_text(out, event);
 	if (g->lost)
@@ -42,7 +41,7 @@ static COLD void write_log(const struct grant *g, const char *event, bool ended,
 	if (c->name.len)
 		bytes_format(out, ", %q", bytes_view(&c->name));
 	bytes_text(out, ")");
-	effects_log(env->out, env->conf->log_grants_level, begin)->one_of_many = true;
+	effects_log(env->out, env->conf->log_grants_level)->one_of_many = true;
 }
 
 /* A broker that is being freed logs nothing. */

@@ -18,38 +18,33 @@ struct effect *effects_add(struct effects *e, enum effect_type type)
 	return effect;
 }
 
-size_t effects_begin(const struct effects *e)
+struct span effects_take(struct effects *e)
 {
-	return e->arena.len;
+	struct span text = { e->taken, e->arena.len - e->taken };
+
+	e->taken = e->arena.len;
+	return text;
 }
 
-struct span effects_end(const struct effects *e, size_t begin)
+struct effect *effects_log(struct effects *e, enum effect_level level)
 {
-	return (struct span){ begin, e->arena.len - begin };
-}
-
-struct effect *effects_log(struct effects *e, enum effect_level level, size_t begin)
-{
-	struct span text = effects_end(e, begin);
 	struct effect *line = effects_add(e, EFFECT_LOG);
 
 	line->level = level;
-	line->text = text;
+	line->text = effects_take(e);
 	return line;
 }
 
 struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,
 				  const struct bytes_value *values, size_t count)
 {
-	size_t begin = effects_begin(e);
-
 	bytes_format_values(&e->arena, format, values, count);
-	return effects_log(e, level, begin);
+	return effects_log(e, level);
 }
 
 void effects_clear(struct effects *e)
 {
-	e->count = 0;
+	e->count = e->taken = 0;
 	bytes_clear(&e->arena);
 }
 

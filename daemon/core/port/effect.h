@@ -71,6 +71,7 @@ struct effects {
 	struct effect *list;
 	size_t count, cap;
 	struct bytes arena;
+	size_t taken; /* bytes of it that have become a span */
 };
 
 static inline struct slice effects_slice(const struct effects *e, struct span s)
@@ -80,11 +81,10 @@ static inline struct slice effects_slice(const struct effects *e, struct span s)
 
 /* Appends one effect and returns it, valid until the next is added. */
 struct effect *effects_add(struct effects *e, enum effect_type type);
-/* The bytes that are written to e->arena between the two become a span. */
-size_t effects_begin(const struct effects *e);
-struct span effects_end(const struct effects *e, size_t begin);
-/* A line for the log: the text that was written since `begin`. */
-struct effect *effects_log(struct effects *e, enum effect_level level, size_t begin);
+/* The bytes that were written to e->arena since the last call become a span. */
+struct span effects_take(struct effects *e);
+/* A line for the log, of the bytes that effects_take() would take. */
+struct effect *effects_log(struct effects *e, enum effect_level level);
 /* A line for the log: one sentence (bytes_format.h). */
 #define effects_say(e, level, format, ...) effects_say_values(e, level, format, BYTES_ARGUMENTS(__VA_ARGS__))
 struct effect *effects_say_values(struct effects *e, enum effect_level level, const char *format,

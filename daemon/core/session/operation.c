@@ -55,27 +55,22 @@ static void tell_more(struct effects *out)
 static void emit(struct ensemble *zk, enum effect_type type, const struct operation_request *request, uint64_t number)
 {
 	struct effects *out = zk->env->out;
-	size_t begin = effects_begin(out);
 	struct effect *e;
-	struct span path, data;
 
+	tell_more(out);
+	e = effects_add(out, type);
 	bytes_slice(&out->arena, request->path);
 	if (request->child.len)
 		bytes_format(&out->arena, "/%s", request->child);
-	path = effects_end(out, begin);
-	begin = effects_begin(out);
+	e->text = effects_take(out);
 	bytes_slice(&out->arena, request->data);
-	data = effects_end(out, begin);
-	tell_more(out);
-	e = effects_add(out, type);
+	e->data = effects_take(out);
 	e->op = number;
 	e->create = request->create;
 	e->exact = request->exact;
 	e->version = request->version;
 	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
 		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_SEMAPHORE_GET;
-	e->text = path;
-	e->data = data;
 }
 
 /* Of the request and of its answer: a directory is most likely as large as it was. */
