@@ -86,7 +86,7 @@ static const char *adopt_parts(struct daemon *d, const struct conf_source *sourc
 		return "the connections";
 	if (!d->zookeeper)
 		return NULL;
-	return zookeeper_unpack(d->zookeeper, p, d->conf.session_timeout_ms * CLOCK_NS_PER_MS) < 0 ? "the session"
+	return zookeeper_unpack(d->zookeeper, p, broker_session_timeout(feed_broker(d->feed))) < 0 ? "the session"
 												   : NULL;
 }
 
@@ -119,7 +119,8 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 		log_error("%s/saved cannot be written: if this process is killed, the next one will know nothing of it",
 			  d->conf.rundir);
 	if (d->takeover)
-		takeover_watch(d->takeover, feed_base(d->feed), orders_alone, d);
+		takeover_watch(d->takeover, feed_base(d->feed),
+			       &(struct takeover_calls){ .over = orders_alone, .passed = orders_passed, .arg = d });
 	else
 		notify_send(&d->notify, "READY=1");
 	over.restart.paused_ns = feed_now(d->feed) - frozen_ns;

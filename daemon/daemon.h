@@ -55,7 +55,12 @@ struct daemon {
 	struct handover *handover;
 	struct keep *keep;
 	bool stopping;
-	bool passed_on; /* the process before this one has passed on that it was asked to stop */
+	/* The process before this one has passed on that it was asked to stop: */
+	struct {
+		int number; /* 0: it has not */
+		pid_t sender;
+		int64_t until_ns; /* whoever signals all processes of the service has done so by then */
+	} passed;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/conf_reload.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker_conf.h"
 #include "daemon.h"
@@ -17,6 +18,9 @@
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
+
+/* A service manager does not take longer to signal all processes of a service. */
+#define ALL_SIGNALLED_NS CLOCK_NS_PER_S
 
 /* ---- the configuration is read again ---- */
 
@@ -97,13 +101,25 @@ static void order_reload(void *arg, int number)
 
 /* ---- signals ---- */
 
+/*
+ * Whoever signals all processes of the service has signalled this one, too, and means one stop. Anybody else wants another
+ * one, which ends the daemon at once.
+ */
+static bool was_passed_on(struct daemon *d, int number)
+{
+	bool same = d->passed.number == number && d->passed.sender == signals_sender(d->signals) &&
+		    clock_now_ns() < d->passed.until_ns;
+
+	d->passed.number = 0;
+	return same;
+}
+
 static void order_stop(void *arg, int number)
 {
 	const struct event event = { .type = EVENT_STOP };
 	struct daemon *d = arg;
 
-	if (d->passed_on) {
-		d->passed_on = false;
+	if (was_passed_on(d, number)) {
 		log_info("received a signal (%s): stopping already", strsignal(number));
 		return;
 	}
@@ -147,16 +163,27 @@ static void order_keep(void *arg, int number)
  * The process that handed over has exited, and has told the service manager who is the daemon now: what this one said before
  * may not have counted.
  */
-void orders_alone(void *arg, bool stop)
+void orders_alone(void *arg)
 {
 	struct daemon *d = arg;
 
 	notify_send(&d->notify, "READY=1\nWATCHDOG=1");
-	if (!stop || d->stopping)
-		return;
-	order_stop(d, SIGTERM);
-	/* Whoever signals all processes of the service has signalled this one, too. */
-	d->passed_on = true;
+}
+
+void orders_passed(void *arg, int number, pid_t sender)
+{
+	struct daemon *d = arg;
+
+	if (number == SIGHUP) {
+		order_reload(d, number);
+	} else if (number == SIGUSR1) {
+		order_keep(d, number);
+	} else if (!d->stopping) {
+		order_stop(d, number);
+		d->passed.number = number;
+		d->passed.sender = sender;
+		d->passed.until_ns = clock_now_ns() + ALL_SIGNALLED_NS;
+	}
 }
 
 struct signals_calls orders_calls(struct daemon *d)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "io/signals.h"
 
@@ -15,6 +16,8 @@ struct signals_calls orders_calls(struct daemon *d);
 void orders_reloaded(void *arg, const struct conf *read, const char *error);
 /*
  * For takeover_watch(); `arg` is the daemon. The process that handed over has exited, and has told the service manager who
- * is the daemon now. `stop`: it was asked to stop.
+ * is the daemon now.
  */
-void orders_alone(void *arg, bool stop);
+void orders_alone(void *arg);
+/* It has passed on a signal of that sender. */
+void orders_passed(void *arg, int number, pid_t sender);

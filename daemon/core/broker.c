@@ -425,6 +425,11 @@ void broker_session(const struct broker *b, struct session_view *ret)
 	session_view(&b->ensemble, ret);
 }
 
+int64_t broker_session_timeout(const struct broker *b)
+{
+	return b->ensemble.session.timeout_ns;
+}
+
 int64_t broker_safe_until(const struct broker *b)
 {
 	return session_safe_until(&b->ensemble);

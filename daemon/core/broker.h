@@ -39,6 +39,9 @@ bool broker_has_client(const struct broker *b, uint32_t conn);
 /* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);
 
+/* T: what the servers have granted; before they have, what is configured. */
+int64_t broker_session_timeout(const struct broker *b);
+
 /* For tests and the simulator. */
 /* Until when grants are proven; INT64_MIN: none is. */
 int64_t broker_safe_until(const struct broker *b);

@@ -21,6 +21,8 @@
 #define KEEP_TEXT "lockbroker-state"
 #define KEEP_QUEUE "lockbroker-descriptors"
 
+static const char LEAVING[] = "the service is stopped and started";
+
 enum { KEEP_WAIT_MS = 2000, LISTEN_FD_FIRST = 3 };
 
 struct keep {
@@ -51,7 +53,7 @@ void keep_ask(struct keep *k)
 		return;
 	}
 	k->asked = true;
-	handover_cancel(k->handover, "the service is stopped and started");
+	handover_cancel(k->handover, LEAVING);
 }
 
 bool keep_delays(struct keep *k, int number)
@@ -106,7 +108,11 @@ bool keep_due(struct keep *k)
 	struct parcel p = { 0 };
 	int rc;
 
-	if (!k->asked || !handover_freeze(k->handover, &p))
+	if (!k->asked)
+		return false;
+	/* It may have been asked for since. */
+	handover_cancel(k->handover, LEAVING);
+	if (!handover_freeze(k->handover, &p))
 		return false;
 	rc = keep_give(k->notify, &p);
 	parcel_free(&p);

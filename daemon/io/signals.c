@@ -17,6 +17,7 @@ struct signals {
 	struct watch *watch;
 	struct log_rate rate;
 	struct signals_calls calls;
+	pid_t sender; /* of the signal that is being heeded; 0: it is passed on by another process */
 };
 
 static bool stops(int number)
@@ -33,6 +34,7 @@ static void signals_fired(int fd, short what, void *arg)
 	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		return;
 	number = (int)info.ssi_signo;
+	s->sender = (pid_t)info.ssi_pid;
 	if (stops(number))
 		s->calls.stop(s->calls.arg, number);
 	else if (number == SIGHUP)
@@ -45,6 +47,7 @@ static void signals_fired(int fd, short what, void *arg)
 		log_rated(&s->rate, LOG_LEVEL_WARNING,
 			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads", number,
 			  strsignal(number), info.ssi_pid, info.ssi_uid);
+	s->sender = 0;
 }
 
 static void fill(sigset_t *set)
@@ -65,6 +68,8 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	int fd;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* If the process that started us ignores it, nobody could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
 	fill(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -76,6 +81,11 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	watch_set(s->watch, fd, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 	*ret = s;
 	return 0;
+}
+
+pid_t signals_sender(const struct signals *s)
+{
+	return s->sender;
 }
 
 void signals_free(struct signals *s)

@@ -16,6 +16,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 struct signals;
 struct watch_base;
 
@@ -29,5 +31,7 @@ struct signals_calls {
 
 /* To be called before there are threads. 0 or -errno. */
 int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls);
+/* Who has sent the signal that a call is about; 0: the kernel, or nobody that can be seen from here. */
+pid_t signals_sender(const struct signals *s);
 /* Takes NULL. */
 void signals_free(struct signals *s);

@@ -6,8 +6,10 @@ comes at which it does something else: relay.py is copied to that place, with a 
     real     the path of the real program
     at       a message: READY, PARCEL2 (the second parcel, which has everything), ACCEPT or COMMIT
     do       "" go on; "hold" it back for ever; "lie": pass something else on; "cut": end both connections and live on;
-             "say stop": pass it on, and STOP;
-             "kill old", "stop old", "kill new": a signal to the old process or to the real new one, then go on
+             "say 15": pass it on, and that a signal of that number came from the process `sender`;
+             "kill old", "stop old", "hup old", "kill new": a signal to the old process or to the real new one, then go on
+
+    more     further messages, each with what to do at it
 
 The number of the real process stands in the file with ".pid" when the message has come.
 """
@@ -25,8 +27,9 @@ import sys
 import time
 
 VARIABLE = "LOCKBROKERD_HANDOVER"
-KINDS = {1: "READY", 2: "REFUSED", 3: "PARCEL", 4: "PART", 5: "ACCEPT", 6: "COMMIT", 7: "STOP"}
-STOP = 7
+KINDS = {1: "READY", 2: "REFUSED", 3: "PARCEL", 4: "PART", 5: "ACCEPT", 6: "COMMIT", 7: "SIGNAL"}
+SIGNAL = 7
+SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "hup": signal.SIGHUP}
 FDS_MAX = 250
 
 
@@ -50,6 +53,7 @@ def send(s, data, fds):
 def main():
     with open(sys.argv[0] + ".json", encoding="ascii") as f:
         plan = json.load(f)
+    steps = {plan["at"]: plan["do"], **plan["more"]}
     first = os.getppid()
     old = socket.socket(fileno=int(os.environ[VARIABLE]))
     old.setblocking(True)
@@ -59,10 +63,9 @@ def main():
     theirs.close()
     parcels = 0
 
-    def act():
+    def act(what):
         with open(sys.argv[0] + ".pid", "w", encoding="ascii") as f:
             f.write(str(real.pid))
-        what = plan["do"]
         if what == "hold":
             time.sleep(1000)
         elif what == "cut":
@@ -71,10 +74,10 @@ def main():
             time.sleep(1000)
         elif what == "lie":
             return b"Usage: lockbrokerd [OPTION]..."
-        elif what and what != "say stop":
+        elif what and not what.startswith("say "):
             verb, whom = what.split()
             with contextlib.suppress(ProcessLookupError):  # after COMMIT the old one may be gone
-                os.kill(first if whom == "old" else real.pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP)
+                os.kill(first if whom == "old" else real.pid, SIGNALS[verb])
             if what == "kill new":
                 real.wait()
         return None
@@ -89,14 +92,14 @@ def main():
                 sys.exit(0)
             kind = KINDS.get(struct.unpack_from("II", data)[1])
             parcels += kind == "PARCEL"
-            here = plan["at"] == (f"PARCEL{parcels}" if kind == "PARCEL" else kind)
+            do = steps.get(f"PARCEL{parcels}" if kind == "PARCEL" else kind)
             header = data[:4]
-            if here:
-                data = act() or data
+            if do is not None:
+                data = act(do) or data
             try:
                 send(new if s is old else old, data, fds)
-                if here and plan["do"] == "say stop":
-                    send(new, header + struct.pack("I", STOP), [])
+                if do and do.startswith("say "):
+                    send(new, header + struct.pack("Iii", SIGNAL, int(do[4:]), plan["sender"]), [])
             except OSError:
                 if s is new:  # otherwise what the new one has said is still to be passed on
                     sys.exit(0)

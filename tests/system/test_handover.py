@@ -55,11 +55,11 @@ def install(daemon):
     os.rename(daemon.program + ".new", daemon.program)
 
 
-def relay(daemon, at, do):
+def relay(daemon, at, do, sender=0, **more):
     with open(os.path.join(HERE, "relay.py"), encoding="utf-8") as f:
         replace(daemon, f.read())
     with open(daemon.program + ".json", "w", encoding="ascii") as f:
-        json.dump({"real": harness.program("lockbrokerd"), "at": at, "do": do}, f)
+        json.dump({"real": harness.program("lockbrokerd"), "at": at, "do": do, "sender": sender, "more": more}, f)
 
 
 def follow(daemon):
@@ -532,7 +532,7 @@ def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
     d = fresh()
     c = clients(d)
     assert isinstance(c.call("LOCK", "a"), int)
-    relay(d, "COMMIT", "say stop")
+    relay(d, "COMMIT", f"say {signal.SIGTERM:d}", os.getpid())
     d.signal(signal.SIGUSR2)
     follow(d)
     harness.wait_until(lambda: "received a signal (Terminated): stopping" in d.log(), "what was passed on")
@@ -540,6 +540,52 @@ def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
     assert c.push()[:2] == ["revoke", "a"]
     assert c.call("UNLOCK", "a") == 0
     assert d.process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("number, sender", [(signal.SIGTERM, 1), (signal.SIGINT, os.getpid())], ids=["sender", "signal"])
+def test_a_stop_of_somebody_else_is_a_second_one(fresh, clients, number, sender):
+    d = fresh()
+    c = clients(d)
+    assert isinstance(c.call("LOCK", "a"), int)
+    relay(d, "COMMIT", f"say {number:d}", sender)
+    d.signal(signal.SIGUSR2)
+    follow(d)
+    harness.wait_until(lambda: "): stopping" in d.log(), "what was passed on")
+    d.signal(signal.SIGTERM)
+    assert d.process.wait(PATIENCE) == 1 and "received a second signal (Terminated): ending at once" in d.log()
+
+
+def test_a_configuration_that_is_to_be_read_when_all_is_packed_is_read(fresh, tmp_path):
+    """The old process does not come to it any longer."""
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = fresh(argv=["-c", str(conf)])
+    relay(d, "READY", "stop old", PARCEL2="hup old")
+    d.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: d.state() == "T", "the new process to be ready")
+    conf.write_text("[limits]\nlocks = 7\n")
+    d.signal(signal.SIGCONT)
+    follow(d)
+    harness.wait_until(lambda: d.info("limits")["limit_locks"] == "7", "the configuration")
+
+
+def test_whoever_has_started_it_may_ignore_the_ends_of_children(fresh):
+    d = fresh()
+    d.terminate()
+    command = d.command()
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    d.command = lambda: ["/usr/bin/python3", "-c", ignoring, *command]
+    d.start()
+    text, sentence = STUBS["die"]
+    replace(d, text)
+    assert sentence in refused(d)
+
+
+def test_it_takes_no_longer_than_a_twelfth_of_the_timeout_that_was_granted(fresh, own_zk, clients):
+    d = fresh(own_zk(tick_ms=harness.FAST_TICK_MS), zookeeper__session_timeout_ms=30000)
+    assert d.info("session")["session_timeout_ms"] == "10000"
+    relay(d, "ACCEPT", "hold")
+    assert "the new process did not take over within 833 ms" in refused(d)
 
 
 # ---- trouble at each step ----

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a service manager keeps from one start of the service to the next: here the test is the manager."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -116,6 +117,41 @@ def test_no_client_notices_a_restart(broker, clients, managers):
     assert holder.call("VALID", "a", "TOKEN", token) > 0
     assert holder.call("UNLOCK", "a", "TOKEN", token) == 0
     assert waiter.reply() > token
+
+
+def test_a_restart_that_is_asked_for_meanwhile_is_this_one(daemons, clients, managers, tmp_path):
+    """The service manager is told of no process but those that serve."""
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = daemons(argv=["-c", str(conf)])
+    c, asking, reading = clients(d), clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    manager = managers(d)
+    conf.unlink()
+    os.mkfifo(conf)
+    reading.send("RELOAD")  # nothing is left to the next process before that is over
+    d.signal(signal.SIGUSR1)
+    harness.wait_until(lambda: logged(d, "keeping everything"), "the signal")
+    asking.send("RESTART")
+    harness.wait_until(lambda: logged(d, "handing over to process"), "the new process")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write("")
+    conf.unlink()
+    conf.write_text("")
+    d.process.send_signal(signal.SIGTERM)
+    d.notify.settimeout(harness.PATIENCE)
+    told = [manager.receive()]
+    while "BARRIER" not in told[-1]:
+        told.append(manager.receive())
+    assert d.process.wait(harness.PATIENCE) == 0
+    d.notify.settimeout(0)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            told.append(manager.receive())
+    assert not [lines for lines in told if "MAINPID" in lines]
+    manager.start()
+    assert asking.reply()["process_id"] == d.process.pid
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
 def test_without_room_it_goes_on_until_it_is_stopped(daemons, clients, managers):

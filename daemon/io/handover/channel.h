@@ -10,7 +10,7 @@
  *     new   REFUSED  a sentence: why it will not take over
  *     new   ACCEPT
  *     old   COMMIT
- *     old   STOP     it was asked to stop when it had committed: now the other process is
+ *     old   SIGNAL   struct channel_signal: it came when this process had committed: now it is for the other one
  *
  * All calls wait at most until an instant; CHANNEL_FOREVER: as long as the other process lives.
  */
@@ -29,7 +29,7 @@ enum channel_kind {
 	CHANNEL_PART,
 	CHANNEL_ACCEPT,
 	CHANNEL_COMMIT,
-	CHANNEL_STOP,
+	CHANNEL_SIGNAL,
 };
 
 enum {
@@ -41,6 +41,10 @@ enum {
 
 #define CHANNEL_BYTES_MAX (INT64_C(1) << 32)
 #define CHANNEL_FOREVER INT64_MAX
+
+struct channel_signal {
+	int32_t number, sender; /* of the process that sent it; 0: none that can be seen from here */
+};
 
 struct channel_message {
 	enum channel_kind kind;

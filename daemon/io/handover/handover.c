@@ -44,6 +44,7 @@ struct handover {
 	enum state state;
 	bool asked, stopping;
 	bool reread; /* the configuration, since the new process was started */
+	bool committed;
 	pid_t pid;   /* of the new process */
 	int channel; /* -1: none */
 	struct watch *input, *timer;
@@ -238,7 +239,7 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 	parcel_begin(p, "process");
 	parcel_fd(p, "pid_fd", parts->pid_fd);
 	parcel_int(p, "frozen_ns", frozen_ns);
-	parcel_int(p, "reread", h->reread || is_pending(SIGHUP));
+	parcel_int(p, "reread", h->reread);
 	parcel_text(p, "broker", bytes_view(&text));
 	parcel_end(p);
 	bytes_free(&text);
@@ -260,9 +261,8 @@ static bool is_to_stop(void)
 
 static int64_t longest_ns(const struct handover *h)
 {
-	return h->parts.standalone
-		       ? FROZEN_NS
-		       : min64(FROZEN_NS, h->parts.conf->session_timeout_ms * CLOCK_NS_PER_MS / FROZEN_PART);
+	return h->parts.standalone ? FROZEN_NS
+				   : min64(FROZEN_NS, broker_session_timeout(feed_broker(h->parts.feed)) / FROZEN_PART);
 }
 
 static int send_all(struct handover *h, int64_t frozen_ns, int64_t until_ns)
@@ -303,7 +303,8 @@ static bool commit(struct handover *h, int64_t frozen_ns)
 	if (rc == 0)
 		rc = clock_now_ns() < until_ns ? channel_send(h->channel, CHANNEL_COMMIT, SLICE(""), until_ns)
 					       : -ETIMEDOUT;
-	if (rc == 0)
+	h->committed = rc == 0;
+	if (h->committed)
 		return true;
 	if (rc == -ECANCELED)
 		give_up(h, "%.*s", (int)said.len, said.text);
@@ -384,6 +385,9 @@ void handover_cancel(struct handover *h, const char *why)
 {
 	if (h->state != IDLE)
 		give_up(h, "%s", why);
+	else if (h->asked)
+		say_failed(h, "%s", why);
+	h->asked = false;
 }
 
 void handover_stop(struct handover *h)
@@ -412,12 +416,34 @@ void handover_settle(struct handover *h)
 
 pid_t handover_successor(const struct handover *h)
 {
-	return h->pid;
+	return h->committed ? h->pid : 0;
+}
+
+/*
+ * What was to be heeded by this process is for the next one: signals of one number are one, whoever sent them. Another
+ * hand-over is not needed.
+ */
+static void pass_on(int channel)
+{
+	static const int numbers[] = { SIGHUP, SIGUSR1, SIGTERM, SIGINT, SIGQUIT };
+	const struct timespec at_once = { 0 };
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&set, numbers[i]);
+	while (sigtimedwait(&set, &info, &at_once) > 0) {
+		struct channel_signal signal = { info.si_signo, info.si_pid };
+
+		channel_send(channel, CHANNEL_SIGNAL, (struct slice){ (const char *)&signal, sizeof(signal) },
+			     clock_now_ns() + CLOCK_NS_PER_S);
+	}
 }
 
 void handover_exit(struct handover *h)
 {
-	if (is_to_stop())
-		channel_send(h->channel, CHANNEL_STOP, SLICE(""), clock_now_ns() + CLOCK_NS_PER_S);
+	if (h->committed)
+		pass_on(h->channel);
 	_exit(EXIT_SUCCESS);
 }

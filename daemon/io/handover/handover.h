@@ -70,7 +70,7 @@ void handover_free(struct handover *h);
 void handover_ask(struct handover *h);
 /* The daemon stops: a hand-over that is under way fails. */
 void handover_stop(struct handover *h);
-/* If one is under way, it fails. */
+/* If one is under way, or was asked for, it fails. */
 void handover_cancel(struct handover *h, const char *why);
 /* The configuration was read again: a new process that has read the one before does so when it has taken over. */
 void handover_reread(struct handover *h);
@@ -86,7 +86,7 @@ bool handover_due(struct handover *h);
  * somebody else may. False: not yet; to be tried again when the next turn is settled.
  */
 bool handover_freeze(struct handover *h, struct parcel *ret);
-/* The process that has taken over. */
+/* The process that has taken over; 0: none has. */
 pid_t handover_successor(const struct handover *h);
-/* Passes on a signal to stop that came too late, and exits. */
+/* Passes on signals that came too late for this process, and exits. */
 void handover_exit(struct handover *h) __attribute__((noreturn));

@@ -18,13 +18,15 @@
 #include "io/handover/program.h"
 #include "protocol/number.h"
 
+enum { SIGNALS_MAX = 8 };
+
 struct takeover {
 	int channel;
 	struct parcel parcel;
 	struct watch *watch;
-	void (*over)(void *arg, bool stop);
-	void *arg;
-	bool stop;
+	struct takeover_calls calls;
+	struct channel_signal signals[SIGNALS_MAX]; /* passed on so far */
+	size_t count;
 };
 
 struct takeover *takeover_new(void)
@@ -116,6 +118,12 @@ bool takeover_accept(struct takeover *t)
 	return rc == 0 && m.kind == CHANNEL_COMMIT;
 }
 
+static void keep_signal(struct takeover *t, const struct channel_message *m)
+{
+	if (m->kind == CHANNEL_SIGNAL && m->len == sizeof(struct channel_signal) && t->count < SIGNALS_MAX)
+		memcpy(&t->signals[t->count++], m->text, m->len);
+}
+
 static void input(int fd, short what, void *arg)
 {
 	struct takeover *t = arg;
@@ -123,20 +131,21 @@ static void input(int fd, short what, void *arg)
 	int rc = channel_receive(fd, &m, 0);
 
 	if (rc == 0)
-		t->stop |= m.kind == CHANNEL_STOP;
+		keep_signal(t, &m);
 	if (rc == 0 || rc == -ETIMEDOUT)
 		return;
 	watch_clear(t->watch);
 	close(t->channel);
 	t->channel = -1;
-	t->over(t->arg, t->stop);
+	t->calls.over(t->calls.arg);
+	for (size_t i = 0; i < t->count; i++)
+		t->calls.passed(t->calls.arg, t->signals[i].number, t->signals[i].sender);
 }
 
-void takeover_watch(struct takeover *t, struct watch_base *base, void (*over)(void *arg, bool stop), void *arg)
+void takeover_watch(struct takeover *t, struct watch_base *base, const struct takeover_calls *calls)
 {
 	parcel_discard(&t->parcel);
-	t->over = over;
-	t->arg = arg;
+	t->calls = *calls;
 	t->watch = watch_new(base, input, t);
 	watch_set(t->watch, t->channel, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }

@@ -7,11 +7,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct conf;
 struct parcel;
 struct takeover;
 struct watch_base;
+
+struct takeover_calls {
+	/* Once, when the old process has exited. */
+	void (*over)(void *arg);
+	/* After that, for each signal that came when it had committed. */
+	void (*passed)(void *arg, int number, pid_t sender);
+	void *arg;
+};
 
 /* NULL: no process hands over to this one, which is started as usual. To be called first. */
 struct takeover *takeover_new(void);
@@ -25,8 +34,5 @@ bool takeover_meet(struct takeover *t, const struct conf *conf, bool standalone)
 struct parcel *takeover_receive(struct takeover *t);
 /* All is checked: waits for COMMIT. False: the old process goes on. */
 bool takeover_accept(struct takeover *t);
-/*
- * After COMMIT, when this process serves: `over` is called once, when the old process has exited; `stop`: it was asked to
- * stop by then.
- */
-void takeover_watch(struct takeover *t, struct watch_base *base, void (*over)(void *arg, bool stop), void *arg);
+/* After COMMIT, when this process serves. */
+void takeover_watch(struct takeover *t, struct watch_base *base, const struct takeover_calls *calls);
