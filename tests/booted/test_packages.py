@@ -141,6 +141,7 @@ def fresh(current):
     inside_of = f"/proc/{made.leader}/root"
     made.said = made.run("dpkg", "-i", *packages.put(inside_of, current))
     made.first = {key: made.show(key) for key in ("ActiveState", "UnitFileState", "NRestarts")}
+    made.conf = made.read(CONF)
     made.first_socket = made.run("stat", "-c", "%a %G", "/run/lockbroker/lockbroker.sock")
     made.write("/etc/needrestart/conf.d/tests.conf", "$nrconf{kernelhints} = 0; $nrconf{ucodehints} = 0;\n")
     yield made
@@ -158,13 +159,13 @@ def zk():
 def service(request, fresh, current):
     """The first version of the packages, running without locks, of either kind."""
     servers = request.getfixturevalue("zk").address if request.param == "zookeeper" else "127.0.0.1:2181"
-    fresh.run("systemctl", "stop", UNIT)
+    fresh.run("systemctl", "stop", UNIT, "lockbrokerd.socket")
     fresh.run("systemctl", "reset-failed", status=None)
     fresh.run("systemctl", "stop", "outdated.service", "job.service", status=None)
     fresh.run("rm", "-f", DROP_IN, OUTDATED)
     if request.param == "standalone":
         fresh.write(DROP_IN, STANDALONE)
-    fresh.write(CONF, re.sub(r"^servers =.*$", f"servers = {servers}", fresh.read(CONF), flags=re.M))
+    fresh.write(CONF, re.sub(r"^servers =.*$", f"servers = {servers}", fresh.conf, flags=re.M))
     install(fresh, current)
     fresh.run("systemctl", "start", UNIT)
     if request.param == "zookeeper":
@@ -227,12 +228,18 @@ class Holders:
 
 
 @pytest.fixture
-def holders(service):
-    made = Holders(service)
-    yield made
+def hold(service):
+    """Makes them."""
+    made = []
+    yield lambda: made.append(Holders(service)) or made[0]
     service.run("systemctl", "stop", "job.service", status=None)
-    for process in (made.command, made.raw, *made.waiters):
+    for process in (made[0].command, made[0].raw, *made[0].waiters) if made else ():
         process.stdin.close()
+
+
+@pytest.fixture
+def holders(hold):
+    return hold()
 
 
 def test_a_first_installation_without_an_ensemble_starts_cleanly(fresh):
@@ -307,6 +314,29 @@ def test_a_configuration_with_an_error_leaves_the_former_version_running(service
     service.write(CONF, conf)
     service.run("lockbroker", "restart")
     assert serving(service) == packages.NEXT
+    holders.release()
+
+
+def test_an_upgrade_keeps_the_socket_of_systemd(service, hold, following):
+    service.run("systemctl", "stop", UNIT)
+    service.run("systemctl", "start", "lockbrokerd.socket")
+    holders = hold()
+    install(service, following)
+    assert serving(service) == packages.NEXT
+    holders.release()
+    assert service.show("ActiveState", "lockbrokerd.socket") == "active"
+
+
+def test_a_daemon_that_cannot_be_asked_is_restarted_by_systemd_and_nobody_loses_a_lock(service, hold, following):
+    """It serves another socket than the configuration says."""
+    start = re.search(r"argv\[\]=(.*?) ;", service.show("ExecStart")).group(1)
+    service.write(DROP_IN, f"[Service]\nExecStart=\nExecStart={start} -o daemon.socket=/run/lockbroker/lockbroker.sock\n")
+    service.write(CONF, re.sub(r"^socket =.*$", "socket = /run/lockbroker/other", service.read(CONF), flags=re.M))
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "restart", UNIT)
+    before, holders = service.show("MainPID"), hold()
+    install(service, following)
+    assert serving(service) == packages.NEXT and service.show("MainPID") != before
     holders.release()
 
 
