@@ -18,8 +18,11 @@ import subprocess
 
 import harness
 
-# What the daemon needs, what boots, and what README's example needs (groupadd, usermod).
-PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libinih1"]
+# What the daemon needs, what boots, what README's example needs (groupadd, usermod), and what upgrades a host by itself.
+PACKAGES = ["systemd-sysv", "dbus", "passwd", "libzookeeper-st2", "libevent-core-2.1-7", "libinih1", "apt", "needrestart",
+            "unattended-upgrades"]
+# A machine does nothing but what a test asks for.
+MASKED = ["apt-daily.timer", "apt-daily-upgrade.timer"]
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*"]
 CGROUP = "lockbroker-booted."
 numbers = itertools.count(1)  # of the machines of this process
@@ -37,9 +40,9 @@ def codename():
     return re.search(r"^VERSION_CODENAME=(\w+)", open("/etc/os-release").read(), re.M).group(1)
 
 
-def image(packages):
+def image():
     """The tar file of the root, made once for each list of packages."""
-    argv = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(packages)}",
+    argv = ["mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(PACKAGES)}",
             '--aptopt=Acquire::Languages "none"', *[f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT], codename()]
     folder = os.path.join(harness.build_dir(), "booted")
     path = os.path.join(folder, f"root-{hashlib.sha256(' '.join(argv).encode()).hexdigest()[:12]}.tar")
@@ -84,21 +87,23 @@ def remove_cgroup(path):
     return True
 
 
-def unpack(packages):
-    """A new root with these packages; the caller removes the folder above it."""
-    tar = image(packages)
+def unpack():
+    """A new root; the caller removes the folder above it."""
+    tar = image()
     root = os.path.join(harness.fast_tmp("lockbroker-machine."), "root")
     os.chmod(os.path.dirname(root), 0o755)
     os.mkdir(root)
     subprocess.run(["tar", "-C", root, "--numeric-owner", "-xpf", tar], check=True)
+    for unit in MASKED:
+        os.symlink("/dev/null", f"{root}/etc/systemd/system/{unit}")
     return root
 
 
 class Machine:
     """Runs from begin to end(). What it is told it does as root, inside. It has this build, unless a test installs it."""
 
-    def __init__(self, packages=PACKAGES, installed=True):
-        self.root = unpack(packages)
+    def __init__(self, installed=True):
+        self.root = unpack()
         self.dir = os.path.dirname(self.root)
         self.log_path = os.path.join(self.dir, "console")
         self.process = None

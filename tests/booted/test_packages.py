@@ -47,7 +47,7 @@ def following():
 
 @pytest.fixture
 def root():
-    path = machines.unpack(machines.PACKAGES)
+    path = machines.unpack()
     yield path
     shutil.rmtree(os.path.dirname(path))
 
@@ -60,10 +60,10 @@ def inside(root, *argv, status=0):
 
 
 def files(root):
-    """All but what dpkg itself keeps, with their modes."""
-    return {line for line in inside(root, "find", "/", "-xdev", "-path", "/var/lib/dpkg", "-prune", "-o", "-path",
-                                    "/var/log", "-prune", "-o", "-path", packages.REPOSITORY, "-prune", "-o", "-path",
-                                    "/var/cache", "-prune", "-o", "-printf", "%M %p\\n").splitlines()
+    """With their modes; all but what dpkg and its hooks write, and the groups, which a purge leaves."""
+    written = [word for path in ("/var/lib/dpkg", "/var/log", "/var/cache", "/run", packages.REPOSITORY)
+               for word in ("-path", path, "-prune", "-o")]
+    return {line for line in inside(root, "find", "/", "-xdev", *written, "-printf", "%M %p\\n").splitlines()
             if "/etc/group" not in line and "/etc/gshadow" not in line}
 
 
@@ -137,7 +137,7 @@ def test_a_program_is_built_with_the_library_s_packages(root, current):
 @pytest.fixture(scope="session")
 def fresh(current):
     """The machine, and what a first installation leaves it as: no ensemble, nothing configured."""
-    made = machines.Machine(packages.MACHINE, installed=False)
+    made = machines.Machine(installed=False)
     inside_of = f"/proc/{made.leader}/root"
     made.said = made.run("dpkg", "-i", *packages.put(inside_of, current))
     made.first = {key: made.show(key) for key in ("ActiveState", "UnitFileState", "NRestarts")}
