@@ -74,8 +74,11 @@ CORE_lock += lock/lock_snapshot.c
 CORE_claim += claim/directory_snapshot.c
 CORE_session += session/ensemble_snapshot.c
 CORE_port += port/entry.c port/seal.c
-# A ledger likewise.
-CORE_top += record.c salvage.c
+# A ledger likewise, piece by piece; and it is read.
+CORE_top += record.c record_check.c salvage.c
+CORE_hosts += hosts/letter_ledger.c
+CORE_lock += lock/lock_ledger.c lock/client_ledger.c lock/client_entry.c
+CORE_claim += claim/claim_ledger.c claim/claim_entry.c
 CORE_port += port/ledger.c port/ledger_view.c
 CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 # The adapters in floors, from the top, likewise.

@@ -15,11 +15,13 @@
 #include "core/connection.h"
 #include "core/drain.h"
 #include "core/hosts/release.h"
+#include "core/lock/client_ledger.h"
 #include "core/recovery.h"
 #include "core/reload.h"
 #include "core/route.h"
 #include "core/session/ensemble_snapshot.h"
 #include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
 #include "core/kind/kinds.h"
 #include "core/state.h"
 
@@ -46,6 +48,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	TAILQ_INIT(&b->directories.touched);
 	turn_init(&b->directories);
 	TAILQ_INIT(&b->locks.closing);
+	TAILQ_INIT(&b->locks.told);
 	TAILQ_INIT(&b->locks.outcomes);
 	TAILQ_INIT(&b->locks.mlocks);
 	hosts_init(&b->hosts);
@@ -113,6 +116,9 @@ static void settle_locks(struct broker *b)
 		lock_settle(d);
 		if (!b->env.conf->standalone)
 			charge_recount(d);
+		/* The list that ended its last claim may have shown another one of ours: only now it is empty. */
+		if (!d->claim_count && !b->env.conf->standalone)
+			directory_ledger_forget(d);
 		tell_outcomes(&b->locks);
 		lock_rest(lock);
 	}
@@ -171,6 +177,7 @@ static void tokens_reserved(struct broker *b, int64_t limit)
 		b->directories.token_next = limit;
 	if (limit > b->directories.token_limit)
 		b->directories.token_limit = limit;
+	ledger_number(b->env.ledger, CEILING_TOKENS, (uint64_t)b->directories.token_limit);
 	b->directories.token_asked = false;
 	lock_touch_waiting(&b->locks);
 }
@@ -368,6 +375,8 @@ void broker_handle(struct broker *b, int64_t now_ns, const struct event *event, 
 	unsigned int changes;
 
 	b->env.out = effects;
+	if (!TAILQ_EMPTY(&b->locks.told) && !effects->count)
+		client_ledger_all_told(&b->locks); /* what was given before is carried out */
 	if (now_ns > before)
 		b->env.now_ns = now_ns;
 	changes = session_pass(&b->ensemble, before);

@@ -7,6 +7,7 @@
 #include "core/client/mlock.h"
 #include "core/claim/charge.h"
 #include "core/lock/claims.h"
+#include "core/record_check.h"
 #include "core/state.h"
 
 /* Notes the first that is broken. */
@@ -149,6 +150,8 @@ const char *broker_wrong(const struct broker *b)
 	const char *wrong = NULL;
 
 	check(b, &wrong);
+	if (!wrong && b->env.ledger)
+		wrong = record_wrong(b);
 	return wrong;
 }
 

@@ -7,6 +7,8 @@
 #include "core/client/mlock.h"
 #include "core/client/reply.h"
 #include "core/hosts/release.h"
+#include "core/lock/client_entry.h"
+#include "core/lock/client_ledger.h"
 #include "core/port/entry.h"
 #include "core/state.h"
 
@@ -14,30 +16,6 @@ enum {
 	CONNS_FIRST_SIZE = 64,
 	CONNS_MAX = 1 << 20, /* the adapter's numbers are dense */
 	TEXT_MAX = 4096,
-};
-
-static const struct field fields[] = {
-	FIELD_ANY(struct client, "pid", pid),
-	FIELD_NUMBER(struct client, "id", id, 1, INT64_MAX),
-	FIELD_NUMBER(struct client, "version", version, 2, 3),
-	FIELD_FLAG(struct client, "half closed", half_closed),
-	FIELD_FLAG(struct client, "asking", asking),
-	FIELD_FLAG(struct client, "lazy", lazy),
-	FIELD_FLAG(struct client, "closed", closed),
-	FIELD_INSTANT(struct client, "connected", connected_ns),
-	FIELD_TEXT(struct client, "comm", comm, TEXT_MAX),
-	FIELD_TEXT(struct client, "name", name, TEXT_MAX),
-	FIELD_TEXT(struct client, "lib name", lib_name, TEXT_MAX),
-	FIELD_TEXT(struct client, "lib version", lib_version, TEXT_MAX),
-	FIELD_ANY(struct client, "child", child),
-	FIELD_TEXT(struct client, "child comm", child_comm, TEXT_MAX),
-	FIELD_FLAG(struct client, "child known", child_known),
-	FIELD_FLAG(struct client, "child ended", child_ended),
-	FIELD_FLAG(struct client, "peer ended", peer_ended),
-	FIELD_NUMBER(struct client, "revoke bytes", revoke_bytes, 0, INT32_MAX),
-	FIELD_FLAG(struct client, "told jeopardy", told_jeopardy),
-	FIELD_FLAG(struct client, "events", events_waiting),
-	FIELD_FLAG(struct client, "reloading", reloading),
 };
 
 static void reserve_conn(struct locks *locks, uint32_t conn)
@@ -96,6 +74,7 @@ void connection_begin(struct broker *b, const struct event *event)
 	struct client *c = client_new(locks, event->conn, event->connected.uid);
 
 	c->id = ++locks->last_client;
+	ledger_number(locks->env->ledger, CEILING_CLIENT, c->id);
 	c->pid = event->connected.pid;
 	c->version = 2;
 	c->last_command = COMMAND_COUNT;
@@ -118,6 +97,7 @@ void connection_process(struct client *c, const struct event *event)
 	c->child_known = true;
 	c->peer_ended = event->process.peer_ended;
 	c->child_ended = event->process.child_ended;
+	client_ledger_changed(c);
 }
 
 void connection_gone(struct broker *b, struct client *c)
@@ -131,6 +111,7 @@ void connection_gone(struct broker *b, struct client *c)
 	if (c->closing && !c->closed)
 		TAILQ_REMOVE(&locks->closing, c, closing_link);
 	release_client(&b->hosts, c);
+	client_ledger_remove(c);
 	TAILQ_REMOVE(&locks->clients, c, link);
 	locks->client_count--;
 	group_leave(c);
@@ -148,6 +129,7 @@ void connection_half_closed(struct client *c)
 	struct request *r;
 
 	c->half_closed = true;
+	client_ledger_review(c);
 	c->locks->after = c;
 	if (c->mlock)
 		mlock_hurry(c->mlock);
@@ -165,7 +147,7 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 	assert(!c->answered && c->closing == c->closed);
 	entry_number(&w, "conn", c->conn);
 	entry_number(&w, "uid", c->uid);
-	entry_fields(&w, FIELDS(fields), c);
+	client_entry_write(c, &w);
 	if (c->last_command != COMMAND_COUNT)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
@@ -188,7 +170,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	if ((uint64_t)conn < locks->conns_cap && locks->conns[conn])
 		return entry_refuse(e, "there are two with the connection");
 	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
-	if (!entry_get_fields(e, FIELDS(fields), c) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
+	if (!client_entry_read(c, e) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/record.h"
+
+/* After so many events the broker begins another ledger, which has to say the same. */
+enum { MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES, RECORD_EVENTS = 16 };
+
 struct fixture *fixture_new(bool standalone)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -35,9 +40,22 @@ struct fixture *fixture_new(bool standalone)
 	return f;
 }
 
+void fixture_record(struct fixture *f)
+{
+	struct ledger *old = f->ledger;
+	void *old_memory = f->memory;
+
+	f->memory = calloc(1, MEMORY_BYTES);
+	f->ledger = ledger_new(f->memory, MEMORY_BYTES);
+	broker_record(f->broker, f->ledger);
+	ledger_free(old);
+	free(old_memory);
+}
+
 void fixture_start(struct fixture *f)
 {
 	f->broker = broker_new(&f->conf, 42, f->now_ns);
+	fixture_record(f);
 	fixture_event(f, &(struct event){ .type = EVENT_TIME });
 	if (f->conf.standalone) {
 		assert_true(f->tokens > 0);
@@ -49,6 +67,8 @@ void fixture_free(struct fixture *f)
 {
 	broker_check(f->broker);
 	broker_free(f->broker);
+	ledger_free(f->ledger);
+	free(f->memory);
 	effects_free(&f->effects);
 	bytes_free(&f->log);
 	for (size_t i = 0; i < FIXTURE_CONNS; i++) {
@@ -175,6 +195,9 @@ void fixture_event(struct fixture *f, const struct event *event)
 	for (size_t i = 0; i < f->effects.count; i++)
 		carry_out(f, &f->effects.list[i]);
 	effects_clear(&f->effects);
+	broker_check(f->broker);
+	if (++f->events % RECORD_EVENTS == 0)
+		fixture_record(f);
 	if (event->type == EVENT_CLIENT_GONE)
 		f->holds[event->conn] = false;
 	broker_check(f->broker);

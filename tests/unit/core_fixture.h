@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/broker.h"
+#include "core/port/ledger.h"
 
 enum { FIXTURE_CONNS = 1152, FIXTURE_OPS = 512, FIXTURE_CHILDREN = 300 };
 
@@ -44,6 +45,9 @@ struct fixture {
 	int64_t handshake_ns; /* how long it takes */
 	bool mail;            /* the lists of the mailbox are kept, to be answered; else it is empty at once */
 	uint64_t mail_op;
+	struct ledger *ledger; /* that the broker keeps */
+	void *memory;
+	size_t events;
 };
 
 #define MS INT64_C(1000000)
@@ -68,6 +72,8 @@ int fixture_teardown(void **state);
 #define TEST(name) TEST_IN(name, setup)
 #define ALONE(name) TEST_IN(name, setup_standalone)
 void fixture_start(struct fixture *f);
+/* The broker keeps another ledger from now on. */
+void fixture_record(struct fixture *f);
 void fixture_free(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */

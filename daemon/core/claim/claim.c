@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/znode/holder.h"
 #include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
 #include "core/claim/directories.h"
 
 enum { JOIN_TRIES = 8 }; /* NONODE this often in a row: something deletes the directory as fast as we make it */
@@ -56,6 +57,7 @@ static void send_join(struct claim *c)
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++all->last_nonce;
+	ledger_number(all->env->ledger, CEILING_NONCE, c->nonce);
 	if (c->tries)
 		c->nonce |= CONTENDER_TRY;
 	contender_name(&name, all->ensemble->session.id, c->nonce, c->directory->flavour, c->mode);
@@ -77,6 +79,7 @@ struct claim *claim_new(struct directory *d, enum mode mode)
 	c->directory = d;
 	c->mode = mode;
 	c->number = ++all->last_claim;
+	ledger_number(all->env->ledger, CEILING_CLAIM, c->number);
 	c->path_bytes = d->path.len + CONTENDER_NAME_MAX;
 	d->claim_count++;
 	all->claim_count++;
@@ -92,6 +95,7 @@ void claim_release(struct directory *d)
 		if (!c->withheld)
 			continue;
 		c->withheld = false;
+		claim_ledger_remove(c);
 		claim_send_delete(c);
 	}
 }
@@ -117,6 +121,7 @@ struct claim *claim_join(struct directory *d, enum mode mode, bool tries, bool w
 		return join_locally(d, mode);
 	if (charge_refuses(d, 1))
 		return NULL;
+	directory_ledger_note(d);
 	all->turns.breath = true;
 	claim_release(d);
 	TAILQ_FOREACH(c, &d->leaving, link)
@@ -156,6 +161,7 @@ void claim_free(struct claim *c)
 	struct directories *all = d->directories;
 
 	detach(c);
+	claim_ledger_remove(c);
 	if (--d->claim_count == 0)
 		directory_remember(d, false);
 	all->claim_count--;
@@ -266,6 +272,7 @@ void claim_leave(struct claim *c)
 		d->contended_before = c->rivals;
 	claim_release(d);
 	detach(c);
+	claim_ledger_remove(c);
 	c->state = CLAIM_LEAVING;
 	c->salvaged = false;
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
@@ -294,6 +301,7 @@ bool claim_orphan(struct directory *d, struct slice name)
 	c = claim_new(d, MODE_EXCLUSIVE);
 	c->state = CLAIM_LEAVING;
 	c->named = c->orphan = true;
+	directory_ledger_note(d);
 	set_name(c, name);
 	TAILQ_INSERT_TAIL(&d->leaving, c, link);
 	d->directories->orphan_count++;

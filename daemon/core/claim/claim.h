@@ -56,9 +56,8 @@ struct claim {
 	int64_t czxid, idle_ns; /* idle: it has had no grant since then */
 	int64_t look_ns, looked_ns; /* WAITING, listed: the next look; HELD: when a list last showed who is behind it */
 	int64_t taken_ns;  /* WAITING: from then on another host's claim before it counts as held; 0: none was listed */
-	struct bytes pred; /* WAITING and listed: the predecessor's name */
-	uint64_t pred_op;  /* the latest operation that read its data */
-	/* HELD: the grants made on it. */
+	struct bytes pred; /* WAITING and listed: the predecessor's name; */
+	uint64_t pred_op;  /* and the latest operation that read its data. From here on, HELD: the grants made on it */
 	bool granted, follows;  /* or an election: proclaimed; it took over (rollover.h) from number `followed` */
 	bool salvaged;          /* of a process that was killed: nothing is granted on it before its znode was read */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
@@ -68,6 +67,7 @@ struct claim {
 	/* The grant that its data describe (holder.h), and when they were written; 0: none on this connection. */
 	int64_t holder_token, holder_ns;
 	uint64_t holder_client;
+	struct ledger_claim *record; /* in the ledger; NULL: none */
 };
 
 const char *claim_state_word(enum claim_state state);

@@ -71,6 +71,7 @@ struct directory {
 	size_t children;
 	struct failure failure; /* the first one of an event */
 	struct seen seen;
+	struct ledger_lock *record; /* of its lock, in the ledger; NULL: none */
 	struct bytes path;
 };
 

@@ -3,11 +3,9 @@
 
 #include <assert.h>
 
+#include "core/claim/claim_entry.h"
 #include "core/claim/directories.h"
 #include "core/port/entry.h"
-
-/* A token is a czxid and ten bits. */
-static const int64_t CZXID_MAX = INT64_C(1) << 52;
 
 static const struct field directory_fields[] = {
 	FIELD_INSTANT(struct directory, "pause until", pause_until_ns),
@@ -21,41 +19,6 @@ static const struct field directory_fields[] = {
 	FIELD_FLAG(struct directory, "unrecognized reported", unrecognized_reported),
 	FIELD_ANY(struct directory, "czxid", czxid),
 	FIELD_NUMBER(struct directory, "list bytes", list_bytes, 0, UINT32_MAX),
-};
-
-static const struct field claim_fields[] = {
-	FIELD_NUMBER(struct claim, "state", state, CLAIM_JOINING, CLAIM_LEAVING),
-	FIELD_NUMBER(struct claim, "mode", mode, MODE_EXCLUSIVE, MODE_SHARED),
-	FIELD_NUMBER(struct claim, "number", number, 1, INT64_MAX),
-	FIELD_NUMBER(struct claim, "nonce", nonce, 0, INT64_MAX),
-	FIELD_NUMBER(struct claim, "name length", name_len, 0, CONTENDER_NAME_MAX - 1),
-	FIELD_FLAG(struct claim, "named", named),
-	FIELD_FLAG(struct claim, "orphan", orphan),
-	FIELD_FLAG(struct claim, "spent", spent),
-	FIELD_FLAG(struct claim, "withheld", withheld),
-	FIELD_FLAG(struct claim, "tries", tries),
-	FIELD_FLAG(struct claim, "watches", watches),
-	FIELD_FLAG(struct claim, "says held", says_held),
-	FIELD_NUMBER(struct claim, "join tries", join_tries, 0, UINT8_MAX - 1),
-	FIELD_NUMBER(struct claim, "looks", looks, 0, UINT8_MAX - 1),
-	FIELD_ANY(struct claim, "seq", seq),
-	FIELD_ANY(struct claim, "followed", followed),
-	FIELD_NUMBER(struct claim, "czxid", czxid, 0, CZXID_MAX),
-	FIELD_INSTANT(struct claim, "idle", idle_ns),
-	FIELD_INSTANT(struct claim, "look", look_ns),
-	FIELD_INSTANT(struct claim, "looked", looked_ns),
-	FIELD_INSTANT(struct claim, "taken", taken_ns),
-	FIELD_FLAG(struct claim, "granted", granted),
-	FIELD_FLAG(struct claim, "follows", follows),
-	FIELD_FLAG(struct claim, "salvaged", salvaged),
-	FIELD_NUMBER(struct claim, "granted mode", granted_mode, MODE_EXCLUSIVE, MODE_SHARED),
-	FIELD_INSTANT(struct claim, "held", held_ns),
-	FIELD_INSTANT(struct claim, "granted at", granted_ns),
-	FIELD_NUMBER(struct claim, "handoffs", handoffs, 0, CLAIM_HANDOFFS_MAX),
-	FIELD_NUMBER(struct claim, "contended", contended, 0, INT64_MAX - 1),
-	FIELD_INSTANT(struct claim, "contended at", contended_ns),
-	FIELD_ANY(struct claim, "holder token", holder_token),
-	FIELD_INSTANT(struct claim, "holder at", holder_ns),
 };
 
 static enum claim_place place_of(const struct claim *c)
@@ -84,8 +47,7 @@ void claims_snapshot(const struct directory *d, struct bytes *out)
 		assert(c->state != CLAIM_JOINING);
 		w = entry_begin(out, "claim");
 		entry_number(&w, "place", place_of(c));
-		entry_text(&w, "name", slice_of(c->name));
-		entry_fields(&w, FIELDS(claim_fields), c);
+		claim_entry_write(c, &w);
 		entry_end(&w);
 	}
 }
@@ -164,15 +126,11 @@ static bool put(struct claim *c, enum claim_place place)
 bool claim_restore(struct directory *d, const struct entry *e)
 {
 	struct claim read = { .directory = d }, *c;
-	struct slice name;
 	int64_t place;
 
 	if (!entry_get_number(e, "place", PLACE_CLAIM, PLACE_LEAVING, &place) ||
-	    !entry_get_text(e, "name", CONTENDER_NAME_MAX - 1, &name) ||
-	    !entry_get_fields(e, FIELDS(claim_fields), &read))
+	    !claim_entry_read(&read, e))
 		return false;
-	if (name.len)
-		memcpy(read.name, name.data, name.len);
 	if (!is_consistent(&read, (enum claim_place)place))
 		return entry_refuse(e, "the fields do not fit each other");
 	c = claim_new(d, read.mode);

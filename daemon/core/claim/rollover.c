@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "core/claim/claim.h"
+#include "core/claim/claim_ledger.h"
 #include "core/claim/directories.h"
 
 void rollover_follow(struct directory *d)
@@ -16,6 +17,7 @@ void rollover_follow(struct directory *d)
 	c->state = CLAIM_LEAVING;
 	c->salvaged = false; /* the list that let it be followed showed it */
 	c->spent = c->withheld = true;
+	claim_ledger_withhold(c);
 	d->claim->follows = true;
 	d->claim->followed = c->seq;
 	d->claim->says_held = c->says_held; /* the data of `c` are read as long as it exists */

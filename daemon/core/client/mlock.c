@@ -318,8 +318,10 @@ void mlock_unlock(const struct request_words *w)
 	}
 	for (size_t i = 0; i < count; i++) {
 		g = grant_of(c, w->argv[2 + i]);
-		depths[i] = --g->depth;
-		if (!g->depth)
+		depths[i] = g->depth - 1;
+		if (depths[i])
+			grant_set_depth(g, depths[i]);
+		else
 			grant_end(g);
 	}
 	write_integers(c, count, depths);

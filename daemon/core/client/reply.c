@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 struct bytes *reply_out(struct client *c)
@@ -64,6 +65,7 @@ struct effect *reply_push(struct client *c)
 
 	e->conn = c->conn;
 	e->text = effects_take(out);
+	client_ledger_told(c);
 	return e;
 }
 

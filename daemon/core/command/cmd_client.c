@@ -5,6 +5,7 @@
 #include "core/client/restart.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
+#include "core/lock/client_ledger.h"
 #include "core/hosts/release.h"
 #include "protocol/number.h"
 
@@ -27,6 +28,7 @@ static bool set_label(struct client *c, struct bytes *to, struct slice label)
 	if (!check_label(c, label))
 		return false;
 	bytes_set(to, label);
+	client_ledger_changed(c);
 	return true;
 }
 
@@ -84,6 +86,7 @@ void cmd_hello(struct call *call)
 	if (name && !set_label(c, &c->name, *name))
 		return;
 	c->version = (int)version;
+	client_ledger_changed(c);
 	hello_reply(c);
 	notify_speak(c, (int)version);
 }
@@ -163,10 +166,12 @@ static void set_owner(struct client *c, struct slice name)
 {
 	if (!check_label(c, name))
 		return;
-	if (group_join(c, name))
-		reply_status(c, "OK");
-	else
+	if (!group_join(c, name)) {
 		reply_error(c, ERROR_ERR, "set OWNER before acquiring or waiting for a lock");
+		return;
+	}
+	client_ledger_changed(c);
+	reply_status(c, "OK");
 }
 
 static void set_child(struct client *c, struct slice text)
@@ -332,6 +337,7 @@ void cmd_reset(struct call *call)
 		client_set_child(c, 0);
 	c->version = 2;
 	bytes_clear(&c->name);
+	client_ledger_changed(c);
 	resp_status(reply_out(c), "RESET");
 	reply_end_settled(c);
 }

@@ -167,8 +167,10 @@ void cmd_unlock(struct call *call)
 		       "that token belongs to another grant; nothing was released");
 	if (!g)
 		return;
-	depth = --g->depth;
-	if (!depth)
+	depth = g->depth - 1;
+	if (depth)
+		grant_set_depth(g, depth);
+	else
 		grant_end(g);
 	reply_integer_settled(c, depth);
 }
@@ -211,7 +213,7 @@ void cmd_downgrade(struct call *call)
 
 	if (!g)
 		return;
-	g->mode = MODE_SHARED;
+	grant_downgrade(g);
 	directory_touch(&g->lock->directory);
 	reply_integer(call->client, g->token);
 }

@@ -65,7 +65,7 @@ void cmd_release(struct call *call)
 	}
 	rest = g->depth - count;
 	if (rest) {
-		g->depth = rest;
+		grant_set_depth(g, rest);
 		grant_log(g, "released", true, count);
 		directory_touch(g->lock->slots);
 	} else {

@@ -105,6 +105,7 @@ static void begin(struct hosts *h)
 	while ((c = TAILQ_FIRST(&a->queued)))
 		wait_in(&a->served, c);
 	a->sweep++;
+	ledger_number(h->env->ledger, CEILING_SWEEP, a->sweep);
 	a->begun_ns = h->env->now_ns;
 	a->counts = (struct audit_counts){ 0 };
 	begin_root(h, 0);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/session/budget.h"
 #include "core/hosts/hosts.h"
+#include "core/hosts/letter_ledger.h"
 
 enum { TIME_DIGITS = 13 };
 
@@ -65,6 +66,7 @@ static void letter_free(struct letter *l)
 	letter_orphan(l);
 	heap_unset(&h->env->timers, &l->timer);
 	TAILQ_REMOVE(&h->letters, l, link);
+	letter_ledger_remove(l);
 	h->outbox_count--;
 	budget_give_back(&h->ensemble->budget.path_bytes, l->path.len);
 	bytes_free(&l->path);
@@ -94,7 +96,8 @@ static void write_id(struct hosts *h, struct bytes *out)
 		ms /= 10;
 	}
 	bytes_append(out, digits, sizeof(digits));
-	bytes_format(out, "-%x-%x", h->ensemble->session.id, ++h->locks->directories->last_nonce);
+	ledger_number(h->env->ledger, CEILING_NONCE, ++h->locks->directories->last_nonce);
+	bytes_format(out, "-%x-%x", h->ensemble->session.id, h->locks->directories->last_nonce);
 }
 
 void letter_add(struct letter *l)
@@ -112,12 +115,14 @@ struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data
 
 	l->hosts = h;
 	l->number = ++h->outbox_last;
+	ledger_number(h->env->ledger, CEILING_LETTER, l->number);
 	l->timer.kind = TIMER_LETTER;
 	outbox_path(h, host, &l->path);
 	bytes_char(&l->path, '/');
 	l->id_at = l->path.len;
 	write_id(h, &l->path);
 	letter_add(l);
+	letter_ledger_add(l);
 	h->env->stats.mail_posted_total++;
 	heap_set(&h->env->timers, &l->timer, h->env->now_ns + h->ensemble->session.timeout_ns);
 	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);

@@ -62,6 +62,7 @@ struct letter {
 	struct bytes path;
 	size_t id_at; /* where the id begins in it */
 	struct timer timer;
+	struct ledger_letter *record; /* in the ledger; NULL: none */
 };
 
 TAILQ_HEAD(letter_list, letter);

@@ -123,6 +123,7 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	q->client = c;
 	q->command = command;
 	q->number = ++h->last_query;
+	ledger_number(h->env->ledger, CEILING_QUERY, q->number);
 	bytes_slice(&q->name, name);
 	aim(q);
 	TAILQ_INSERT_TAIL(&h->queries, q, link);
@@ -393,6 +394,7 @@ void query_move_all(struct hosts *h)
 		if (q->revocation)
 			continue;
 		q->number = ++h->last_query;
+		ledger_number(h->env->ledger, CEILING_QUERY, q->number);
 		forget_children(q);
 		free_children(q->holders, q->holder_count);
 		q->holders = NULL;

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "core/znode/record.h"
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 #include "protocol/number.h"
 
@@ -90,6 +91,7 @@ struct observer *observe_add(struct lock *lock, struct client *client)
 	lock->observer_count++;
 	lock->directory.observed = true;
 	client->observer_count++;
+	client_ledger_review(client);
 	return o;
 }
 
@@ -128,6 +130,7 @@ void observe_end(struct observer *o)
 		leave(o);
 	TAILQ_REMOVE(&o->client->observers, o, client_link);
 	o->client->observer_count--;
+	client_ledger_review(o->client);
 	bytes_free(&o->outcome.sentence);
 	mem_free(o);
 }

@@ -6,11 +6,12 @@
 #include "base/mem.h"
 #include "core/session/presence.h"
 #include "core/claim/charge.h"
+#include "core/claim/claim_ledger.h"
 #include "core/session/budget.h"
 #include "core/znode/record.h"
 #include "core/kind/rwlock.h"
 #include "core/lock/claims.h"
-#include "core/lock/locks.h"
+#include "core/lock/lock_ledger.h"
 #include "protocol/limits.h"
 #include "protocol/number.h"
 
@@ -44,6 +45,7 @@ static struct lock *make_lock(struct locks *locks, struct slice name)
 	flavour_place(locks->env->conf, name, &s->path);
 	place(s, &lock->directory, "/locks", FLAVOUR_MUTEX);
 	directory_init(&s->slots, locks->directories, lock);
+	s->slots.record = lock->directory.record;
 	lock->slots = &s->slots;
 	place(s, &s->slots, "/leases", FLAVOUR_SLOTS);
 	directory_touch(&lock->directory); /* it goes again if nothing comes of it */
@@ -396,6 +398,7 @@ static void count(struct semaphore *s, struct claim *c, size_t children)
 	if (c->listed)
 		return;
 	c->state = CLAIM_HELD;
+	claim_ledger_add(c);
 	c->granted_ns = s->locks->env->now_ns;
 	s->tries = 0;
 }
@@ -466,12 +469,12 @@ static void grant(struct semaphore *s)
 	struct grant *g = grant_find(s->lock, client);
 
 	if (g) {
-		g->depth += r->count;
+		grant_set_depth(g, g->depth + r->count);
 		grant_extend(g, r->lease_ns);
 	} else {
 		grant_new(s->lock, client, MODE_SHARED, 0, r->lease_ns, &r->data);
 		g = grant_find(s->lock, client);
-		g->depth = r->count;
+		grant_set_depth(g, r->count);
 	}
 	grant_log(g, "granted", false, r->count);
 	request_granted(r, g->depth);
@@ -566,6 +569,7 @@ static void settle_permits(struct semaphore *s)
 	if (s->gathering && !holds_mutex(s))
 		s->gathering = NULL; /* somebody deleted its znode, or the session is lost: it is not next any longer */
 	tell_losses(s);
+	lock_ledger_limit(s->lock, s->limit);
 	if (s->gathering && enough(s))
 		grant(s);
 	if (s->locks->env->conf->standalone)

@@ -3,10 +3,11 @@
 
 #include <assert.h>
 
+#include "core/claim/claim_ledger.h"
 #include "core/claim/look.h"
 #include "core/claim/rollover.h"
 #include "core/lock/holder_data.h"
-#include "core/lock/locks.h"
+#include "core/lock/lock_ledger.h"
 #include "core/lock/readers.h"
 #include "core/claim/charge.h"
 
@@ -27,6 +28,7 @@ void lock_lose(struct lock *lock)
 
 	grant_lose_all(lock, LOSS_SESSION);
 	lock->token = 0;
+	lock_ledger_token(lock, 0, MODE_EXCLUSIVE);
 	LOCK_DIRECTORIES(d, lock) {
 		TAILQ_FOREACH_SAFE(c, &d->slots, link, after)
 			if (c->state == CLAIM_HELD)
@@ -92,11 +94,17 @@ static void count_hand_off(const struct lock *lock, struct claim *c, enum mode m
 
 int64_t claims_take_token(const struct lock *lock, struct claim *c, enum mode mode, bool together)
 {
+	int64_t token;
+
 	if (c->granted)
 		count_hand_off(lock, c, mode, together);
+	else if (!lock->slots)
+		claim_ledger_add(c);
 	c->granted = true;
 	c->granted_mode = mode;
-	return (c->czxid << 10) | c->handoffs;
+	token = (c->czxid << 10) | c->handoffs;
+	lock_ledger_token(lock, token, mode);
+	return token;
 }
 
 static bool may_join(const struct lock *lock)

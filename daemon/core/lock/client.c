@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 void client_watch_child(const struct client *c)
@@ -18,6 +19,7 @@ void client_set_child(struct client *c, uint32_t pid)
 	c->child = pid;
 	c->child_known = false;
 	client_watch_child(c);
+	client_ledger_changed(c);
 }
 
 uint32_t client_shown(const struct client *c, struct slice *ret_comm)
@@ -37,6 +39,7 @@ void client_close(struct client *c)
 	if (c->closing)
 		return;
 	c->closing = true;
+	client_ledger_review(c);
 	TAILQ_INSERT_TAIL(&c->locks->closing, c, closing_link);
 }
 

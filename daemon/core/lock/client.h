@@ -29,6 +29,7 @@ struct client {
 	struct locks *locks;
 	TAILQ_ENTRY(client) link; /* broker->clients, oldest first */
 	TAILQ_ENTRY(client) closing_link, audit_link, group_link; /* broker->closing; `auditing`; owner->clients */
+	TAILQ_ENTRY(client) told_link; /* locks->told */
 	uint32_t conn, pid, uid;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
@@ -63,6 +64,7 @@ struct client {
 	bool events_waiting;      /* EVENTS waits */
 	struct timer events_timer;
 	bool reloading;           /* its RELOAD waits */
+	struct ledger_client *record; /* in the ledger; NULL: none */
 	struct client_list *auditing; /* the list in which its AUDIT waits; NULL: none does */
 };
 

@@ -5,7 +5,7 @@
 
 #include "base/cold.h"
 #include "base/mem.h"
-#include "core/lock/locks.h"
+#include "core/lock/lock_ledger.h"
 #include "protocol/bytes_format.h"
 
 static const int64_t NS_PER_MS = 1000000;
@@ -138,6 +138,7 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	locks->env->stats.grants_total++;
 	if (lease_ns)
 		grant_renew(g, lease_ns);
+	grant_ledger_add(g);
 }
 
 void grant_renew(struct grant *g, int64_t lease_ns)
@@ -146,6 +147,7 @@ void grant_renew(struct grant *g, int64_t lease_ns)
 
 	assert(!g->lost && lease_ns > 0);
 	heap_set(&locks->env->timers, &g->lease, locks->env->now_ns + lease_ns);
+	grant_ledger_change(g);
 }
 
 int64_t grant_lease_rest_ns(const struct grant *g)
@@ -159,6 +161,19 @@ void grant_extend(struct grant *g, int64_t lease_ns)
 		heap_unset(&g->lock->locks->env->timers, &g->lease);
 	else if (lease_ns > grant_lease_rest_ns(g))
 		grant_renew(g, lease_ns);
+	grant_ledger_change(g);
+}
+
+void grant_set_depth(struct grant *g, int64_t depth)
+{
+	g->depth = depth;
+	grant_ledger_change(g);
+}
+
+void grant_downgrade(struct grant *g)
+{
+	g->mode = MODE_SHARED;
+	grant_ledger_change(g);
 }
 
 void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
@@ -169,6 +184,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	grant_extend(g, lease_ns);
 	if (data.len) {
 		bytes_set(&g->data, data);
+		grant_ledger_rewrite(g);
 		if (g->lock->directory.claim)
 			g->lock->directory.claim->holder_token = 0; /* the written data are not true any longer */
 		directory_touch(lock_held(g->lock));
@@ -206,6 +222,7 @@ void grant_end(struct grant *g)
 	} else {
 		lock->grant_count--;
 	}
+	grant_ledger_end(g);
 	bytes_free(&g->data);
 	mem_spare(&lock->locks->spare_grant, g);
 	grants_changed(client);
@@ -228,6 +245,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)
 		uncount(g);
+	grant_ledger_change(g);
 	locks->lost_count++;
 	locks->env->stats.losses_total++;
 	notification_drop(g->client, g->notification);

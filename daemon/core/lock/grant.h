@@ -56,6 +56,7 @@ struct grant {
 	struct timer lease; /* the end of its lease; not set: it has none */
 	struct bytes data;  /* the text that its holder gave; may be empty */
 	struct outcome outcome;            /* LOST */
+	struct ledger_grant *record;       /* in the ledger; NULL: none */
 	struct notification *notification; /* REVOKE, or LOST once it is lost; NULL: none waits */
 };
 
@@ -71,6 +72,8 @@ void grant_add(struct grant *g);
 struct grant *grant_find(const struct lock *lock, const struct client *client);
 void grant_extend(struct grant *g, int64_t lease_ns); /* the later end counts; no lease (0) counts as the latest */
 void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data); /* adds one level */
+void grant_set_depth(struct grant *g, int64_t depth); /* at least 1 */
+void grant_downgrade(struct grant *g); /* readers may join it from now on */
 void grant_renew(struct grant *g, int64_t lease_ns); /* the lease ends that long from now */
 int64_t grant_lease_rest_ns(const struct grant *g); /* the rest of its lease; INT64_MAX: it has none */
 void grant_end(struct grant *g); /* releases all levels, or forgets a lost grant */

@@ -5,7 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "core/lock/locks.h"
+#include "core/lock/lock_ledger.h"
 #include "protocol/name.h"
 
 enum { IDLE_LOCKS_MAX = 1024 };
@@ -54,6 +54,7 @@ void lock_become(struct lock *lock, enum kind kind)
 	/* Its directory was of the other kind: nothing is put into it before its data are read again. */
 	lock->directory.unverified = lock->directory.unverified || lock->directory.state != DIRECTORY_UNKNOWN;
 	lock->directory.state = DIRECTORY_UNKNOWN;
+	lock_ledger_write(lock);
 }
 
 void lock_touch_waiting(struct locks *locks)
@@ -121,6 +122,7 @@ void lock_free(struct lock *lock)
 	if (locks->named == lock)
 		locks->named = NULL;
 	map_remove(&locks->names, &lock->name_node);
+	lock_ledger_remove(lock);
 	bytes_free(&lock->name);
 	directory_deinit(&lock->directory);
 	mem_free(lock);
@@ -164,6 +166,7 @@ struct lock *lock_new(struct locks *locks, struct slice name, enum kind kind)
 	bytes_slice(&lock->name, name);
 	map_add(&locks->names, &lock->name_node, map_hash(&locks->names, name.data, name.len));
 	TAILQ_INSERT_TAIL(&locks->used, lock, link);
+	lock_ledger_write(lock);
 	return lock;
 }
 

@@ -25,6 +25,7 @@ struct locks {
 	size_t conns_cap, client_count;
 	uint64_t last_client;
 	struct client_list clients, closing;
+	struct client_list told; /* pushes for them may not have been carried out (client_ledger.h) */
 	struct outcome_list outcomes; /* they are told before the event ends */
 	struct mlock_list mlocks;     /* they take their next step before the event ends */
 	struct client *after;         /* answered, or its EVENTS ended, once all is settled; NULL: none */

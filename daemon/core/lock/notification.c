@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 /* Types that are bounded otherwise do not count. */
@@ -22,6 +23,7 @@ void notification_keep(struct client *c, const struct notification *told)
 		*n->place = n;
 	TAILQ_INSERT_TAIL(&c->notifications, n, link);
 	c->notification_count += counts(n->type);
+	client_ledger_review(c);
 }
 
 void notification_add(struct client *c, const struct notification *told)
@@ -40,6 +42,7 @@ void notification_drop(struct client *c, struct notification *n)
 	TAILQ_REMOVE(&c->notifications, n, link);
 	if (counts(n->type))
 		c->notification_count--;
+	client_ledger_review(c);
 	bytes_free(&n->text);
 	mem_free(n);
 }

@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
 
 /* Once a wait has run out, the answer that tells whether the lock is taken may take this part of T besides try_ms. */
@@ -18,6 +19,8 @@ static void count(struct request *r, size_t one)
 	r->client->user->requests += one;
 	if (!r->queued)
 		r->lock->locks->blocked_count += one;
+	else
+		client_ledger_review(r->client);
 }
 
 void request_add(struct request *r)

@@ -14,6 +14,7 @@ struct ledger_part {
 
 struct ledger_private {
 	struct ledger_private *before, *after;
+	size_t bytes;
 	_Alignas(16) char cell[];
 };
 
@@ -30,6 +31,7 @@ void ledger_add(struct ledger *l, void *memory, size_t bytes)
 {
 	assert(bytes % LEDGER_CHUNK_BYTES == 0);
 	l->parts = mem_resize(l->parts, (l->part_count + 1) * sizeof(l->parts[0]));
+	l->room += bytes;
 	l->parts[l->part_count++] = (struct ledger_part){ memory, (char *)memory + bytes };
 }
 
@@ -61,16 +63,38 @@ void ledger_free(struct ledger *l)
 
 size_t ledger_room(const struct ledger *l)
 {
-	size_t bytes = 0;
+	return l->room;
+}
 
-	for (size_t i = 0; i < l->part_count; i++)
-		bytes += (size_t)(l->parts[i].end - l->parts[i].next);
-	return bytes;
+size_t ledger_records(const struct ledger *l)
+{
+	const struct ledger_private *p;
+	size_t count = 0;
+
+	for (size_t i = 0; i < LEDGER_CLASSES; i++)
+		count += l->cells[i].cap - l->cells[i].count;
+	for (p = l->private; p; p = p->after)
+		count++;
+	return count;
 }
 
 bool ledger_full(const struct ledger *l)
 {
 	return l->head->missing > 0;
+}
+
+void ledger_session(struct ledger *l, int64_t session)
+{
+	if (l)
+		ledger_store(l, &l->head->session, (uint64_t)session);
+}
+
+void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy)
+{
+	if (!l)
+		return;
+	ledger_store(l, &l->head->epoch, epoch);
+	ledger_store(l, &l->head->jeopardy, jeopardy);
 }
 
 /* A chunk becomes cells of that size. False: there is none. */
@@ -87,6 +111,7 @@ static bool divide(struct ledger *l, unsigned int class)
 		return false;
 	chunk = part->next;
 	part->next += LEDGER_CHUNK_BYTES;
+	l->room -= LEDGER_CHUNK_BYTES;
 	cells->cap += count;
 	cells->list = mem_resize(cells->list, cells->cap * sizeof(void *));
 	for (size_t i = count; i-- > 0;) {
@@ -105,6 +130,7 @@ static void *take_private(struct ledger *l, size_t bytes)
 	struct ledger_private *p = mem_new(sizeof(*p) + bytes);
 	struct ledger_record *r = (struct ledger_record *)(void *)p->cell;
 
+	p->bytes = bytes;
 	r->word = LEDGER_PRIVATE;
 	p->after = l->private;
 	if (p->after)
@@ -114,22 +140,50 @@ static void *take_private(struct ledger *l, size_t bytes)
 	return r;
 }
 
-void *ledger_take_any(struct ledger *l, size_t bytes)
+/* NULL: there is no room. */
+static void *take_shared(struct ledger *l, size_t bytes)
 {
 	unsigned int class = class_of(bytes);
-	struct ledger_cells *cells;
+	struct ledger_cells *cells = &l->cells[class];
 
-	if (class >= LEDGER_CLASSES)
-		return take_private(l, bytes);
-	cells = &l->cells[class];
-	if (!cells->count && !divide(l, class))
-		return take_private(l, bytes);
+	if (class >= LEDGER_CLASSES || (!cells->count && !divide(l, class)))
+		return NULL;
 	return cells->list[--cells->count];
+}
+
+void *ledger_take_any(struct ledger *l, size_t bytes)
+{
+	void *cell = take_shared(l, bytes);
+
+	return cell ? cell : take_private(l, bytes);
+}
+
+static struct ledger_private *private_of(struct ledger_record *r)
+{
+	return (struct ledger_private *)(void *)((char *)r - offsetof(struct ledger_private, cell));
+}
+
+void *ledger_move(struct ledger *l, void *record)
+{
+	struct ledger_record *old = record, *r;
+	size_t bytes;
+
+	if (!old || !(old->word & LEDGER_PRIVATE))
+		return record;
+	bytes = private_of(old)->bytes;
+	r = take_shared(l, bytes);
+	if (!r)
+		return record;
+	memcpy(r + 1, old + 1, bytes - sizeof(*r));
+	r->number = old->number;
+	ledger_publish(l, r, LEDGER_TYPE(old->word));
+	ledger_drop_private(l, old);
+	return r;
 }
 
 void ledger_drop_private(struct ledger *l, struct ledger_record *r)
 {
-	struct ledger_private *p = (struct ledger_private *)(void *)((char *)r - offsetof(struct ledger_private, cell));
+	struct ledger_private *p = private_of(r);
 
 	if (p->before)
 		p->before->after = p->after;

@@ -12,9 +12,8 @@
  *
  * To change more than one field, its owner publishes another record with the same number, and drops the first.
  *
- * For what finds no room the cell is private memory: nobody else needs to know. The head says that records are missing; once
- * there is more memory, broker_record() (record.h) finds room for them. The caller of ledger_new() gives zeroed memory,
- * aligned to 64 bytes, and owns it. That of ledger_add() lies right behind it for who reads it later.
+ * For what finds no room the cell is private memory; the head says how much is missing. The caller of ledger_new() and
+ * ledger_add() gives zeroed memory, aligned to 64 bytes, and owns it. What was added lies behind it for whoever reads it.
  */
 #pragma once
 
@@ -31,10 +30,10 @@ struct ledger_cells {
 
 struct ledger {
 	struct ledger_head *head;
-	uint64_t generation, last_number;
+	uint64_t generation, last_number; /* the number of the last record that had none of its own */
 	struct ledger_cells cells[LEDGER_CLASSES];
 	struct ledger_part *parts; /* chunks that nobody has used */
-	size_t part_count;
+	size_t part_count, room; /* bytes of those */
 	struct ledger_private *private; /* records without room */
 	void (*stored)(void *arg);      /* tests: called after each store that a reader can notice; or NULL */
 	void *arg;
@@ -47,10 +46,13 @@ struct ledger *ledger_new(void *memory, size_t bytes);
 void ledger_add(struct ledger *l, void *memory, size_t bytes);
 /* Takes NULL. The memory stays as it is. */
 void ledger_free(struct ledger *l);
-/* The bytes that no record has ever used. */
-size_t ledger_room(const struct ledger *l);
-/* Records are missing for want of room. */
-bool ledger_full(const struct ledger *l);
+/* These take NULL, too. */
+void ledger_session(struct ledger *l, int64_t session);
+void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy);
+size_t ledger_records(const struct ledger *l);
+size_t ledger_room(const struct ledger *l); /* the bytes that no record has ever used */
+bool ledger_full(const struct ledger *l);   /* there are records without room */
+void *ledger_move(struct ledger *l, void *record); /* such a one to where there is room now. Returns its place */
 
 /* What the functions below do seldom. */
 void *ledger_take_any(struct ledger *l, size_t bytes);

@@ -153,6 +153,7 @@ static unsigned int enter(struct ensemble *zk, enum session_state state)
 		log_state(zk, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
 		break;
 	}
+	ledger_state(zk->env->ledger, s->epoch, state == SESSION_JEOPARDY);
 	return SESSION_CHANGED;
 }
 
@@ -236,6 +237,7 @@ static void begin_session(struct ensemble *zk, int64_t id)
 	s->had_one = true;
 	zk->env->stats.sessions_total++;
 	s->id = id;
+	ledger_session(zk->env->ledger, id);
 	enter(zk, SESSION_NONE);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Directories and claims in the ledger (port/ledger.h): where a znode of ours may exist, and the claims that grants rest on.
+ * Not in standalone mode, and nothing without a ledger.
+ */
+#pragma once
+
+#include "core/claim/directories.h"
+
+/* Its bit among those of the directories of its lock. */
+uint64_t claim_ledger_note(const struct directory *d);
+/* Before a znode is made in it; and when none of ours is in it any longer. */
+void directory_ledger_note(struct directory *d);
+void directory_ledger_forget(struct directory *d);
+/* Something rests on it, or its place was taken over without a gap. The mutex of a semaphore bears nothing. */
+bool claim_ledger_wants(const struct claim *c);
+/* Something will rest on the claim, which is HELD. */
+void claim_ledger_add(struct claim *c);
+/* Another claim follows it. */
+void claim_ledger_withhold(struct claim *c);
+/* Nothing rests on it any longer. */
+void claim_ledger_remove(struct claim *c);

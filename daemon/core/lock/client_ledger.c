@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/lock/client_ledger.h"
+
+#include "core/lock/client_entry.h"
+#include "core/lock/locks.h"
+#include "core/port/entry.h"
+
+static struct ledger *ledger_of(const struct client *c)
+{
+	return c->locks->env->ledger;
+}
+
+static bool is_busy(const struct client *c)
+{
+	return c->request_count > (c->request != NULL) || c->observer_count || c->notification_count ||
+	       c->half_closed || c->closing;
+}
+
+static void set_flags(struct client *c, uint64_t flags)
+{
+	if (c->record->flags != flags)
+		ledger_store(ledger_of(c), &c->record->flags, flags);
+}
+
+static void write(struct client *c, const struct bytes *text, size_t pairs, uint64_t flags)
+{
+	struct ledger *l = ledger_of(c);
+	struct ledger_client *r = ledger_take(l, sizeof(*r) + text->len);
+
+	r->head.number = c->id;
+	r->flags = flags | (is_busy(c) ? LEDGER_BUSY : 0);
+	r->conn = c->conn;
+	r->uid = c->uid;
+	r->pairs = (uint32_t)pairs;
+	r->length = (uint32_t)text->len;
+	memcpy(r->text, text->data, text->len);
+	ledger_publish(l, &r->head, LEDGER_CLIENT);
+	if (c->record)
+		ledger_drop(l, &c->record->head);
+	c->record = r;
+}
+
+/* Who it is, whatever it is doing. */
+static void write_lasting(const struct client *c, struct entry_writer *w)
+{
+	struct client lasting = {
+		.pid = c->pid,
+		.version = c->version,
+		.connected_ns = c->connected_ns,
+		.comm = c->comm,
+		.name = c->name,
+		.lib_name = c->lib_name,
+		.lib_version = c->lib_version,
+		.child = c->child,
+		.child_comm = c->child_comm,
+		.child_known = c->child_known,
+		.child_ended = c->child_ended,
+		.peer_ended = c->peer_ended,
+	};
+
+	client_entry_write(&lasting, w);
+	if (c->group)
+		entry_text(w, "group", bytes_view(&c->group->name));
+}
+
+static void write_text(struct client *c, uint64_t flags)
+{
+	struct bytes text = { 0 };
+	struct entry_writer w = { .out = &text };
+
+	write_lasting(c, &w);
+	if (!c->record || c->record->length != text.len || memcmp(c->record->text, text.data, text.len) != 0)
+		write(c, &text, w.values / 2, flags);
+	bytes_free(&text);
+}
+
+void client_ledger_add(struct client *c)
+{
+	if (ledger_of(c) && !c->record)
+		write_text(c, 0);
+}
+
+void client_ledger_remove(struct client *c)
+{
+	if (!ledger_of(c) || !c->record)
+		return;
+	if (c->record->flags & LEDGER_TOLD)
+		TAILQ_REMOVE(&c->locks->told, c, told_link);
+	ledger_drop(ledger_of(c), &c->record->head);
+	c->record = NULL;
+}
+
+void client_ledger_changed(struct client *c)
+{
+	if (ledger_of(c) && c->record)
+		write_text(c, c->record->flags & LEDGER_TOLD);
+}
+
+/* Marks it as told in the same store that takes other marks off. */
+static void mark_told(struct client *c, uint64_t flags)
+{
+	if (!(c->record->flags & LEDGER_TOLD))
+		TAILQ_INSERT_TAIL(&c->locks->told, c, told_link);
+	set_flags(c, flags | LEDGER_TOLD);
+}
+
+/* What it waited for has ended, and may be told to it later in this event. */
+void client_ledger_review(struct client *c)
+{
+	uint64_t flags;
+
+	if (!ledger_of(c) || !c->record)
+		return;
+	flags = c->record->flags;
+	if (is_busy(c))
+		set_flags(c, flags | LEDGER_BUSY);
+	else if (flags & LEDGER_BUSY)
+		mark_told(c, flags & ~(uint64_t)LEDGER_BUSY);
+}
+
+void client_ledger_told(struct client *c)
+{
+	if (ledger_of(c) && c->record)
+		mark_told(c, c->record->flags);
+}
+
+void client_ledger_all_told(struct locks *locks)
+{
+	struct client *c;
+
+	while ((c = TAILQ_FIRST(&locks->told))) {
+		TAILQ_REMOVE(&locks->told, c, told_link);
+		set_flags(c, c->record->flags & ~(uint64_t)LEDGER_TOLD);
+	}
+}
+
+bool client_ledger_is_true(const struct client *c)
+{
+	struct bytes text = { 0 };
+	struct entry_writer w = { .out = &text };
+	bool same;
+
+	write_lasting(c, &w);
+	same = slice_eq(bytes_view(&text), (struct slice){ c->record->text, c->record->length });
+	bytes_free(&text);
+	return same && c->record->pairs == w.values / 2 && !(c->record->flags & LEDGER_BUSY) == !is_busy(c);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients in the ledger (port/ledger.h). A client is written when it is granted something for the first time: nobody goes
+ * on with a connection that never held anything. All of these do nothing without a ledger.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct client;
+struct locks;
+
+/* Unless it is written already. */
+void client_ledger_add(struct client *c);
+/* It is freed, and holds nothing any longer. */
+void client_ledger_remove(struct client *c);
+/* What client_entry.h writes may have changed. */
+void client_ledger_changed(struct client *c);
+/* That it is written as it is. */
+bool client_ledger_is_true(const struct client *c);
+/* It may have, or may have no longer, what is not written down: queued requests, observers, unread notifications. */
+void client_ledger_review(struct client *c);
+/* It is pushed something. */
+void client_ledger_told(struct client *c);
+/* What was pushed so far is in the hands of the adapter, which marks connections with unwritten output itself. */
+void client_ledger_all_told(struct locks *locks);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks and grants in the ledger (port/ledger.h). A lock is in it as long as the host knows it, so a pair of LOCK and UNLOCK
+ * writes only the grant and its token. All of these do nothing without a ledger.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/lock/locks.h"
+
+/* The lock is new, or of another kind now. */
+void lock_ledger_write(struct lock *lock);
+/* It is freed. */
+void lock_ledger_remove(struct lock *lock);
+/* The grant is new; or the text that its holder gave is. */
+void grant_ledger_add(struct grant *g);
+void grant_ledger_rewrite(struct grant *g);
+
+/* The token is given, or will be: whoever goes on gives none that is not above it. 0: the session is lost. */
+static inline void lock_ledger_token(const struct lock *lock, int64_t token, enum mode mode)
+{
+	struct ledger *l = lock->locks->env->ledger;
+
+	if (l && !lock->slots)
+		ledger_store(l, &lock->directory.record->latest, LEDGER_TOKEN(token, mode));
+}
+
+static inline void lock_ledger_limit(const struct lock *lock, int64_t limit)
+{
+	struct ledger *l = lock->locks->env->ledger;
+
+	if (l && lock->directory.record->limit != (uint64_t)limit)
+		ledger_store(l, &lock->directory.record->limit, (uint64_t)limit);
+}
+
+static inline void grant_ledger_end(struct grant *g)
+{
+	struct ledger *l = g->lock->locks->env->ledger;
+
+	if (l)
+		ledger_drop(l, &g->record->head);
+}
+
+static inline uint64_t grant_ledger_flags(const struct grant *g)
+{
+	return (g->lost ? LEDGER_LOST + (uint64_t)g->loss * LEDGER_LOSS : 0) | (g->counted ? LEDGER_COUNTED : 0);
+}
+
+/* One of its numbers has changed, which is the first to be different from what stands there. */
+static inline void grant_ledger_change(struct grant *g)
+{
+	struct ledger *l = g->lock->locks->env->ledger;
+	struct ledger_grant *r = g->record;
+	int64_t lease_ns;
+
+	if (!l || !r)
+		return;
+	lease_ns = g->lease.place ? g->lease.due_ns : LEDGER_NO_LEASE;
+	if (r->flags != grant_ledger_flags(g))
+		ledger_store(l, &r->flags, grant_ledger_flags(g));
+	if (r->depth != g->depth)
+		ledger_store(l, (uint64_t *)&r->depth, (uint64_t)g->depth);
+	if (r->lease_ns != lease_ns)
+		ledger_store(l, (uint64_t *)&r->lease_ns, (uint64_t)lease_ns);
+	if (r->token != LEDGER_TOKEN(g->token, g->mode))
+		ledger_store(l, &r->token, LEDGER_TOKEN(g->token, g->mode));
+}
