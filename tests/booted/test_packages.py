@@ -183,6 +183,13 @@ def serving(machine):
     return re.search(r"^lockbroker_version:(\S+)", machine.run("lockbroker", "info", "server"), re.M).group(1)
 
 
+def start_job(machine):
+    """A service that holds the lock c, and whose command runs."""
+    machine.run("systemd-run", "--unit=job", "--collect", "lockbroker", "lock", "c", "--", "sleep", "infinity")
+    harness.wait_until(lambda: re.search(r"\d sleep infinity$", machine.run("systemd-cgls", "-u", "job.service"), re.M),
+                       "the job to hold it")
+
+
 class Holders:
     """One of each kind, and somebody in line behind each. check() shows that they lost nothing; release() ends them."""
 
@@ -193,8 +200,7 @@ class Holders:
         self.raw = machine.start("python3", "-c", RAW)
         self.token = self.ask("LOCK b")
         assert re.fullmatch(r":[1-9]\d*", self.token)
-        machine.run("systemd-run", "--unit=job", "--collect", "lockbroker", "lock", "c", "--", "sleep", "infinity")
-        harness.wait_until(lambda: "uid" in machine.run("lockbroker", "call", "HOLDERS", "c"), "the job to hold it")
+        start_job(machine)
         self.waiters = [machine.start("lockbroker", "lock", name, "--", "echo", name) for name in "abc"]
         for name in "abc":
             harness.wait_until(lambda name=name: "uid" in machine.run("lockbroker", "call", "QUEUE", name), "the waiter")
@@ -273,7 +279,7 @@ def test_a_host_that_upgrades_and_restarts_by_itself_costs_nobody_a_lock(service
     """unattended-upgrades has apt call needrestart, which restarts what is outdated."""
     packages.offer(f"/proc/{service.leader}/root", following)
     service.run("apt-get", "update")
-    service.write(OUTDATED, "[Service]\nExecStart=/usr/bin/sleep infinity\n")
+    service.write(OUTDATED, "[Service]\nType=exec\nExecStart=/usr/bin/sleep infinity\n")
     service.run("systemctl", "daemon-reload")
     service.run("systemctl", "restart", "outdated.service")
     replace(service, "/usr/bin/sleep")
@@ -287,9 +293,22 @@ def test_needrestart_restarts_the_service_for_a_library_and_nobody_loses_a_lock(
     before = service.show("MainPID")
     replace(service, "/usr/lib/*-linux-gnu/libevent_core-2.1.so.7.*")
     assert outdated(service) == [UNIT]
-    assert f"systemctl restart {UNIT}" in service.run("needrestart", "-r", "a", "-l")
+    service.run("needrestart", "-r", "a", "-l")
     assert service.show("MainPID") != before and service.show("ActiveState") == "active"
     assert outdated(service) == []
+    holders.release()
+
+
+def test_needrestart_does_not_stop_a_daemon_that_could_not_start_again(service, holders):
+    before, conf = service.show("MainPID"), service.read(CONF)
+    replace(service, "/usr/lib/*-linux-gnu/libevent_core-2.1.so.7.*")
+    service.write(CONF, conf + "[locks]\nlinger = 5\n")
+    assert "lockbrokerd is not restarted" in service.run("needrestart", "-r", "a", "-l")
+    assert service.show("MainPID") == before
+    holders.check()
+    service.write(CONF, conf)
+    service.run("needrestart", "-r", "a", "-l")
+    assert service.show("MainPID") != before
     holders.release()
 
 
@@ -298,8 +317,7 @@ def test_needrestart_restarts_what_the_command_has_started_for_a_reason_of_its_o
     install(service, following)
     assert outdated(service) == []
     holders.release()
-    service.run("systemd-run", "--unit=job", "--collect", "lockbroker", "lock", "c", "--", "sleep", "infinity")
-    harness.wait_until(lambda: "uid" in service.run("lockbroker", "call", "HOLDERS", "c"), "the job to hold it")
+    start_job(service)
     replace(service, "/usr/bin/sleep")
     assert outdated(service) == ["job.service"]
 
@@ -314,6 +332,14 @@ def test_a_configuration_with_an_error_leaves_the_former_version_running(service
     service.write(CONF, conf)
     service.run("lockbroker", "restart")
     assert serving(service) == packages.NEXT
+    holders.release()
+
+
+def test_an_upgrade_of_systemd_costs_nobody_a_lock(service, holders):
+    """It runs itself anew."""
+    service.run("systemctl", "daemon-reexec")
+    holders.check()
+    service.run("systemctl", "restart", UNIT)
     holders.release()
 
 
