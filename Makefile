@@ -85,7 +85,7 @@ CORE = $(foreach floor,$(FLOORS),$(CORE_$(floor)))
 IO_FLOORS = top handover socket zookeeper files base
 IO_top = loop.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
-	handover/channel.c
+	handover/channel.c handover/sealed.c
 IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \

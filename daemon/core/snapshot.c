@@ -20,7 +20,10 @@
 #include "core/state.h"
 #include "core/znode/flavour.h"
 
-enum { TEXT_MAX = 4096 };
+enum {
+	TEXT_MAX = 4096,
+	BESIDE = 64, /* bytes beside each struct: its text, its places in tables, the allocator's */
+};
 
 /* ---- the parts that are the broker's own ---- */
 
@@ -163,6 +166,15 @@ void broker_snapshot(const struct broker *b, struct bytes *ret)
 	mark_all(b);
 	write_all(b, ret);
 	seal_end(ret, begin);
+}
+
+size_t snapshot_memory(const struct broker *b)
+{
+	const struct locks *l = &b->locks;
+
+	return l->names.count * (sizeof(struct lock) + BESIDE) + l->client_count * (sizeof(struct client) + BESIDE) +
+	       l->grant_count * (sizeof(struct grant) + BESIDE) + l->request_count * (sizeof(struct request) + BESIDE) +
+	       b->directories.claim_count * (sizeof(struct claim) + BESIDE);
 }
 
 /* ---- reading: the lists of the clients ---- */

@@ -36,6 +36,8 @@ void snapshot_begin(const struct broker *b, struct bytes *ret);
 void snapshot_end(const struct broker *b, struct bytes *ret);
 /* Appends the broker's whole state. */
 void broker_snapshot(const struct broker *b, struct bytes *ret);
+/* About so many bytes of memory are needed by broker_restore(): whoever hands over can say so before. */
+size_t snapshot_memory(const struct broker *b);
 /*
  * A new broker from it. Connections keep their numbers, and it has been told of them already. NULL, and a sentence in *why
  * that the caller frees, if the text is cut short, garbled, of another version that cannot be read, or contradicts itself.

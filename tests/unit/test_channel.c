@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "io/base/parcel.h"
 #include "io/handover/channel.h"
+#include "io/handover/sealed.h"
 
 static int ends[2];
 
@@ -66,6 +68,31 @@ static void a_record_is_read_as_it_was_packed(void **state)
 	assert_true(parcel_find(&p, "second", &r));
 	assert_int_equal(r.count, 0);
 	assert_false(parcel_find(&p, "third", &r));
+	parcel_free(&p);
+}
+
+/* Of which the length is known only at its end. */
+static void a_text_that_is_written_bit_by_bit_is_read(void **state)
+{
+	struct parcel p = { 0 };
+	struct parcel_record r;
+	size_t begin;
+
+	(void)state;
+	parcel_begin(&p, "it");
+	begin = parcel_open_text(&p, "empty");
+	parcel_close_text(&p, begin);
+	begin = parcel_open_text(&p, "long");
+	for (int i = 0; i < 3000; i++)
+		bytes_text(&p.text, "a,:\n");
+	parcel_close_text(&p, begin);
+	parcel_int(&p, "behind", 7);
+	parcel_end(&p);
+	assert_true(parcel_find(&p, "it", &r));
+	assert_int_equal(r.count, 3);
+	assert_int_equal(parcel_get_text(&r, "empty").len, 0);
+	assert_int_equal(parcel_get_text(&r, "long").len, 12000);
+	assert_int_equal(parcel_get_int(&r, "behind"), 7);
 	parcel_free(&p);
 }
 
@@ -274,8 +301,10 @@ static void parcels_of_all_sizes_arrive_with_their_descriptors_in_order(void **s
 		{ 0, 0 },
 		{ 1, 0 },
 		{ 0, 1 },
-		{ CHANNEL_PART_BYTES, CHANNEL_PART_FDS },
-		{ CHANNEL_PART_BYTES + 1, CHANNEL_PART_FDS + 1 },
+		{ 0, CHANNEL_PART_FDS },
+		{ 65536, CHANNEL_PART_FDS },
+		{ 65537, CHANNEL_PART_FDS - 1 },
+		{ 4096, CHANNEL_PART_FDS + 1 },
 		{ 3000000, 10 },
 		{ 10, 400 },
 	};
@@ -343,10 +372,51 @@ static void a_parcel_that_is_not_as_announced_is_refused(void **state)
 	parcel_discard(&got);
 }
 
+static int send_fd(int fd)
+{
+	char control[CMSG_SPACE(sizeof(fd))] __attribute__((aligned(sizeof(size_t)))) = { 0 };
+	uint32_t header[] = { 0x4c42484f, CHANNEL_PART };
+	struct iovec part = { header, sizeof(header) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(ends[0], &message, 0) < 0 ? -errno : 0;
+}
+
+static void a_text_that_can_change_or_has_another_length_is_refused(void **state)
+{
+	struct channel_message m = { .kind = CHANNEL_PARCEL, .len = 2 * sizeof(int64_t) };
+	struct parcel got;
+	int changing = memfd_create("text", MFD_CLOEXEC), text;
+
+	(void)state;
+	assert_int_equal(write(changing, "hello", 5), 5);
+	assert_int_equal(sealed_make(SLICE("hello"), &text), 0);
+	for (int64_t bytes = 4; bytes <= 6; bytes++) {
+		memcpy(m.text, (const int64_t[]){ bytes, 0 }, m.len);
+		assert_int_equal(send_fd(text), 0);
+		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), bytes == 5 ? 0 : -EBADMSG);
+		assert_int_equal(got.text.len, bytes == 4 ? 0 : 5);
+		parcel_discard(&got);
+		assert_int_equal(send_fd(changing), 0);
+		assert_int_equal(channel_receive_parcel(ends[1], &m, &got, soon()), -EBADMSG);
+		parcel_discard(&got);
+	}
+	close(changing);
+	close(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_record_is_read_as_it_was_packed),
+		cmocka_unit_test(a_text_that_is_written_bit_by_bit_is_read),
 		cmocka_unit_test(what_is_cut_short_or_garbled_is_no_record),
 		cmocka_unit_test(more_fields_than_a_record_may_have_are_no_record),
 		cmocka_unit_test(a_descriptor_is_taken_once_and_only_if_it_is_there),
@@ -360,6 +430,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(descriptors_for_which_there_is_no_room_are_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_parcel_that_is_not_as_announced_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_text_that_can_change_or_has_another_length_is_refused, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "io/base/parcel.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -22,6 +23,24 @@ void parcel_text(struct parcel *p, const char *key, struct slice value)
 	bytes_int(&p->text, (int64_t)value.len);
 	bytes_char(&p->text, ':');
 	bytes_slice(&p->text, value);
+	bytes_char(&p->text, ',');
+}
+
+/* Room for the length, which is known only at the end. */
+size_t parcel_open_text(struct parcel *p, const char *key)
+{
+	bytes_text(&p->text, key);
+	bytes_char(&p->text, ' ');
+	bytes_reserve(&p->text, NUMBER_CHARS_MAX + 1);
+	memset(p->text.data + p->text.len, ' ', NUMBER_CHARS_MAX);
+	p->text.len += NUMBER_CHARS_MAX;
+	bytes_char(&p->text, ':');
+	return p->text.len;
+}
+
+void parcel_close_text(struct parcel *p, size_t begin)
+{
+	number_write((int64_t)(p->text.len - begin), p->text.data + begin - 1);
 	bytes_char(&p->text, ',');
 }
 
@@ -72,8 +91,11 @@ static bool read_field(struct slice *rest, struct slice *ret_key, struct slice *
 	struct slice digits;
 	int64_t len;
 
-	if (!read_until(rest, ' ', ret_key) || !read_until(rest, ':', &digits) || !number_parse(digits, &len) ||
-	    len < 0 || (uint64_t)len >= rest->len || rest->data[len] != ',')
+	if (!read_until(rest, ' ', ret_key) || !read_until(rest, ':', &digits))
+		return false;
+	while (digits.len && digits.data[0] == ' ')
+		digits = (struct slice){ digits.data + 1, digits.len - 1 };
+	if (!number_parse(digits, &len) || len < 0 || (uint64_t)len >= rest->len || rest->data[len] != ',')
 		return false;
 	*ret_value = (struct slice){ rest->data, (size_t)len };
 	*rest = (struct slice){ rest->data + len + 1, rest->len - (size_t)len - 1 };
@@ -140,7 +162,10 @@ int parcel_take_fd(struct parcel *p, const struct parcel_record *r, const char *
 
 void parcel_free(struct parcel *p)
 {
-	bytes_free(&p->text);
+	if (p->text_is_mapped)
+		munmap(p->text.data, p->text.len);
+	else
+		bytes_free(&p->text);
 	mem_free(p->fds);
 	*p = (struct parcel){ 0 };
 }

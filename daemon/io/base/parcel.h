@@ -6,7 +6,7 @@
  *
  *     conn number 1:5,fd 1:9,in 4:PING,
  *
- * A reader asks for the keys that it knows: unknown ones are skipped, a missing number is 0 and a missing text empty, so
+ * Spaces may stand before the number of bytes. A reader asks for the keys that it knows: unknown ones are skipped, a missing number is 0 and a missing text empty, so
  * that versions can add and drop keys. Packing a descriptor does not take it over; unpacking one does.
  */
 #pragma once
@@ -23,7 +23,8 @@ enum { PARCEL_FIELDS_MAX = 32 };
 /* Zero-initialised: empty. */
 struct parcel {
 	struct bytes text;
-	int *fds; /* -1: unpacked */
+	bool text_is_mapped; /* it is unmapped, not freed, and nobody appends to it */
+	int *fds;            /* -1: unpacked */
 	size_t fd_count, fd_cap;
 };
 
@@ -42,6 +43,9 @@ void parcel_begin(struct parcel *p, const char *kind);
 void parcel_int(struct parcel *p, const char *key, int64_t value);
 void parcel_text(struct parcel *p, const char *key, struct slice value);
 void parcel_fd(struct parcel *p, const char *key, int fd);
+/* What is appended to p->text until parcel_close_text() is the value; `begin` is what this one returns. */
+size_t parcel_open_text(struct parcel *p, const char *key);
+void parcel_close_text(struct parcel *p, size_t begin);
 void parcel_end(struct parcel *p);
 /* A descriptor that no record has named yet: its place among them. */
 size_t parcel_add_fd(struct parcel *p, int fd);

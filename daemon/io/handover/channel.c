@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/base/parcel.h"
+#include "io/handover/sealed.h"
 
 enum { CHANNEL_MAGIC = 0x4c42484f, FULL_PAUSE_MS = 1 };
 
@@ -109,24 +110,37 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* The parts, each with at most so many descriptors. */
+static int send_parts(int fd, const int *fds, size_t count, int64_t until_ns)
+{
+	int rc = 0;
+
+	for (size_t sent = 0; rc == 0 && sent < count; sent += CHANNEL_PART_FDS)
+		rc = send_with(fd, CHANNEL_PART, SLICE(""), fds + sent, min(count - sent, CHANNEL_PART_FDS), until_ns);
+	return rc;
+}
+
 int channel_send_parcel(int fd, const struct parcel *p, int64_t until_ns)
 {
 	struct sizes sizes = { .bytes = (int64_t)p->text.len, .fds = (int64_t)p->fd_count };
-	size_t sent = 0, fds = 0;
-	int rc;
+	size_t count = p->fd_count + (p->text.len > 0);
+	int text = -1, *fds, rc;
 
 	if (sizes.bytes > CHANNEL_BYTES_MAX || sizes.fds > CHANNEL_FDS_MAX)
 		return -EMSGSIZE;
+	rc = p->text.len ? sealed_make(bytes_view(&p->text), &text) : 0;
+	if (rc < 0)
+		return rc;
+	fds = mem_new_array(count + 1, sizeof(*fds));
+	fds[0] = text;
+	if (p->fd_count)
+		memcpy(fds + (count - p->fd_count), p->fds, p->fd_count * sizeof(*fds));
 	rc = channel_send(fd, CHANNEL_PARCEL, (struct slice){ (const char *)&sizes, sizeof(sizes) }, until_ns);
-	while (rc == 0 && (sent < p->text.len || fds < p->fd_count)) {
-		struct slice text = { sent < p->text.len ? p->text.data + sent : "",
-				      min(p->text.len - sent, CHANNEL_PART_BYTES) };
-		size_t count = min(p->fd_count - fds, CHANNEL_PART_FDS);
-
-		rc = send_with(fd, CHANNEL_PART, text, count ? p->fds + fds : NULL, count, until_ns);
-		sent += text.len;
-		fds += count;
-	}
+	if (rc == 0)
+		rc = send_parts(fd, fds, count, until_ns);
+	mem_free(fds);
+	if (text >= 0)
+		close(text);
 	return rc;
 }
 
@@ -203,25 +217,35 @@ int channel_receive(int fd, struct channel_message *ret, int64_t until_ns)
 	return len < 0 ? (int)len : 0;
 }
 
-static int receive_part(int fd, const struct sizes *sizes, struct parcel *p, int64_t until_ns)
+static int receive_part(int fd, struct parcel *p, size_t count, int64_t until_ns)
 {
-	size_t left = (size_t)sizes->bytes - p->text.len, fds = min((size_t)sizes->fds - p->fd_count, CHANNEL_PART_FDS);
+	size_t fds = min(count - p->fd_count, CHANNEL_PART_FDS);
 	enum channel_kind kind;
 	ssize_t len;
 
-	bytes_reserve(&p->text, CHANNEL_PART_BYTES);
-	len = receive_with(fd, &kind, p->text.data + p->text.len, min(left, CHANNEL_PART_BYTES), p->fds + p->fd_count,
-			   &fds, until_ns);
+	len = receive_with(fd, &kind, NULL, 0, p->fds + p->fd_count, &fds, until_ns);
 	p->fd_count += fds;
 	if (len < 0)
 		return (int)len;
-	p->text.len += (size_t)len;
-	return kind == CHANNEL_PART && (len > 0 || fds > 0) ? 0 : -EBADMSG;
+	return kind == CHANNEL_PART && fds > 0 ? 0 : -EBADMSG;
+}
+
+/* The first descriptor is the text. */
+static int take_text(struct parcel *p, int64_t bytes)
+{
+	int text = p->fds[0], rc;
+
+	p->fd_count--;
+	memmove(p->fds, p->fds + 1, p->fd_count * sizeof(*p->fds));
+	rc = sealed_map(text, bytes, p);
+	close(text);
+	return rc == 0 && (int64_t)p->text.len != bytes ? -EBADMSG : rc;
 }
 
 int channel_receive_parcel(int fd, const struct channel_message *announced, struct parcel *p, int64_t until_ns)
 {
 	struct sizes sizes;
+	size_t count;
 	int rc = 0;
 
 	*p = (struct parcel){ 0 };
@@ -230,8 +254,9 @@ int channel_receive_parcel(int fd, const struct channel_message *announced, stru
 	memcpy(&sizes, announced->text, sizeof(sizes));
 	if (sizes.bytes < 0 || sizes.bytes > CHANNEL_BYTES_MAX || sizes.fds < 0 || sizes.fds > CHANNEL_FDS_MAX)
 		return -EBADMSG;
-	p->fds = mem_new_array((size_t)sizes.fds + 1, sizeof(*p->fds));
-	while (rc == 0 && (p->text.len < (size_t)sizes.bytes || p->fd_count < (size_t)sizes.fds))
-		rc = receive_part(fd, &sizes, p, until_ns);
-	return rc;
+	count = (size_t)sizes.fds + (sizes.bytes > 0);
+	p->fds = mem_new_array(count + 1, sizeof(*p->fds));
+	while (rc == 0 && p->fd_count < count)
+		rc = receive_part(fd, p, count, until_ns);
+	return rc == 0 && sizes.bytes > 0 ? take_text(p, sizes.bytes) : rc;
 }

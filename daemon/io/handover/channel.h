@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket pair between the two processes of a hand-over. A message arrives whole or not at all; a parcel is sent in
- * parts of at most CHANNEL_PART_BYTES and CHANNEL_PART_FDS, because the kernel bounds both, and takes the descriptors of
- * more only once the other side has received these.
+ * The socket pair between the two processes of a hand-over. A message arrives whole or not at all. The text of a parcel is a
+ * descriptor (sealed.h), the first one; descriptors are sent in parts of at most CHANNEL_PART_FDS, because the kernel bounds
+ * that, and takes those of more only once the other side has received these.
  *
  *     from  message  text
- *     old   PARCEL   how many bytes and descriptors follow as PART
+ *     old   PARCEL   how many bytes the text has, and how many descriptors follow it as PART
  *     new   READY    its version
  *     new   REFUSED  a sentence: why it will not take over
  *     new   ACCEPT
@@ -34,7 +34,6 @@ enum channel_kind {
 
 enum {
 	CHANNEL_TEXT_MAX = 4096, /* of a message that is no part */
-	CHANNEL_PART_BYTES = 65536,
 	CHANNEL_PART_FDS = 250,
 	CHANNEL_FDS_MAX = 1100000,
 };

@@ -173,6 +173,9 @@ static int introduce(const struct handover *h)
 	int rc;
 
 	identity_pack(&p, h->parts.conf, h->parts.standalone);
+	parcel_begin(&p, "broker");
+	parcel_int(&p, "bytes", (int64_t)snapshot_memory(feed_broker(h->parts.feed)));
+	parcel_end(&p);
 	rc = channel_send_parcel(h->channel, &p, 0);
 	parcel_free(&p);
 	return rc;
@@ -233,16 +236,16 @@ static bool is_pending(int number)
 static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 {
 	const struct handover_parts *parts = &h->parts;
-	struct bytes text = { 0 };
+	size_t begin;
 
-	broker_snapshot(feed_broker(parts->feed), &text);
 	parcel_begin(p, "process");
 	parcel_fd(p, "pid_fd", parts->pid_fd);
 	parcel_int(p, "frozen_ns", frozen_ns);
 	parcel_int(p, "reread", h->reread);
-	parcel_text(p, "broker", bytes_view(&text));
+	begin = parcel_open_text(p, "broker");
+	broker_snapshot(feed_broker(parts->feed), &p->text);
+	parcel_close_text(p, begin);
 	parcel_end(p);
-	bytes_free(&text);
 	page_pack(parts->page, p);
 	listen_pack(parts->listener, p);
 	saved_pack(parts->saved, p);

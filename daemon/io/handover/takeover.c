@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/minmax.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/handover/channel.h"
@@ -18,7 +19,7 @@
 #include "io/handover/program.h"
 #include "protocol/number.h"
 
-enum { SIGNALS_MAX = 8 };
+enum { SIGNALS_MAX = 8, WARM_PIECE = 64 << 10, WARM_BYTES_MAX = 1 << 30 };
 
 struct takeover {
 	int channel;
@@ -27,6 +28,7 @@ struct takeover {
 	struct takeover_calls calls;
 	struct channel_signal signals[SIGNALS_MAX]; /* passed on so far */
 	size_t count;
+	void *last; /* piece of the memory that was touched */
 };
 
 struct takeover *takeover_new(void)
@@ -57,6 +59,7 @@ void takeover_free(struct takeover *t)
 	parcel_discard(&t->parcel);
 	if (t->channel >= 0)
 		close(t->channel);
+	mem_free(t->last);
 	mem_free(t);
 }
 
@@ -87,14 +90,35 @@ static bool received(struct takeover *t, int rc)
 	return rc == 0;
 }
 
+/*
+ * Memory that was never touched is slow at first: this process touches what it will need before anybody waits for it, and
+ * gives it back to the allocator, in pieces that this keeps together, under the last one.
+ */
+static void warm(struct takeover *t)
+{
+	struct parcel_record r;
+	int64_t bytes = parcel_find(&t->parcel, "broker", &r) ? parcel_get_int(&r, "bytes") : 0;
+	size_t count = bytes > 0 ? (size_t)min64(bytes, WARM_BYTES_MAX) / WARM_PIECE : 0;
+	void **pieces = mem_new_array(count + 1, sizeof(*pieces));
+
+	for (size_t i = 0; i <= count; i++)
+		pieces[i] = mem_new(WARM_PIECE);
+	t->last = pieces[count];
+	for (size_t i = 0; i < count; i++)
+		mem_free(pieces[i]);
+	mem_free(pieces);
+}
+
 bool takeover_meet(struct takeover *t, const struct conf *conf, bool standalone)
 {
 	char error[IDENTITY_ERROR_MAX];
 
 	if (!received(t, receive(t)))
 		return false;
-	if (!identity_differs(&t->parcel, conf, standalone, error))
+	if (!identity_differs(&t->parcel, conf, standalone, error)) {
+		warm(t);
 		return true;
+	}
 	takeover_refuse(t, error);
 	return false;
 }
