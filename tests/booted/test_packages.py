@@ -315,7 +315,7 @@ def test_needrestart_does_not_stop_a_daemon_that_could_not_start_again(service, 
 def test_needrestart_restarts_what_the_command_has_started_for_a_reason_of_its_own(service, holders, following):
     """But not for an upgrade of the command."""
     install(service, following)
-    assert outdated(service) == []
+    harness.wait_until(lambda: outdated(service) == [], "all processes of the service to run what was installed")
     holders.release()
     start_job(service)
     replace(service, "/usr/bin/sleep")
