@@ -347,6 +347,11 @@ static bool read_query(struct restoring *r, const struct entry *e)
 	return query_restore(&r->b->hosts, e);
 }
 
+static bool read_audit(struct restoring *r, const struct entry *e)
+{
+	return audit_restore(&r->b->hosts, e);
+}
+
 static bool read_letter(struct restoring *r, const struct entry *e)
 {
 	return letter_restore(&r->b->hosts, e);
@@ -374,6 +379,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "letter", false, read_letter },   { "stats", false, read_stats },
 		{ "session", false, read_session }, { "former", false, read_former },
 		{ "rival", false, read_rival },     { "last", false, read_last },
+		{ "audit", false, read_audit },
 	};
 
 	if (r->whole)

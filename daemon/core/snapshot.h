@@ -5,8 +5,9 @@
  * cannot know.
  *
  * A snapshot is taken between two events, and only while the connection to ZooKeeper is shut, which the core takes as a
- * lost one: so no operation is open, and the next process continues by an ordinary reconnection. Revocations and audits end
- * with a connection, and have been answered; questions about other hosts are asked again.
+ * lost one: so no operation is open, and the next process continues by an ordinary reconnection. A revocation that has asked
+ * holders ends with a connection, and has been answered; one that searches for them, questions about other hosts, and
+ * audits begin again.
  *
  *   carried                                           | not carried
  *   clients, what they hold, wait for, observe and    | what lists, reads and watches of the connection have shown;

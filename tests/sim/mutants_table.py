@@ -641,6 +641,14 @@ MUTANTS = [
         ("\tFIELD_FLAG(struct observer, \"told\", told),\n", "")], 1000, "snapshots"),
     ("a snapshot forgets an MLOCK", [
         ("\tif (c->mlock)\n\t\tmlock_snapshot(c->mlock, out);\n", "\t(void)mlock_snapshot;\n")], 300, "snapshots"),
+    ("a snapshot forgets what other hosts are asked", [
+        ("\tTAILQ_FOREACH(q, &h->queries, link)\n\t\tquery_snapshot(q, out);\n", "\t(void)q;\n\t(void)query_snapshot;\n")], 300, "snapshots"),
+    ("a snapshot forgets which limit is to be set", [
+        ("\tFIELD_NUMBER(struct query, \"limit\", limit, 0, LIMIT_PERMITS_MAX),\n", "")], 1000, "snapshots, permits"),
+    ("a snapshot forgets who waits for an audit", [
+        ("\tTAILQ_FOREACH(c, &h->audit.queued, audit_link) {\n", "\tc = NULL;\n\twhile (c) {\n")], 1000, "snapshots"),
+    ("after a snapshot a search for holders is a question", [
+        ("\tif (fits && is_revocation(command))\n", "\tif (false)\n")], 1000, "snapshots"),
     ("a snapshot forgets a waiting create of unknown outcome", [
         ("\t\tassert(c->state != CLAIM_JOINING);\n", "\t\tif (c->state == CLAIM_UNSURE)\n\t\t\tcontinue;\n")], 1000, "snapshots"),
     ("the next process does not ask for a session again", [

@@ -183,6 +183,23 @@ def test_what_other_hosts_are_asked_is_asked_anew(daemons, own_zk, root, clients
     assert asking[3].reply() in (2, 3) and asking[4].reply() == 3
 
 
+def test_an_audit_and_a_search_for_holders_begin_again(daemons, own_zk, root, clients):
+    zk = own_zk()
+    d = daemons(zk, root)
+    holder, auditor, revoker, forcer = (clients(d) for _ in range(4))
+    assert isinstance(holder.call("LOCK", "a", "SHARED"), int)
+    zk.signal(signal.SIGSTOP)
+    auditor.send("AUDIT")
+    revoker.send("REVOKE", "a", "please")
+    forcer.send("FORCEUNLOCK", "b")
+    assert all(c.quiet(0.05) for c in (auditor, revoker, forcer))
+    restart(d)
+    assert all(c.quiet() for c in (auditor, revoker, forcer, holder))
+    zk.signal(signal.SIGCONT)
+    assert auditor.reply()["directories"] == 1 and revoker.reply() == 1 and forcer.reply() == 0
+    assert holder.push()[:2] == ["revoke", "a"]
+
+
 def test_a_request_of_which_half_has_come_is_answered_once(broker, clients):
     c, waiting = clients(broker), clients(broker)
     request = harness.encode("ECHO", "x" * 1000)

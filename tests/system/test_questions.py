@@ -78,6 +78,8 @@ def test_hosts_come_and_go(daemons, zk, root, clients):
     a = daemons(zk, root, host="alpha")
     b = daemons(zk, root, host="beta")
     c = clients(a)
+    # A session is proven a moment before its host's znode stands.
+    harness.wait_until(lambda: len(c.call("HOSTS")) == 2, "both to be announced")
     hosts = {h["host"]: h for h in c.call("HOSTS")}
     assert list(hosts) == ["alpha", "beta"]
     assert (hosts["alpha"]["self"], hosts["beta"]["self"]) == (1, 0)

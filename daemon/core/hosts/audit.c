@@ -385,10 +385,28 @@ static void finish(struct hosts *h)
 	forget(a);
 }
 
+static void fail_all(struct client_list *list, enum error_code code, const char *sentence)
+{
+	struct client *c;
+
+	while ((c = next(list)))
+		reply_error(c, code, "%s", sentence);
+}
+
+static void fail_queued(struct audit *a)
+{
+	fail_all(&a->queued, ERROR_UNAVAILABLE, "the connection to ZooKeeper was lost before the audit began");
+}
+
 void audit_continue(struct hosts *h)
 {
 	struct audit *a = &h->audit;
 
+	if (!h->ensemble->session.connected) {
+		if (!session_reaches(h->ensemble))
+			fail_queued(a);
+		return;
+	}
 	if (a->state == AUDIT_IDLE && !TAILQ_EMPTY(&a->queued))
 		begin(h);
 	if (a->state == AUDIT_WALK && a->answered == a->names.len)
@@ -414,26 +432,26 @@ void audit_continue(struct hosts *h)
 
 /* ---- asked, and ended early ---- */
 
-static void fail_all(struct client_list *list, enum error_code code, const char *sentence)
-{
-	struct client *c;
-
-	while ((c = next(list)))
-		reply_error(c, code, "%s", sentence);
-}
-
 void audit_suspended(struct hosts *h)
 {
 	struct audit *a = &h->audit;
 	struct client *c;
 
+	if (session_reaches(h->ensemble)) {
+		TAILQ_CONCAT(&a->served, &a->queued, audit_link);
+		TAILQ_CONCAT(&a->queued, &a->served, audit_link);
+		TAILQ_FOREACH(c, &a->queued, audit_link)
+			c->auditing = &a->queued;
+		forget(a);
+		return;
+	}
 	while ((c = next(&a->served)))
 		reply_error(c, ERROR_UNAVAILABLE,
 			    "the connection to ZooKeeper was lost during the audit, after %d directories; "
 			    "strays found and deleted: %d",
 			    a->counts.directories, a->counts.strays);
 	forget(a);
-	fail_all(&a->queued, ERROR_UNAVAILABLE, "the connection to ZooKeeper was lost before the audit began");
+	fail_queued(a);
 }
 
 void audit_stopping(struct hosts *h)
@@ -445,6 +463,11 @@ void audit_stopping(struct hosts *h)
 	forget(a);
 }
 
+void audit_wait(struct hosts *h, struct client *c)
+{
+	wait_in(&h->audit.queued, c);
+}
+
 void audit_ask(struct hosts *h, struct client *c)
 {
 	if (h->env->conf->standalone) { /* there is nothing to look at */
@@ -453,9 +476,9 @@ void audit_ask(struct hosts *h, struct client *c)
 		reply(&h->audit, c);
 	} else if (h->env->stopping) {
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
-	} else if (!h->ensemble->session.connected) {
+	} else if (!session_reaches(h->ensemble)) {
 		reply_error(c, ERROR_UNAVAILABLE, "there is no connection to ZooKeeper");
 	} else {
-		wait_in(&h->audit.queued, c);
+		audit_wait(h, c);
 	}
 }

@@ -88,10 +88,13 @@ static inline bool audit_is_idle(const struct audit *a)
 void audit_deinit(struct hosts *h);
 /* AUDIT: answered at once, or when the sweep has ended. */
 void audit_ask(struct hosts *h, struct client *c);
+/* It is to be answered when the next sweep has ended. */
+void audit_wait(struct hosts *h, struct client *c);
 /* The client does not wait for an audit any longer, and gets no answer. */
 void audit_leave(struct hosts *h, struct client *c);
 /* Sends and finishes what it can now. After every event. */
 void audit_continue(struct hosts *h);
 void audit_answered(struct hosts *h, const struct operation *op, const struct event *event);
+/* The connection is lost. What is lost to a hand-over begins again with the next one. */
 void audit_suspended(struct hosts *h);
 void audit_stopping(struct hosts *h);

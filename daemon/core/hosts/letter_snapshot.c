@@ -7,6 +7,8 @@
 #include "core/client/args.h"
 #include "core/hosts/hosts.h"
 #include "core/hosts/query.h"
+#include "core/hosts/revocation.h"
+#include "core/hosts/revoke.h"
 #include "core/lock/lock_snapshot.h"
 #include "core/port/entry.h"
 #include "protocol/limits.h"
@@ -31,11 +33,13 @@ static void query_snapshot(const struct query *q, struct bytes *out)
 	struct entry_writer w = entry_begin(out, "query");
 	struct bytes word = { 0 };
 
-	assert(q->state == QUERY_ASKED && !q->revocation && !q->count);
+	assert(q->state == QUERY_ASKED && !q->count);
 	args_command_word(&word, q->command);
 	entry_number(&w, "client", q->client->conn);
 	entry_text(&w, "command", bytes_view(&word));
 	entry_fields(&w, FIELDS(query_fields), q);
+	if (q->revocation)
+		entry_text(&w, "reason", bytes_view(&q->revocation->reason));
 	entry_end(&w);
 	bytes_free(&word);
 }
@@ -46,36 +50,65 @@ static bool is_question(enum command command)
 	       command == COMMAND_LEADER || command == COMMAND_HOSTS || command == COMMAND_LIMIT;
 }
 
+static bool is_revocation(enum command command)
+{
+	return command == COMMAND_REVOKE || command == COMMAND_FORCEUNLOCK;
+}
+
 bool query_restore(struct hosts *h, const struct entry *e)
 {
 	struct client *c = lock_restore_client(h->locks, e);
 	struct query read = { 0 };
 	enum command command;
-	struct slice word;
+	struct slice word, reason;
 	bool fits;
 
-	if (!c || !entry_get_text(e, "command", COMMAND_WORD_MAX, &word))
+	if (!c || !entry_get_text(e, "command", COMMAND_WORD_MAX, &word) ||
+	    !entry_get_text(e, "reason", REVOKE_REASON_MAX, &reason))
 		return false;
 	command = command_find(word);
-	if (c->query || !is_question(command))
+	if (c->query || !(is_question(command) || is_revocation(command)))
 		return entry_refuse(e, "the client cannot ask that");
 	if (!entry_get_fields(e, FIELDS(query_fields), &read)) {
 		bytes_free(&read.name);
 		return false;
 	}
 	fits = command == COMMAND_HOSTS ? read.name.len == 0 : name_valid(bytes_view(&read.name));
-	if (fits)
+	if (command == COMMAND_REVOKE)
+		fits = fits && revoke_reason_valid(reason);
+	if (fits && is_revocation(command))
+		revocation_restore(h, c, command, bytes_view(&read.name), reason);
+	else if (fits)
 		query_new(h, c, command, bytes_view(&read.name))->limit = read.limit;
 	bytes_free(&read.name);
-	return fits || entry_refuse(e, "the name is not one");
+	return fits || entry_refuse(e, "the name or the reason is not one");
+}
+
+bool audit_restore(struct hosts *h, const struct entry *e)
+{
+	struct client *c = lock_restore_client(h->locks, e);
+
+	if (!c)
+		return false;
+	if (c->auditing)
+		return entry_refuse(e, "the client waits for an audit already");
+	audit_wait(h, c);
+	return true;
 }
 
 void letters_snapshot(const struct hosts *h, struct bytes *out)
 {
+	const struct client *c;
 	const struct query *q;
 	const struct letter *l;
 
-	assert(h->audit.state == AUDIT_IDLE);
+	assert(h->audit.state == AUDIT_IDLE && TAILQ_EMPTY(&h->audit.served));
+	TAILQ_FOREACH(c, &h->audit.queued, audit_link) {
+		struct entry_writer w = entry_begin(out, "audit");
+
+		entry_number(&w, "client", c->conn);
+		entry_end(&w);
+	}
 	TAILQ_FOREACH(q, &h->queries, link)
 		query_snapshot(q, out);
 	TAILQ_FOREACH(l, &h->letters, link) {

@@ -8,8 +8,9 @@ struct bytes;
 struct entry;
 struct hosts;
 
-/* A "query" for each question that a client waits for (query.h), then a "letter" for each. */
+/* An "audit" for each client that waits for one, a "query" for each question (query.h), then a "letter" for each. */
 void letters_snapshot(const struct hosts *h, struct bytes *out);
 /* One entry. False: it is refused. */
 bool letter_restore(struct hosts *h, const struct entry *e);
 bool query_restore(struct hosts *h, const struct entry *e);
+bool audit_restore(struct hosts *h, const struct entry *e);

@@ -131,19 +131,11 @@ struct query *query_new(struct hosts *h, struct client *c, enum command command,
 	return q;
 }
 
-/* For the next process's connection. A revocation cannot. */
-static bool waits(const struct query *q)
-{
-	const struct session *s = &q->hosts->ensemble->session;
-
-	return s->moving && s->state == SESSION_SAFE && !q->revocation;
-}
-
 bool query_begin(struct query *q)
 {
 	if (q->hosts->env->conf->standalone || known_here(q))
 		return true;
-	q->partial = !q->hosts->ensemble->session.connected && !waits(q);
+	q->partial = !session_reaches(q->hosts->ensemble);
 	return q->partial;
 }
 
@@ -293,8 +285,10 @@ static struct query *given_up(struct hosts *h)
 {
 	struct query *q;
 
+	if (session_reaches(h->ensemble))
+		return NULL;
 	TAILQ_FOREACH(q, &h->queries, link)
-		if (q->state != QUERY_REVOKING && !waits(q)) {
+		if (q->state != QUERY_REVOKING) {
 			q->partial = true;
 			return q;
 		}
@@ -391,7 +385,7 @@ void query_move_all(struct hosts *h)
 	struct query *q;
 
 	TAILQ_FOREACH(q, &h->queries, link) {
-		if (q->revocation)
+		if (q->state == QUERY_REVOKING)
 			continue;
 		q->number = ++h->last_query;
 		ledger_number(h->env->ledger, CEILING_QUERY, q->number);

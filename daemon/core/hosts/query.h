@@ -14,7 +14,7 @@
  * are held, and those whose data name a holder (the limit may have been larger); for WHY and QUEUE the mutex, where all
  * wait. The children of its directory show that a name is a semaphore's if this host does not know that.
  *
- * A hand-over carries only ASKED: all but revocations are asked again when the next process has a connection.
+ * A hand-over carries only ASKED: all but REVOKING is asked again on the next process's connection.
  * Nothing is asked when this host holds the lock exclusively, or in standalone mode. Without a connection the answer
  * tells what this host knows. What is read may be older than the answer: holders write about themselves (holder.h).
  */

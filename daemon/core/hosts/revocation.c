@@ -87,7 +87,8 @@ static void serve_here(struct revocation *d)
 		revoke_log(h, name, d->holders, &by, (struct slice){ 0 });
 }
 
-void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
+static struct revocation *make(struct hosts *h, struct client *c, enum command command, struct slice name,
+			       struct slice reason)
 {
 	struct revocation *d = mem_new(sizeof(*d));
 
@@ -95,8 +96,20 @@ void revocation_new(struct hosts *h, struct client *c, enum command command, str
 	bytes_slice(&d->reason, reason);
 	d->query = query_new(h, c, command, name);
 	d->query->revocation = d;
+	return d;
+}
+
+void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
+{
+	struct revocation *d = make(h, c, command, name, reason);
+
 	if (query_begin(d->query))
 		revocation_found(d);
+}
+
+void revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason)
+{
+	make(h, c, command, name, reason);
 }
 
 /* ---- asking ---- */

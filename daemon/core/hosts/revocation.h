@@ -15,7 +15,8 @@
  * A znode is deleted only when its daemon cannot act any longer, or has not said that it did: nobody acts upon a letter
  * that was deleted unread. The one right behind it, if it is of the same host, is deleted, too: it may have taken over
  * (rollover.h). The daemon that owns the znode notices by its watch. Holders of other software have no mailbox: they
- * cannot be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation.
+ * cannot be asked, and FORCEUNLOCK deletes their znode at once. A lost connection ends the revocation, unless it is lost
+ * to a hand-over while the holders are being searched for.
  */
 #pragma once
 
@@ -53,6 +54,9 @@ struct revocation {
 
 /* Answers now or later. */
 void revocation_new(struct hosts *h, struct client *c, enum command command, struct slice name, struct slice reason);
+/* One that has found nobody yet, from a snapshot. */
+void revocation_restore(struct hosts *h, struct client *c, enum command command, struct slice name,
+			struct slice reason);
 /* The query stays. A letter that takes a lock by force and is not answered is withdrawn, one that asks for it stays. */
 void revocation_free(struct revocation *d);
 /* The query has found out who holds the lock. */

@@ -84,6 +84,13 @@ void session_view(const struct ensemble *zk, struct session_view *ret)
 				      .safe_until_ns = until == INT64_MIN ? 0 : until };
 }
 
+bool session_reaches(const struct ensemble *zk)
+{
+	const struct session *s = &zk->session;
+
+	return s->connected || (s->moving && s->state == SESSION_SAFE);
+}
+
 bool session_grants(const struct ensemble *zk)
 {
 	const struct session *s = &zk->session;

@@ -94,3 +94,5 @@ unsigned int session_tick(struct ensemble *zk);
 int64_t session_safe_until(const struct ensemble *zk);
 void session_view(const struct ensemble *zk, struct session_view *ret);
 bool session_grants(const struct ensemble *zk); /* proven for long enough to grant? */
+/* There is a connection; or one is made after a hand-over, and questions wait for it. */
+bool session_reaches(const struct ensemble *zk);
