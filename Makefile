@@ -124,15 +124,16 @@ UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c \
 	test_store.c test_page_file.c
-FUZZ = fuzz_resp.c fuzz_snapshot.c
-SIM = snapshots.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
+FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
+SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
 	anything.c anything_asks.c anything_checks.c anything_meddler.c sched.c trace.c fakezk_ensemble.c fakezk_handle.c \
 	fakezk_server.c fakezk_tree.c
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
 	anything anything_standalone reloads reloads_standalone snapshots snapshots,_calm snapshots,_permits \
-	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone
+	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone kills kills,_calm kills,_readers kills,_permits \
+	kills,_anything kills,_snapshots kills,_standalone kills,_anything_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c
 BENCH_NULL = null.c

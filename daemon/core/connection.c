@@ -151,6 +151,7 @@ void connection_snapshot(const struct client *c, struct bytes *out)
 	if (c->last_command != COMMAND_COUNT)
 		entry_text(&w, "command", slice_of(command_table[c->last_command].word));
 	entry_number(&w, "restarting", c->locks->restarter == c);
+	entry_number(&w, "ghost", c->ghost);
 	if (c->group)
 		entry_text(&w, "group", bytes_view(&c->group->name));
 	entry_due(&w, "events due", &c->events_timer);
@@ -172,6 +173,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	c = client_new(locks, (uint32_t)conn, (uint32_t)uid);
 	if (!client_entry_read(c, e) || !entry_get_text(e, "command", TEXT_MAX, &command) ||
 	    !entry_get_text(e, "group", TEXT_MAX, &group) || !entry_get_flag(e, "restarting", &restarting) ||
+	    !entry_get_flag(e, "ghost", &c->ghost) ||
 	    !entry_get_due(e, "events due", &b->env.timers, &c->events_timer))
 		return false;
 	if (c->version < 2 || (c->events_waiting && (c->version != 2 || !c->asking)) ||
@@ -181,6 +183,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	c->closing = c->closed;
 	if (restarting)
 		locks->restarter = c;
-	group_join(c, group);
+	/* It ends by itself: who waits for it does not wait for its group. */
+	group_join(c, c->ghost ? (struct slice){ 0 } : group);
 	return true;
 }

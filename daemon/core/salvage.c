@@ -22,6 +22,9 @@ enum {
 /* Far more hand-offs than are allowed while somebody waits. */
 static const int64_t CONTENDED = INT64_MAX / 2;
 
+/* Nothing is counted that far. */
+static const uint64_t CEILING_MAX = UINT64_C(1) << 62;
+
 /* A grant, and what becomes of it. */
 struct held {
 	const struct ledger_grant *grant;
@@ -284,6 +287,7 @@ static void mark(struct work *w)
 static void set_session(struct work *w, struct session *s)
 {
 	const struct salvage *given = w->s;
+	bool young;
 
 	s->had_one = true;
 	s->epoch = w->v->head->epoch;
@@ -298,17 +302,19 @@ static void set_session(struct work *w, struct session *s)
 	s->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;
 	if (given->safe_until_ns != INT64_MIN)
 		s->state = w->v->head->jeopardy ? SESSION_JEOPARDY : SESSION_SAFE;
-	proof_stalled(&s->proof, given->now_ns, 0);
-	if (given->safe_until_ns - given->now_ns < given->timeout_ns / SAFE_PART)
-		proof_stalled(&s->proof, given->now_ns, given->conf->tick_ns);
+	young = given->safe_until_ns >= given->now_ns + given->timeout_ns / SAFE_PART;
+	proof_stalled(&s->proof, given->now_ns, young ? 0 : given->conf->tick_ns);
 	s->write_ns = s->announced_ns = s->beat_ns = s->contact_ns = s->silent_ns = given->now_ns;
 }
 
-static void set_broker(struct work *w)
+static bool set_broker(struct work *w)
 {
 	const uint64_t *ceilings = w->v->head->ceilings;
 	struct broker *b = w->b;
 
+	for (size_t i = 0; i < CEILINGS; i++)
+		if (ceilings[i] > CEILING_MAX)
+			return refuse(w, "a number in it is too large");
 	b->started = true;
 	b->locks.last_client = ceilings[CEILING_CLIENT];
 	b->directories.last_claim = ceilings[CEILING_CLAIM];
@@ -319,6 +325,7 @@ static void set_broker(struct work *w)
 	b->directories.token_next = b->directories.token_limit = (int64_t)ceilings[CEILING_TOKENS] + 1;
 	if (!w->standalone)
 		set_session(w, &b->ensemble.session);
+	return true;
 }
 
 /* ---- writing ---- */
@@ -335,6 +342,7 @@ static void write_client(struct work *w, size_t i)
 	entry_number(&e, "uid", c->uid);
 	entry_number(&e, "id", (int64_t)c->head.number);
 	entry_number(&e, "told jeopardy", w->holds[i] && w->v->head->jeopardy);
+	entry_number(&e, "ghost", !is_back(w, c));
 	entry_pairs(&e, (struct slice){ c->text, c->length }, c->pairs);
 	entry_end(&e);
 }
@@ -528,8 +536,7 @@ static bool write_text(struct work *w)
 	size_t begin = seal_begin(w->out);
 	bool good;
 
-	set_broker(w);
-	if (!read_grants(w))
+	if (!set_broker(w) || !read_grants(w))
 		return false;
 	read_claims(w);
 	read_places(w);

@@ -44,17 +44,26 @@ static void gone_due(void *peer, uint64_t life)
 	p->going = false;
 }
 
+void any_cut_one(struct host *h, uint32_t conn)
+{
+	struct any_peer *p = &any_of(h)->peers[conn];
+
+	p->on = p->asking = p->closing = p->half = false;
+	p->life++;
+}
+
 void any_cut(struct host *h)
 {
 	struct any_host *a = any_of(h);
 
-	for (int i = 0; i < a->peer_count; i++) {
-		struct any_peer *p = &a->peers[i];
-
-		p->on = p->asking = p->closing = p->half = false;
-		p->life++;
-	}
+	for (int i = 0; i < a->peer_count; i++)
+		any_cut_one(h, (uint32_t)i);
 	a->logged = 0;
+}
+
+void any_revived(struct host *h)
+{
+	any_of(h)->logged = any_count_grants(h);
 }
 
 static void written_due(void *peer, uint64_t life)
@@ -151,7 +160,7 @@ static void act(struct any_peer *p)
 	struct world *w = p->host->w;
 
 	if (!p->on) {
-		if (!w->leaving)
+		if (!w->leaving && !p->host->ghosts[p->conn].on)
 			connect_peer(p);
 	} else if (w->leaving || rng_percent(&w->rng, is_late(p->host) ? 20 : 2)) {
 		gone_due(p, p->life);

@@ -83,3 +83,5 @@ size_t any_words(struct any_peer *p, struct slice *words, size_t max);
 void any_check_asking(struct any_peer *p);
 void any_check_reply(struct any_peer *p, struct slice reply);
 void any_check_push(struct any_peer *p, struct slice push);
+/* Grants of locks, and permits, that its broker has made and that are valid. */
+int64_t any_count_grants(const struct host *h);

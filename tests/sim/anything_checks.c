@@ -392,7 +392,7 @@ void any_logged(struct host *h, const struct effect *e, struct slice text)
 	any_of(h)->logged += text.data[0] == 'g' ? count : -count;
 }
 
-static void check_log(struct host *h)
+int64_t any_count_grants(const struct host *h)
 {
 	const struct lock *lock;
 	const struct grant *g;
@@ -401,6 +401,13 @@ static void check_log(struct host *h)
 	TAILQ_FOREACH(lock, &h->broker->locks.used, link)
 		TAILQ_FOREACH(g, &lock->grants, link)
 			count += lock->semaphore ? g->depth : 1;
+	return count;
+}
+
+static void check_log(struct host *h)
+{
+	int64_t count = any_count_grants(h);
+
 	if (h->conf.log_grants && any_of(h)->logged != count)
 		world_fail(h->w, -1, "host %d: %" PRId64 " grants and permits, %" PRId64 " by its log", h->index, count,
 			   any_of(h)->logged);

@@ -302,7 +302,13 @@ static void caller_think(void *client, uint64_t life)
 	struct caller *c = client;
 	struct world *w = c->host->w;
 
-	if (life != c->life || !c->host->broker || w->leaving || !still_needed(c))
+	if (life != c->life || w->leaving || !still_needed(c))
+		return;
+	if (c->host->crashed || (c->host->broker && c->host->ghosts[c->conn].on)) {
+		think_later(c, w->mix->think_ms * MS);
+		return;
+	}
+	if (!c->host->broker)
 		return;
 	if (c->state == CLIENT_OFF) {
 		if (c->socket.head == NULL)

@@ -17,7 +17,7 @@ struct host *check_host_of(struct world *w, const struct zsession *s)
 	int h;
 
 	for (h = 0; h < w->host_count; h++)
-		if (s && w->hosts[h].broker && w->hosts[h].zk->session == s)
+		if (s && (w->hosts[h].broker || w->hosts[h].crashed) && w->hosts[h].zk->session == s)
 			return &w->hosts[h];
 	return NULL;
 }
@@ -27,12 +27,19 @@ static int64_t czxid_of(int64_t token)
 	return token >> 10;
 }
 
+/* What was proven when a process was killed is so as long as it was. */
+static bool is_proven(const struct host *h)
+{
+	if (h->crashed)
+		return host_now(h) < h->frozen_until;
+	return h->broker && host_now(h) < broker_safe_until(h->broker);
+}
+
 bool check_grant_valid(const struct caller *c, int lock)
 {
 	const struct holding *g = &c->holding[lock];
 
-	return g->held && !g->lost && !holding_unsure(g) && c->host->broker &&
-		host_now(c->host) < broker_safe_until(c->host->broker);
+	return g->held && !g->lost && !holding_unsure(g) && is_proven(c->host);
 }
 
 /* It asked for the end of its grant in this very event; its own answer may stand behind the next one's. */
@@ -44,10 +51,28 @@ static bool letting_go(const struct caller *c, int lock)
 			     (a->command == COMMAND_MUNLOCK && (a->several & 1U << lock)) || a->command == COMMAND_QUIT);
 }
 
+/* A process that was cut off by a kill may act on its grant as long as it lives. */
+static void check_kept_out(struct caller *c, const struct ask *a)
+{
+	struct world *w = c->host->w;
+
+	for (size_t i = 0; i < w->belief_count && i < BELIEFS_MAX; i++) {
+		const struct belief *b = &w->belief[i];
+
+		if (b->kept_out && b->host == c->host && b->lock == a->lock && w->sched.now < b->until &&
+		    !(b->shared && a->shared) && !w->forces[a->lock] && !check_is_meddled(w, b->token))
+			world_fail(w, a->lock, "host %d client %u: granted %s, and a process whose connection was not kept may act "
+				   "on its token %" PRId64 " for %" PRId64 " ms more", c->host->index, c->conn,
+				   w->lock_name[a->lock], b->token, (b->until - w->sched.now) / MS);
+	}
+}
+
 static void check_exclusive(struct caller *c, const struct ask *a, int64_t token)
 {
 	struct world *w = c->host->w;
 	int h, i;
+
+	check_kept_out(c, a);
 
 	for (h = 0; h < w->host_count; h++)
 		for (i = 0; i < w->hosts[h].client_count; i++) {

@@ -232,6 +232,8 @@ static int64_t local_leader(const struct host *h, int lock)
 	for (i = 0; i < h->client_count; i++) {
 		const struct holding *g = &h->clients[i].holding[lock];
 
+		if (h->ghosts[i].on)
+			return -1;
 		if (h->clients[i].wait[lock].on && h->clients[i].wait[lock].blind)
 			return -1;
 		if (g->held && !g->lost && holding_unsure(g))

@@ -174,6 +174,8 @@ struct zhandle {
 	int64_t reachable_at;         /* no server can be reached before that instant */
 	int64_t slow_handshake;       /* the next connection hears nothing for so long */
 	struct message *open, **open_tail; /* operations without an answer, oldest first */
+	int64_t resumed_at;           /* another process went on with the session, which it knows by name only; 0: none did */
+	int doubtful;                 /* resumed: the server that does not know that session; -1: none */
 	const int64_t *gate;          /* the process is stopped until then */
 	uint32_t mute_suspended_percent; /* how often a loss is told by nothing but the answers */
 	void (*notify)(void *owner, const struct event *e);
@@ -225,6 +227,8 @@ struct zhandle *zhandle_new(struct fakezk *z, int64_t timeout, void (*notify)(vo
 			    void *owner, const int64_t *gate);
 void zhandle_free(struct zhandle *h);
 void zhandle_open(struct zhandle *h);
+/* A handle that is closed, for a session that another process has left. */
+void zhandle_resume(struct zhandle *h, int64_t session);
 void zhandle_send(struct zhandle *h, const struct effect *e, struct slice path, struct slice data);
 /* The connection ends, as the network or the caller wants; `lose` what was on its way up or down. */
 void zhandle_drop(struct zhandle *h, bool lose_up);

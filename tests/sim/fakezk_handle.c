@@ -218,8 +218,26 @@ static void answered(struct zhandle *h, struct message *m)
 	h->notify(h->owner, &e);
 }
 
+/* A server that lags does not know the session yet: a second one has to say so, too, until T has passed. */
+static bool is_doubtful(struct zhandle *h)
+{
+	int server = h->conn->server->index;
+
+	if (!h->resumed_at || h->zxid || h->z->sched->now > h->resumed_at + h->timeout)
+		return false;
+	if (h->doubtful >= 0 && h->doubtful != server)
+		return false;
+	h->doubtful = server;
+	return true;
+}
+
 static void expired(struct zhandle *h)
 {
+	if (is_doubtful(h)) {
+		lost(h, true);
+		return;
+	}
+	h->resumed_at = 0;
 	conn_leave(h, true);
 	h->state = ZHANDLE_DEAD;
 	h->session = NULL;
@@ -288,6 +306,22 @@ void zhandle_open(struct zhandle *h)
 	h->zxid = 0;
 	h->state = ZHANDLE_WAITING;
 	sched_at(h->z->sched, h->z->sched->now, fail_late, h, 0);
+	connect_later(h, rng_between(&h->z->rng, MS, 30 * MS));
+}
+
+void zhandle_resume(struct zhandle *h, int64_t session)
+{
+	struct zsession *s;
+
+	assert(h->state == ZHANDLE_CLOSED && !h->conn && !h->open);
+	LIST_FOREACH(s, &h->z->sessions, link)
+		if (s->id == session)
+			h->session = s;
+	assert(h->session && h->session->id == session);
+	h->zxid = 0;
+	h->resumed_at = h->z->sched->now;
+	h->doubtful = -1;
+	h->state = ZHANDLE_WAITING;
 	connect_later(h, rng_between(&h->z->rng, MS, 30 * MS));
 }
 

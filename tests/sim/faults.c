@@ -187,6 +187,12 @@ static void handshake_slow(struct world *w, struct zhandle *h, int64_t until)
 	lasts_until(w, until + w->timeout * 2);
 }
 
+static void host_freeze(struct host *h, int64_t until)
+{
+	if (!h->crashed)
+		h->stopped_until = until;
+}
+
 static void host_stop(struct host *h)
 {
 	if (!h->broker || h->stopping || h->stopped_until > h->w->sched.now)
@@ -334,7 +340,7 @@ static void fault(struct world *w, enum fault kind)
 		fakezk_server_down(&w->zk, any_follower(w), d);
 		break;
 	case FAULT_FREEZE:
-		any_host(w)->stopped_until = until;
+		host_freeze(any_host(w), until);
 		break;
 	case FAULT_KILL:
 		host_die(any_host(w), false);
@@ -397,7 +403,7 @@ void faults_stop(struct world *w)
 
 	fakezk_heal(&w->zk);
 	for (i = 0; i < w->host_count; i++) {
-		if (w->hosts[i].stopped_until > w->sched.now)
+		if (w->hosts[i].stopped_until > w->sched.now && !w->hosts[i].crashed)
 			w->hosts[i].stopped_until = w->sched.now;
 		w->hosts[i].zk->reachable_at = 0;
 	}

@@ -44,6 +44,7 @@ static void check_forced(struct host *h, int lock, struct slice text)
 	if (memmem(text.data, text.len, " from 0 holders", 15))
 		return; /* it was not that znode, or not any more */
 	w->stats->forced++;
+	ghosts_forget(h, lock);
 	for (i = 0; i < h->client_count; i++) {
 		struct caller *c = &h->clients[i];
 		struct holding *g = &c->holding[lock];

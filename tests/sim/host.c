@@ -91,6 +91,8 @@ static void carry_to_client(struct host *h, const struct effect *e, struct slice
 {
 	struct world *w = h->w;
 
+	if (ghost_takes(h, e))
+		return;
 	if (w->any) {
 		any_effect(h, e, text);
 		return;
@@ -187,18 +189,24 @@ static void host_carry_out(struct host *h, const struct effects *all, const stru
 
 void host_handle(struct host *h, const struct event *e)
 {
-	size_t i;
+	size_t i, count;
 
+	if (h->dying)
+		return;
 	h->w->sched.steps++;
 	if (h->w->tracing)
 		trace_event(h, e);
+	kills_before(h);
 	check_before(h, e);
 	load_before(h, e);
 	broker_handle(h->broker, host_now(h), e, &h->effects);
+	count = kills_carried(h);
 	/* Nothing below comes back to the broker at once, so the list stands still. */
-	for (i = 0; i < h->effects.count; i++)
+	for (i = 0; i < count; i++)
 		host_carry_out(h, &h->effects, &h->effects.list[i]);
 	effects_clear(&h->effects);
+	if (h->dying)
+		return;
 	check_after(h);
 	if (h->w->any)
 		any_check(h);
@@ -220,26 +228,34 @@ void host_zk_notified(void *host, const struct event *e)
 		host_handle(h, &mine);
 }
 
+void host_goes_on(struct host *h)
+{
+	known_forget(h);
+	h->began_at = h->w->sched.now;
+	h->stopping = h->opening = false;
+	h->timer_at = INT64_MAX;
+	h->timer_life++;
+	h->life++;
+	h->load = (struct load){ 0 };
+	if (h->conf.standalone)
+		tokens_due(h, h->life);
+}
+
 void host_start(struct host *h)
 {
 	struct world *w = h->w;
 	int i;
 
 	saved_begin(h);
-	known_forget(h);
-	h->began_at = w->sched.now;
 	reloads_begin(h);
 	h->broker = broker_new(&h->told[h->turn], rng_next(&w->rng), host_now(h));
 	assert(h->broker);
-	h->stopping = h->opening = h->permits_vague = false;
-	h->timer_at = INT64_MAX;
-	h->timer_life++;
-	h->life++;
-	h->load = (struct load){ 0 };
+	h->permits_vague = false;
+	memset(h->ghosts, 0, sizeof(h->ghosts));
 	h->zk->mute_suspended_percent = 3;
 	TRACE(w, -1, "host %d starts", h->index);
-	if (h->conf.standalone)
-		tokens_due(h, h->life);
+	host_goes_on(h);
+	kills_record(h);
 	host_handle(h, &(struct event){ .type = EVENT_TIME });
 	for (i = 0; i < h->client_count; i++)
 		caller_begin(&h->clients[i]);
@@ -261,6 +277,8 @@ void host_die(struct host *h, bool end_session)
 		return;
 	TRACE(h->w, -1, "host %d: the process ends%s", h->index, end_session ? " with its session" : "");
 	saved_leave(h);
+	h->kill = (struct kill){ 0 };
+	h->dying = false;
 	broker_free(h->broker);
 	h->broker = NULL;
 	h->life++;
@@ -278,6 +296,7 @@ void host_free(struct host *h)
 	int i;
 
 	broker_free(h->broker);
+	kills_free(h);
 	for (i = 0; i < h->client_count; i++)
 		pipe_clear(&h->clients[i].socket);
 	zhandle_free(h->zk);

@@ -26,12 +26,28 @@ static void believe(struct host *h, const struct caller *c, int64_t dies)
 	for (lock = 0; lock < w->lock_count; lock++)
 		if (check_grant_valid(c, lock))
 			w->belief[w->belief_count++ % BELIEFS_MAX] =
-				(struct belief){ h, lock, c->holding[lock].token, until };
+				(struct belief){ .host = h, .lock = lock, .token = c->holding[lock].token, .until = until };
 }
 
 static void forget(struct host *h, int at)
 {
 	memmove(&h->saved[at], &h->saved[at + 1], sizeof(h->saved[0]) * (size_t)(--h->saved_count - at));
+}
+
+void saved_leave_session(struct host *h)
+{
+	struct saved *s;
+
+	if (h->conf.standalone || !h->session)
+		return;
+	if (h->saved_count == SAVED_MAX)
+		forget(h, 0);
+	s = &h->saved[h->saved_count++];
+	*s = (struct saved){ .session = h->session, .not_before = h->saved_until };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (h->ghosts[i].on || !h->kept[i])
+			s->holder_dies[i] = h->ghosts[i].until;
+	h->session = 0;
 }
 
 void saved_leave(struct host *h)
@@ -40,6 +56,8 @@ void saved_leave(struct host *h)
 	struct saved *s;
 	int i;
 
+	if (h->conf.standalone)
+		ghosts_forget(h, -1);
 	if (h->conf.standalone || !h->session) {
 		memset(h->holds, 0, sizeof(h->holds));
 		return;
@@ -51,6 +69,8 @@ void saved_leave(struct host *h)
 	for (i = 0; i < h->client_count; i++) {
 		int64_t dies = rng_percent(&w->rng, 50) ? w->sched.now + rng_between(&w->rng, MS, w->timeout) : 0;
 
+		if (h->ghosts[i].on)
+			dies = h->ghosts[i].until;
 		if (dies)
 			believe(h, &h->clients[i], dies);
 		if (h->holds[i])
@@ -107,10 +127,18 @@ static void look(void *host, uint64_t life)
 	host_handle(h, &e);
 }
 
+void saved_formers(struct host *h)
+{
+	for (int i = 0; i < h->saved_count; i++)
+		h->formers[i] = (struct broker_former){ h->saved[i].session, h->saved[i].not_before };
+	h->conf.formers = h->formers;
+	h->conf.former_count = (size_t)h->saved_count;
+	sched_at(&h->w->sched, h->w->sched.now + LOOK_NS, look, h, h->life + 1);
+}
+
 void saved_begin(struct host *h)
 {
 	struct saved *last = with_holders(h);
-	int i;
 
 	/* Somebody removed the file, or it was garbled. */
 	if (rng_percent(&h->w->rng, 15) || h->file_lost)
@@ -118,11 +146,7 @@ void saved_begin(struct host *h)
 	else if (last && !holders_live(h, last))
 		last->not_before = 0;
 	h->file_lost = false;
-	for (i = 0; i < h->saved_count; i++)
-		h->formers[i] = (struct broker_former){ h->saved[i].session, h->saved[i].not_before };
-	h->conf.formers = h->formers;
-	h->conf.former_count = (size_t)h->saved_count;
-	sched_at(&h->w->sched, h->w->sched.now + LOOK_NS, look, h, h->life + 1);
+	saved_formers(h);
 }
 
 static struct zsession *session_of(struct fakezk *z, int64_t id)

@@ -111,6 +111,7 @@ static void summary(const struct tally *s, double took)
 	       s->forced, s->force_deleted);
 	for (i = 0; i < FAULT_COUNT; i++)
 		printf(" %s %" PRIu64, names[i], s->faults[i]);
+	printf("; hand-overs %" PRIu64 ", kills %" PRIu64, s->snapshots, s->kills);
 	printf("\nqueued: %" PRIu64 " waits, %" PRIu64 " granted, %" PRIu64 " cancelled, %" PRIu64 " timed out, %" PRIu64
 	       " failed, %" PRIu64 " told that it is held; leases: %" PRIu64 " ran out, %" PRIu64 " renewed; deadlocks: %" PRIu64
 	       "; MLOCKs: %" PRIu64 " and MUNLOCKs, %" PRIu64 " granted",

@@ -82,12 +82,14 @@ static void replace(struct host *h)
 {
 	struct broker *b;
 
+	h->kill.armed = false;
 	TRACE(h->w, -1, "host %d is replaced", h->index);
 	shut(h);
 	b = replaced(h);
 	broker_check(b);
 	broker_free(h->broker);
 	h->broker = b;
+	kills_record(h);
 	/* The new process has a handle only for a session that there is. */
 	if (!b->env.conf->standalone && !b->ensemble.session.id) {
 		zhandle_close(h->zk, false);
@@ -106,7 +108,7 @@ static void due(void *world, uint64_t argument)
 	struct host *h = &w->hosts[rng_below(&w->snapshots.rng, (uint32_t)w->host_count)];
 
 	(void)argument;
-	if (h->broker && !h->stopping && h->stopped_until <= w->sched.now)
+	if (h->broker && !h->stopping && !h->dying && h->stopped_until <= w->sched.now)
 		replace(h);
 	snapshots_start(w);
 }

@@ -82,6 +82,22 @@ static const struct mix mixes[] = {
 	  .long_hold_percent = 10, .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
 	{ .name = "snapshots, anything standalone", .share = 0, .snapshot_every_ms = 100, .anything = true,
 	  .standalone = true, .hosts_max = 1, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
+	/* Processes that are killed, and others that go on from their ledgers. */
+	{ .name = "kills", .share = 0, .kill_every_ms = 1500, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS,
+	  .foreign_every_ms = 3000, .long_hold_percent = 15, .think_ms = 60 },
+	{ .name = "kills, calm", .share = 0, .kill_every_ms = 500, .long_hold_percent = 30, .think_ms = 20 },
+	{ .name = "kills, readers", .share = 0, .kill_every_ms = 800, .long_hold_percent = 30, .think_ms = 30,
+	  .foreign_every_ms = 3000, .shared_percent = 75, .locks_max = 2 },
+	{ .name = "kills, permits", .share = 0, .kill_every_ms = 1500, .fault_every_ms = 8000, .fault_weight = ALL_FAULTS,
+	  .long_hold_percent = 20, .think_ms = 60, .permits = true },
+	{ .name = "kills, anything", .share = 0, .kill_every_ms = 1500, .anything = true, .hosts_max = 3,
+	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
+	{ .name = "kills, snapshots", .share = 0, .kill_every_ms = 1000, .snapshot_every_ms = 700, .fault_every_ms = 8000,
+	  .fault_weight = ALL_FAULTS, .long_hold_percent = 20, .think_ms = 40 },
+	{ .name = "kills, standalone", .share = 0, .kill_every_ms = 400, .standalone = true, .fault_every_ms = 6000,
+	  .long_hold_percent = 20, .think_ms = 30, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 2, 1, 0 } },
+	{ .name = "kills, anything standalone", .share = 0, .kill_every_ms = 400, .anything = true,
+	  .standalone = true, .hosts_max = 1, .fault_weight = { 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 1, 0 } },
 	{ .name = "anything", .share = 0, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
 	{ .name = "anything standalone", .share = 0, .anything = true, .standalone = true, .hosts_max = 1,
@@ -303,6 +319,7 @@ void world_init(struct world *w, uint64_t seed, const char *mix, struct tally *s
 		host_init(w, &w->hosts[i], i);
 	permits_init(w);
 	snapshots_init(w);
+	kills_init(w);
 	if (w->mix->anything)
 		any_init(w);
 }
@@ -400,6 +417,7 @@ static void run_anything(struct world *w)
 {
 	any_start(w);
 	snapshots_start(w);
+	kills_start(w);
 	faults_start(w);
 	run_for(w, rng_between(&w->rng, 10, 60) * SECOND);
 	w->quiet = true;
@@ -423,6 +441,7 @@ static void run_model(struct world *w, uint64_t steps)
 	permits_start(w);
 	ballast_start(w);
 	snapshots_start(w);
+	kills_start(w);
 	faults_start(w);
 	reloads_start(w);
 	while (w->sched.steps < steps && w->sched.now < limit && sched_step(&w->sched, limit))

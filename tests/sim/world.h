@@ -65,6 +65,7 @@ struct mix {
 	int64_t reload_every_ms;        /* mean; 0: the configuration stays (reloads.c) */
 	bool anything;                  /* clients that ask for whatever can be asked (anything.h) are all there is */
 	int64_t snapshot_every_ms;      /* mean; 0: only a part of the seeds takes any */
+	int64_t kill_every_ms;          /* the same, of processes that are killed, and others that go on from their ledgers */
 	uint64_t steps;                 /* 0: the usual number */
 	int hosts_max, locks_max;       /* 0: as many as there can be */
 };
@@ -182,6 +183,24 @@ struct belief {
 	struct host *host;
 	int lock;
 	int64_t token, until;
+	bool kept_out;           /* the next one knows it, and grants nothing against it */
+	bool shared;             /* kept_out: readers may join it */
+};
+
+/* How the process of a host is to be killed. */
+struct kill {
+	bool armed;
+	bool within;             /* the core; else between two effects */
+	int skip;                /* events before that one; below 0: it has come */
+	int stores;              /* until the ledger is as the next one finds it; 0: no such thing */
+	bool stored;             /* it was reached */
+	int64_t session, safe_until, saved_until; /* before the event */
+};
+
+/* A client whose connection was not kept: it holds what it held until its process has surely ended. */
+struct ghost {
+	bool on;
+	int64_t until;
 };
 
 enum { LOAD_MAX = 4096 };
@@ -280,6 +299,15 @@ struct host {
 	struct known known[LOCKS_MAX], known_before[LOCKS_MAX]; /* now, and before the event */
 	bool hears;              /* of changes: it is connected, as far as it was told */
 	struct porter porter;
+	struct ledger *ledger;   /* NULL: none is kept */
+	char *memory, *memory_then; /* its memory; as it was when the process was killed within the core */
+	size_t memory_bytes;
+	struct kill kill;
+	bool dying;              /* it was killed in this instant: nothing is carried out any longer */
+	bool crashed;            /* it was killed, and the next process goes on soon */
+	int64_t frozen_until;    /* what was proven then */
+	bool kept[CLIENTS_MAX + 1]; /* connections of the killed process that the next one has */
+	struct ghost ghosts[CLIENTS_MAX + 1];
 	bool permits_vague;      /* an operator deleted a permit of it: what its clients have is known to the broker only */
 };
 
@@ -311,7 +339,7 @@ struct tally {
 	uint64_t held_told, queued, queued_grants, cancels, timeouts, failures, leases_ended, renewals, deadlocks;
 	uint64_t several, several_granted;
 	uint64_t forced, force_deleted, faults[FAULT_COUNT];
-	uint64_t snapshots;
+	uint64_t snapshots, kills;
 	const char *snapshot_file; /* keeps the one with the most kinds of entries; NULL: none is kept */
 	size_t snapshot_score;
 	int64_t counter_max;     /* hand-offs on one znode */
@@ -335,6 +363,7 @@ struct world {
 	size_t lock_path_len[LOCKS_MAX];
 	int64_t timeout, tick;
 	struct { struct rng rng; int64_t every_ms; } snapshots; /* mean; 0: none */
+	struct { struct rng rng; int64_t every_ms; bool narrow; } kills; /* likewise; narrow: little memory for ledgers */
 	int64_t slow_ns;         /* how much later things may happen because of the link */
 	int64_t fault_every_ms;  /* mean; 0: none */
 	struct guest guest;
@@ -395,6 +424,8 @@ void host_die(struct host *h, bool end_session);
 void host_handle(struct host *h, const struct event *e);
 void host_zk_notified(void *host, const struct event *e);
 void host_free(struct host *h);
+/* Another process of it has a broker: what its adapter knows begins again. */
+void host_goes_on(struct host *h);
 int64_t host_now(const struct host *h);
 /* For how long its grants are proven; 0: they are not. */
 int64_t host_proven_ns(const struct host *h);
@@ -402,8 +433,12 @@ int64_t host_proven_ns(const struct host *h);
 /* saved.c: what a host's daemon leaves to the next one, and what that one does with it */
 /* The process is about to end. */
 void saved_leave(struct host *h);
+/* The process was killed, and its session cannot be continued: nothing is held under it any longer. */
+void saved_leave_session(struct host *h);
 /* A process begins: fills in what the configuration says of formers. */
 void saved_begin(struct host *h);
+/* The same, of one that goes on from a ledger. */
+void saved_formers(struct host *h);
 void saved_end(struct host *h, int64_t session);
 void saved_holder(struct host *h, uint32_t conn, bool holds);
 /* The present session is one of those that are left, from now on. */
@@ -605,6 +640,20 @@ bool check_is_forced(const struct world *w, const struct znode *n);
 void snapshots_init(struct world *w);
 void snapshots_start(struct world *w);
 
+/* kills.c: hosts go on from the ledger of a process that was killed. */
+void kills_init(struct world *w);
+void kills_start(struct world *w);
+/* The host has another broker: it keeps a ledger from now on. */
+void kills_record(struct host *h);
+void kills_free(struct host *h);
+/* An event comes; how many of its effects are carried out. */
+void kills_before(struct host *h);
+size_t kills_carried(struct host *h);
+/* The effect is for a ghost, and goes nowhere. */
+/* What a process without a connection held of that lock, or of all (-1), is not its own any longer. */
+void ghosts_forget(struct host *h, int lock);
+bool ghost_takes(struct host *h, const struct effect *e);
+
 void faults_start(struct world *w);
 void faults_stop(struct world *w);
 /* A host sends a write. */
@@ -640,6 +689,9 @@ void any_start(struct world *w);
 void any_effect(struct host *h, const struct effect *e, struct slice text);
 /* Its process has ended. */
 void any_cut(struct host *h);
+void any_cut_one(struct host *h, uint32_t conn);
+/* Another one has gone on. */
+void any_revived(struct host *h);
 void any_deleted(struct world *w, const struct znode *n);
 /* anything_checks.c */
 void any_logged(struct host *h, const struct effect *e, struct slice text);

@@ -37,6 +37,7 @@ struct client {
 	bool lazy;                /* the client does not wait for that answer */
 	bool answered;            /* `answer` is sent once the request's changes are settled */
 	struct span answer;
+	bool ghost;               /* after a kill: it has no connection, and holds what it held until it is gone (salvage.h) */
 	bool closing, closed;     /* nothing is sent to it any longer; it holds nothing any longer */
 	enum command last_command; /* COMMAND_COUNT: unknown, or none yet */
 	struct user *user;

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's process is killed, and another one goes on from its ledger: at any moment, between two effects of an event, or
+ * within the core, between two stores into the ledger. Of the connections some are kept, as by the keeper; the others are
+ * cut, and what they held stays held until their process has surely ended, or until it cannot rely on that any longer.
+ */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "anything.h"
+#include "core/port/ledger.h"
+#include "core/record.h"
+#include "core/salvage.h"
+#include "core/snapshot.h"
+#include "core/state.h"
+
+/* Of the seeds behind the first ones one in so many kills, whatever its mix: others than those that take snapshots. */
+enum { FROM = 50, SHARE = 4, REST = 2, EVERY_MS = 3000, STORES = 24 };
+
+enum { CHUNKS = 48, CHUNKS_FEW = 4 };
+
+static int64_t between(struct host *h, int64_t from, int64_t to)
+{
+	return rng_between(&h->w->kills.rng, from, to);
+}
+
+static bool percent(struct host *h, uint32_t percent)
+{
+	return rng_percent(&h->w->kills.rng, percent);
+}
+
+/* ---- the ledger ---- */
+
+static void stored(void *host)
+{
+	struct host *h = host;
+
+	if (h->kill.stores && --h->kill.stores == 0) {
+		memcpy(h->memory_then, h->memory, h->memory_bytes);
+		h->kill.stored = true;
+	}
+}
+
+static void forget_ledger(struct host *h)
+{
+	ledger_free(h->ledger);
+	free(h->memory);
+	free(h->memory_then);
+	h->ledger = NULL;
+	h->memory = h->memory_then = NULL;
+}
+
+void kills_record(struct host *h)
+{
+	forget_ledger(h);
+	if (!h->w->kills.every_ms)
+		return;
+	h->memory_bytes = (h->w->kills.narrow ? CHUNKS_FEW : CHUNKS) * (size_t)LEDGER_CHUNK_BYTES;
+	h->memory = aligned_alloc(64, h->memory_bytes);
+	h->memory_then = aligned_alloc(64, h->memory_bytes);
+	if (!h->memory || !h->memory_then)
+		abort();
+	memset(h->memory, 0, h->memory_bytes);
+	h->ledger = ledger_new(h->memory, h->memory_bytes);
+	h->ledger->stored = stored;
+	h->ledger->arg = h;
+	broker_record(h->broker, h->ledger);
+}
+
+void kills_free(struct host *h)
+{
+	forget_ledger(h);
+}
+
+/* ---- who is kept ---- */
+
+/* A mark of the connection says: something was under way. */
+static bool is_marked(const struct host *h, uint32_t conn)
+{
+	const struct caller *c = &h->clients[conn];
+	const struct any_peer *p;
+
+	if (h->w->any) {
+		p = &any_of(h)->peers[conn];
+		return !p->on || p->asking || p->half || p->closing || p->going || p->revoke_bytes;
+	}
+	return c->state != CLIENT_ON || c->asking || c->queued || c->half_closed || c->going;
+}
+
+static uint32_t conns_of(const struct host *h)
+{
+	return (uint32_t)(h->w->any ? any_of(h)->peer_count : h->client_count);
+}
+
+/* A connection that has not held anything for long is not kept yet. */
+static void choose(struct host *h, const struct ledger_view *v)
+{
+	for (uint32_t i = 0; i < conns_of(h); i++)
+		h->kept[i] = !h->ghosts[i].on && !is_marked(h, i) && salvage_may_continue(v, i) && percent(h, 80);
+}
+
+/* It asked for the end of its grant, or for less: that may have been done. */
+static bool lets_go(const struct caller *c, int lock)
+{
+	const struct ask *a = &c->current;
+
+	if (a->command == COMMAND_QUIT)
+		return true;
+	if (!c->asking || a->permits)
+		return false;
+	return a->command == COMMAND_RESET ||
+	       (a->command == COMMAND_MUNLOCK && (a->several & 1U << lock)) ||
+	       ((a->command == COMMAND_UNLOCK || a->command == COMMAND_RENEW) && a->lock == lock);
+}
+
+/* The process lives on for a while, and relies on what it holds. Where there is no proof, it sees that it was cut off. */
+static void believe(struct host *h, const struct caller *c, int64_t until)
+{
+	struct world *w = h->w;
+
+	for (int lock = 0; lock < w->lock_count; lock++) {
+		const struct holding *g = &c->holding[lock];
+		bool less = c->asking && c->current.command == COMMAND_DOWNGRADE && c->current.lock == lock;
+
+		if (check_grant_valid(c, lock) && !lets_go(c, lock))
+			w->belief[w->belief_count++ % BELIEFS_MAX] = (struct belief){
+				.host = h,
+				.lock = lock,
+				.token = g->token,
+				.until = until < g->lease_until ? until : g->lease_until,
+				.kept_out = true,
+				.shared = g->shared || less,
+			};
+	}
+}
+
+static void leave_ghost(struct host *h, uint32_t conn)
+{
+	struct world *w = h->w;
+	int64_t dies = w->sched.now, until = INT64_MAX;
+
+	if (h->ghosts[conn].on)
+		return;
+	if (percent(h, 60))
+		dies += between(h, MS, w->timeout);
+	if (!h->conf.standalone)
+		until = h->frozen_until - h->offset;
+	until = until < dies ? until : dies;
+	if (!w->any)
+		believe(h, &h->clients[conn], until);
+	h->ghosts[conn].until = until + between(h, 0, 300 * MS);
+}
+
+static void cut(struct host *h, uint32_t conn)
+{
+	if (h->w->any)
+		any_cut_one(h, conn);
+	else
+		caller_cut(&h->clients[conn]);
+}
+
+/* ---- ghosts ---- */
+
+static void ghost_due(void *host, uint64_t conn)
+{
+	struct host *h = host;
+	struct ghost *g = &h->ghosts[conn];
+	int64_t now = h->w->sched.now, again = g->until > now ? g->until : h->stopped_until;
+
+	if (!g->on)
+		return;
+	if (again > now || !h->broker || h->dying) {
+		sched_at(&h->w->sched, again > now ? again : now + MS, ghost_due, h, conn);
+		return;
+	}
+	TRACE(h->w, -1, "host %d: the process of connection %d has ended", h->index, (int)conn);
+	host_handle(h, &(struct event){ .type = EVENT_CLIENT_GONE, .conn = (uint32_t)conn });
+	g->on = false;
+	h->holds[conn] = false;
+}
+
+bool ghost_takes(struct host *h, const struct effect *e)
+{
+	if (e->conn > CLIENTS_MAX || !h->ghosts[e->conn].on)
+		return false;
+	if (e->type == EFFECT_CLOSE) {
+		h->ghosts[e->conn].until = h->w->sched.now;
+		sched_at(&h->w->sched, h->w->sched.now, ghost_due, h, e->conn);
+	}
+	return true;
+}
+
+void ghosts_forget(struct host *h, int lock)
+{
+	for (size_t i = 0; i < BELIEFS_MAX; i++) {
+		struct belief *b = &h->w->belief[i];
+
+		if (b->kept_out && b->host == h && (lock < 0 || b->lock == lock))
+			b->until = 0;
+	}
+}
+
+static void find_ghosts(struct host *h)
+{
+	for (uint32_t i = 0; i < conns_of(h); i++) {
+		bool was = h->ghosts[i].on;
+
+		if (h->kept[i] && !broker_has_client(h->broker, i))
+			world_fail(h->w, -1, "host %d: the kept connection %u is nobody's", h->index, i);
+		h->ghosts[i].on = !h->kept[i] && broker_has_client(h->broker, i);
+		if (h->ghosts[i].on && h->ghosts[i].until + h->w->timeout > h->w->last_fault)
+			h->w->last_fault = h->ghosts[i].until + h->w->timeout;
+		if (h->ghosts[i].on && !was)
+			sched_at(&h->w->sched, h->w->sched.now, ghost_due, h, i);
+	}
+}
+
+/* ---- the next life ---- */
+
+/* It may have been taken by force, and nobody has heard of that. */
+static void check_permits(struct host *h, struct caller *c, const struct client *client)
+{
+	const struct lock *l = lock_find(&h->broker->locks, SLICE("sem"));
+	const struct grant *g = l ? grant_find(l, client) : NULL;
+
+	if (!permits_valid(c))
+		return;
+	if (h->w->permit_forces && g && g->lost)
+		c->permits.lost = true;
+	else if (!h->permits_vague && (!g || g->lost || g->depth != c->permits.count))
+		world_fail(h->w, -1, "host %d client %u: had %" PRId64 " permits when its broker was killed, and has %" PRId64,
+			   h->index, c->conn, c->permits.count, g && !g->lost ? g->depth : 0);
+}
+
+static void check_kept(struct host *h, struct caller *c)
+{
+	const struct client *client = h->broker->locks.conns[c->conn];
+	struct world *w = h->w;
+
+	h->holds[c->conn] = client->is_holder && !h->conf.standalone;
+	check_permits(h, c, client);
+	for (int lock = 0; lock < w->lock_count; lock++) {
+		struct holding *held = &c->holding[lock];
+		const struct lock *l = lock_find(&h->broker->locks, slice_of(w->lock_name[lock]));
+		const struct grant *g = l ? grant_find(l, client) : NULL;
+
+		if (!check_grant_valid(c, lock) || held->lease_until <= w->sched.now || check_is_meddled(w, held->token))
+			continue;
+		if (w->forces[lock] && g && g->lost) {
+			held->lost = true;
+			continue;
+		}
+		if (!g || g->lost || g->token != held->token || g->depth != held->depth ||
+		    (g->mode == MODE_SHARED) != held->shared)
+			world_fail(w, lock, "host %d client %u: held %s with token %" PRId64 " when its broker was killed, and does "
+				   "not any longer", h->index, c->conn, w->lock_name[lock], held->token);
+	}
+}
+
+static void check_all_kept(struct host *h)
+{
+	memset(h->holds, 0, sizeof(h->holds));
+	for (int lock = 0; lock < h->w->lock_count; lock++)
+		if (h->w->forces[lock])
+			ghosts_forget(h, lock);
+	for (uint32_t i = 0; i < conns_of(h); i++) {
+		if (h->ghosts[i].on)
+			h->holds[i] = h->broker->locks.conns[i]->is_holder && !h->conf.standalone;
+		else if (h->kept[i] && !h->w->any)
+			check_kept(h, &h->clients[i]);
+	}
+}
+
+static struct broker *salvaged(struct host *h, int64_t session)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct ledger_view *v = ledger_view_new(h->memory, h->memory_bytes, &why);
+	struct salvage s = {
+		.conf = &h->told[h->turn],
+		.ledger = v,
+		.session = session,
+		.timeout_ns = h->w->timeout,
+		.safe_until_ns = h->frozen_until ? h->frozen_until : INT64_MIN,
+		.back = h->kept,
+		.back_count = conns_of(h),
+		.seed = rng_next(&h->w->kills.rng),
+		.now_ns = host_now(h),
+	};
+	struct broker *b = salvage(&s, &text, &why) ? broker_restore(s.conf, bytes_view(&text), s.now_ns, &why) : NULL;
+
+	if (!b)
+		world_fail(h->w, -1, "host %d: its ledger is refused: %.*s", h->index, (int)why.len, why.data);
+	ledger_view_free(v);
+	bytes_free(&text);
+	bytes_free(&why);
+	return b;
+}
+
+/* The session that can be continued; one that cannot is left as by any process that ends. */
+static int64_t session_of(struct host *h)
+{
+	struct bytes why = { 0 };
+	struct ledger_view *v = ledger_view_new(h->memory, h->memory_bytes, &why);
+	int64_t session = salvage_session(v, h->session);
+
+	if (!session)
+		saved_leave_session(h);
+	ledger_view_free(v);
+	bytes_free(&why);
+	return session;
+}
+
+static void revive(void *host, uint64_t life)
+{
+	struct host *h = host;
+	int64_t session;
+
+	if (life != h->life || !h->crashed)
+		return;
+	if (h->stopped_until > h->w->sched.now + 1) {
+		sched_at(&h->w->sched, h->stopped_until - 1, revive, h, life);
+		return;
+	}
+	session = session_of(h);
+	saved_formers(h);
+	h->told[h->turn].formers = h->conf.formers;
+	h->told[h->turn].former_count = h->conf.former_count;
+	TRACE(h->w, -1, "host %d: another process goes on, session %" PRIx64, h->index, (uint64_t)session);
+	h->broker = salvaged(h, session);
+	h->crashed = false;
+	find_ghosts(h);
+	check_all_kept(h);
+	if (h->w->any)
+		any_revived(h);
+	kills_record(h);
+	host_goes_on(h);
+	if (session)
+		zhandle_resume(h->zk, session);
+	h->w->stats->kills++;
+	host_handle(h, &(struct event){ .type = EVENT_TIME });
+	for (uint32_t i = 0; !h->w->any && i < conns_of(h); i++)
+		if (!h->kept[i])
+			caller_begin(&h->clients[i]);
+}
+
+/* ---- the end of a life ---- */
+
+static void crash(struct host *h)
+{
+	struct bytes why = { 0 };
+	struct world *w = h->w;
+	struct ledger_view *v;
+	int64_t down;
+
+	h->dying = false;
+	if (h->kill.stored)
+		memcpy(h->memory, h->memory_then, h->memory_bytes);
+	h->kill = (struct kill){ 0 };
+	v = ledger_view_new(h->memory, h->memory_bytes, &why);
+	if (!v && !w->kills.narrow)
+		world_fail(w, -1, "host %d: its ledger cannot be read: %.*s", h->index, (int)why.len, why.data);
+	bytes_free(&why);
+	if (!v) {
+		host_die(h, false);
+		return;
+	}
+	choose(h, v);
+	ledger_view_free(v);
+	h->frozen_until = h->conf.standalone ? INT64_MAX : h->saved_until;
+	for (uint32_t i = 0; i < conns_of(h); i++) {
+		if (h->kept[i])
+			continue;
+		leave_ghost(h, i);
+		cut(h, i);
+	}
+	TRACE(w, -1, "host %d: the process is killed", h->index);
+	for (int lock = 0; lock < w->lock_count; lock++)
+		check_forget_last(h, lock);
+	broker_free(h->broker);
+	ledger_free(h->ledger);
+	h->ledger = NULL;
+	h->broker = NULL;
+	h->crashed = true;
+	h->life++;
+	zhandle_close(h->zk, false);
+	down = percent(h, 80) ? between(h, MS, 300 * MS) : between(h, MS, 3 * w->timeout / 2);
+	if (h->stopped_until < w->sched.now + down)
+		h->stopped_until = w->sched.now + down;
+	if (w->last_fault < h->stopped_until + 2 * w->timeout)
+		w->last_fault = h->stopped_until + 2 * w->timeout;
+	sched_at(&w->sched, h->stopped_until - 1, revive, h, h->life);
+}
+
+static void crash_due(void *host, uint64_t life)
+{
+	struct host *h = host;
+
+	if (life == h->life && h->broker && h->dying)
+		crash(h);
+}
+
+/* What stood in the file before the event. */
+void kills_before(struct host *h)
+{
+	h->kill.session = h->session;
+	h->kill.safe_until = h->safe_until;
+	h->kill.saved_until = h->saved_until;
+	if (h->kill.armed && h->kill.skip-- == 0 && h->kill.within)
+		h->kill.stores = 1 + rng_below(&h->w->kills.rng, STORES);
+}
+
+/* What the core proves is in the file before the first effect. */
+size_t kills_carried(struct host *h)
+{
+	int64_t safe = broker_safe_until(h->broker);
+	size_t count = h->effects.count;
+
+	if (!h->kill.armed || h->kill.skip >= 0 || h->stopping)
+		return count;
+	h->dying = true;
+	if (h->kill.stored) {
+		h->session = h->kill.session;
+		h->safe_until = h->kill.safe_until;
+		h->saved_until = h->kill.saved_until;
+		count = 0;
+	} else {
+		if (safe != INT64_MIN && safe > h->saved_until)
+			h->safe_until = h->saved_until = safe;
+		count = rng_below(&h->w->kills.rng, (uint32_t)count + 1);
+	}
+	TRACE(h->w, -1, "host %d is killed %s: %zu of %zu effects are carried out", h->index,
+	      h->kill.stored ? "in the core" : "between two effects", count, h->effects.count);
+	sched_at(&h->w->sched, h->w->sched.now, crash_due, h, h->life);
+	return count;
+}
+
+static void due(void *world, uint64_t argument)
+{
+	struct world *w = world;
+	struct host *h = &w->hosts[rng_below(&w->kills.rng, (uint32_t)w->host_count)];
+
+	(void)argument;
+	if (h->broker && !h->stopping && !h->dying && !h->kill.armed && h->ledger) {
+		if (percent(h, 20))
+			crash(h);
+		else
+			h->kill = (struct kill){ .armed = true, .skip = (int)between(h, 0, 6), .within = percent(h, 50) };
+	}
+	kills_start(w);
+}
+
+void kills_start(struct world *w)
+{
+	int64_t mean = w->kills.every_ms * MS;
+
+	if (mean && !w->quiet)
+		sched_at(&w->sched, w->sched.now + rng_between(&w->kills.rng, 1, 2 * mean), due, w, 0);
+}
+
+void kills_init(struct world *w)
+{
+	w->kills.rng.state = w->seed * 0xaf251af3b0f025b5u + 13; /* all else is what it is without */
+	w->kills.every_ms = w->mix->kill_every_ms;
+	/* The traces of the first seeds are recorded without (golden.py). */
+	if (!w->kills.every_ms && w->seed > FROM && w->seed % SHARE == REST && !w->ballast.names)
+		w->kills.every_ms = EVERY_MS;
+	w->kills.narrow = rng_percent(&w->kills.rng, 5);
+}
