@@ -158,7 +158,8 @@ def text(bench):
                            ("requests", "What ZooKeeper does for a pair"), ("hosts", "Hosts x waiters of each"),
                            ("pipelined", "Pipelined, -P 16 -c 50"), ("held", "Locks held"), ("idle", "Idle clients"),
                            ("waiters", "Waiters for one lock"),
-                           ("reconnections", "Reconnection with so many waited-for locks of so many contenders each")):
+                           ("reconnections", "Reconnection with so many waited-for locks of so many contenders each"),
+                           ("handover", "Hand-over to a new process")):
         if r.rows(section):
             parts += [title, "", report.section_table(r, section, SHOWN[section]), ""]
     lines = targets.tell(r)
@@ -187,6 +188,7 @@ SHOWN = {
                 "bytes_per_waiter": ("bytes a waiter", 0)},
     "reconnections": {"backlog_s": ("s to list all", 2), "proven_ms": ("ms until proven", 0), "found_s": ("s until all found", 2),
                       "drops": ("drops", 0), "jeopardies": ("jeopardies", 0), "megabytes": ("MB", 2)},
+    "handover": {"paused_ms": ("ms paused", 1), "unanswered_ms": ("ms without an answer", 1)},
 }
 
 

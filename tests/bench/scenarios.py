@@ -2,11 +2,11 @@
 """What is measured, scenario by scenario. Each takes the bench (its services, its rows, its results) and adds figures."""
 
 import os
-import resource
 import statistics
 import time
 
 import costs
+import handovers
 import measure
 import services
 import slow
@@ -184,11 +184,6 @@ def pipelined(bench):
 
 # ---- growth ----
 
-def descriptors():
-    """How many connections this process, and a daemon that it starts, may have."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200
-
-
 def pair_cost(bench, service, times=5):
     """Pairs per second of one process, and the median of a wait, while whatever else goes on."""
     row = Row("", "lockbroker", [service.target], service.pids)
@@ -226,8 +221,8 @@ def hold(bench, label, service, size):
 def idle(bench):
     """Clients that are connected and do nothing: memory, wake-ups, and what a pair of another one costs."""
     for size in (1000, 10000):
-        if size > descriptors():
-            bench.results.notes.append(f"{size} idle clients: left out, only {descriptors()} descriptors")
+        if size > services.descriptors():
+            bench.results.notes.append(f"{size} idle clients: left out, only {services.descriptors()} descriptors")
             continue
         attempt(bench, f"{size} idle clients", lambda: stay(bench, size))
 
@@ -256,8 +251,8 @@ def stay(bench, size):
 def waiters(bench):
     """Clients that wait for one lock: memory, what a pair of another lock costs, and a hand-off when they all go."""
     for size in (10, 100, 1000, 10000) if not bench.quick else (10, 1000):
-        if size > descriptors():
-            bench.results.notes.append(f"{size} waiters: left out, only {descriptors()} descriptors")
+        if size > services.descriptors():
+            bench.results.notes.append(f"{size} waiters: left out, only {services.descriptors()} descriptors")
             continue
         attempt(bench, f"{size} waiters", lambda: wait(bench, size))
 
@@ -295,4 +290,5 @@ def warm_up(bench):
     attempt(bench, "warming up", lambda: row.measure(8, "own", 1 if bench.quick else 30))
 
 
-ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections]
+ALL = [warm_up, contend, order, cold, requests, hosts, pipelined, held, idle, waiters, slow.reconnections,
+       handovers.handovers]

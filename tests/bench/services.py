@@ -4,6 +4,7 @@ ended with the process that started it."""
 
 import glob
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,11 @@ CURATOR_JARS = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-nop.ja
 
 class Missing(Exception):
     """A peer that is not installed, or does not start: the word that its row is left out with."""
+
+
+def descriptors():
+    """How many connections this process, and a daemon that it starts, may have."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200
 
 
 def serves(path):
@@ -162,8 +168,9 @@ class Lockbroker(harness.Daemon):
         self.target = self.socket
 
     def command(self):
-        program, *words = super().command()
-        return [*self.under, os.path.join(self.build, "lockbrokerd") if self.build else program, *words]
+        if self.build:
+            self.program = os.path.join(self.build, "lockbrokerd")
+        return super().command()
 
     @property
     def pids(self):

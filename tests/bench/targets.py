@@ -95,10 +95,15 @@ class Targets:
         if pairs and packets is not None and idle is not None:
             self.tell("8: packets per cold pair, heartbeats off", (packets - idle) / pairs, 3.05, False)
 
+    def pauses(self):
+        for row in (PLAIN, ZOOKEEPER):
+            self.tell(f"9: ms nobody is served during a hand-over, 1,000 clients, 10,000 locks, {row}",
+                      self.get("handover", "1000 clients, 10000 locks", row, "paused_ms"), 50, False, 1)
+
 
 def tell(results):
     """Lines of what, aim, measured, met or not."""
     t = Targets(results)
-    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers):
+    for part in (t.sockets, t.pipelined, t.network, t.growth, t.servers, t.pauses):
         part()
     return t.lines

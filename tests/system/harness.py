@@ -280,6 +280,8 @@ class Daemon:
     """One lockbrokerd with a socket and a directory of its own. When it has started it serves, with a session that is
     safe unless there is no ZooKeeper to be had."""
 
+    under = ()  # the words of a program that it runs under
+
     def __init__(self, zookeeper=None, root="/t", host=None, wait=True, argv=(), env=None, limits=None, **conf):
         self.dir = fast_tmp("lockbroker.")
         self.socket = os.path.join(self.dir, "socket")
@@ -304,7 +306,7 @@ class Daemon:
             self.start()
 
     def command(self):
-        return [self.program, "--foreground", *(["--standalone"] if self.standalone else []),
+        return [*self.under, self.program, "--foreground", *(["--standalone"] if self.standalone else []),
                 *[w for k, v in self.options.items() for w in ("-o", f"{k}={v}")], *self.argv]
 
     def spawn(self, **options):
@@ -459,7 +461,9 @@ class Client:
 
     def quiet(self, seconds=0.15):
         """True when nothing is to be read for that long. For showing that something does NOT happen."""
-        return not self.buffer and not select.select([self.socket], [], [], seconds)[0]
+        poll = select.poll()  # select() takes no descriptor above 1,023
+        poll.register(self.socket, select.POLLIN)
+        return not self.buffer and not poll.poll(seconds * 1000)
 
     def reply(self):
         while True:
