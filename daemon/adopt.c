@@ -10,12 +10,14 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
 #include "io/files/tokens.h"
 #include "io/handover/identity.h"
+#include "io/handover/program.h"
 #include "io/handover/takeover.h"
 #include "io/keep.h"
 #include "io/notify.h"
@@ -42,6 +44,8 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 {
 	struct parcel_record r;
 
+	if (d->takeover)
+		d->keeper = keeper_unpack(p);
 	parcel_find(p, "process", &r);
 	d->pid_fd = parcel_take_fd(p, &r, "pid_fd");
 	if (d->pid_fd < 0)
@@ -113,16 +117,17 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 {
 	struct event over = { .type = EVENT_RESTART_OVER, .restart = { .done = true } };
 
-	if (pidfile_write(d->pid_fd) < 0)
+	if (pidfile_write(d->pid_fd, keeper_pid(d->keeper)) < 0)
 		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
 	if (saved_publish(d->saved) < 0)
 		log_error("%s/saved cannot be written: if this process is killed, the next one will know nothing of it",
 			  d->conf.rundir);
+	/* What runs here can run there. */
+	if (d->takeover && program_is_installed(d->program))
+		keeper_again(d->keeper);
 	if (d->takeover)
 		takeover_watch(d->takeover, feed_base(d->feed),
 			       &(struct takeover_calls){ .over = orders_alone, .passed = orders_passed, .arg = d });
-	else
-		notify_send(&d->notify, "READY=1");
 	over.restart.paused_ns = feed_now(d->feed) - frozen_ns;
 	feed_event(d->feed, &over);
 	server_begin(d->server);

@@ -9,6 +9,7 @@
 #include "base/conf.h"
 #include "core/port/conf.h"
 #include "core/session/former.h"
+#include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/files/saved.h"
 #include "io/notify.h"
@@ -51,16 +52,19 @@ struct daemon {
 	struct reload *reload;
 	struct watchdog *watchdog;
 	struct program *program;
+	struct keeper *keeper;     /* NULL: this process was started without one */
+	struct keeper_past past;   /* what it has of a worker that was killed */
 	struct takeover *takeover; /* NULL: no process handed over to this one */
 	struct handover *handover;
 	struct keep *keep;
 	bool stopping;
-	/* The process before this one has passed on that it was asked to stop: */
+	/* The latest signal to stop: */
 	struct {
-		int number; /* 0: it has not */
+		int number; /* 0: there was none */
 		pid_t sender;
+		bool directly;    /* to this process; otherwise another one has passed it on */
 		int64_t until_ns; /* whoever signals all processes of the service has done so by then */
-	} passed;
+	} told;
 };
 
 /*

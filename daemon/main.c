@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include "adopt.h"
+#include "command_line.h"
 #include "daemon.h"
+#include "io/base/keeper.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
-#include "command_line.h"
+#include "keeper/guardian.h"
 #include "parts.h"
 #include "start.h"
 
@@ -24,9 +26,13 @@ static void guard_standard(void)
 		close(fd);
 }
 
+/* The worker. */
 static int begin(struct daemon *d, const struct options *options)
 {
 	struct parcel kept = { 0 };
+
+	keeper_receive(d->keeper, &d->past);
+	keeper_refuse(d->keeper, &d->past);
 
 	if (daemon_prepare(d, options) < 0) {
 		parts_free(d, false, EXIT_USAGE);
@@ -39,6 +45,17 @@ static int begin(struct daemon *d, const struct options *options)
 	return start(d, &options->source);
 }
 
+/* The configuration is the worker's to use: this process has only found it right. */
+static int keep(const struct program *program, const struct options *options, struct conf *conf)
+{
+	enum log_form form = options->foreground ? LOG_FORM_HUMAN : log_form_detect();
+
+	log_setup((enum log_level)conf->log_level, form);
+	conf_free(conf);
+	*conf = (struct conf){ 0 };
+	return guardian_run(program, form);
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1 };
@@ -47,11 +64,17 @@ int main(int argc, char **argv)
 
 	d.program = program_new(argc, argv);
 	d.takeover = options.takeover = takeover_new();
+	d.keeper = keeper_new();
 	guard_standard();
-	status = command_line_read(argc, argv, &options, &d.conf);
+	status = guardian_resume(d.program);
 	if (status < 0)
+		status = command_line_read(argc, argv, &options, &d.conf);
+	if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)
+		status = keep(d.program, &options, &d.conf);
+	else if (status < 0)
 		status = begin(&d, &options);
 	takeover_free(d.takeover);
+	keeper_free(d.keeper);
 	program_free(d.program);
 	parcel_free(&d.identity);
 	conf_free(&d.conf);

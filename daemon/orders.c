@@ -102,24 +102,28 @@ static void order_reload(void *arg, int number)
 /* ---- signals ---- */
 
 /*
- * Whoever signals all processes of the service has signalled this one, too, and means one stop. Anybody else wants another
- * one, which ends the daemon at once.
+ * Whoever signals all processes of the service has signalled this one, too, and means one stop, also if it reaches this one
+ * twice: directly, and through another process. Anybody else wants another one, which ends the daemon at once.
  */
-static bool was_passed_on(struct daemon *d, int number)
+static bool is_the_same(struct daemon *d, int number, pid_t sender, bool directly)
 {
-	bool same = d->passed.number == number && d->passed.sender == signals_sender(d->signals) &&
-		    clock_now_ns() < d->passed.until_ns;
+	bool same = d->told.number == number && d->told.sender == sender && d->told.directly != directly &&
+		    clock_now_ns() < d->told.until_ns;
 
-	d->passed.number = 0;
+	d->told.number = number;
+	d->told.sender = sender;
+	d->told.directly = directly;
+	d->told.until_ns = clock_now_ns() + ALL_SIGNALLED_NS;
+	if (same)
+		d->told.number = 0;
 	return same;
 }
 
-static void order_stop(void *arg, int number)
+static void stop(struct daemon *d, int number, pid_t sender, bool directly)
 {
 	const struct event event = { .type = EVENT_STOP };
-	struct daemon *d = arg;
 
-	if (was_passed_on(d, number)) {
+	if (is_the_same(d, number, sender, directly)) {
 		log_info("received a signal (%s): stopping already", strsignal(number));
 		return;
 	}
@@ -135,6 +139,13 @@ static void order_stop(void *arg, int number)
 	notify_send(&d->notify, "STOPPING=1");
 	handover_stop(d->handover);
 	feed_event(d->feed, &event);
+}
+
+static void order_stop(void *arg, int number)
+{
+	struct daemon *d = arg;
+
+	stop(d, number, signals_sender(d->signals), true);
 }
 
 static void order_restart(void *arg, int number)
@@ -167,7 +178,8 @@ void orders_alone(void *arg)
 {
 	struct daemon *d = arg;
 
-	notify_send(&d->notify, "READY=1\nWATCHDOG=1");
+	if (!d->keeper)
+		notify_send(&d->notify, "READY=1\nWATCHDOG=1");
 }
 
 void orders_passed(void *arg, int number, pid_t sender)
@@ -179,11 +191,20 @@ void orders_passed(void *arg, int number, pid_t sender)
 	} else if (number == SIGUSR1) {
 		order_keep(d, number);
 	} else if (!d->stopping) {
-		order_stop(d, number);
-		d->passed.number = number;
-		d->passed.sender = sender;
-		d->passed.until_ns = clock_now_ns() + ALL_SIGNALLED_NS;
+		stop(d, number, sender, false);
 	}
+}
+
+void orders_signalled(void *arg, int number, pid_t sender)
+{
+	if (number == SIGHUP)
+		order_reload(arg, number);
+	else if (number == SIGUSR1)
+		order_keep(arg, number);
+	else if (number == SIGUSR2)
+		order_restart(arg, number);
+	else
+		stop(arg, number, sender, false);
 }
 
 struct signals_calls orders_calls(struct daemon *d)

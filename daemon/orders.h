@@ -19,5 +19,7 @@ void orders_reloaded(void *arg, const struct conf *read, const char *error);
  * is the daemon now.
  */
 void orders_alone(void *arg);
-/* It has passed on a signal of that sender. */
+/* For keeper_attach(); `arg` is the daemon. */
+void orders_signalled(void *arg, int number, pid_t sender);
+/* The process that handed over has passed on a signal of that sender. */
 void orders_passed(void *arg, int number, pid_t sender);

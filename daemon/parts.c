@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/base/worker.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
@@ -86,7 +87,8 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .page = d->page,
 							     .pid_fd = d->pid_fd,
 							     .standalone = d->broker.standalone,
-							     .followed = d->notify.fd >= 0,
+							     .keeper = d->keeper,
+							     .followed = d->keeper || d->notify.fd >= 0,
 							     .tokens = d->tokens,
 							     .saved = d->saved,
 							     .zookeeper = d->zookeeper });
@@ -101,6 +103,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .zookeeper = d->zookeeper,
 							     .former = d->former,
 							     .saved = d->saved,
+							     .keeper = d->keeper,
 							     .recorder = d->recorder });
 	return 0;
 }
@@ -140,11 +143,15 @@ int parts_serve(struct daemon *d)
 	struct loop_end end;
 	int status;
 
-	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->broker.session_timeout_ns);
+	/* With a keeper, which is the main process, it is that one who says so. */
+	if (!d->keeper)
+		notify_send(&d->notify, "READY=1");
+	keeper_attach(d->keeper, feed_base(d->feed), orders_signalled, d);
+	d->watchdog = watchdog_new(feed_base(d->feed), &d->notify, d->keeper, d->broker.session_timeout_ns);
 	end = loop_run(d->loop);
 	status = end.refused ? EXIT_USAGE : EXIT_SUCCESS;
 	if (end.handed_over) {
-		if (handover_successor(d->handover))
+		if (handover_successor(d->handover) && !d->keeper)
 			notify_main_pid(&d->notify, handover_successor(d->handover));
 		handover_exit(d->handover);
 	}

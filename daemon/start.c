@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/files/page.h"
 #include "io/files/pidfile.h"
 #include "io/files/saved.h"
@@ -57,7 +58,7 @@ static int64_t open_tokens(struct daemon *d)
 static int open_rundir(struct daemon *d)
 {
 	pid_t other = 0;
-	int rc = pidfile_open(d->conf.rundir, &other);
+	int rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), &other);
 
 	if (rc == -EBUSY)
 		log_error("another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own",
@@ -129,7 +130,6 @@ static int run(struct daemon *d, const struct conf_source *source, int64_t token
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
-	notify_send(&d->notify, "READY=1");
 	return parts_serve(d);
 }
 

@@ -21,7 +21,7 @@ FLOORS = (
     + [f"daemon/core/{floor}" for floor in CORE]
     + ["daemon/core"]
     + [f"daemon/io/{floor}" for floor in ("base", "files", "zookeeper", "socket", "handover")]
-    + ["daemon/io", "daemon"]
+    + ["daemon/io", "daemon/keeper", "daemon"]
 )
 CLIENT = ["protocol", "client-lib", "client-lib/cli"]
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/base/watch.h"
 #include "io/files/page.h"
 #include "io/files/saved.h"
@@ -201,6 +202,7 @@ static bool loop_settle(struct loop *l)
 		if (l->to.former)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
+	keeper_settle(l->to.keeper);
 	loop_arm(l);
 	recorder_settle(l->to.recorder);
 	/* Whoever asked for a reload is told here what came of it. */

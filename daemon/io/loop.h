@@ -14,6 +14,7 @@
 
 struct feed;
 struct handover;
+struct keeper;
 struct loop;
 struct notify;
 struct keep;
@@ -31,6 +32,7 @@ struct loop_adapters {
 	struct server *server;
 	struct reload *reload;
 	struct keep *keep;
+	struct keeper *keeper; /* NULL: there is none */
 	const struct notify *notify;
 	struct page *page;
 	struct handover *handover;

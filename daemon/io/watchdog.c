@@ -8,17 +8,17 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/keeper.h"
 #include "io/base/watch.h"
 #include "io/notify.h"
 
 #define NS_PER_US INT64_C(1000)
-/* Ten years: longer than any that is meant, and far from the end of the numbers. */
-#define WATCHDOG_US_MAX INT64_C(315360000000000)
 
 struct watchdog {
 	const struct notify *notify;
+	struct keeper *keeper;
 	struct watch *watch;
-	int64_t every_ns;
+	int64_t within_us, every_ns;
 };
 
 /* 0: none is set, or what is set is no number. */
@@ -38,7 +38,10 @@ static void watchdog_feed(int fd, short what, void *arg)
 {
 	struct watchdog *w = arg;
 
-	notify_send(w->notify, "WATCHDOG=1");
+	if (w->keeper)
+		keeper_alive(w->keeper, w->within_us);
+	else
+		notify_send(w->notify, "WATCHDOG=1");
 	watch_set(w->watch, -1, 0, w->every_ns);
 }
 
@@ -51,13 +54,20 @@ static void watchdog_lengthen(const struct notify *n, int64_t us)
 	log_info("the watchdog is made %" PRId64 " ms long, two thirds of the session timeout", us / 1000);
 }
 
-struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, int64_t session_timeout_ns)
+int64_t watchdog_setting_us(void)
 {
-	int64_t us = setting("WATCHDOG_USEC"), least_us = session_timeout_ns / NS_PER_US / 3 * 2;
-	int64_t pid = setting("WATCHDOG_PID");
+	int64_t us = setting("WATCHDOG_USEC"), pid = setting("WATCHDOG_PID");
+
+	return us > WATCHDOG_US_MAX || (pid && pid != getpid()) ? 0 : us;
+}
+
+struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, struct keeper *keeper,
+			      int64_t session_timeout_ns)
+{
+	int64_t us = watchdog_setting_us(), least_us = session_timeout_ns / NS_PER_US / 3 * 2;
 	struct watchdog *w;
 
-	if (us == 0 || us > WATCHDOG_US_MAX || (pid && pid != getpid()))
+	if (us == 0)
 		return NULL;
 	if (us < least_us) {
 		us = least_us;
@@ -65,6 +75,8 @@ struct watchdog *watchdog_new(struct watch_base *base, const struct notify *noti
 	}
 	w = mem_new(sizeof(*w));
 	w->notify = notify;
+	w->keeper = keeper;
+	w->within_us = us;
 	w->every_ns = us * NS_PER_US / 2;
 	w->watch = watch_new(base, watchdog_feed, w);
 	watchdog_feed(-1, 0, w);

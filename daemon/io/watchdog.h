@@ -3,6 +3,8 @@
  * The service manager's watchdog (WatchdogSec=): the loop tells the manager that it turns, at half of the time after which
  * the manager would kill the daemon and start it again. It is fed for as long as the daemon runs, also while it stops.
  *
+ * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/vigil.h).
+ *
  * A daemon that hangs for less than two thirds of the session timeout costs nobody a lock: a shorter watchdog, which would,
  * is made that long.
  */
@@ -10,11 +12,18 @@
 
 #include <stdint.h>
 
+/* Ten years: longer than any that is meant, and far from the end of the numbers. */
+#define WATCHDOG_US_MAX INT64_C(315360000000000)
+
+struct keeper;
 struct notify;
 struct watch_base;
 struct watchdog;
 
-/* Begins to feed it. NULL: there is none for this process (WATCHDOG_USEC, WATCHDOG_PID). `notify` outlives it. */
-struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, int64_t session_timeout_ns);
+/* After how many microseconds it fires; 0: there is none for this process (WATCHDOG_USEC, WATCHDOG_PID). */
+int64_t watchdog_setting_us(void);
+/* Begins to feed it. NULL: there is none. `notify` and `keeper`, which may be NULL, outlive it. */
+struct watchdog *watchdog_new(struct watch_base *base, const struct notify *notify, struct keeper *keeper,
+			      int64_t session_timeout_ns);
 /* Takes NULL. */
 void watchdog_free(struct watchdog *w);

@@ -6,6 +6,7 @@ started it, however that one ends (setpriv --pdeathsig).
 """
 
 import collections
+import contextlib
 import ctypes
 import glob
 import os
@@ -276,9 +277,26 @@ class Orphan:
         self.send_signal(signal.SIGKILL)
 
 
+def children(pid):
+    """Those that run, of a process with one thread."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+            return [int(word) for word in f.read().split() if runs(word)]
+    except OSError:
+        return []
+
+
+# What a test does to the process that serves, and what the keeper would not pass on to it.
+TO_THE_WORKER = {signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT}
+
+
 class Daemon:
     """One lockbrokerd with a socket and a directory of its own. When it has started it serves, with a session that is
-    safe unless there is no ZooKeeper to be had."""
+    safe unless there is no ZooKeeper to be had.
+
+    It runs as everywhere, with a keeper: `process` is the main process of the service, the keeper, which a test starts,
+    tells to stop and waits for, and whose end is that of the service. `pid` is the process that serves: what a test looks
+    at, stops (SIGSTOP) or crashes. Without a keeper (daemon__keeper=0) they are the same."""
 
     under = ()  # the words of a program that it runs under
 
@@ -301,7 +319,9 @@ class Daemon:
         self.env = env or {}
         self.program = program("lockbrokerd")
         self.notify = None
+        self.told = []  # by the daemon, up to READY=1
         self.process = None
+        self.worker = None
         if wait:
             self.start()
 
@@ -309,7 +329,21 @@ class Daemon:
         return [*self.under, self.program, "--foreground", *(["--standalone"] if self.standalone else []),
                 *[w for k, v in self.options.items() for w in ("-o", f"{k}={v}")], *self.argv]
 
+    @property
+    def has_keeper(self):
+        return str(self.options.get("daemon.keeper", 1)) == "1"
+
+    @property
+    def pid(self):
+        if not self.has_keeper:
+            return self.process.pid
+        if not self.worker or not runs(self.worker):
+            self.worker = wait_until(lambda: children(self.process.pid) or self.process.poll() is not None and [0],
+                                     "the worker")[0]
+        return self.worker
+
     def spawn(self, **options):
+        self.worker = None
         path = os.path.join(self.dir, "notify")
         if os.path.exists(path):
             os.unlink(path)
@@ -336,9 +370,12 @@ class Daemon:
 
     def wait_ready(self):
         end = time.monotonic() + PATIENCE
-        while "READY=1" not in self.notified(0.2):
+        self.told = []
+        while "READY=1" not in self.told:
+            self.told += self.notified(0.2)
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"lockbrokerd did not get ready ({self.process.poll()}):\n{self.log()}")
+        self.worker = self.pid
         if self.has_session:
             wait_until(lambda: self.info("session")["session_state"] == "safe", "the session")
 
@@ -355,25 +392,56 @@ class Daemon:
 
     def state(self):
         """As ps has it: S sleeps and does not even wait for a core, so what it could do is done; R, T."""
-        with open(f"/proc/{self.process.pid}/stat") as f:
+        with open(f"/proc/{self.pid}/stat") as f:
             return f.read().rpartition(")")[2].split()[0]
 
     def signal(self, number):
         self.stopping |= number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-        self.process.send_signal(number)
+        if number in TO_THE_WORKER and self.process.poll() is None:
+            os.kill(self.pid, number)
+        else:
+            self.process.send_signal(number)
 
     def follow(self):
-        """It has handed over: from now on this is about the process that serves. inherit_orphans() comes first."""
-        assert self.process.wait(PATIENCE) == 0, self.log()
+        """It has handed over: from now on this is about the process that serves. Without a keeper inherit_orphans() comes
+        first."""
+        if not self.has_keeper:
+            assert self.process.wait(PATIENCE) == 0, self.log()
+        else:
+            old = self.worker
+            wait_until(lambda: not runs(old), "the end of the process that handed over")
         self.adopt()
 
     def adopt(self):
         """Whoever serves is the daemon from now on."""
-        self.process = Orphan(int(self.info("server")["process_id"]))
+        serves = int(self.info("server")["process_id"])
+        if self.has_keeper:
+            self.worker = serves
+        else:
+            self.process = Orphan(serves)
+
+    def await_another(self, old):
+        """The process of that number has ended: whoever serves after it is the daemon."""
+        wait_until(lambda: not runs(old), "the end of the process that served")
+        wait_until(self.answers, "another process to serve")
+        self.adopt()
+
+    def answers(self):
+        try:
+            with self.client() as c:
+                return c.call("PING") == "PONG"
+        except (OSError, Closed):
+            return False
 
     def kill(self):
+        """The whole service."""
+        workers = {self.worker, *children(self.process.pid)} - {None} if self.has_keeper else set()
         self.process.kill()
         self.process.wait()
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: not any(map(runs, workers)), "the end of the worker")
 
     def terminate(self):
         """SIGTERM, unless it was told to stop already (a second signal would make it end at once), and the status."""
@@ -391,6 +459,8 @@ class Daemon:
             except subprocess.TimeoutExpired:
                 self.kill()
                 status = "nothing: it did not end by itself"
+        if self.worker:
+            wait_until(lambda: not runs(self.worker), "the end of the worker")
         log = self.log() if os.path.exists(self.log_path) else ""
         if self.notify:
             self.notify.close()

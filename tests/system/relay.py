@@ -11,7 +11,8 @@ comes at which it does something else: relay.py is copied to that place, with a 
 
     more     further messages, each with what to do at it
 
-The number of the real process stands in the file with ".pid" when the message has come.
+Started without a hand-over it becomes the real program. The number of the real process of a hand-over stands in the file
+with ".pid" when the message has come.
 """
 
 import array
@@ -54,6 +55,8 @@ def main():
     with open(sys.argv[0] + ".json", encoding="ascii") as f:
         plan = json.load(f)
     steps = {plan["at"]: plan["do"], **plan["more"]}
+    if VARIABLE not in os.environ:  # started by the keeper, as anew
+        os.execv(plan["real"], [plan["real"], *sys.argv[1:]])
     first = os.getppid()
     old = socket.socket(fileno=int(os.environ[VARIABLE]))
     old.setblocking(True)

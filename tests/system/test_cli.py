@@ -475,7 +475,7 @@ def test_hosts(two_hosts):
     assert lines[0].split() == ["HOST", "PID", "VERSION", "STARTED", "TICK_MS", "BOOT_ID", "SESSION", "SELF"]
     assert [line.split()[0] for line in lines[1:]] == ["alpha", "beta"]
     assert [line.split()[-1] for line in lines[1:]] == ["1", "0"]
-    assert lines[2].split()[1] == str(two_hosts[1].process.pid)
+    assert lines[2].split()[1] == str(two_hosts[1].pid)
 
 
 def test_tables_show_what_would_steer_the_terminal_escaped(standalone, clients):

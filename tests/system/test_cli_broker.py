@@ -270,7 +270,7 @@ def test_a_process_of_another_user_is_not_believed_to_be_ones_own(standalone):
 
 def test_processes_are_not_looked_at_as_often_as_somebody_tells_of_one(standalone, clients):
     def reads():
-        with open(f"/proc/{standalone.process.pid}/io") as f:
+        with open(f"/proc/{standalone.pid}/io") as f:
             return int(re.search(r"syscr: (\d+)", f.read())[1])
 
     tellers = [clients(standalone) for _ in range(16)]

@@ -270,12 +270,14 @@ ASKS = {signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
 HARMLESS = {signal.SIGPIPE, signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 
 
+@pytest.mark.parametrize("keeper", [0, 1])
 @pytest.mark.parametrize("number", sorted(FAULTS))
-def test_faults_end_it(daemons, number):
+def test_faults_end_it(daemons, number, keeper):
+    """The keeper as well: what the service manager does then is its business."""
     kinds = ("segv", "sigbus", "sigfpe", "sigill", "abort")
-    d = daemons(env={"ASAN_OPTIONS": ":".join(f"handle_{kind}=0" for kind in kinds)})
+    d = daemons(daemon__keeper=keeper, env={"ASAN_OPTIONS": ":".join(f"handle_{kind}=0" for kind in kinds)})
     resource.prlimit(d.process.pid, resource.RLIMIT_CORE, (0, 0))
-    d.signal(number)
+    d.process.send_signal(number)
     assert d.process.wait(harness.PATIENCE) == -number
 
 
@@ -358,7 +360,7 @@ def test_the_watchdog_is_fed_also_while_it_stops(daemons, clients):
 
 def test_a_watchdog_is_no_shorter_than_what_costs_no_lock(daemons):
     d = daemons(env={"WATCHDOG_USEC": "9999999"})
-    told(d, "WATCHDOG_USEC=10000000", "WATCHDOG=1")
+    assert "WATCHDOG_USEC=10000000" in d.told + told(d, "WATCHDOG=1")
     assert "the watchdog is made 10000 ms long, two thirds of the session timeout" in d.log()
 
 
@@ -451,20 +453,20 @@ def test_descriptors_are_not_inherited(standalone, clients):
     for _ in range(20):
         assert isinstance(c.call("LOCK", "a"), int) and c.call("UNLOCK", "a") == 0
         with standalone.client():
-            assert set(inherited(standalone.process.pid)) == {0, 1, 2}
+            assert set(inherited(standalone.pid)) == {0, 1, 2}
 
 
 def test_peer_credentials_are_not_forgeable(standalone, clients):
     """Ancillary data of a client is no way in: descriptors it sends are closed, the request goes on."""
     c = clients(standalone)
     # Its worker, which opens files (now that of the tokens), lives for as long as there is something for it.
-    harness.wait_until(lambda: len(os.listdir(f"/proc/{standalone.process.pid}/task")) == 1, "the worker's end")
-    before = len(os.listdir(f"/proc/{standalone.process.pid}/fd"))
+    harness.wait_until(lambda: len(os.listdir(f"/proc/{standalone.pid}/task")) == 1, "the worker's end")
+    before = len(os.listdir(f"/proc/{standalone.pid}/fd"))
     r, w = os.pipe()
     for _ in range(10):
         c.socket.sendmsg([harness.encode("PING")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r, w]))])
         assert c.reply() == "PONG"
-    assert len(os.listdir(f"/proc/{standalone.process.pid}/fd")) == before
+    assert len(os.listdir(f"/proc/{standalone.pid}/fd")) == before
     os.close(r)
     os.close(w)
 

@@ -65,8 +65,9 @@ def relay(daemon, at, do, sender=0, **more):
 def follow(daemon):
     """As its follow(), when the relay has ended and left us its child."""
     daemon.follow()
-    with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as f:
-        harness.wait_until(lambda: f.seek(0) == 0 and int(f.read().rsplit(")", 1)[1].split()[1]) == os.getpid(), "the child")
+    parent = daemon.process.pid if daemon.has_keeper else os.getpid()
+    with open(f"/proc/{daemon.pid}/stat", encoding="ascii") as f:
+        harness.wait_until(lambda: f.seek(0) == 0 and int(f.read().rsplit(")", 1)[1].split()[1]) == parent, "the child")
 
 
 def restart(daemon):
@@ -75,7 +76,7 @@ def restart(daemon):
         reply = c.call("RESTART")
         assert isinstance(reply, dict), f"{reply!r}\n{daemon.log()}"
     daemon.follow()
-    assert reply["process_id"] == daemon.process.pid
+    assert reply["process_id"] == daemon.pid
     return reply
 
 
@@ -85,7 +86,7 @@ def refused(daemon):
         reply = c.call("RESTART")
         assert isinstance(reply, Error) and reply.startswith("ERR not restarted: "), reply
         assert c.call("PING") == "PONG"
-    assert int(daemon.info("server")["process_id"]) == daemon.process.pid
+    assert int(daemon.info("server")["process_id"]) == daemon.pid
     return reply.removeprefix("ERR not restarted: ")
 
 
@@ -337,7 +338,7 @@ def test_twenty_in_a_row_under_load(broker, clients):
 
 
 def descriptors(daemon):
-    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+    return len(os.listdir(f"/proc/{daemon.pid}/fd"))
 
 
 def test_no_descriptor_is_left_open(broker, clients):
@@ -349,17 +350,21 @@ def test_no_descriptor_is_left_open(broker, clients):
     assert kept[0].call("PING") == "PONG"
 
 
-def test_the_service_manager_is_told_and_the_files_are_taken_over(broker):
-    old = broker.process.pid
-    restart(broker)
+@pytest.mark.parametrize("keeper", [0, 1])
+def test_the_service_manager_is_told_and_the_files_are_taken_over(daemons, keeper):
+    """With a keeper there is nothing to tell: the main process stays."""
+    d = daemons(daemon__keeper=keeper)
+    old = d.pid
+    restart(d)
     told = []
     while "READY=1" not in told:
-        told += broker.notified(PATIENCE)
-    assert [line for line in told if line.startswith("MAINPID")] == [f"MAINPID={broker.process.pid}"]
-    with open(os.path.join(broker.dir, "lockbrokerd.pid"), encoding="ascii") as f:
-        assert int(f.read()) == broker.process.pid != old
-    second = subprocess.run(broker.command(), stderr=subprocess.PIPE, text=True, check=False)
-    assert second.returncode == 1 and f"another lockbrokerd (pid {broker.process.pid}) uses daemon.rundir" in second.stderr
+        told += d.notified(PATIENCE)
+    assert [line for line in told if line.startswith("MAINPID")] == ([] if keeper else [f"MAINPID={d.pid}"])
+    main = d.process.pid
+    with open(os.path.join(d.dir, "lockbrokerd.pid"), encoding="ascii") as f:
+        assert int(f.read()) == main and d.pid != old
+    second = subprocess.run(d.command(), stderr=subprocess.PIPE, text=True, check=False)
+    assert second.returncode == 1 and f"another lockbrokerd (pid {main}) uses daemon.rundir" in second.stderr
 
 
 def test_a_signal_hands_over(broker, clients):
@@ -375,7 +380,7 @@ def test_the_command_waits_for_the_outcome(broker):
     done = subprocess.run([harness.program("lockbroker"), "-S", broker.socket, "restart"], capture_output=True, text=True,
                           check=False)
     broker.follow()
-    assert done.returncode == 0 and f" serves now, as process {broker.process.pid}; nobody was served for " in done.stdout
+    assert done.returncode == 0 and f" serves now, as process {broker.pid}; nobody was served for " in done.stdout
     with broker.client() as c:
         assert c.call("PING") == "PONG"
 
@@ -386,9 +391,9 @@ def test_the_program_that_is_installed_by_then_runs(fresh, clients):
     assert isinstance(c.call("LOCK", "a"), int)
     for _ in range(2):
         install(d)
-        assert os.readlink(f"/proc/{d.process.pid}/exe").endswith(" (deleted)")
+        assert os.readlink(f"/proc/{d.pid}/exe").endswith(" (deleted)")
         restart(d)
-        assert os.readlink(f"/proc/{d.process.pid}/exe") == d.program
+        assert os.readlink(f"/proc/{d.pid}/exe") == d.program
     assert c.call("UNLOCK", "a") == 0
 
 
@@ -427,12 +432,12 @@ def test_asked_while_a_signal_is_followed(fresh, clients):
     """Who asks then is told what comes of that."""
     d = fresh()
     relay(d, "READY", "stop old")
-    c = clients(d)
+    c, old = clients(d), d.pid
     d.signal(signal.SIGUSR2)
     harness.wait_until(lambda: d.state() == "T", "the new process to be ready")
     c.send("RESTART")
     d.signal(signal.SIGCONT)
-    assert c.reply()["process_id"] != d.process.pid
+    assert c.reply()["process_id"] != old
     follow(d)
 
 
@@ -459,13 +464,18 @@ def test_before_there_is_a_session(daemons, clients):
     assert d.info("session")["session_state"] == "none"
 
 
-def test_without_a_service_manager_nobody_could_follow(daemons):
-    d = daemons()
+@pytest.mark.parametrize("keeper", [0, 1])
+def test_without_a_service_manager_nobody_could_follow(daemons, keeper):
+    d = daemons(daemon__keeper=keeper)
     d.terminate()
     d.env = {"NOTIFY_SOCKET": ""}
     d.spawn()
     harness.wait_until(lambda: "serves" in d.log().split("stopped")[-1], "the daemon")
-    assert "NOTIFY_SOCKET is not set" in refused(d)
+    d.adopt()
+    if keeper:
+        restart(d)
+    else:
+        assert "NOTIFY_SOCKET is not set" in refused(d)
 
 
 # ---- a new process that does not take over ----
@@ -650,24 +660,31 @@ def test_until_the_commit_the_old_process_goes_on(fresh, zk, root, clients, at, 
     assert waiter.call("UNLOCK", "a") == 0
 
 
+@pytest.mark.parametrize("keeper", [0, 1])
 @pytest.mark.parametrize("at", ["PARCEL1", "READY", "PARCEL2", "ACCEPT"])
-def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, clients, at):
-    d = fresh()
-    c = clients(d)
+def test_when_the_old_process_dies_before_the_commit_the_new_one_exits(fresh, clients, at, keeper):
+    """The keeper starts another one."""
+    d = fresh(daemon__keeper=keeper)
+    c, old = clients(d), d.pid
     c.call("LOCK", "a")
     relay(d, at, "kill old")
     d.signal(signal.SIGUSR2)
-    d.process.wait(PATIENCE)
-    assert c.ended()
+    if keeper:
+        d.await_another(old)
+        assert f"the worker (process {old}) was killed by signal 9 (Killed): another one starts" in d.log()
+    else:
+        d.process.wait(PATIENCE)
+        assert c.ended()
     harness.wait_until(lambda: not harness.runs(relayed(d)), "the end of the new process")
     install(d)
-    d.start()
-    assert isinstance(clients(d).call("LOCK", "a"), int)
+    if not keeper:
+        d.start()
+    assert isinstance(clients(d).call("LOCK", "b"), int)
 
 
 def test_when_the_new_process_dies_after_the_commit_the_old_one_exits_too(fresh, clients):
     """As after any kill: the connections end, and the next start serves."""
-    d = fresh()
+    d = fresh(daemon__keeper=0)
     c = clients(d)
     c.call("LOCK", "a")
     relay(d, "COMMIT", "kill new")
@@ -676,6 +693,27 @@ def test_when_the_new_process_dies_after_the_commit_the_old_one_exits_too(fresh,
     install(d)
     d.start()
     assert isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def test_when_the_new_process_dies_after_the_commit_the_keeper_starts_another_one(fresh, clients):
+    d = fresh()
+    old = d.pid
+    relay(d, "COMMIT", "kill new")
+    d.signal(signal.SIGUSR2)
+    d.await_another(old)
+    assert d.pid != relayed(d) and ": another one starts" in d.log()
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+
+
+def test_when_the_old_process_dies_after_the_commit_nobody_notices(fresh, clients):
+    d = fresh()
+    c = clients(d)
+    c.call("LOCK", "a")
+    relay(d, "COMMIT", "kill old")
+    d.signal(signal.SIGUSR2)
+    follow(d)
+    assert d.pid == relayed(d) and c.call("UNLOCK", "a") == 0
+    assert ": another one starts" not in d.log()
 
 
 def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh, clients):
@@ -689,5 +727,5 @@ def test_when_the_old_process_is_stopped_for_too_long_it_goes_on_by_itself(fresh
     d.signal(signal.SIGCONT)
     harness.wait_until(lambda: "did not take over within 2000 ms" in d.log(), "the end of the hand-over")
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
-    assert int(d.info("server")["process_id"]) == d.process.pid
+    assert int(d.info("server")["process_id"]) == d.pid
     harness.wait_until(lambda: not harness.runs(relayed(d)), "the end of the new process")

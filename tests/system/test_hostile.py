@@ -20,12 +20,12 @@ def resident_kb(daemon):
     """0 under a sanitizer, which keeps what was freed."""
     if harness.sanitizer_options():
         return 0
-    with open(f"/proc/{daemon.process.pid}/status") as f:
+    with open(f"/proc/{daemon.pid}/status") as f:
         return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
 
 
 def descriptors(daemon):
-    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+    return len(os.listdir(f"/proc/{daemon.pid}/fd"))
 
 
 BROKEN = {
@@ -300,7 +300,7 @@ def ask_without_reading(daemon, c):
 
 
 def cpu_ticks(daemon):
-    with open(f"/proc/{daemon.process.pid}/stat") as f:
+    with open(f"/proc/{daemon.pid}/stat") as f:
         return sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
 
 

@@ -150,7 +150,7 @@ def test_a_restart_that_is_asked_for_meanwhile_is_this_one(daemons, clients, man
             told.append(manager.receive())
     assert not [lines for lines in told if "MAINPID" in lines]
     manager.start()
-    assert asking.reply()["process_id"] == d.process.pid
+    assert asking.reply()["process_id"] == d.pid
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 

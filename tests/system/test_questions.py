@@ -83,7 +83,7 @@ def test_hosts_come_and_go(daemons, zk, root, clients):
     hosts = {h["host"]: h for h in c.call("HOSTS")}
     assert list(hosts) == ["alpha", "beta"]
     assert (hosts["alpha"]["self"], hosts["beta"]["self"]) == (1, 0)
-    assert hosts["beta"]["pid"] == b.process.pid and hosts["beta"]["session"].startswith("0x")
+    assert hosts["beta"]["pid"] == b.pid and hosts["beta"]["session"].startswith("0x")
     b.terminate()
     harness.wait_until(lambda: [h["host"] for h in c.call("HOSTS")] == ["alpha"], "beta to go")
 

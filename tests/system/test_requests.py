@@ -196,7 +196,7 @@ def test_waiting_uses_no_cpu(own_zk, daemons, clients):
             clients(d).send("LOCK", "a")
         harness.wait_queued(d, "a", 60)
     time.sleep(2.5)  # the looks at a grant older than a second are over
-    daemon_pids, waiting_pids = [d.process.pid for d in pair], [p.pid for p in waiting]
+    daemon_pids, waiting_pids = [d.pid for d in pair], [p.pid for p in waiting]
 
     def used_in_three_seconds():
         before = [count(pids) for count in (cpu_ticks, switches) for pids in (daemon_pids, waiting_pids)]

@@ -142,25 +142,25 @@ def test_lazy_unlocks_of_a_client_that_never_reads_end_with_what_it_may_leave_un
 
 def set_most_files(daemon, most):
     """A number from there on is not given out any more. None: as at first."""
-    pid, which = daemon.process.pid, resource.RLIMIT_NOFILE
+    pid, which = daemon.pid, resource.RLIMIT_NOFILE
     hard = resource.prlimit(pid, which)[1]
     resource.prlimit(pid, which, (hard if most is None else most, hard))
 
 
 def lowest_free(daemon):
     """The number that the next file gets."""
-    is_open = {int(number) for number in os.listdir(f"/proc/{daemon.process.pid}/fd")}
+    is_open = {int(number) for number in os.listdir(f"/proc/{daemon.pid}/fd")}
     return min(set(range(len(is_open) + 1)) - is_open)
 
 
 def is_alone(daemon, client, connections):
     """Nobody else comes or goes, and the worker, which opens files, has ended."""
     return (len(client.call("CLIENT", "LIST").splitlines()) == connections and
-            len(os.listdir(f"/proc/{daemon.process.pid}/task")) == 1)
+            len(os.listdir(f"/proc/{daemon.pid}/task")) == 1)
 
 
 def cpu_seconds(daemon):
-    with open(f"/proc/{daemon.process.pid}/stat") as f:
+    with open(f"/proc/{daemon.pid}/stat") as f:
         return sum(map(int, f.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -231,7 +231,7 @@ def test_a_list_that_cannot_be_told_is_not_made(daemons, clients):
                 assert isinstance(c.reply(), int)
 
     def most():
-        with open(f"/proc/{d.process.pid}/status") as f:
+        with open(f"/proc/{d.pid}/status") as f:
             return int(re.search(r"^VmHWM:\s+(\d+) kB", f.read(), re.M).group(1))
 
     before = most()

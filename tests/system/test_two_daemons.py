@@ -92,7 +92,7 @@ def test_two_daemons_of_one_name(own_zk, daemons, clients):
     assert second.process.wait(harness.PATIENCE) == 2
     assert time.monotonic() - began < 5
     log = second.log()
-    assert '"alpha"' in log and f'pid "{first.process.pid}" on this host' in log and "zookeeper.host" in log
+    assert '"alpha"' in log and f'pid "{first.pid}" on this host' in log and "zookeeper.host" in log
     assert 'version "0.' in log
     with open("/proc/sys/kernel/random/boot_id") as f:
         assert f.read().strip() in log

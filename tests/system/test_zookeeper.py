@@ -278,7 +278,7 @@ def test_the_host_is_announced_with_what_an_operator_wants(daemons, zk, root, ka
     k = kazoo_client(zk)
     harness.wait_until(lambda: k.exists(f"{root}/.hosts/alpha"), "the host to be announced")
     data, _ = k.get(f"{root}/.hosts/alpha")
-    assert str(d.process.pid).encode() in data
+    assert str(d.pid).encode() in data
 
 
 def test_what_is_held_at_the_end_of_a_daemon_is_not_given_away_early(own_zk, daemons, clients):

@@ -51,7 +51,7 @@ class Host:
     def relay(self, at, do):
         """Within it a hand-over goes through relay.py. Yields a function: the number of the real process behind it once
         that message has come, or None."""
-        place = os.readlink(f"/proc/{self.daemon.process.pid}/exe").removesuffix(" (deleted)")
+        place = os.readlink(f"/proc/{self.daemon.pid}/exe").removesuffix(" (deleted)")
         real = next(p for p in self.places if p != place)
         with open(place + ".json", "w", encoding="ascii") as f:
             json.dump({"real": real, "at": at, "do": do}, f)
@@ -74,11 +74,12 @@ class Host:
     def refusals(self):
         return self.daemon.log().count("no hand-over: ")
 
-    def await_outcome(self, refusals):
-        """Of a hand-over; `refusals`: so many there were before it. Whoever serves then is the daemon; True: a new one."""
-        harness.wait_until(lambda: self.daemon.process.poll() is not None or self.refusals() > refusals,
+    def await_outcome(self, refusals, old):
+        """Of a hand-over by that process; `refusals`: so many there were before it. Whoever serves then is the daemon; True:
+        a new one."""
+        harness.wait_until(lambda: not harness.runs(old) or self.refusals() > refusals,
                            f"the outcome of a hand-over on {self.name}", SETTLE_S)
-        if self.daemon.process.poll() is None:
+        if harness.runs(old):
             return False
         self.daemon.follow()
         return True
@@ -324,11 +325,11 @@ def handed_over(a):
     a.calm(1, 1)  # what went before excuses nothing now
     with a.during("hand-over", hosts):
         for _ in range(3):
-            before = [h.refusals() for h in hosts]
+            before, old = [h.refusals() for h in hosts], [h.daemon.pid for h in hosts]
             for h in hosts:
                 h.daemon.signal(signal.SIGUSR2)
-            for h, refusals in zip(hosts, before):
-                a.handed_over += h.await_outcome(refusals)
+            for h, refusals, pid in zip(hosts, before, old):
+                a.handed_over += h.await_outcome(refusals, pid)
             a.pause(0, 0.3)
 
 
@@ -344,20 +345,16 @@ STOPS = [("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "old"), ("ACCEPT", "o
 def killed_in_hand_over(a):
     (host,) = a.pick(1)
     at, whom, closes = a.rng.choice(KILLS)
-    refusals, old = host.refusals(), host.daemon.process
+    refusals, old = host.refusals(), host.daemon.pid
     a.calm(1, 1)
     with a.during(f"{whom} process killed at {at}", [host], closes=closes):
         with host.relay(at, f"kill {whom}") as relayed:
             host.daemon.signal(signal.SIGUSR2)
             harness.wait_until(relayed, "that message", SETTLE_S)
-            harness.wait_until(lambda: old.poll() is not None or host.refusals() > refusals, "the outcome", SETTLE_S)
-        if closes and old.poll() is not None:
-            harness.wait_until(lambda: not harness.runs(relayed()), "the end of the new process", SETTLE_S)
-            a.pause(0, 1)
-            host.daemon.start()
-        elif old.poll() is not None:
-            host.daemon.adopt()
-            a.handed_over += 1
+            harness.wait_until(lambda: not harness.runs(old) or host.refusals() > refusals, "the outcome", SETTLE_S)
+        if not harness.runs(old):
+            host.daemon.await_another(old)
+            a.handed_over += not closes
         host.wait_safe()
 
 
@@ -365,17 +362,17 @@ def stopped_in_hand_over(a):
     (host,) = a.pick(1)
     at, whom = a.rng.choice(STOPS)
     long = a.rng.choice([True, False])
-    refusals, old = host.refusals(), host.daemon.process
+    refusals, old = host.refusals(), host.daemon.pid
     a.calm(1, 1)
     with a.during(f"{whom} process stopped at {at}{' for long' if long else ''}", [host], loses=long, stopped=True):
         with host.relay(at, f"stop {whom}") as relayed:
             host.daemon.signal(signal.SIGUSR2)
             new = harness.wait_until(relayed, "that message", SETTLE_S)
             a.pause(*(x * a.timeout_s for x in ((1.1, 1.4) if long else (0.01, 0.2))))
-            for pid in (old.pid, new):
+            for pid in (old, new):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
-            a.handed_over += host.await_outcome(refusals)
+            a.handed_over += host.await_outcome(refusals, old)
         host.wait_safe()
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,7 +26,7 @@ struct keeper {
 	int fds[KEEPER_BATCH];
 	uint64_t *drops;
 	size_t drop_count, drop_cap;
-	void (*signalled)(void *arg, int number);
+	void (*signalled)(void *arg, int number, pid_t sender);
 	void *signalled_arg;
 	void (*kept)(void *arg, uint64_t id, bool kept);
 	void *kept_arg;
@@ -47,6 +48,17 @@ static struct keeper *make(int fd)
 	return k;
 }
 
+/* What the service manager has passed to the keeper is for this process. */
+static void own_passed(void)
+{
+	char pid[NUMBER_CHARS_MAX + 1];
+
+	if (!getenv("LISTEN_FDS"))
+		return;
+	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	setenv("LISTEN_PID", pid, 1);
+}
+
 struct keeper *keeper_new(void)
 {
 	const char *text = getenv(KEEPER_VARIABLE);
@@ -58,6 +70,7 @@ struct keeper *keeper_new(void)
 		return NULL;
 	number_parse(slice_of(text), &fd);
 	unsetenv(KEEPER_VARIABLE);
+	own_passed();
 	if (fd <= STDERR_FILENO || fd > INT32_MAX || getsockopt((int)fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 ||
 	    type != SOCK_SEQPACKET || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
 		return NULL;
@@ -218,8 +231,8 @@ static void heard(struct keeper *k, const struct keeper_message *m)
 	if ((m->kind == KEEPER_KEPT || m->kind == KEEPER_REFUSED) && k->kept) {
 		for (size_t i = 0; i < m->count; i++)
 			k->kept(k->kept_arg, m->numbers[i], m->kind == KEEPER_KEPT);
-	} else if (m->kind == KEEPER_SIGNAL && m->count == 1) {
-		k->signalled(k->signalled_arg, (int)m->numbers[0]);
+	} else if (m->kind == KEEPER_SIGNAL && m->count == 2) {
+		k->signalled(k->signalled_arg, (int)m->numbers[0], (pid_t)m->numbers[1]);
 	}
 }
 
@@ -238,7 +251,8 @@ static void input(int fd, short what, void *arg)
 	heard(k, &m);
 }
 
-void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number), void *arg)
+void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number, pid_t sender),
+		   void *arg)
 {
 	if (!k)
 		return;

@@ -43,7 +43,7 @@ struct keeper_past {
 		crashes; /* of workers within a minute; KEEPER_CRASHES_ANEW: nothing that they remembered is to be used */
 };
 
-/* The keeper that started this process; NULL: none. To be called once, before there are threads. */
+/* The keeper that started this process, and passed on what it was passed (LISTEN_FDS); NULL: none. To be called first. */
 struct keeper *keeper_new(void);
 /* Frees the memory; the channel stays open, since its end is this process's end. */
 void keeper_free(struct keeper *k);
@@ -60,7 +60,8 @@ void keeper_pack(const struct keeper *k, struct parcel *p);
 struct keeper *keeper_unpack(struct parcel *p);
 
 /* This process serves: messages are read from now on, and `signalled` is called for each signal of the service. */
-void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number), void *arg);
+void keeper_attach(struct keeper *k, struct watch_base *base, void (*signalled)(void *arg, int number, pid_t sender),
+		   void *arg);
 /* ... and `kept` for each descriptor: the keeper has it, or has no room for it. */
 void keeper_on_kept(struct keeper *k, void (*kept)(void *arg, uint64_t id, bool kept), void *arg);
 

@@ -2,12 +2,15 @@
 #include "io/base/keeper_message.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define HEADER_BYTES offsetof(struct keeper_message, numbers)
+
+enum { FULL_PAUSE_MS = 1 };
 
 union control {
 	struct cmsghdr header;
@@ -55,8 +58,12 @@ int keeper_message_send(int fd, const struct keeper_message *m, const int *fds)
 	while (sent < 0 && errno == EINTR);
 	if (sent >= 0)
 		return 0;
-	/* More descriptors are under way than this user may have open: some are received meanwhile. */
-	if (errno == ENOBUFS || errno == ETOOMANYREFS)
+	/* More descriptors are under way than this user may have open: some are received meanwhile, and poll() knows nothing. */
+	if (errno == ETOOMANYREFS) {
+		poll(NULL, 0, FULL_PAUSE_MS);
+		return -EAGAIN;
+	}
+	if (errno == ENOBUFS)
 		return -EAGAIN;
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }

@@ -4,7 +4,7 @@
  * pair, so that each arrives whole or not at all.
  *
  *     from    message  numbers
- *     worker  HERE     none: it serves; the kernel says which process that is
+ *     worker  HERE     none: it serves (READY=1); the kernel says which process that is
  *     worker  KEEP     ids, and as many descriptors with them
  *     worker  DROP     ids: their descriptors are to be closed
  *     worker  ALIVE    one: microseconds within which it says so again, or hangs and is to be ended; 0: it need not
@@ -13,11 +13,11 @@
  *     keeper  BEGIN    one: how many workers crashed within the last minute; all of BACK came before
  *     keeper  KEPT     ids of a KEEP: it has their descriptors
  *     keeper  REFUSED  ids of a KEEP: it has no room for them
- *     keeper  SIGNAL   one: the number of a signal that the service was sent
+ *     keeper  SIGNAL   two: the number of a signal that the service was sent, and the process that sent it
  *
  * The two may be of different versions for a moment: a kind has its number for good, and whoever does not know one ignores
- * it. An id is the worker's business, but for KEEPER_ROLE: after too many crashes the keeper shuts down and closes what has no
- * role.
+ * it. An id is the worker's business, but for KEEPER_ROLE: after too many crashes the keeper shuts down and closes what has
+ * no role.
  */
 #pragma once
 
@@ -42,6 +42,8 @@ enum {
 	KEEPER_BATCH = 64, /* numbers in one message */
 	/* From so many crashes within a minute on, the worker starts without what the one before remembered. */
 	KEEPER_CRASHES_ANEW = 3,
+	/* The exit status of a worker that has handed over: another process is the worker. */
+	KEEPER_HANDED_OVER = 75,
 };
 
 /* Of an id: a part of the daemon, such as its listening socket, and not a client's connection. */

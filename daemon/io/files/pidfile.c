@@ -23,17 +23,17 @@ static pid_t read_pid(int fd)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
-int pidfile_write(int fd)
+int pidfile_write(int fd, pid_t pid)
 {
 	char text[PID_TEXT_MAX];
-	int len = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+	int len = snprintf(text, sizeof(text), "%ld\n", (long)pid);
 
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
 		return errno ? -errno : -EIO;
 	return 0;
 }
 
-static int open_locked(int dir_fd, pid_t *ret_pid)
+static int open_locked(int dir_fd, pid_t pid, pid_t *ret_other)
 {
 	int fd = openat(dir_fd, "lockbrokerd.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int rc;
@@ -41,12 +41,12 @@ static int open_locked(int dir_fd, pid_t *ret_pid)
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		rc = fchmod(fd, 0600) < 0 ? -errno : pidfile_write(fd);
+		rc = fchmod(fd, 0600) < 0 ? -errno : pidfile_write(fd, pid);
 		if (rc == 0)
 			return fd;
 	} else {
 		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
-		*ret_pid = read_pid(fd);
+		*ret_other = read_pid(fd);
 	}
 	close(fd);
 	return rc;
@@ -61,7 +61,7 @@ static bool is_ours(int dir_fd)
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX));
 }
 
-int pidfile_open(const char *rundir, pid_t *ret_pid)
+int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other)
 {
 	int dir_fd, rc;
 
@@ -71,7 +71,7 @@ int pidfile_open(const char *rundir, pid_t *ret_pid)
 	if (dir_fd < 0)
 		return -errno;
 	errno = 0;
-	rc = is_ours(dir_fd) ? open_locked(dir_fd, ret_pid) : -EPERM;
+	rc = is_ours(dir_fd) ? open_locked(dir_fd, pid, ret_other) : -EPERM;
 	close(dir_fd);
 	return rc;
 }

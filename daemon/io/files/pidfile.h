@@ -9,12 +9,9 @@
 #include <sys/types.h>
 
 /*
- * Makes `rundir` if it is missing. Returns the locked descriptor, or -errno; -EBUSY: *ret_pid is the other daemon (0:
- * unknown).
+ * Makes `rundir` if it is missing. Returns the locked descriptor, or -errno; -EBUSY: *ret_other is the other daemon (0:
+ * unknown). `pid` is written into it.
  */
-int pidfile_open(const char *rundir, pid_t *ret_pid);
-/*
- * Writes the number of this process into the file of that descriptor, which another process passed on with its lock. 0 or
- * -errno.
- */
-int pidfile_write(int fd);
+int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other);
+/* Writes it into the file of that descriptor, which another process passed on with its lock. 0 or -errno. */
+int pidfile_write(int fd, pid_t pid);

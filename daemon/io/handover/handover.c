@@ -18,6 +18,7 @@
 #include "base/minmax.h"
 #include "core/snapshot.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/files/page.h"
@@ -184,13 +185,15 @@ static int introduce(const struct handover *h)
 static void start(struct handover *h)
 {
 	char error[PROGRAM_ERROR_MAX];
+	struct program_gift gift = { .variable = PROGRAM_VARIABLE };
 	int ends[2], rc = channel_pair(ends);
 
 	if (rc < 0) {
 		say_failed(h, "cannot make a socket pair: %s", strerror(-rc));
 		return;
 	}
-	rc = program_start(h->parts.program, ends[1], &h->pid, error);
+	gift.fd = ends[1];
+	rc = program_start(h->parts.program, &gift, &h->pid, error);
 	close(ends[1]);
 	h->channel = ends[0];
 	if (rc < 0) {
@@ -274,6 +277,8 @@ static int send_all(struct handover *h, int64_t frozen_ns, int64_t until_ns)
 	int rc;
 
 	pack(h, frozen_ns, &p);
+	/* Not for whoever is started later: that one has a keeper of its own. */
+	keeper_pack(h->parts.keeper, &p);
 	rc = channel_send_parcel(h->channel, &p, until_ns);
 	parcel_free(&p);
 	return rc;
@@ -446,7 +451,8 @@ static void pass_on(int channel)
 
 void handover_exit(struct handover *h)
 {
-	if (h->committed)
-		pass_on(h->channel);
-	_exit(EXIT_SUCCESS);
+	if (!h->committed)
+		_exit(EXIT_SUCCESS); /* the service ends for now */
+	pass_on(h->channel);
+	_exit(h->parts.keeper ? KEEPER_HANDED_OVER : EXIT_SUCCESS);
 }

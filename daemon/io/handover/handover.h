@@ -28,7 +28,8 @@
  * seconds. What happens to the new process after COMMIT is its own: this one exits all the same. The new process exits
  * when it sees the end of the channel before it sees COMMIT.
  *
- * The supervisor of this process sees it end. So it refuses if no supervisor can be told the number of the next one.
+ * The supervisor of this process sees it end. So it refuses if no supervisor can be told the number of the next one, unless
+ * there is a keeper: that one stays.
  */
 #pragma once
 
@@ -38,6 +39,7 @@
 struct conf;
 struct feed;
 struct handover;
+struct keeper;
 struct listener;
 struct page;
 struct parcel;
@@ -56,6 +58,7 @@ struct handover_parts {
 	const struct listener *listener;
 	const struct page *page;
 	int pid_fd;
+	struct keeper *keeper;       /* NULL: there is none */
 	bool standalone;
 	bool followed;               /* whoever watches this process is told which one is next */
 	const struct saved *saved;

@@ -2,7 +2,9 @@
 #include "io/handover/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,10 +15,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "io/base/keeper.h"
+#include "protocol/number.h"
+
+enum { SETTING_MAX = 64, GIFTS = 3, PASSED_MAX = 1000 };
 
 struct program {
 	char *path;
-	char **argv, **envp; /* envp[0] is free for PROGRAM_VARIABLE */
+	char **argv, **envp; /* from envp[GIFTS] on; those before have room for what a new process is given */
+	char *fds, *names;   /* LISTEN_FDS, LISTEN_FDNAMES; NULL: no descriptors are for this process */
 };
 
 static char *copy_of(const char *text)
@@ -46,7 +53,8 @@ static char *path_of(const char *word)
 /* The socket is handed over with everything else; the watchdog concerns whoever is the service then. */
 static bool is_ours(const char *setting)
 {
-	static const char *const names[] = { "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=", "WATCHDOG_PID=",
+	static const char *const names[] = { "LISTEN_PID=",       "LISTEN_FDS=",       "LISTEN_FDNAMES=",
+					     "WATCHDOG_PID=",     KEEPER_VARIABLE "=", PROGRAM_KEEPING_VARIABLE "=",
 					     PROGRAM_VARIABLE "=" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -55,10 +63,23 @@ static bool is_ours(const char *setting)
 	return false;
 }
 
+static void note_passed(struct program *p)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS"), *names = getenv("LISTEN_FDNAMES");
+	int64_t number = 0, count = 0;
+
+	if (!pid || !fds || !number_parse(slice_of(pid), &number) || number != getpid() ||
+	    !number_parse(slice_of(fds), &count) || count < 1 || count > PASSED_MAX)
+		return;
+	if (asprintf(&p->fds, "LISTEN_FDS=%s", fds) < 0 ||
+	    asprintf(&p->names, "LISTEN_FDNAMES=%s", names ? names : "") < 0)
+		abort();
+}
+
 struct program *program_new(int argc, char **argv)
 {
 	struct program *p = mem_new(sizeof(*p));
-	size_t count = 0, used = 1;
+	size_t count = 0, used = GIFTS;
 
 	while (environ && environ[count])
 		count++;
@@ -66,10 +87,11 @@ struct program *program_new(int argc, char **argv)
 	p->argv = mem_new(((size_t)argc + 1) * sizeof(char *));
 	for (int i = 0; i < argc; i++)
 		p->argv[i] = copy_of(argv[i]);
-	p->envp = mem_new((count + 2) * sizeof(char *));
+	p->envp = mem_new((count + GIFTS + 1) * sizeof(char *));
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours(environ[i]))
 			p->envp[used++] = copy_of(environ[i]);
+	note_passed(p);
 	return p;
 }
 
@@ -79,9 +101,11 @@ void program_free(struct program *p)
 		return;
 	for (char **word = p->argv; *word; word++)
 		free(*word);
-	for (char **setting = p->envp + 1; *setting; setting++)
+	for (char **setting = p->envp + GIFTS; *setting; setting++)
 		free(*setting);
 	free(p->path);
+	free(p->fds);
+	free(p->names);
 	mem_free(p->argv);
 	mem_free(p->envp);
 	mem_free(p);
@@ -107,25 +131,84 @@ static int check(const char *path, char *error)
 	return 0;
 }
 
-int program_start(const struct program *p, int fd, pid_t *ret_pid, char error[PROGRAM_ERROR_MAX])
+static int cannot_run(const struct program *p, int rc, char *error)
 {
-	char setting[sizeof(PROGRAM_VARIABLE) + 16];
+	snprintf(error, PROGRAM_ERROR_MAX, "%s cannot be run: %s", p->path, strerror(-rc));
+	return rc;
+}
+
+/* The environment with it. `setting` has to last as long. */
+static char **environment(const struct program *p, const struct program_gift *gift, char setting[SETTING_MAX])
+{
+	char **envp = p->envp + GIFTS;
+
+	snprintf(setting, SETTING_MAX, "%s=%d", gift->variable, gift->fd);
+	*--envp = setting;
+	if (gift->passed && p->fds) {
+		*--envp = p->names;
+		*--envp = p->fds;
+	}
+	return envp;
+}
+
+static int spawn(const struct program *p, const struct program_gift *gift, char **envp, pid_t *ret_pid)
+{
 	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	int rc;
+
+	sigemptyset(&none);
+	if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attributes) != 0)
+		abort();
+	if (gift->session) {
+		posix_spawnattr_setsigmask(&attributes, &none);
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+	}
+	/* To itself: it is inherited, and nothing else is but what the service manager has passed. */
+	rc = -posix_spawn_file_actions_adddup2(&actions, gift->fd, gift->fd);
+	if (rc == 0)
+		rc = -posix_spawn(ret_pid, p->path, &actions, &attributes, p->argv, envp);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return rc;
+}
+
+int program_start(const struct program *p, const struct program_gift *gift, pid_t *ret_pid,
+		  char error[PROGRAM_ERROR_MAX])
+{
+	char setting[SETTING_MAX];
 	int rc = check(p->path, error);
 
 	if (rc < 0)
 		return rc;
-	snprintf(setting, sizeof(setting), PROGRAM_VARIABLE "=%d", fd);
-	p->envp[0] = setting;
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		abort();
-	/* To itself: it is inherited, and nothing else is. */
-	rc = -posix_spawn_file_actions_adddup2(&actions, fd, fd);
-	if (rc == 0)
-		rc = -posix_spawn(ret_pid, p->path, &actions, NULL, p->argv, p->envp);
-	posix_spawn_file_actions_destroy(&actions);
-	p->envp[0] = NULL;
+	rc = spawn(p, gift, environment(p, gift, setting), ret_pid);
+	return rc < 0 ? cannot_run(p, rc, error) : 0;
+}
+
+int program_replace(const struct program *p, const struct program_gift *gift, char error[PROGRAM_ERROR_MAX])
+{
+	char setting[SETTING_MAX];
+	int rc = check(p->path, error);
+
 	if (rc < 0)
-		snprintf(error, PROGRAM_ERROR_MAX, "%s cannot be run: %s", p->path, strerror(-rc));
-	return rc;
+		return rc;
+	fcntl(gift->fd, F_SETFD, 0);
+	execve(p->path, p->argv, environment(p, gift, setting));
+	rc = -errno;
+	fcntl(gift->fd, F_SETFD, FD_CLOEXEC);
+	return cannot_run(p, rc, error);
+}
+
+int program_passed(const struct program *p)
+{
+	return p->fds ? atoi(p->fds + strlen("LISTEN_FDS=")) : 0;
+}
+
+bool program_is_installed(const struct program *p)
+{
+	struct stat mine, there;
+
+	return stat("/proc/self/exe", &mine) == 0 && stat(p->path, &there) == 0 && mine.st_dev == there.st_dev &&
+	       mine.st_ino == there.st_ino;
 }

@@ -5,12 +5,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { PROGRAM_ERROR_MAX = 512 };
 
 /* A new process finds the number of the descriptor here that the process before it has passed. */
 #define PROGRAM_VARIABLE "LOCKBROKERD_HANDOVER"
+/* ... and a keeper that runs in the place of another one here. */
+#define PROGRAM_KEEPING_VARIABLE "LOCKBROKERD_KEEPING"
 
 struct program;
 
@@ -18,8 +21,22 @@ struct program;
 struct program *program_new(int argc, char **argv);
 /* Takes NULL. */
 void program_free(struct program *p);
+/* What a process of it begins with, besides the words and the environment. */
+struct program_gift {
+	const char *variable; /* in the environment: the number of ... */
+	int fd;               /* ... a descriptor */
+	bool passed;          /* the service manager's descriptors, which are at the same numbers there (LISTEN_FDS) */
+	bool session;         /* a session of its own, and no signal blocked */
+};
+
 /*
- * Starts it with that descriptor, and without the variables that name this process or descriptors which it was passed.
- * 0, or -errno and a sentence.
+ * Starts it, without the variables that name this process or descriptors which it was passed. 0, or -errno and a sentence.
  */
-int program_start(const struct program *p, int fd, pid_t *ret_pid, char error[PROGRAM_ERROR_MAX]);
+int program_start(const struct program *p, const struct program_gift *gift, pid_t *ret_pid,
+		  char error[PROGRAM_ERROR_MAX]);
+/* Runs it in the place of this process: returns only if that fails, -errno and a sentence. */
+int program_replace(const struct program *p, const struct program_gift *gift, char error[PROGRAM_ERROR_MAX]);
+/* How many descriptors the service manager has passed to this process, from number 3 on. */
+int program_passed(const struct program *p);
+/* Whether this process runs the file that is at the path now. */
+bool program_is_installed(const struct program *p);

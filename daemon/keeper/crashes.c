@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/crashes.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+#define WITHIN_NS (60 * CLOCK_NS_PER_S)
+
+static void forget_oldest(struct crashes *c)
+{
+	c->count--;
+	memmove(c->at_ns, c->at_ns + 1, c->count * sizeof(c->at_ns[0]));
+}
+
+unsigned int crashes_recent(struct crashes *c, int64_t now_ns)
+{
+	while (c->count && now_ns - c->at_ns[0] > WITHIN_NS)
+		forget_oldest(c);
+	return c->count;
+}
+
+unsigned int crashes_add(struct crashes *c, int64_t now_ns)
+{
+	if (c->count == CRASHES_MAX)
+		forget_oldest(c);
+	c->at_ns[c->count++] = now_ns;
+	return crashes_recent(c, now_ns);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the keeper and one worker tell each other (io/base/keeper_message.h). Nothing here waits: what cannot be sent now is
+ * bounded, and nothing more is read before an answer could be sent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "io/base/keeper_message.h"
+
+struct custody;
+
+enum { EXCHANGE_SIGNALS = 64 };
+
+/* What a worker has said; whoever has seen to it sets it back. */
+struct exchange_heard {
+	pid_t sender; /* of the latest message; 0: none */
+	bool here, alive, again;
+	uint64_t within_us; /* of `alive` */
+};
+
+struct exchange {
+	struct custody *custody;
+	int fd;           /* -1: there is no worker, or it has ended */
+	size_t given;     /* of what is kept */
+	bool begun;       /* and BEGIN was sent */
+	uint32_t crashes; /* for BEGIN */
+	uint64_t signals; /* that are to be told: bits; they stay from one worker to the next */
+	pid_t senders[EXCHANGE_SIGNALS];
+	struct keeper_message kept, refused; /* answers */
+	struct exchange_heard heard;
+};
+
+/* With another worker, which is given all that is kept. `fd` is the exchange's. */
+void exchange_begin(struct exchange *x, int fd, unsigned int crashes);
+/* ... with one that was given it by another keeper. */
+void exchange_go_on(struct exchange *x, int fd);
+void exchange_signal(struct exchange *x, int number, pid_t sender);
+/* Sends what can be sent. False: something waits until the worker reads. */
+bool exchange_tell(struct exchange *x);
+/* Sends and receives, until there is nothing more, or AGAIN. False: the worker's end is closed, and so is ours. */
+bool exchange_turn(struct exchange *x);
