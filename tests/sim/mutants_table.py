@@ -282,10 +282,11 @@ MUTANTS = [
     ("nobody hears of a downgrade", [
         ("\tgrant_downgrade(g);\n\tdirectory_touch(&g->lock->directory);\n", "\tgrant_downgrade(g);\n")], 1000),
     ("an upgrade waits", [
-        ("\tif (g)\n\t\treenter(c, g, &terms, o->given & OPTION_REENTER);",
-         "\tif (g && (g->lost || mode_covers(g->mode, terms.mode)))\n\t\treenter(c, g, &terms, o->given & OPTION_REENTER);")], 100),
+        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)"),
+        ("else if (call->grant && kind == KIND_LOCK)",
+         "else if (call->grant && kind == KIND_LOCK && mode_covers(call->grant->mode, terms.mode))")], 100),
     ("an upgrade is a re-entry", [
-        ("\tif (!mode_covers(g->mode, terms->mode)) {", "\tif (false) {")], 100),
+        ("else if (g && !permits && !mode_covers(g->mode, terms->mode))", "else if (false)")], 100),
     ("readers at the front count one by one", [
         ("if (!together && !(lock->grant_count ?", "if (!(lock->grant_count ?"),
         ("if (together || !locks->ensemble->session", "if (!locks->ensemble->session")], 300),
@@ -357,10 +358,10 @@ MUTANTS = [
     ("VALID knows nothing of leases", [
         ("min64(left_ns, grant_lease_rest_ns(g));", "left_ns;")], 100),
     ("CANCEL answers 1 and the wait goes on", [
-        ("\tif (r) {\n\t\trequest_end(r);\n\t\tcall->", "\tif (r) {\n\t\tcall->")], 100),
+        ("\tif (r) {\n\t\trequest_end(r);\n\t\tc->", "\tif (r) {\n\t\tc->")], 100),
     ("a cancelled wait leaves its claim behind", [
-        ("\t\trequest_end(r);\n\t\tcall->client->locks->env->stats.cancelled",
-         "\t\tstruct directory *d = &r->lock->directory;\n\t\tbool touched = d->touched;\n\n\t\trequest_end(r);\n\t\tif (!touched)\n\t\t\tdirectory_untouch(d);\n\t\tcall->client->locks->env->stats.cancelled")], 1000),
+        ("\t\trequest_end(r);\n\t\tc->locks->env->stats.cancelled",
+         "\t\tstruct directory *d = &r->lock->directory;\n\t\tbool touched = d->touched;\n\n\t\trequest_end(r);\n\t\tif (!touched)\n\t\t\tdirectory_untouch(d);\n\t\tc->locks->env->stats.cancelled")], 1000),
     ("the end of a request is not looked at", [
         ("\t\tr->client->request = NULL;\n\tdirectory_touch(&lock->directory);\n", "\t\tr->client->request = NULL;\n")], 1000),
     ("a queued wait that ran out is not told", [
@@ -370,7 +371,7 @@ MUTANTS = [
     ("a queued wait that failed is not told", [
         ("\t\tnotify(c, \"failed\", bytes_view(&lock->name), error_word(no.code), bytes_view(&no.sentence));", "\t\t;")], 300),
     ("two requests of one client for one name", [
-        ("cmd_lock.c", "\telse if (call_request(call))\n", "\telse if (false)\n")], 100),
+        ("cmd_lock.c", "\tif (call->lock && !ask_may(", "\tif (call->lock && (call->grant || !call_request(call)) && !ask_may(")], 100),
     ("RESET and the end of a client leave the queued waits", [
         ("release.c", "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
     ("kazoo's directory is joined under Curator's tags", [
@@ -408,7 +409,7 @@ MUTANTS = [
     ("an MLOCK has no lease", [
         ("\t\telse if (m->lease_ns)\n", "\t\telse if (false)\n")], 1000),
     ("what an MLOCK queued for before is part of it", [
-        ("else if (!g && lock && request_find(lock, c))", "else if (false)")], 1000),
+        ("if (lock && !ask_may(", "if (lock && (grant_find(lock, c) || !request_find(lock, c)) && !ask_may(")], 1000),
     ("an MLOCK waits for ever for each", [
         ("\tif (m->until_ns != INT64_MAX)\n", "\tif (false)\n")], 1000),
     ("an MLOCK's request looks for no cycle", [
@@ -562,28 +563,27 @@ MUTANTS = [
     ("a leader's data are not waited for by observers of another host", [
         ("\telse if (o->state == OBSERVE_KNOWN)\n\t\to->state = OBSERVE_IDLE;\n", "")], 300, "anything"),
     ("what the connection holds is entered again unasked", [
-        ("if (!asked_for) {", "if (false) {")], 100),
+        ("o->given & OPTION_REENTER, &no)", "kind == KIND_LOCK, &no)")], 100),
     ("that it is held is answered before a loss is told", [
-        ("\tif (g->lost) {\n\t\tcall_reply_lost(c, g, \"an earlier grant of this lock",
-         "\tif (g->lost && asked_for) {\n\t\tcall_reply_lost(c, g, \"an earlier grant of this lock")], 300),
+        ("\telse if (g && g->lost)\n\t\t*ret = refusal_lost", "\telse if (g && g->lost && reenter)\n\t\t*ret = refusal_lost")], 300),
     ("a leader campaigns again", [
-        ("\telse if (g)\n\t\treply_error(c, ERROR_HELD", "\telse if (false)\n\t\treply_error(c, ERROR_HELD")], 300),
+        ("o->given & OPTION_REENTER, &no)", "o->given & OPTION_REENTER || kind == KIND_ELECTION, &no)")], 300),
     ("an MLOCK enters again unasked", [
-        ("else if (g && !m->reenter)", "else if (false)")], 300),
+        ("&terms, m->reenter, ret)", "&terms, true, ret)")], 300),
     ("an MLOCK tells that one is held before the loss of another", [
         ("\t\tif (!g || !g->lost)\n\t\t\tcontinue;",
-         "\t\tif (!m->reenter && g && !g->lost) {\n\t\t\t*ret = refusal_held(name);\n\t\t\treturn true;\n\t\t}"
+         "\t\tif (!m->reenter && g && !g->lost) {\n\t\t\t*ret = refusal_of(ERROR_HELD, \"held\");\n\t\t\treturn true;\n\t\t}"
          "\n\t\tif (!g || !g->lost)\n\t\t\tcontinue;")], 3000),
     ("an MLOCK takes those before the one that is held", [
-        ("\t\t*ret = refusal_held(name);", "\t\treturn false;"),
+        ("&terms, m->reenter, ret)", "&terms, true, ret)"),
         ("\twhile (m->at < m->count && m->parts[m->at].held)\n\t\tm->at++;",
          "\twhile (m->at < m->count && m->parts[m->at].held) {\n\t\tif (!m->reenter) {\n"
-         "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\trefuse(m, &no);\n\t\t\treturn;\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
+         "\t\t\tno = refusal_of(ERROR_HELD, \"held\");\n\t\t\trefuse(m, &no);\n\t\t\treturn;\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
     ("an MLOCK keeps those before the one that is held", [
-        ("\t\t*ret = refusal_held(name);", "\t\treturn false;"),
+        ("&terms, m->reenter, ret)", "&terms, true, ret)"),
         ("\twhile (m->at < m->count && m->parts[m->at].held)\n\t\tm->at++;",
          "\twhile (m->at < m->count && m->parts[m->at].held) {\n\t\tif (!m->reenter) {\n"
-         "\t\t\tno = refusal_held(bytes_view(&m->parts[m->at].name));\n\t\t\tmlock_free(m);\n\t\t\trefusal_reply(c, &no);\n\t\t\treturn;"
+         "\t\t\tno = refusal_of(ERROR_HELD, \"held\");\n\t\t\tmlock_free(m);\n\t\t\trefusal_reply(c, &no);\n\t\t\treturn;"
          "\n\t\t}\n\t\tm->at++;\n\t}")], 1000),
     ("who does not read is asked without end", [
         ("notify_full(g->client) || notify_unresponsive(g->client)", "notify_full(g->client)")], 300, "anything"),

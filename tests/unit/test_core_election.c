@@ -64,7 +64,7 @@ static void a_leader_is_told_when_its_data_are_acknowledged(void **state)
 	fixture_expect(f, 0, ":71680");
 	answer_watch_list(f, name);
 	fixture_no_op(f);
-	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client already leads a: RESIGN first");
+	fixture_say(f, 0, "CAMPAIGN a DATA y", "-HELD this client already leads it, and has to RESIGN first: a");
 	fixture_say(f, 0, "VALID a", ":8000");
 }
 
@@ -165,7 +165,7 @@ static void a_campaign_can_be_queued_and_taken_back(void **state)
 	answer_watch_list(f, name);
 	bytes_clear(&f->replies[0]);
 	fixture_say(f, 1, "CAMPAIGN a ENQUEUE DATA y", "+QUEUED");
-	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client already campaigns for a: RESIGN withdraws it");
+	fixture_say(f, 1, "CAMPAIGN a DATA y", "-ERR this client already campaigns for it, and RESIGN withdraws that: a");
 	fixture_say(f, 1, "RESIGN a", ":0");
 	fixture_say(f, 1, "RESIGN a", "-NOTHELD this client does not hold a");
 	fixture_say(f, 2, "CAMPAIGN a ENQUEUE DATA z", "+QUEUED");

@@ -116,7 +116,7 @@ static void cancel_takes_it_back_for_good(void **state)
 static void one_wait_for_each_client_and_name(void **state)
 {
 	struct fixture *f = *state;
-	static const char twice[] = "-ERR this client already waits for a: CANCEL withdraws its ENQUEUE";
+	static const char twice[] = "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: a";
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 2, "ENQUEUE a", "+QUEUED");

@@ -230,7 +230,7 @@ static void idle_locks_are_forgotten_for_a_semaphore(void **state)
 	f->conf.limits.locks = 1;
 	fixture_lock_held(f, 0, "l", 5, 77, name, sizeof(name));
 	bytes_clear(&f->replies[0]);
-	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon already knows as many locks as it may (limits.locks)");
+	fixture_say(f, 0, "ACQUIRE s LIMIT 2", "-LIMIT this daemon already knows as many locks as it may (limits.locks): s");
 	fixture_ask(f, 0, "UNLOCK l");
 	fixture_answer_session(f);
 	bytes_clear(&f->replies[0]);

@@ -153,7 +153,7 @@ static void what_is_held_before_forbids_all_unless_it_may_be_entered_again(void 
 	/* A loss that was not told is told first, whatever the order of the names. */
 	fixture_say(f, 0, "LOCK b", ":4096");
 	fixture_pass(f, 100);
-	fixture_say(f, 0, "MLOCK 3 a b e", "-LOST an earlier grant was lost; ask again: e");
+	fixture_say(f, 0, "MLOCK 3 a b e", "-LOST the lease of the grant ran out: e");
 	fixture_say(f, 0, "MLOCK 3 a b e", held);
 	expect_free(f, "a");
 	fixture_say(f, 0, "MLOCK 3 a b e REENTER", "*3 :5120 :4096 :6144");
@@ -203,7 +203,7 @@ static void a_lease_of_before_that_ends_on_the_way_is_a_loss(void **state)
 	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 150);
 	fixture_expect_push(f, 2, ">4 $4 lost $1 b :2048 $5 lease");
-	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
+	fixture_expect(f, 2, "-LOST the lease of the grant ran out: b");
 	expect_free(f, "a");
 	expect_free(f, "b");
 	fixture_say(f, 2, "MLOCK 2 a b", "*2 :4096 :5120");
@@ -252,7 +252,7 @@ static void a_loss_and_the_last_grant_at_once(void **state)
 	fixture_say(f, 2, "LOCK b LEASE 500", ":2048");
 	fixture_say(f, 2, "MLOCK 3 a b c REENTER", "");
 	fixture_pass(f, 500);
-	fixture_expect(f, 2, "-LOST an earlier grant was lost; ask again: b");
+	fixture_expect(f, 2, "-LOST the lease of the grant ran out: b");
 	expect_free(f, "a");
 	expect_free(f, "c");
 }
@@ -314,7 +314,7 @@ static void what_it_queued_for_is_no_part(void **state)
 	fixture_say(f, 0, "LOCK b", ":1024");
 	fixture_say(f, 2, "ENQUEUE b", "+QUEUED");
 	fixture_say(f, 2, "MLOCK 2 a b",
-		    "-ERR this client already waits for b: CANCEL withdraws its ENQUEUE");
+		    "-ERR this client already waits for it, and CANCEL withdraws its ENQUEUE: b");
 	expect_free(f, "a");
 }
 

@@ -47,7 +47,7 @@ static void asks(const char *line)
 		line += argv[argc++].len;
 	}
 	c->asking = true;
-	mlock_lock(&(struct request_words){ c, COMMAND_MLOCK, argc, argv });
+	mlock_lock(c, &(struct call){ .client = c, .command = COMMAND_MLOCK, .argc = argc, .argv = argv });
 }
 
 static struct lock *waits_for(const char *name)
@@ -197,7 +197,7 @@ static void a_loss_of_what_was_held_before_ends_it(void **state)
 	waits_for("b");
 	grant_lose(grant("a"), LOSS_DELETED);
 	goes_on();
-	assert_string_equal(answered(), "-LOST an earlier grant was lost; ask again: a\r\n");
+	assert_string_equal(answered(), "-LOST an earlier grant of this lock was lost; ask again: a\r\n");
 	assert_true(!c->mlock && !c->request && !c->grant_count);
 }
 

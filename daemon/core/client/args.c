@@ -17,18 +17,19 @@ void args_command_word(struct bytes *out, enum command command)
 		bytes_char(out, (char)(*at >= 'A' && *at <= 'Z' ? *at + ('a' - 'A') : *at));
 }
 
-void args_usage_error(struct client *c, const char *what, enum command command)
+void args_usage_error(const struct call *call, const char *what)
 {
 	struct bytes word = { 0 };
 
-	args_command_word(&word, command);
-	reply_error(c, ERROR_ERR, "%s '%s' command; %s", what, bytes_view(&word), command_table[command].summary);
+	args_command_word(&word, call->command);
+	reply_error(call->client, ERROR_ERR, "%s '%s' command; %s", what, bytes_view(&word),
+		    command_table[call->command].summary);
 	bytes_free(&word);
 }
 
-void args_syntax_error(struct client *c, enum command command)
+void args_syntax_error(const struct call *call)
 {
-	args_usage_error(c, "syntax error in", command);
+	args_usage_error(call, "syntax error in");
 }
 
 void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest)
@@ -142,28 +143,29 @@ static bool parse_word(struct client *c, const struct row *row, struct slice wor
 	return true;
 }
 
-static __attribute__((noinline)) bool parse_words(const struct request_words *w, size_t from, unsigned int taken,
-						  struct options *ret)
+static __attribute__((noinline)) bool parse_words(struct call *call, size_t from, unsigned int taken)
 {
-	for (size_t at = from; at < w->argc; at++) {
+	struct options *o = &call->options;
+
+	for (size_t at = from; at < call->argc; at++) {
 		const struct row *row = table;
 
-		while (row < table + TABLE_LINES && (w->argv[at].len != row->len || !slice_is(w->argv[at], row->word)))
+		while (row < table + TABLE_LINES && (call->argv[at].len != row->len || !slice_is(call->argv[at], row->word)))
 			row++;
-		if (row == table + TABLE_LINES || !(row->option & taken & ~ret->given) ||
-		    (takes_word(row) && at + 1 == w->argc)) {
-			args_syntax_error(w->client, w->command);
+		if (row == table + TABLE_LINES || !(row->option & taken & ~o->given) ||
+		    (takes_word(row) && at + 1 == call->argc)) {
+			args_syntax_error(call);
 			return false;
 		}
-		ret->given |= row->option;
-		if (takes_word(row) && !parse_word(w->client, row, w->argv[++at], ret))
+		o->given |= row->option;
+		if (takes_word(row) && !parse_word(call->client, row, call->argv[++at], o))
 			return false;
 	}
 	return true;
 }
 
-bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret)
+bool args_parse_options(struct call *call, size_t from, unsigned int taken)
 {
-	*ret = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
-	return from >= w->argc || parse_words(w, from, taken, ret);
+	call->options = (struct options){ .wait_ns = -1, .token = -1, .count = 1 };
+	return from >= call->argc || parse_words(call, from, taken);
 }

@@ -13,13 +13,9 @@
 #include "protocol/commands.h"
 #include "protocol/slice.h"
 
-/* One request: the words as they came, the command's own first. */
-struct request_words {
-	struct client *client;
-	enum command command;
-	size_t argc;
-	const struct slice *argv;
-};
+struct grant;
+struct hosts;
+struct lock;
 
 /* Bits, for what a command takes and what was given. */
 enum option {
@@ -45,8 +41,21 @@ struct options {
 	struct slice data; /* empty: not given; borrowed */
 };
 
-/* Parses the words of `w` from `from` on, which may be `taken` options. False: they were answered with an error. */
-bool options_parse(const struct request_words *w, size_t from, unsigned int taken, struct options *ret);
+/* A request on its way through the command table (command/call.h), which has looked up and parsed what all commands need. */
+struct call {
+	struct client *client;
+	enum command command;
+	size_t argc;
+	const struct slice *argv; /* the words as they came, the command's own first */
+	struct hosts *hosts;      /* nothing in client/ looks at it */
+	struct slice name;        /* NAMED: the first argument, a valid name */
+	struct lock *lock;        /* ... and the lock of that name; NULL when this host knows none */
+	struct grant *grant;      /* ... and the client's grant of it, lost or not; NULL */
+	struct options options;   /* the other arguments, where the table lists the options */
+};
+
+/* Parses the words from `from` on, which may be `taken` options. False: they were answered with an error. */
+bool args_parse_options(struct call *call, size_t from, unsigned int taken);
 /* The length of a lease, for which `what` is the word; a semaphore's limit; a lock's name. False likewise. */
 bool args_parse_lease(struct client *c, const char *what, struct slice word, int64_t *ret_ns);
 bool args_parse_limit(struct client *c, struct slice word, int64_t *ret);
@@ -54,7 +63,7 @@ bool args_valid_name(struct client *c, struct slice name);
 /* Redis shows the names of commands in lower case. */
 void args_command_word(struct bytes *out, enum command command);
 /* -ERR <what> '<name>' command; <how it is used> */
-void args_usage_error(struct client *c, const char *what, enum command command);
-void args_syntax_error(struct client *c, enum command command);
+void args_usage_error(const struct call *call, const char *what);
+void args_syntax_error(const struct call *call);
 /* -ERR unknown <what> '<word>'<and the rest> */
 void args_unknown_word(struct client *c, const char *what, struct slice word, const char *rest);

@@ -4,6 +4,7 @@
 #include "base/cold.h"
 #include "core/client/deadlock.h"
 #include "core/client/reply.h"
+#include "core/kind/semaphore.h"
 #include "core/lock/locks.h"
 
 static COLD bool refuse(struct refusal *ret, enum error_code code, const char *sentence)
@@ -67,10 +68,68 @@ struct refusal refusal_of_values(enum error_code code, const char *format, const
 	return no;
 }
 
-struct refusal refusal_held(struct slice name)
+/* What each kind calls what a client may have already, when it asks for it. */
+static const struct {
+	const char *lost, *held, *waits;
+} words[KINDS] = {
+	[KIND_LOCK] = { "an earlier grant of this lock was lost; ask again",
+			"this connection holds it already; say REENTER to enter it again, or use one connection for each thread",
+			"this client already waits for it, and CANCEL withdraws its ENQUEUE" },
+	[KIND_ELECTION] = { "an earlier leadership was lost; ask again", "this client already leads it, and has to RESIGN first",
+			    "this client already campaigns for it, and RESIGN withdraws that" },
+	[KIND_SEMAPHORE] = { "earlier permits of this semaphore were lost; ask again", NULL, NULL },
+};
+
+struct refusal refusal_lost(struct grant *g, const char *else_told)
 {
-	return refusal_of(ERROR_HELD, "this connection holds it already; say REENTER to enter it again, or use one "
-				      "connection for each thread: %s", name);
+	const struct lock *lock = g->lock; /* it lasts until all is settled */
+
+	if (g->loss == LOSS_LEASE)
+		else_told = lock->slots ? "the lease of the permits ran out" : "the lease of the grant ran out";
+	else if (!else_told)
+		else_told = words[lock->rule->kind].lost;
+	grant_end(g);
+	return refusal_of(ERROR_LOST, "%s: %s", else_told, bytes_view(&lock->name));
+}
+
+/* The client has permits. A request with another limit than the agreed one is refused anyway. */
+static bool may_gather(const struct grant *g, const struct request_terms *terms)
+{
+	const struct semaphore *s = g->lock->semaphore;
+	bool agreed = s->limit && (s->state == SEMAPHORE_KNOWN || s->locks->env->conf->standalone);
+
+	return g->depth + terms->count <= terms->limit || (agreed && s->limit != terms->limit);
+}
+
+/*
+ * Clients of Redis share a connection among threads: one that does not say REENTER may be another than the holder. An
+ * upgrade would wait for the client's own grant; and two upgrades would wait for each other.
+ */
+bool ask_may(struct client *c, struct lock *lock, const struct request_terms *terms, bool reenter, struct refusal *ret)
+{
+	struct slice name = bytes_view(&lock->name);
+	bool permits = terms->kind == KIND_SEMAPHORE;
+	struct grant *g = grant_find(lock, c);
+
+	if (!ask_fits(lock, terms->kind, ret))
+		refusal_name(ret, name);
+	else if (g && g->lost)
+		*ret = refusal_lost(g, NULL);
+	else if (g && !permits && !reenter)
+		*ret = refusal_of(ERROR_HELD, "%s: %s", words[terms->kind].held, name);
+	else if (g && !permits && !mode_covers(g->mode, terms->mode))
+		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared and would wait for itself: release it first",
+				  name);
+	else if (g && permits && !may_gather(g, terms))
+		*ret = refusal_of(
+			ERROR_DEADLOCK,
+			"this client has %d permits and asks for %d more: it would wait for itself; release some first",
+			g->depth, terms->count);
+	else if (!g && request_find(lock, c))
+		*ret = refusal_of(ERROR_ERR, "%s: %s", words[terms->kind].waits, name);
+	else
+		return true;
+	return false;
 }
 
 void refusal_name(struct refusal *no, struct slice name)

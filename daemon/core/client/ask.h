@@ -12,6 +12,7 @@
 #include "protocol/errors.h"
 
 struct client;
+struct grant;
 struct lock;
 
 /* Why a request is refused before it is queued. */
@@ -23,8 +24,8 @@ struct refusal {
 /* The sentence with its values, as bytes_format() takes them. */
 #define refusal_of(code, format, ...) refusal_of_values(code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 struct refusal refusal_of_values(enum error_code code, const char *format, const struct bytes_value *values, size_t count);
-/* The client holds that lock, and did not say that it may enter it again. */
-struct refusal refusal_held(struct slice name);
+/* The grant was lost: `else_told` unless its lease ran out, NULL when the client asks for it. Told so, the grant ends. */
+struct refusal refusal_lost(struct grant *g, const char *else_told);
 /* Ends the sentence with the name that it is about; a deadlock names its locks itself, and a stop concerns all. */
 void refusal_name(struct refusal *no, struct slice name);
 /* Answers with it, and frees the sentence. */
@@ -32,5 +33,7 @@ void refusal_reply(struct client *c, struct refusal *no);
 
 /* The name is of that kind, or can become so. False: it is of another kind, and *ret says so. */
 bool ask_fits(const struct lock *lock, enum kind kind, struct refusal *ret);
+/* False: what the client has of that lock, or waits for, forbids to ask for it on these terms, and *ret says so. */
+bool ask_may(struct client *c, struct lock *lock, const struct request_terms *terms, bool reenter, struct refusal *ret);
 /* Queues a request of a client that neither holds that lock nor waits for it. False: refused, and *ret says why. */
 bool ask_lock(struct client *client, struct slice name, const struct request_terms *terms, struct refusal *ret);

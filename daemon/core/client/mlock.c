@@ -15,21 +15,21 @@
 /* ---- what was asked for ---- */
 
 /* The number of names and the names: 0 when that was answered with an error. */
-static size_t parse_names(const struct request_words *w)
+static size_t parse_names(const struct call *call)
 {
-	struct client *c = w->client;
+	struct client *c = call->client;
 	int64_t count;
 
-	if (!number_parse(w->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > w->argc - 2) {
-		args_usage_error(c, "wrong number of names in", w->command);
+	if (!number_parse(call->argv[1], &count) || count < 1 || count > LIMIT_NAMES_MAX || (size_t)count > call->argc - 2) {
+		args_usage_error(call, "wrong number of names in");
 		return 0;
 	}
 	for (size_t i = 0; i < (size_t)count; i++) {
-		if (!args_valid_name(c, w->argv[2 + i]))
+		if (!args_valid_name(c, call->argv[2 + i]))
 			return 0;
 		for (size_t j = 0; j < i; j++)
-			if (slice_eq(w->argv[2 + i], w->argv[2 + j])) {
-				reply_error(c, ERROR_ERR, "a name is given twice: %s", w->argv[2 + i]);
+			if (slice_eq(call->argv[2 + i], call->argv[2 + j])) {
+				reply_error(c, ERROR_ERR, "a name is given twice: %s", call->argv[2 + i]);
 				return 0;
 			}
 	}
@@ -165,47 +165,29 @@ static void finish(struct mlock *m)
 
 /* ---- its steps ---- */
 
-/* True: the lock of that name cannot be taken, and *ret says why. */
-static bool forbids(const struct mlock *m, struct slice name, struct refusal *ret)
-{
-	struct client *c = m->client;
-	struct lock *lock = lock_find(c->locks, name);
-	const struct grant *g = lock ? grant_find(lock, c) : NULL;
-
-	if (lock && !ask_fits(lock, KIND_LOCK, ret))
-		refusal_name(ret, name);
-	else if (g && !m->reenter)
-		*ret = refusal_held(name);
-	else if (g && !mode_covers(g->mode, m->mode))
-		*ret = refusal_of(ERROR_DEADLOCK, "this client holds %s shared and would wait for itself: release it first", name);
-	else if (!g && lock && request_find(lock, c))
-		*ret = refusal_of(ERROR_ERR, "this client already waits for %s: CANCEL withdraws its ENQUEUE", name);
-	else
-		return false;
-	return true;
-}
-
 /* True: a lock cannot be taken, and *ret says why. A loss that was not reported goes before all else. */
 static bool forbids_any(struct mlock *m, struct refusal *ret)
 {
+	struct request_terms terms = { .mode = m->mode };
 	struct client *c = m->client;
 
 	/* All are looked up before any is released. */
 	for (size_t i = 0; i < m->count; i++)
 		m->parts[i].held = grant_of(c, bytes_view(&m->parts[i].name)) != NULL;
 	for (size_t i = 0; i < m->count; i++) {
-		struct slice name = bytes_view(&m->parts[i].name);
-		struct grant *g = grant_of(c, name);
+		struct grant *g = grant_of(c, bytes_view(&m->parts[i].name));
 
 		if (!g || !g->lost)
 			continue;
-		*ret = refusal_of(ERROR_LOST, "an earlier grant was lost; ask again: %s", name);
-		grant_end(g);
+		*ret = refusal_lost(g, NULL);
 		return true;
 	}
-	for (size_t i = 0; i < m->count; i++)
-		if (forbids(m, bytes_view(&m->parts[i].name), ret))
+	for (size_t i = 0; i < m->count; i++) {
+		struct lock *lock = lock_find(c->locks, bytes_view(&m->parts[i].name));
+
+		if (lock && !ask_may(c, lock, &terms, m->reenter, ret))
 			return true;
+	}
 	return false;
 }
 
@@ -243,13 +225,12 @@ static void begin(struct mlock *m)
 
 enum { OPTIONS_MLOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_REENTER };
 
-void mlock_lock(const struct request_words *w)
+void mlock_lock(struct client *c, struct call *call)
 {
-	size_t count = parse_names(w);
-	struct options o;
+	size_t count = parse_names(call);
 
-	if (count && options_parse(w, 2 + count, OPTIONS_MLOCK, &o))
-		begin(mlock_new(w->client, count, w->argv + 2, &o));
+	if (count && args_parse_options(call, 2 + count, OPTIONS_MLOCK))
+		begin(mlock_new(c, count, call->argv + 2, &call->options));
 }
 
 void mlock_granted(struct mlock *m)
@@ -291,21 +272,19 @@ void mlock_continue(struct locks *locks)
 
 /* ---- releasing ---- */
 
-void mlock_unlock(const struct request_words *w)
+void mlock_unlock(struct client *c, struct call *call)
 {
-	struct client *c = w->client;
-	size_t count = parse_names(w);
+	size_t count = parse_names(call);
 	int64_t depths[LIMIT_NAMES_MAX];
-	struct options none;
 	struct grant *g;
 
-	if (!count || !options_parse(w, 2 + count, 0, &none))
+	if (!count || !args_parse_options(call, 2 + count, 0))
 		return;
 	for (size_t i = 0; i < count; i++) {
-		g = grant_of(c, w->argv[2 + i]);
+		g = grant_of(c, call->argv[2 + i]);
 		if (g && g->lock->rule->kind != KIND_LOCK) {
 			reply_error(c, ERROR_MISMATCH, "this name is in use as %s; nothing was released: %s",
-				    kind_noun(g->lock->rule->kind), w->argv[2 + i]);
+				    kind_noun(g->lock->rule->kind), call->argv[2 + i]);
 			return;
 		}
 		if (g && !g->lost)
@@ -313,11 +292,11 @@ void mlock_unlock(const struct request_words *w)
 		if (g)
 			grant_end(g);
 		reply_error(c, g ? ERROR_LOST : ERROR_NOTHELD, "%s; nothing was released: %s",
-			    g ? "the grant was lost" : "this client does not hold it", w->argv[2 + i]);
+			    g ? "the grant was lost" : "this client does not hold it", call->argv[2 + i]);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		g = grant_of(c, w->argv[2 + i]);
+		g = grant_of(c, call->argv[2 + i]);
 		depths[i] = g->depth - 1;
 		if (depths[i])
 			grant_set_depth(g, depths[i]);

@@ -55,8 +55,9 @@ struct mlock {
 	struct mlock_part parts[]; /* in byte order */
 };
 
-void mlock_lock(const struct request_words *w);
-void mlock_unlock(const struct request_words *w);
+/* MLOCK and MUNLOCK. */
+void mlock_lock(struct client *c, struct call *call);
+void mlock_unlock(struct client *c, struct call *call);
 /* How the request of its present step ended. */
 void mlock_granted(struct mlock *m);
 void mlock_timed_out(struct mlock *m);

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request on its way through the command table (command.c), which has looked up and parsed what all commands need.
- * Each command gives one reply, now or later.
+ * The table of commands, and what they share. Each command gives one reply, now or later.
  */
 #pragma once
 
 #include "core/client/args.h"
 #include "core/hosts/hosts.h"
-
-struct call {
-	struct request_words words;
-	struct hosts *hosts;
-	struct client *client;
-	struct slice name;      /* NAMED: the first argument, a valid name */
-	struct lock *lock;      /* ... and the lock of that name; NULL when this host knows none */
-	struct options options; /* the other arguments, where the table lists the options */
-};
 
 /* False: the call's name is of another kind here, and that was answered. Else it is of that kind, or may become so. */
 bool call_is_kind(const struct call *call, enum kind kind);
@@ -26,8 +16,8 @@ struct request *call_request(const struct call *call);
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone);
 /* Answers that the grant was lost, and ends it; `else_told` is the sentence unless its lease ran out. */
 void call_reply_lost(struct client *c, struct grant *g, const char *else_told);
-/* Queues a request, or answers why not. The client has neither a grant nor a request of the lock. */
-void call_ask(const struct call *call, const struct request_terms *terms);
+/* Queues a request for a lock of that kind, or enters the lock again, or answers why not. */
+void call_ask(const struct call *call, enum kind kind);
 
 enum {
 	OPTIONS_LOCK = OPTION_SHARED | OPTION_WAIT | OPTION_LEASE | OPTION_DATA | OPTION_REENTER,
@@ -44,8 +34,8 @@ enum named { PLAIN, NAMED };
 #define COMMAND_ROWS(X) \
 	X(LOCK, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
 	X(UNLOCK, cmd_unlock, NAMED, 2, OPTION_TOKEN | OPTION_LAZY) \
-	X(MLOCK, cmd_mlock, PLAIN, 0, 0) \
-	X(MUNLOCK, cmd_munlock, PLAIN, 0, 0) \
+	X(MLOCK, mlock_lock, PLAIN, 0, 0) \
+	X(MUNLOCK, mlock_unlock, PLAIN, 0, 0) \
 	X(DOWNGRADE, cmd_downgrade, NAMED, 2, 0) \
 	X(RENEW, cmd_renew, NAMED, 0, 0) \
 	X(ENQUEUE, cmd_lock, NAMED, 2, OPTIONS_LOCK) \
@@ -80,6 +70,6 @@ enum named { PLAIN, NAMED };
 	X(RESET, cmd_reset, PLAIN, 0, 0) \
 	X(QUIT, cmd_quit, PLAIN, 0, 0)
 
-#define X(command, run, named, from, options) void run(struct call *call);
+#define X(command, run, named, from, options) void run(struct client *c, struct call *call);
 COMMAND_ROWS(X)
 #undef X

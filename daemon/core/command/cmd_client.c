@@ -32,10 +32,8 @@ static bool set_label(struct client *c, struct bytes *to, struct slice label)
 	return true;
 }
 
-void cmd_reload(struct call *call)
+void cmd_reload(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
-
 	if (!client_is_operator(c)) {
 		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may have the configuration read again");
 	} else if (c->locks->env->stopping) {
@@ -60,26 +58,24 @@ static void hello_reply(struct client *c)
 	reply_end(c);
 }
 
-void cmd_hello(struct call *call)
+void cmd_hello(struct client *c, struct call *call)
 {
-	const struct request_words *w = &call->words;
-	struct client *c = call->client;
 	const struct slice *name = NULL;
 	int64_t version = c->version;
 	size_t at = 1;
 
-	if (w->argc > 1 && (!number_parse(w->argv[at++], &version) || version < 2 || version > 3)) {
+	if (call->argc > 1 && (!number_parse(call->argv[at++], &version) || version < 2 || version > 3)) {
 		reply_error(c, ERROR_NOPROTO, "unsupported protocol version: this server speaks 2 and 3");
 		return;
 	}
-	while (at < w->argc) {
-		if (slice_is(w->argv[at], "AUTH") && at + 2 < w->argc) {
+	while (at < call->argc) {
+		if (slice_is(call->argv[at], "AUTH") && at + 2 < call->argc) {
 			at += 3;
-		} else if (slice_is(w->argv[at], "SETNAME") && at + 1 < w->argc) {
-			name = &w->argv[at + 1];
+		} else if (slice_is(call->argv[at], "SETNAME") && at + 1 < call->argc) {
+			name = &call->argv[at + 1];
 			at += 2;
 		} else {
-			args_syntax_error(c, COMMAND_HELLO);
+			args_syntax_error(call);
 			return;
 		}
 	}
@@ -97,50 +93,48 @@ static void reply_bulk(struct client *c, struct slice text)
 	reply_end(c);
 }
 
-void cmd_echo(struct call *call)
+void cmd_echo(struct client *c, struct call *call)
 {
-	reply_bulk(call->client, call->words.argv[1]);
+	reply_bulk(c, call->argv[1]);
 }
 
-void cmd_ping(struct call *call)
+void cmd_ping(struct client *c, struct call *call)
 {
-	if (call->words.argc == 2)
-		cmd_echo(call);
+	if (call->argc == 2)
+		cmd_echo(c, call);
 	else
-		reply_status(call->client, "PONG");
+		reply_status(c, "PONG");
 }
 
-void cmd_select(struct call *call)
+void cmd_select(struct client *c, struct call *call)
 {
-	if (slice_is(call->words.argv[1], "0"))
-		reply_status(call->client, "OK");
+	if (slice_is(call->argv[1], "0"))
+		reply_status(c, "OK");
 	else
-		reply_error(call->client, ERROR_ERR, "there is only one database: SELECT 0");
+		reply_error(c, ERROR_ERR, "there is only one database: SELECT 0");
 }
 
-void cmd_info(struct call *call)
+void cmd_info(struct client *c, struct call *call)
 {
-	const struct request_words *w = &call->words;
 	struct bytes text = { 0 };
 
-	for (size_t i = 1; i < w->argc; i++)
-		if (!info_knows(w->argv[i])) {
-			args_unknown_word(call->client, "section", w->argv[i],
+	for (size_t i = 1; i < call->argc; i++)
+		if (!info_knows(call->argv[i])) {
+			args_unknown_word(c, "section", call->argv[i],
 				" in 'info' command; INFO alone shows all there are");
 			return;
 		}
-	info_write(call->hosts, &text, w->argc - 1, w->argv + 1);
-	reply_bulk(call->client, bytes_view(&text));
+	info_write(call->hosts, &text, call->argc - 1, call->argv + 1);
+	reply_bulk(c, bytes_view(&text));
 	bytes_free(&text);
 }
 
-static void client_unblock(struct call *call)
+static void client_unblock(struct client *c, const struct call *call)
 {
-	const struct request_words *w = &call->words;
-	struct client *c = w->client, *other;
+	struct client *other;
 	int64_t id, done = 1;
 
-	if (w->argc != 3 || !number_parse(w->argv[2], &id) || id < 1) {
+	if (call->argc != 3 || !number_parse(call->argv[2], &id) || id < 1) {
 		reply_error(c, ERROR_ERR, "CLIENT UNBLOCK takes the id of a client");
 		return;
 	}
@@ -192,18 +186,18 @@ static void set_text(struct client *c, struct bytes *to, struct slice label)
 		reply_status(c, "OK");
 }
 
-static void client_setinfo(struct client *c, const struct request_words *w)
+static void client_setinfo(struct client *c, const struct call *call)
 {
-	struct slice what = w->argc == 4 ? w->argv[2] : (struct slice){ 0 };
+	struct slice what = call->argc == 4 ? call->argv[2] : (struct slice){ 0 };
 
 	if (slice_is(what, "CHILD"))
-		set_child(c, w->argv[3]);
+		set_child(c, call->argv[3]);
 	else if (slice_is(what, "OWNER"))
-		set_owner(c, w->argv[3]);
+		set_owner(c, call->argv[3]);
 	else if (slice_is(what, "LIB-NAME"))
-		set_text(c, &c->lib_name, w->argv[3]);
+		set_text(c, &c->lib_name, call->argv[3]);
 	else if (slice_is(what, "LIB-VER"))
-		set_text(c, &c->lib_version, w->argv[3]);
+		set_text(c, &c->lib_version, call->argv[3]);
 	else
 		reply_error(c, ERROR_ERR, "CLIENT SETINFO takes LIB-NAME, LIB-VER, OWNER or CHILD and a value");
 }
@@ -216,29 +210,27 @@ static void client_getname(struct client *c)
 		reply_nil(c);
 }
 
-void cmd_client(struct call *call)
+void cmd_client(struct client *c, struct call *call)
 {
-	const struct request_words *w = &call->words;
-	struct client *c = call->client;
-	struct slice what = w->argv[1];
+	struct slice what = call->argv[1];
 
-	if (slice_is(what, "ID") && w->argc == 2)
+	if (slice_is(what, "ID") && call->argc == 2)
 		reply_integer(c, (int64_t)c->id);
-	else if (slice_is(what, "GETNAME") && w->argc == 2)
+	else if (slice_is(what, "GETNAME") && call->argc == 2)
 		client_getname(c);
-	else if (slice_is(what, "LIST") && w->argc == 2)
+	else if (slice_is(what, "LIST") && call->argc == 2)
 		info_clients(c);
 	else if (slice_is(what, "UNBLOCK"))
-		client_unblock(call);
+		client_unblock(c, call);
 	else if (slice_is(what, "SETINFO"))
-		client_setinfo(c, w);
-	else if (slice_is(what, "NO-EVICT") && w->argc == 3 &&
-		 (slice_is(w->argv[2], "ON") || slice_is(w->argv[2], "OFF")))
+		client_setinfo(c, call);
+	else if (slice_is(what, "NO-EVICT") && call->argc == 3 &&
+		 (slice_is(call->argv[2], "ON") || slice_is(call->argv[2], "OFF")))
 		reply_status(c, "OK");
-	else if (slice_is(what, "SETNAME") && w->argc == 3)
-		set_text(c, &c->name, w->argv[2]);
+	else if (slice_is(what, "SETNAME") && call->argc == 3)
+		set_text(c, &c->name, call->argv[2]);
 	else
-		args_syntax_error(c, COMMAND_CLIENT);
+		args_syntax_error(call);
 }
 
 static void write_word(struct bytes *out, enum command command)
@@ -289,21 +281,20 @@ static void write_docs(struct bytes *out, enum command command, int version)
 }
 
 /* Of the commands that are named, or of all. */
-static void describe(const struct request_words *w, bool docs)
+static void describe(struct client *c, const struct call *call, bool docs)
 {
-	struct client *c = w->client;
 	struct bytes *out = reply_out(c);
-	bool all = w->argc <= 2;
-	size_t count = all ? COMMAND_COUNT : w->argc - 2, unknown = 0;
+	bool all = call->argc <= 2;
+	size_t count = all ? COMMAND_COUNT : call->argc - 2, unknown = 0;
 
-	for (size_t i = 2; i < w->argc; i++)
-		unknown += command_find(w->argv[i]) == COMMAND_COUNT;
+	for (size_t i = 2; i < call->argc; i++)
+		unknown += command_find(call->argv[i]) == COMMAND_COUNT;
 	if (docs)
 		resp_map(out, count - unknown, c->version);
 	else
 		resp_array(out, count);
 	for (size_t i = 0; i < count; i++) {
-		enum command command = all ? (enum command)i : command_find(w->argv[i + 2]);
+		enum command command = all ? (enum command)i : command_find(call->argv[i + 2]);
 
 		if (docs)
 			write_docs(out, command, c->version);
@@ -313,24 +304,20 @@ static void describe(const struct request_words *w, bool docs)
 	reply_end(c);
 }
 
-void cmd_command(struct call *call)
+void cmd_command(struct client *c, struct call *call)
 {
-	const struct request_words *w = &call->words;
-
-	if (w->argc == 1 || slice_is(w->argv[1], "INFO"))
-		describe(w, false);
-	else if (slice_is(w->argv[1], "COUNT") && w->argc == 2)
-		reply_integer(call->client, COMMAND_COUNT);
-	else if (slice_is(w->argv[1], "DOCS"))
-		describe(w, true);
+	if (call->argc == 1 || slice_is(call->argv[1], "INFO"))
+		describe(c, call, false);
+	else if (slice_is(call->argv[1], "COUNT") && call->argc == 2)
+		reply_integer(c, COMMAND_COUNT);
+	else if (slice_is(call->argv[1], "DOCS"))
+		describe(c, call, true);
 	else
-		args_syntax_error(call->client, COMMAND_COMMAND);
+		args_syntax_error(call);
 }
 
-void cmd_reset(struct call *call)
+void cmd_reset(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
-
 	release_client(call->hosts, c);
 	group_leave(c);
 	if (c->child)
@@ -342,25 +329,23 @@ void cmd_reset(struct call *call)
 	reply_end_settled(c);
 }
 
-void cmd_quit(struct call *call)
+void cmd_quit(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
-
 	reply_status(c, "OK");
 	client_close(c);
 }
 
-void cmd_restart(struct call *call)
+void cmd_restart(struct client *c, struct call *call)
 {
-	restart_ask(call->client);
+	restart_ask(c);
 }
 
-void cmd_events(struct call *call)
+void cmd_events(struct client *c, struct call *call)
 {
-	notify_wait(call->client, call->options.wait_ns);
+	notify_wait(c, call->options.wait_ns);
 }
 
-void cmd_locks(struct call *call)
+void cmd_locks(struct client *c, struct call *call)
 {
-	info_locks(call->client, call->words.argc == 2 ? &call->words.argv[1] : NULL);
+	info_locks(c, call->argc == 2 ? &call->argv[1] : NULL);
 }

@@ -8,39 +8,16 @@
 #include "core/kind/semaphore.h"
 #include "core/claim/charge.h"
 
-void cmd_campaign(struct call *call)
+void cmd_campaign(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
-	const struct options *o = &call->options;
-	struct request_terms terms = {
-		.kind = KIND_ELECTION,
-		.mode = MODE_EXCLUSIVE,
-		.queued = o->given & OPTION_ENQUEUE,
-		.wait_ns = c->half_closed ? 0 : o->wait_ns,
-		.data = o->data,
-	};
-	struct grant *g;
-
-	if (!(o->given & OPTION_DATA)) {
-		args_syntax_error(c, COMMAND_CAMPAIGN);
-		return;
-	}
-	if (!call_is_kind(call, KIND_ELECTION))
-		return;
-	g = call->lock ? grant_find(call->lock, c) : NULL;
-	if (g && g->lost)
-		call_reply_lost(c, g, "an earlier leadership was lost; ask again");
-	else if (g)
-		reply_error(c, ERROR_HELD, "this client already leads %s: RESIGN first", call->name);
-	else if (call_request(call))
-		reply_error(c, ERROR_ERR, "this client already campaigns for %s: RESIGN withdraws it", call->name);
+	if (call->options.given & OPTION_DATA)
+		call_ask(call, KIND_ELECTION);
 	else
-		call_ask(call, &terms);
+		args_syntax_error(call);
 }
 
-void cmd_resign(struct call *call)
+void cmd_resign(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
 	struct request *r;
 	struct grant *g;
 
@@ -60,10 +37,10 @@ void cmd_resign(struct call *call)
 	reply_integer_settled(c, 1);
 }
 
-void cmd_leader(struct call *call)
+void cmd_leader(struct client *c, struct call *call)
 {
 	if (call_is_kind(call, KIND_ELECTION))
-		query_ask(call->hosts, call->client, COMMAND_LEADER, call->name);
+		query_ask(call->hosts, c, COMMAND_LEADER, call->name);
 }
 
 static void refuse_limit(struct client *c, const char *why)
@@ -104,21 +81,21 @@ static struct observer *find_observer(const struct call *call)
 	return call->lock ? observe_find(call->lock, call->client) : NULL;
 }
 
-void cmd_observe(struct call *call)
+void cmd_observe(struct client *c, struct call *call)
 {
 	if (!call_is_kind(call, KIND_ELECTION))
 		return;
 	if (find_observer(call))
-		reply_status(call->client, "OK");
+		reply_status(c, "OK");
 	else
-		observe(call->client, call->name);
+		observe(c, call->name);
 }
 
-void cmd_unobserve(struct call *call)
+void cmd_unobserve(struct client *c, struct call *call)
 {
 	struct observer *o = find_observer(call);
 
 	if (o)
 		observe_end(o);
-	reply_integer(call->client, o != NULL);
+	reply_integer(c, o != NULL);
 }

@@ -6,41 +6,40 @@
 #include "core/hosts/revocation.h"
 #include "core/hosts/revoke.h"
 
-void cmd_ask(struct call *call)
+void cmd_ask(struct client *c, struct call *call)
 {
-	query_ask(call->hosts, call->client, call->words.command, call->name);
+	query_ask(call->hosts, c, call->command, call->name);
 }
 
-void cmd_holders(struct call *call)
+void cmd_holders(struct client *c, struct call *call)
 {
-	if (call->words.argc == 2)
-		cmd_ask(call);
-	else if (slice_is(call->words.argv[2], "known"))
-		query_known(call->hosts, call->client, call->name);
+	if (call->argc == 2)
+		cmd_ask(c, call);
+	else if (slice_is(call->argv[2], "known"))
+		query_known(call->hosts, c, call->name);
 	else
-		args_usage_error(call->client, "unknown word in", COMMAND_HOLDERS);
+		args_usage_error(call, "unknown word in");
 }
 
-void cmd_hosts(struct call *call)
+void cmd_hosts(struct client *c, struct call *call)
 {
-	query_ask(call->hosts, call->client, COMMAND_HOSTS, (struct slice){ 0 });
+	query_ask(call->hosts, c, COMMAND_HOSTS, (struct slice){ 0 });
 }
 
-void cmd_revoke(struct call *call)
+void cmd_revoke(struct client *c, struct call *call)
 {
-	struct slice reason = call->words.argc == 3 ? call->words.argv[2] : SLICE("requested");
+	struct slice reason = call->argc == 3 ? call->argv[2] : SLICE("requested");
 
 	if (!revoke_reason_valid(reason))
-		reply_error(call->client, ERROR_ERR,
+		reply_error(c, ERROR_ERR,
 				   "a reason is 1..128 bytes of UTF-8 without control characters");
 	else
-		revocation_new(call->hosts, call->client, COMMAND_REVOKE, call->name, reason);
+		revocation_new(call->hosts, c, COMMAND_REVOKE, call->name, reason);
 }
 
-void cmd_forceunlock(struct call *call)
+void cmd_forceunlock(struct client *c, struct call *call)
 {
-	struct slice name = call->words.argv[1];
-	struct client *c = call->client;
+	struct slice name = call->argv[1];
 
 	if (!client_is_operator(c))
 		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may take a lock by force");
@@ -48,7 +47,7 @@ void cmd_forceunlock(struct call *call)
 		revocation_new(call->hosts, c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
 }
 
-void cmd_audit(struct call *call)
+void cmd_audit(struct client *c, struct call *call)
 {
-	audit_ask(call->hosts, call->client);
+	audit_ask(call->hosts, c);
 }

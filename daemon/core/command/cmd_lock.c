@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks: LOCK, ENQUEUE, CANCEL, UNLOCK, MLOCK, MUNLOCK, RENEW, DOWNGRADE, VALID; and what other kinds share. */
-#include "core/client/mlock.h"
 #include "base/cold.h"
 #include "base/minmax.h"
 #include "core/client/ask.h"
@@ -41,12 +40,9 @@ struct request *call_request(const struct call *call)
 
 COLD void call_reply_lost(struct client *c, struct grant *g, const char *else_told)
 {
-	struct slice name = bytes_view(&g->lock->name); /* the lock lasts until all is settled */
+	struct refusal no = refusal_lost(g, else_told);
 
-	if (g->loss == LOSS_LEASE)
-		else_told = g->lock->slots ? "the lease of the permits ran out" : "the lease of the grant ran out";
-	grant_end(g);
-	reply_error(c, ERROR_LOST, "%s: %s", else_told, name);
+	refusal_reply(c, &no);
 }
 
 static bool is_token(const struct call *call, const struct grant *g)
@@ -54,64 +50,28 @@ static bool is_token(const struct call *call, const struct grant *g)
 	return call->options.token < 0 || call->options.token == g->token;
 }
 
-static COLD struct grant *refuse_grant(const struct call *call, struct grant *g, const char *else_told, const char *undone)
+static COLD struct grant *refuse_grant(const struct call *call, const char *else_told, const char *undone)
 {
-	if (!g)
+	if (!call->grant)
 		reply_error(call->client, ERROR_NOTHELD, "this client does not hold %s", call->name);
-	else if (!is_token(call, g))
+	else if (!is_token(call, call->grant))
 		reply_error(call->client, ERROR_LOST, "%s: %s", undone, call->name);
 	else
-		call_reply_lost(call->client, g, else_told);
+		call_reply_lost(call->client, call->grant, else_told);
 	return NULL;
-}
-
-static struct grant *valid(const struct call *call, struct grant *g, const char *else_told, const char *undone)
-{
-	return g && !g->lost && is_token(call, g) ? g : refuse_grant(call, g, else_told, undone);
 }
 
 struct grant *call_grant(const struct call *call, enum kind kind, const char *else_told, const char *undone)
 {
-	struct grant *g = call->lock ? grant_find(call->lock, call->client) : NULL;
+	struct grant *g = call->grant;
 
-	return call_is_kind(call, kind) ? valid(call, g, else_told, undone) : NULL;
+	if (!call_is_kind(call, kind))
+		return NULL;
+	return g && !g->lost && is_token(call, g) ? g : refuse_grant(call, else_told, undone);
 }
 
-void call_ask(const struct call *call, const struct request_terms *terms)
+static COLD void reenter(struct client *c, struct grant *g, const struct request_terms *terms)
 {
-	struct refusal no = { 0 };
-
-	if (ask_lock(call->client, call->name, terms, &no)) {
-		if (terms->queued)
-			reply_status(call->client, "QUEUED");
-		return;
-	}
-	refuse(call, &no);
-}
-
-/* ---- locks ---- */
-
-/* Clients of Redis share a connection among threads: one that does not say REENTER may be another than the holder. */
-static COLD void reenter(struct client *c, struct grant *g, const struct request_terms *terms, bool asked_for)
-{
-	struct refusal no;
-
-	if (g->lost) {
-		call_reply_lost(c, g, "an earlier grant of this lock was lost; ask again");
-		return;
-	}
-	if (!asked_for) {
-		no = refusal_held(bytes_view(&g->lock->name));
-		refusal_reply(c, &no);
-		return;
-	}
-	/* An upgrade would wait for this very grant; and two upgrades would wait for each other. */
-	if (!mode_covers(g->mode, terms->mode)) {
-		reply_error(c, ERROR_DEADLOCK,
-			    "this client holds %s shared and would wait for itself: release it first",
-			    bytes_view(&g->lock->name));
-		return;
-	}
 	grant_reenter(g, terms->lease_ns, terms->data);
 	if (!terms->queued) {
 		reply_integer(c, g->token);
@@ -121,44 +81,52 @@ static COLD void reenter(struct client *c, struct grant *g, const struct request
 	notify(c, "granted", bytes_view(&g->lock->name), g->token);
 }
 
-void cmd_lock(struct call *call)
+void call_ask(const struct call *call, enum kind kind)
 {
 	struct client *c = call->client;
 	const struct options *o = &call->options;
 	struct request_terms terms = {
+		.kind = kind,
 		.mode = o->given & OPTION_SHARED ? MODE_SHARED : MODE_EXCLUSIVE,
-		.queued = call->words.command == COMMAND_ENQUEUE,
+		.queued = call->command == COMMAND_ENQUEUE || o->given & OPTION_ENQUEUE,
 		.wait_ns = c->half_closed ? 0 : o->wait_ns,
 		.lease_ns = o->lease_ns,
 		.data = o->data,
+		.limit = o->limit,
+		.count = kind == KIND_SEMAPHORE ? o->count : 0,
 	};
-	struct grant *g;
+	struct refusal no = { 0 };
 
-	if (!call_is_kind(call, KIND_LOCK))
-		return;
-	g = call->lock ? grant_find(call->lock, c) : NULL;
-	if (g)
-		reenter(c, g, &terms, o->given & OPTION_REENTER);
-	else if (call_request(call))
-		reply_error(c, ERROR_ERR, "this client already waits for %s: CANCEL withdraws its ENQUEUE", call->name);
-	else
-		call_ask(call, &terms);
+	if (call->lock && !ask_may(c, call->lock, &terms, o->given & OPTION_REENTER, &no))
+		refusal_reply(c, &no);
+	else if (call->grant && kind == KIND_LOCK)
+		reenter(c, call->grant, &terms);
+	else if (!ask_lock(c, call->name, &terms, &no))
+		refuse(call, &no);
+	else if (terms.queued)
+		reply_status(c, "QUEUED");
 }
 
-void cmd_cancel(struct call *call)
+/* ---- locks ---- */
+
+void cmd_lock(struct client *c, struct call *call)
+{
+	call_ask(call, KIND_LOCK);
+}
+
+void cmd_cancel(struct client *c, struct call *call)
 {
 	struct request *r = call_request(call);
 
 	if (r) {
 		request_end(r);
-		call->client->locks->env->stats.cancelled_total++;
+		c->locks->env->stats.cancelled_total++;
 	}
-	reply_integer(call->client, r != NULL);
+	reply_integer(c, r != NULL);
 }
 
-void cmd_unlock(struct call *call)
+void cmd_unlock(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
 	struct grant *g;
 	int64_t depth;
 
@@ -175,31 +143,18 @@ void cmd_unlock(struct call *call)
 	reply_integer_settled(c, depth);
 }
 
-void cmd_mlock(struct call *call)
+void cmd_renew(struct client *c, struct call *call)
 {
-	mlock_lock(&call->words);
-}
-
-void cmd_munlock(struct call *call)
-{
-	mlock_unlock(&call->words);
-}
-
-void cmd_renew(struct call *call)
-{
-	struct client *c = call->client;
+	bool permits = call->lock && call->lock->slots;
 	struct grant *g;
 	int64_t lease_ns;
 
-	if (!args_parse_lease(c, "RENEW", call->words.argv[2], &lease_ns) ||
-	    !options_parse(&call->words, 3, OPTION_TOKEN, &call->options))
+	if (!args_parse_lease(c, "RENEW", call->argv[2], &lease_ns) || !args_parse_options(call, 3, OPTION_TOKEN))
 		return;
-	if (call->lock && call->lock->slots)
-		g = valid(call, grant_find(call->lock, c), "the permits were lost before they were renewed",
-			  "permits have no token; nothing was renewed");
-	else
-		g = call_grant(call, KIND_LOCK, "the grant was lost before it was renewed",
-			       "that token belongs to another grant; nothing was renewed");
+	g = call_grant(call, permits ? KIND_SEMAPHORE : KIND_LOCK,
+		       permits ? "the permits were lost before they were renewed" : "the grant was lost before it was renewed",
+		       permits ? "permits have no token; nothing was renewed"
+			       : "that token belongs to another grant; nothing was renewed");
 	if (!g)
 		return;
 	grant_renew(g, lease_ns);
@@ -207,7 +162,7 @@ void cmd_renew(struct call *call)
 }
 
 /* The claim keeps its znode, and with that its place among the hosts; readers of this host may join at once. */
-void cmd_downgrade(struct call *call)
+void cmd_downgrade(struct client *c, struct call *call)
 {
 	struct grant *g = call_grant(call, KIND_LOCK, "the grant was lost before it was downgraded", "");
 
@@ -215,14 +170,13 @@ void cmd_downgrade(struct call *call)
 		return;
 	grant_downgrade(g);
 	directory_touch(&g->lock->directory);
-	reply_integer(call->client, g->token);
+	reply_integer(c, g->token);
 }
 
 /* Of a lock, or of permits. */
-void cmd_valid(struct call *call)
+void cmd_valid(struct client *c, struct call *call)
 {
-	struct client *c = call->client;
-	struct grant *g = call->lock ? grant_find(call->lock, c) : NULL;
+	const struct grant *g = call->grant;
 	int64_t left_ns = 0, until_ns = session_safe_until(c->locks->ensemble);
 
 	if (g && !g->lost && is_token(call, g)) {

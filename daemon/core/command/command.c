@@ -5,7 +5,7 @@
 #include "protocol/commands.h"
 
 static const struct {
-	void (*run)(struct call *call);
+	void (*run)(struct client *c, struct call *call);
 	size_t from;
 	enum named named;
 	unsigned int options;
@@ -23,23 +23,23 @@ _Static_assert((int)ROW_COUNT == (int)COMMAND_COUNT, "each command has its row")
 /* False: the words are not what the command takes, and that was answered. */
 static bool prepare(struct call *call)
 {
-	enum command command = call->words.command;
+	enum command command = call->command;
 
 	if (table[command].named == NAMED) {
-		call->name = call->words.argv[1];
+		call->name = call->argv[1];
 		call->lock = lock_find(call->client->locks, call->name);
 		/* No lock was made of a name that is not valid. */
 		if (!call->lock && !args_valid_name(call->client, call->name))
 			return false;
+		call->grant = call->lock ? grant_find(call->lock, call->client) : NULL;
 	}
-	return !table[command].from ||
-	       options_parse(&call->words, table[command].from, table[command].options, &call->options);
+	return !table[command].from || args_parse_options(call, table[command].from, table[command].options);
 }
 
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv)
 {
-	struct call call;
 	enum command command = command_find(argv[0]);
+	struct call call = { c, command, argc, argv, .hosts = h };
 	const struct command_spec *spec;
 
 	c->last_command = command;
@@ -49,12 +49,9 @@ void command_handle(struct hosts *h, struct client *c, size_t argc, const struct
 	}
 	spec = &command_table[command];
 	if (argc < (size_t)spec->args_min || (spec->args_max >= 0 && argc > (size_t)spec->args_max)) {
-		args_usage_error(c, "wrong number of arguments for", command);
+		args_usage_error(&call, "wrong number of arguments for");
 		return;
 	}
-	call.words = (struct request_words){ c, command, argc, argv };
-	call.hosts = h;
-	call.client = c;
 	if (prepare(&call))
-		table[command].run(&call);
+		table[command].run(c, &call);
 }
