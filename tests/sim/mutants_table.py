@@ -117,7 +117,7 @@ MUTANTS = [
         (
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}",
          "\tif (c->join_tries == 100)\n"
-         "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });\n"
+         "\t\tc->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE);\n"
          "\tif (c->state == CLAIM_LEAVING) {\n\t\tclaim_send_delete(c);\n\t\treturn;\n\t}")], 3000),
     ("a list is trusted before a write was answered", [
         ("recovery begins with that answer. */\n\tpresence_beat(zk);\n", "proven. */\n\ts->proving = true;\n")], 20000),

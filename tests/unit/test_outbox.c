@@ -56,7 +56,7 @@ static int end(void **state)
 
 static struct letter *post(struct desk *d)
 {
-	struct letter *l = outbox_post(&d->hosts, SLICE("there"), SLICE("data"));
+	struct letter *l = outbox_post(&d->hosts, SLICE("there"));
 
 	l->target = &d->target;
 	d->target.letter = l;

@@ -28,11 +28,10 @@ static void set_name(struct claim *c, struct slice name)
 	c->name[name.len] = '\0';
 }
 
-static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind kind, struct slice data)
+static uint64_t send(struct claim *c, enum effect_type type, enum operation_kind kind)
 {
 	struct operation_request r = {
 		.op = { .kind = kind, .claim = c->number },
-		.data = data,
 		.create = ZK_EPHEMERAL_SEQUENTIAL,
 	};
 
@@ -53,7 +52,7 @@ static bool is_next(const struct claim *c)
 static void send_join(struct claim *c)
 {
 	struct directories *all = c->directory->directories;
-	struct bytes name = { 0 }, data = { 0 };
+	struct bytes name = { 0 };
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++all->last_nonce;
@@ -63,12 +62,11 @@ static void send_join(struct claim *c)
 	contender_name(&name, all->ensemble->session.id, c->nonce, c->directory->flavour, c->mode);
 	set_name(c, bytes_view(&name));
 	c->name_len = name.len;
-	holder_begin(&data, all->env->conf->host, c->directory->kind);
-	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN, bytes_view(&data));
+	holder_begin(operation_data(all->ensemble), all->env->conf->host, c->directory->kind);
+	c->join_op = send(c, EFFECT_ZK_CREATE, OPERATION_JOIN);
 	if (c->directory->flavour != FLAVOUR_SLOTS) /* there several are made, and then listed once */
 		directory_list(c->directory, is_next(c));
 	bytes_free(&name);
-	bytes_free(&data);
 }
 
 struct claim *claim_new(struct directory *d, enum mode mode)
@@ -246,7 +244,7 @@ void claim_send_delete(struct claim *c)
 		return;
 	if (!turn_may(c->directory, TURN_DELETE))
 		return;
-	c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE, (struct slice){ 0 });
+	c->leave_op = send(c, EFFECT_ZK_DELETE, OPERATION_LEAVE);
 	follow_all(c, c->leave_op);
 }
 
@@ -374,19 +372,19 @@ void claim_watch_own(struct claim *c)
 	if (!turn_may(c->directory, TURN_JOIN))
 		return;
 	c->own_watch = true;
-	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN, (struct slice){ 0 });
+	send(c, EFFECT_ZK_GET, OPERATION_WATCH_OWN);
 }
 
-uint64_t claim_write(struct claim *c, enum operation_kind kind, struct slice data)
+uint64_t claim_write(struct claim *c, enum operation_kind kind)
 {
-	return send(c, EFFECT_ZK_SET, kind, data);
+	return send(c, EFFECT_ZK_SET, kind);
 }
 
 void claim_adopt(struct claim *c, struct slice name)
 {
 	set_name(c, name);
 	c->adopting = true;
-	send(c, EFFECT_ZK_GET, OPERATION_ADOPT, (struct slice){ 0 });
+	send(c, EFFECT_ZK_GET, OPERATION_ADOPT);
 	directory_list(c->directory, false);
 }
 

@@ -122,12 +122,11 @@ uint64_t directory_send_child(struct directory *d, enum effect_type type, struct
 	return directory_send(d, type, r);
 }
 
-static uint64_t send(struct directory *d, enum effect_type type, struct operation op, struct slice data)
+static uint64_t send(struct directory *d, enum effect_type type, struct operation op)
 {
 	struct operation_request r = {
 		.op = op,
 		.path = bytes_view(&d->path),
-		.data = data,
 		/* kazoo remembers that a directory exists, and fails without it. */
 		.create = d->flavour == FLAVOUR_KAZOO ? ZK_PERSISTENT : ZK_CONTAINER,
 	};
@@ -138,7 +137,7 @@ static uint64_t send(struct directory *d, enum effect_type type, struct operatio
 static void ask(struct directory *d)
 {
 	d->state = DIRECTORY_ASKED;
-	send(d, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET }, (struct slice){ 0 });
+	send(d, EFFECT_ZK_GET, (struct operation){ .kind = OPERATION_DIR_GET });
 }
 
 void directory_check(struct directory *d)
@@ -149,12 +148,11 @@ void directory_check(struct directory *d)
 
 void directory_make(struct directory *d)
 {
-	struct bytes data = { 0 };
+	struct bytes *data = operation_data(d->directories->ensemble);
 
-	record_begin(&data);
-	bytes_format(&data, "kind=%s\nflavour=%s\n", kind_word(d->kind), flavour_word(d->flavour));
-	send(d, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE }, bytes_view(&data));
-	bytes_free(&data);
+	record_begin(data);
+	bytes_format(data, "kind=%s\nflavour=%s\n", kind_word(d->kind), flavour_word(d->flavour));
+	send(d, EFFECT_ZK_CREATE, (struct operation){ .kind = OPERATION_DIR_MAKE });
 	ask(d);
 }
 
@@ -162,7 +160,7 @@ static uint64_t send_list(struct directory *d, bool watch)
 {
 	struct operation op = { .kind = OPERATION_LIST, .watch = watch };
 
-	d->list_op = send(d, EFFECT_ZK_LIST, op, (struct slice){ 0 });
+	d->list_op = send(d, EFFECT_ZK_LIST, op);
 	return d->list_op;
 }
 
@@ -302,7 +300,7 @@ static void make_answered(struct directory *d, const struct event *event)
 
 void directory_end(struct directory *d)
 {
-	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END }, (struct slice){ 0 });
+	send(d, EFFECT_ZK_DELETE, (struct operation){ .kind = OPERATION_DIR_END });
 }
 
 void directory_renewed(struct directory *d)

@@ -73,12 +73,11 @@ static void letter_free(struct letter *l)
 	mem_free(l);
 }
 
-static void send(struct letter *l, enum effect_type type, enum operation_kind kind, struct slice data)
+static void send(struct letter *l, enum effect_type type, enum operation_kind kind)
 {
 	struct operation_request r = {
 		.op = { .kind = kind, .query = l->number },
 		.path = bytes_view(&l->path),
-		.data = data,
 		.create = ZK_EPHEMERAL,
 	};
 
@@ -109,7 +108,7 @@ void letter_add(struct letter *l)
 	budget_charge(&h->ensemble->budget.path_bytes, l->path.len);
 }
 
-struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data)
+struct letter *outbox_post(struct hosts *h, struct slice host)
 {
 	struct letter *l = mem_new(sizeof(*l));
 
@@ -125,7 +124,7 @@ struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data
 	letter_ledger_add(l);
 	h->env->stats.mail_posted_total++;
 	heap_set(&h->env->timers, &l->timer, h->env->now_ns + h->ensemble->session.timeout_ns);
-	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST, data);
+	send(l, EFFECT_ZK_CREATE, OPERATION_LETTER_POST);
 	return l;
 }
 
@@ -136,7 +135,7 @@ void letter_withdraw(struct letter *l)
 		return;
 	l->deleting = true;
 	heap_unset(&l->hosts->env->timers, &l->timer);
-	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW, (struct slice){ 0 });
+	send(l, EFFECT_ZK_DELETE, OPERATION_LETTER_WITHDRAW);
 }
 
 struct slice letter_id(const struct letter *l)

@@ -74,8 +74,8 @@ bool letter_host_valid(struct slice host);
 const char *letter_kind_word(enum letter_kind kind);
 /* There is room for that many of the kind. */
 bool outbox_room(const struct hosts *h, enum letter_kind kind, size_t count);
-/* Posts one. Only while connected and while there is room. */
-struct letter *outbox_post(struct hosts *h, struct slice host, struct slice data);
+/* Posts one, whose data were written to operation_data(). Only while connected and while there is room. */
+struct letter *outbox_post(struct hosts *h, struct slice host);
 /* Puts one that has its path behind the others. */
 void letter_add(struct letter *l);
 struct slice letter_id(const struct letter *l);

@@ -258,16 +258,13 @@ static void set_limit(struct query *q, int32_t version)
 {
 	struct operation_request r = {
 		.op = { .kind = OPERATION_LIMIT_SET, .query = q->number },
+		.path = bytes_view(&q->path),
 		.exact = true,
 		.version = version,
 	};
-	struct bytes data = { 0 };
 
-	semaphore_data(&data, q->limit);
-	r.path = bytes_view(&q->path);
-	r.data = bytes_view(&data);
+	semaphore_data(operation_data(q->hosts->ensemble), q->limit);
 	query_send(q, EFFECT_ZK_SET, &r);
-	bytes_free(&data);
 }
 
 void query_limit_answered(struct hosts *h, const struct operation *op, const struct event *event)

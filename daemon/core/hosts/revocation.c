@@ -151,9 +151,10 @@ static enum letter_kind letter_kind(const struct revocation *d)
 	return is_forced(d) ? LETTER_FORCE : LETTER_REVOKE;
 }
 
-static void write_letter(const struct target *t, struct bytes *data)
+static void write_letter(const struct target *t)
 {
 	const struct revocation *d = t->revocation;
+	struct bytes *data = operation_data(d->query->hosts->ensemble);
 	struct revoker by = revoke_by(d->query->client);
 
 	record_begin(data);
@@ -193,13 +194,10 @@ static void delete_znodes(struct target *t)
 
 static void ask(struct target *t)
 {
-	struct bytes data = { 0 };
-
-	write_letter(t, &data);
-	t->letter = outbox_post(t->revocation->query->hosts, t->host, bytes_view(&data));
+	write_letter(t);
+	t->letter = outbox_post(t->revocation->query->hosts, t->host);
 	t->letter->target = t;
 	bytes_slice(&t->id, letter_id(t->letter));
-	bytes_free(&data);
 }
 
 static void log_force(const struct revocation *d)

@@ -125,17 +125,16 @@ static struct lock *meant(struct hosts *h, struct slice data)
 
 static void answer(struct hosts *h, struct slice host, struct slice id, int64_t holders)
 {
-	struct bytes data = { 0 };
+	struct bytes *data = operation_data(h->ensemble);
 
 	if (!outbox_room(h, LETTER_ANSWER, 1)) {
 		h->env->stats.limits_total++;
 		return;
 	}
-	record_begin(&data);
-	bytes_format(&data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
-	bytes_format(&data, "re=%s\nholders=%d\n", id, holders);
-	outbox_post(h, host, bytes_view(&data));
-	bytes_free(&data);
+	record_begin(data);
+	bytes_format(data, "kind=%s\nfrom=%s\n", letter_kind_word(LETTER_ANSWER), h->env->conf->host);
+	bytes_format(data, "re=%s\nholders=%d\n", id, holders);
+	outbox_post(h, host);
 }
 
 static void force_received(struct hosts *h, struct slice id, struct slice data)

@@ -42,13 +42,10 @@ static void serve(struct lock *lock)
 
 static void send(struct request *r, struct claim *c, int64_t token)
 {
-	struct bytes data = { 0 };
-
-	holder_data_leader(r, token, &data);
+	holder_data_leader(r, token);
 	r->proclamation.state = PROCLAMATION_SENT;
 	r->proclamation.token = token;
-	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM, bytes_view(&data));
-	bytes_free(&data);
+	r->proclamation.op = claim_write(c, OPERATION_PROCLAIM);
 }
 
 static void proclaim(struct lock *lock)

@@ -97,14 +97,11 @@ static struct claim *next_free(struct claim *c)
 
 static void write_one(struct semaphore *s, struct claim *c, struct grant *g)
 {
-	struct bytes data = { 0 };
-
-	holder_data_permits(g, &data);
+	holder_data_permits(g);
 	c->holder_client = g->client->id;
 	c->holder_token = g->granted_ns;
 	c->holder_ns = s->holders.told_ns = s->locks->env->now_ns;
-	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
-	bytes_free(&data);
+	claim_write(c, OPERATION_HOLDER);
 	g->told++;
 }
 

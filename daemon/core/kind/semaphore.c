@@ -104,13 +104,11 @@ bool semaphore_data_fits(struct slice data, int64_t *limit)
 	return true;
 }
 
-static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path,
-		 struct slice data)
+static void send(struct semaphore *s, enum effect_type type, enum operation_kind kind, struct slice path)
 {
 	struct operation_request r = {
 		.op.kind = kind,
 		.path = path,
-		.data = data,
 		.create = ZK_CONTAINER,
 		.exact = true, /* it replaces only the version that was read */
 		.version = s->version,
@@ -122,27 +120,23 @@ static void send(struct semaphore *s, enum effect_type type, enum operation_kind
 static void ask(struct semaphore *s)
 {
 	s->state = SEMAPHORE_ASKED;
-	send(s, EFFECT_ZK_GET, OPERATION_SEMAPHORE_GET, bytes_view(&s->path), (struct slice){ 0 });
+	send(s, EFFECT_ZK_GET, OPERATION_SEMAPHORE_GET, bytes_view(&s->path));
 }
 
 static void write_limit(struct semaphore *s, enum effect_type type, int64_t limit)
 {
-	struct bytes data = { 0 };
-
-	semaphore_data(&data, limit);
-	send(s, type, OPERATION_SEMAPHORE_WRITE, bytes_view(&s->path), bytes_view(&data));
-	bytes_free(&data);
+	semaphore_data(operation_data(s->locks->ensemble), limit);
+	send(s, type, OPERATION_SEMAPHORE_WRITE, bytes_view(&s->path));
 	ask(s);
 }
 
 static void make_part(struct semaphore *s, const struct directory *part)
 {
-	struct bytes data = { 0 };
+	struct bytes *data = operation_data(s->locks->ensemble);
 
-	record_begin(&data);
-	bytes_format(&data, "kind=lock\nflavour=%s\n", flavour_word(part->flavour));
-	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path), bytes_view(&data));
-	bytes_free(&data);
+	record_begin(data);
+	bytes_format(data, "kind=lock\nflavour=%s\n", flavour_word(part->flavour));
+	send(s, EFFECT_ZK_CREATE, OPERATION_SEMAPHORE_WRITE, bytes_view(&part->path));
 }
 
 /* False: that was tried too often, and all who wait are told. */

@@ -26,8 +26,9 @@ int64_t holder_data_due_ns(const struct lock *lock)
 	return c->holder_ns && c->holder_ns + EVERY_NS > due_ns ? c->holder_ns + EVERY_NS : due_ns;
 }
 
-static void write(const struct lock *lock, const struct client *client, struct holder *h, struct bytes *data)
+static struct bytes *write(const struct lock *lock, const struct client *client, struct holder *h)
 {
+	struct bytes *data = operation_data(lock->locks->ensemble);
 	const struct env *env = lock->locks->env;
 
 	h->pid = client_shown(client, &h->command);
@@ -36,9 +37,10 @@ static void write(const struct lock *lock, const struct client *client, struct h
 	h->written_ms = env_wall_ms(env, env->now_ns);
 	holder_begin(data, env->conf->host, lock->directory.kind);
 	holder_write(data, h);
+	return data;
 }
 
-static void write_grant(const struct grant *g, struct bytes *data)
+static struct bytes *write_grant(const struct grant *g)
 {
 	struct holder h = {
 		.mode = g->mode,
@@ -47,40 +49,36 @@ static void write_grant(const struct grant *g, struct bytes *data)
 		.since_ms = env_wall_ms(g->lock->locks->env, g->granted_ns),
 	};
 
-	write(g->lock, g->client, &h, data);
+	return write(g->lock, g->client, &h);
 }
 
-void holder_data_permits(const struct grant *g, struct bytes *data)
+void holder_data_permits(const struct grant *g)
 {
-	write_grant(g, data);
-	bytes_format(data, "client=%d\n", g->client->id);
+	bytes_format(write_grant(g), "client=%d\n", g->client->id);
 }
 
-void holder_data_leader(const struct request *r, int64_t token, struct bytes *data)
+void holder_data_leader(const struct request *r, int64_t token)
 {
 	const struct env *env = r->lock->locks->env;
 	struct holder h = { .mode = r->mode, .token = token, .holders = 1, .since_ms = env_wall_ms(env, env->now_ns) };
 
-	write(r->lock, r->client, &h, data);
-	bytes_format(data, "leader=1\ndata=%s\n", bytes_view(&r->data));
+	bytes_format(write(r->lock, r->client, &h), "leader=1\ndata=%s\n", bytes_view(&r->data));
 }
 
 static void write_first(struct lock *lock)
 {
 	const struct grant *g = TAILQ_FIRST(&lock->grants);
 	struct claim *c = lock->directory.claim;
-	struct bytes data = { 0 };
+	struct bytes *data = write_grant(g);
 
 	c->holder_client = g->client->id;
 	c->holder_token = g->token;
 	c->holder_ns = lock->locks->env->now_ns;
-	write_grant(g, &data);
 	if (g->data.len && charge_fits(&lock->directory, LIMIT_DATA_BYTES_MAX))
-		bytes_format(&data, "data=%s\n", bytes_view(&g->data));
+		bytes_format(data, "data=%s\n", bytes_view(&g->data));
 	if (c->says_held)
-		bytes_text(&data, "held=1\n");
-	claim_write(c, OPERATION_HOLDER, bytes_view(&data));
-	bytes_free(&data);
+		bytes_text(data, "held=1\n");
+	claim_write(c, OPERATION_HOLDER);
 }
 
 void holder_data_say_held(struct lock *lock)

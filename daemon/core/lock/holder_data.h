@@ -23,6 +23,7 @@ int64_t holder_data_due_ns(const struct lock *lock);
 void holder_data_write(struct lock *lock); /* writes them if they are due. It is called only while connected */
 /* Writes them at once, with `held`, if another host tries to get the lock, and `held` was not written yet. */
 void holder_data_say_held(struct lock *lock);
-void holder_data_permits(const struct grant *g, struct bytes *data); /* the data that describe the holder of permits */
-/* The data that proclaim the request's client with that token. */
-void holder_data_leader(const struct request *r, int64_t token, struct bytes *data);
+/* The data of the next operation (operation_data()) describe the holder of permits. */
+void holder_data_permits(const struct grant *g);
+/* They proclaim the request's client with that token. */
+void holder_data_leader(const struct request *r, int64_t token);

@@ -52,37 +52,42 @@ static void tell_more(struct effects *out)
 	}
 }
 
-static void emit(struct ensemble *zk, enum effect_type type, const struct operation_request *request, uint64_t number)
+struct bytes *operation_data(const struct ensemble *zk)
+{
+	return &zk->env->out->arena;
+}
+
+static const struct effect *emit(struct ensemble *zk, enum effect_type type, const struct operation_request *request,
+				 uint64_t number)
 {
 	struct effects *out = zk->env->out;
 	struct effect *e;
 
 	tell_more(out);
 	e = effects_add(out, type);
+	e->data = effects_take(out);
 	bytes_slice(&out->arena, request->path);
 	if (request->child.len)
 		bytes_format(&out->arena, "/%s", request->child);
 	e->text = effects_take(out);
-	bytes_slice(&out->arena, request->data);
-	e->data = effects_take(out);
 	e->op = number;
 	e->create = request->create;
 	e->exact = request->exact;
 	e->version = request->version;
 	e->watch = request->op.watch || request->op.kind == OPERATION_WATCH_PRED ||
 		   request->op.kind == OPERATION_WATCH_OWN || request->op.kind == OPERATION_SEMAPHORE_GET;
+	return e;
 }
 
 /* Of the request and of its answer: a directory is most likely as large as it was. */
-static int64_t expected_bytes(const struct ensemble *zk, enum effect_type type, const struct operation_request *request)
+static int64_t expected_bytes(const struct ensemble *zk, const struct effect *sent, int64_t list_bytes)
 {
-	size_t child = request->child.len ? request->child.len + 1 : 0;
-	int64_t bytes = (int64_t)(request->path.len + child + request->data.len) + REQUEST_OVERHEAD;
+	int64_t bytes = (int64_t)(sent->text.len + sent->data.len) + REQUEST_OVERHEAD;
 
-	if (type == EFFECT_ZK_GET)
+	if (sent->type == EFFECT_ZK_GET)
 		return bytes + READ_ANSWER;
-	if (type == EFFECT_ZK_LIST)
-		return bytes + (request->list_bytes ? request->list_bytes : zk->operations.list_bytes);
+	if (sent->type == EFFECT_ZK_LIST)
+		return bytes + (list_bytes ? list_bytes : zk->operations.list_bytes);
 	return bytes;
 }
 
@@ -113,7 +118,7 @@ uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct
 	*op = request->op;
 	op->done = false;
 	op->flight = (struct flight){ .write = is_write(type), .sent_ns = zk->env->now_ns };
-	op->flight.bytes = expected_bytes(zk, type, request);
+	op->flight.bytes = expected_bytes(zk, emit(zk, type, request, number), request->list_bytes);
 	window_sent(&o->window, &op->flight);
 	if (op->flight.write) {
 		zk->session.write_ns = zk->env->now_ns;
@@ -122,7 +127,6 @@ uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct
 	} else {
 		zk->env->stats.zk_reads_total++;
 	}
-	emit(zk, type, request, number);
 	return number;
 }
 

@@ -41,10 +41,10 @@ struct operations {
 	int64_t list_bytes; /* what the list of a directory that is not known may be */
 };
 
-/* What is to be sent. The slices are copied. */
+/* What is to be sent, besides the data (operation_data()). The slices are copied. */
 struct operation_request {
 	struct operation op; /* kind, directory, claim, flags; the rest is filled in */
-	struct slice path, data;
+	struct slice path;
 	struct slice child; /* the name of a znode below `path`; empty: that is the path itself */
 	int64_t list_bytes; /* EFFECT_ZK_LIST: what the answer was the last time; 0: not known */
 	enum zk_create create;
@@ -52,6 +52,8 @@ struct operation_request {
 	int32_t version;
 };
 
+/* Where the data of the operation that is sent next are written. */
+struct bytes *operation_data(const struct ensemble *zk);
 /* Sends it and returns its number. Only while connected. */
 uint64_t operation_send(struct ensemble *zk, enum effect_type type, const struct operation_request *request);
 /* When the oldest open one was sent; INT64_MAX: nothing is open. */

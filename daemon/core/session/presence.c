@@ -15,9 +15,10 @@ void presence_init(struct ensemble *zk)
 	bytes_format(&zk->presence.path, "%s/.hosts/%s", zk->env->conf->root, zk->env->conf->host);
 }
 
-static void host_data(const struct ensemble *zk, struct bytes *out)
+static void write_host(const struct ensemble *zk)
 {
 	const struct broker_conf *conf = zk->env->conf;
+	struct bytes *out = operation_data(zk);
 
 	record_begin(out);
 	bytes_format(out, "host=%s\npid=%d\nboot_id=%s\n", conf->host, conf->pid, conf->boot_id);
@@ -36,16 +37,16 @@ void presence_above(struct ensemble *zk, struct slice path)
 
 void presence_beat(struct ensemble *zk)
 {
-	struct bytes data = { 0 };
-	struct operation_request r = { .op.kind = OPERATION_BEAT, .create = ZK_EPHEMERAL };
+	struct operation_request r = {
+		.op.kind = OPERATION_BEAT,
+		.path = bytes_view(&zk->presence.path),
+		.create = ZK_EPHEMERAL,
+	};
 
-	host_data(zk, &data);
-	r.path = bytes_view(&zk->presence.path);
-	r.data = bytes_view(&data);
+	write_host(zk);
 	operation_send(zk, zk->session.announced ? EFFECT_ZK_SET : EFFECT_ZK_CREATE, &r);
 	zk->session.beat_ns = zk->session.announced_ns = zk->env->now_ns;
 	zk->env->stats.heartbeats_total++;
-	bytes_free(&data);
 }
 
 static void ask_duplicate(struct ensemble *zk)
