@@ -23,7 +23,7 @@ class Fault:
     """Something that was done between `begin` and `end` (ns). What it excuses, on `hosts` (empty: on all):
     loses: grants may be lost. must_lose: whoever holds throughout is told of its loss. stopped: the daemon did not run.
     expired: a third party ended the session, so that others may be granted before the daemon can know. closes: the
-    connections of clients may end."""
+    connections of clients may end; `kept`: but not those that have held something for a while and are quiet."""
 
     kind: str
     begin: int
@@ -34,6 +34,11 @@ class Fault:
     stopped: bool = False
     expired: bool = False
     closes: bool = False
+    kept: bool = False
+
+    def costs_quiet(self, host, since):
+        """Whether a quiet client of that host, which has held its lock since then, may have lost it."""
+        return (not self.hosts or host in self.hosts) and self.end >= since and (self.loses or (self.closes and not self.kept))
 
     def on(self, host, t, after=0):
         return (not self.hosts or host in self.hosts) and self.begin <= t <= self.end + after

@@ -54,7 +54,7 @@ class Host:
         place = os.readlink(f"/proc/{self.daemon.pid}/exe").removesuffix(" (deleted)")
         real = next(p for p in self.places if p != place)
         with open(place + ".json", "w", encoding="ascii") as f:
-            json.dump({"real": real, "at": at, "do": do}, f)
+            json.dump({"real": real, "at": at, "do": do, "more": {}}, f)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place + ".pid")
         self.install(place, RELAY)
@@ -338,7 +338,7 @@ def handed_over(a):
 KILLS = [("PARCEL1", "old", True), ("READY", "old", True), ("PARCEL2", "old", True), ("ACCEPT", "old", True),
          ("COMMIT", "old", False), ("PARCEL1", "new", False), ("READY", "new", False), ("PARCEL2", "new", False),
          ("ACCEPT", "new", True), ("COMMIT", "new", True)]
-STOPS = [("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "old"), ("ACCEPT", "old"), ("COMMIT", "old"),
+STOPS = [("PARCEL1", "new"), ("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "old"), ("ACCEPT", "old"), ("COMMIT", "old"),
          ("READY", "new"), ("PARCEL2", "new"), ("ACCEPT", "new"), ("COMMIT", "new")]
 
 

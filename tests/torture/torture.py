@@ -26,12 +26,14 @@ import ensemble  # noqa: E402
 import faults  # noqa: E402
 import harness  # noqa: E402
 import network  # noqa: E402
+import quiet  # noqa: E402
 
 TICK_MS = 500
 END_S = 60  # for those who wait still, once all is well
 
 # Kinds of clients: how many on each host, how many locks they share, how long they hold one.
 CROWD = [("hot", 8, 6, 20), ("warm", 2, 3, 400), ("long", 4, 5, 8000)]
+QUIET = 3  # on each host, see quiet.py
 
 
 def say(text):
@@ -129,6 +131,7 @@ class Torture:
         self.zookeeper = None
         self.hosts = []
         self.crowd = None
+        self.quiet = None
         self.arena = None
 
     def start(self):
@@ -142,6 +145,7 @@ class Torture:
             host.daemon.start()
         self.arena = faults.Arena(self.zookeeper, self.hosts, self.crowd, self.rng, self.args.timeout)
         self.crowd.start(self.hosts)
+        self.quiet = quiet.Quiet(self.hosts, QUIET, faults.now_ns)
         say(f"{len(self.hosts)} daemons, {len(self.crowd.running)} clients, T = {self.args.timeout} s, "
             f"seed {self.args.seed}")
 
@@ -157,6 +161,7 @@ class Torture:
     def hurt(self):
         end = time.monotonic() + self.args.minutes * 60
         self.arena.calm(1, 1)
+        self.quiet.begin()
         for fault in self.schedule():
             if time.monotonic() > end:
                 return
@@ -165,6 +170,7 @@ class Torture:
             say(f"  {done.kind:26} {' '.join(done.hosts):18} {(done.end - done.begin) / checker.SECOND:6.1f} s"
                 f"{'   may cost locks' if done.loses else ''}")
             self.arena.calm(0, 0.2 if self.args.short else 1.5)
+            self.quiet.look(self.arena.faults)
 
     # ---- what is left at the end ----
 
@@ -221,6 +227,8 @@ class Torture:
         say("no more faults; all clients are to end")
         with self.arena.during("the end", loses=False):
             self.arena.settle()
+            self.quiet.look(self.arena.faults)
+            self.quiet.end()
             left = self.crowd.stop()
         if left:
             self.problems.append(f"still waiting {END_S} s after the last fault: {' '.join(left)}")
@@ -244,7 +252,7 @@ class Torture:
         if not self.crowd or not self.arena:
             return
         self.arena.watching = False
-        self.problems += self.crowd.problems
+        self.problems += self.crowd.problems + (self.quiet.problems if self.quiet else [])
         with open(os.path.join(self.dir, "faults.json"), "w") as f:
             json.dump([vars(x) for x in self.arena.faults], f, indent=1)
         check = checker.Check(list(self.crowd.histories()), self.arena.faults, self.args.timeout * checker.SECOND).run()
