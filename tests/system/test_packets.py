@@ -10,6 +10,7 @@ import pytest
 
 import fakezk
 import harness
+from test_handover import restart
 
 NETTY = ["-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"]
 
@@ -50,6 +51,23 @@ def test_a_server_that_takes_enough_is_asked_once_and_nothing_is_said(own_zk, da
     proxy.end()
 
 
+@pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
+def test_a_server_that_was_asked_is_not_asked_again_by_the_next_process(own_zk, daemons):
+    harness.inherit_orphans()
+    zk = own_zk()
+    proxy = fakezk.Proxy(zk.port, lambda connection: connection.recv(1))
+    proxy.tick_ms = zk.tick_ms
+    d = daemons(proxy)
+    harness.wait_until(lambda: proxy.lengths, "the question")
+    time.sleep(1)
+    for _ in range(2):
+        restart(d)
+        harness.wait_until(lambda: d.info("zookeeper")["zookeeper_state"] == "connected", "the next connection")
+    time.sleep(4)  # within 3 s of a connection it would be asked
+    assert proxy.lengths == [990000]
+    proxy.end()
+
+
 def slowly(connection):
     time.sleep(4)
     connection.close()
@@ -79,10 +97,15 @@ def test_what_is_not_certain_is_not_believed(own_zk, daemons, clients, odd, aske
 
 
 @pytest.mark.plain_only("it is about time: the same code runs in shorter tests")
-def test_a_server_that_was_given_more_gives_the_limit_back(own_zk, daemons):
+@pytest.mark.parametrize("process", ["the same process", "another process"])
+def test_a_server_that_was_given_more_gives_the_limit_back(own_zk, daemons, process):
+    harness.inherit_orphans()
     zk = own_zk(jvm=["-Djute.maxbuffer=50000"])
     d = daemons(zk)
     wait_packet(d)
+    if process == "another process":
+        restart(d)
+        assert int(d.info("zookeeper")["packet_bytes"]) > 0
     time.sleep(10)  # sooner it is not asked again
     zk.kill()
     zk.jvm = []

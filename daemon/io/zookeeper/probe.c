@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "io/zookeeper/attempts.h"
 
@@ -324,4 +325,53 @@ void zk_probe_stop(struct zk_probe *p)
 {
 	probe_close(p);
 	p->phase = PHASE_IDLE;
+}
+
+/* ---- a hand-over ---- */
+
+void zk_probe_pack(const struct zk_probe *p, struct parcel *parcel)
+{
+	parcel_begin(parcel, "probe");
+	parcel_int(parcel, "told", p->told);
+	parcel_end(parcel);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct probed *s = &p->servers[i];
+
+		if (s->state == SERVER_UNKNOWN)
+			continue;
+		parcel_begin(parcel, "probed");
+		parcel_text(parcel, "server", slice_of(s->name));
+		parcel_int(parcel, "need", p->need_bytes);
+		parcel_int(parcel, "small", s->state == SERVER_SMALL ? s->bytes : 0);
+		parcel_int(parcel, "again_ns", s->again_ns);
+		parcel_end(parcel);
+	}
+}
+
+static void probe_take(struct zk_probe *p, const struct parcel_record *r)
+{
+	struct slice name = parcel_get_text(r, "server");
+	int64_t small = parcel_get_int(r, "small");
+	struct probed *s = &p->servers[p->count];
+
+	if (p->count == SERVERS_MAX || parcel_get_int(r, "need") != p->need_bytes || name.len == 0 ||
+	    name.len >= sizeof(s->name) || small < 0)
+		return;
+	*s = (struct probed){ .state = small ? SERVER_SMALL : SERVER_FITS,
+			      .bytes = small,
+			      .again_ns = parcel_get_int(r, "again_ns") };
+	memcpy(s->name, name.data, name.len);
+	p->count++;
+}
+
+void zk_probe_unpack(struct zk_probe *p, const struct parcel *parcel)
+{
+	struct slice rest = bytes_view(&parcel->text);
+	struct parcel_record r;
+
+	while (parcel_next(&rest, &r))
+		if (slice_is(r.kind, "probed"))
+			probe_take(p, &r);
+		else if (slice_is(r.kind, "probe"))
+			p->told = parcel_get_int(&r, "told");
 }

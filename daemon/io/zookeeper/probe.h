@@ -14,13 +14,14 @@
  * server a buffer of that length for a third of a second, and a line in its log. Hosts that start together ask at
  * different moments. Everything is non-blocking on the loop; nobody waits for the answer.
  *
- * An answer is kept while the daemon runs. A server that accepted too little is asked again after another connection to
+ * An answer is kept while the daemon runs, also over a hand-over. A server that accepted too little is asked again after another connection to
  * it, because its limit may have been raised, but not within ten seconds.
  */
 #pragma once
 
 #include <stdint.h>
 
+struct parcel;
 struct watch_base;
 struct zk_probe;
 
@@ -37,3 +38,9 @@ void zk_probe_connected(struct zk_probe *p, const char *server);
 /* Forgets all servers except these ("address:port,..."). */
 void zk_probe_servers(struct zk_probe *p, const char *servers);
 void zk_probe_stop(struct zk_probe *p);
+/*
+ * A hand-over. What was found for another `need_bytes` is not used; what the broker was told is known to be told.
+ * Unpacking tells nothing.
+ */
+void zk_probe_pack(const struct zk_probe *p, struct parcel *parcel);
+void zk_probe_unpack(struct zk_probe *p, const struct parcel *parcel);

@@ -379,6 +379,7 @@ void zookeeper_pack(const struct zookeeper *z, struct parcel *p)
 	parcel_begin(p, "zookeeper");
 	parcel_int(p, "known", z->known);
 	parcel_end(p);
+	zk_probe_pack(z->probe, p);
 }
 
 int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns)
@@ -390,6 +391,7 @@ int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeou
 	z->known = parcel_get_int(&r, "known");
 	if (z->known && !saved_present(z->conf.saved, &z->taken))
 		return -EBADMSG;
+	zk_probe_unpack(z->probe, p);
 	z->taking = z->known;
 	z->believe_ns = clock_now_ns() + timeout_ns;
 	return 0;
