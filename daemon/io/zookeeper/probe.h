@@ -14,8 +14,8 @@
  * server a buffer of that length for a third of a second, and a line in its log. Hosts that start together ask at
  * different moments. Everything is non-blocking on the loop; nobody waits for the answer.
  *
- * An answer is kept while the daemon runs, also over a hand-over. A server that accepted too little is asked again after another connection to
- * it, because its limit may have been raised, but not within ten seconds.
+ * An answer is kept while the daemon runs, also over a hand-over. A server that accepted too little is asked again after
+ * another connection to it, because its limit may have been raised, but not within ten seconds.
  */
 #pragma once
 
