@@ -84,9 +84,14 @@ static enum lb_result send_words(struct lb *lb, size_t argc, const char *const *
 static enum lb_result follow_page(struct cli_proof *p, int64_t wait_ms)
 {
 	int64_t deadline = wire_deadline(wait_ms);
-	enum lb_result r = wire_ask_page(p->lb);
+	enum lb_result r = LB_OK;
 
-	while (r == LB_OK && p->lb->asks_page && cli_proof_left_ms(p) == 0 && wire_now_ms() < deadline) {
+	while (r == LB_OK && holdings_moved(&p->lb->holdings)) {
+		/* Answers come in the order of the questions, and are told apart by it. */
+		if (p->told == 0)
+			r = wire_ask_page(p->lb);
+		if (r != LB_OK || cli_proof_left_ms(p) > 0 || wire_now_ms() >= deadline)
+			break;
 		poll(&(struct pollfd){ .fd = p->lb->fd, .events = POLLIN }, 1, LOOK_MS);
 		r = cli_proof_hear(p);
 	}
@@ -99,7 +104,7 @@ enum lb_result cli_proof_ask(struct cli_proof *p, int64_t every_ms)
 	int64_t now = request_clock_ms();
 
 	if (p->lb->holdings.page)
-		return p->told > 0 ? LB_OK : follow_page(p, every_ms);
+		return follow_page(p, every_ms);
 	if (p->asking || now < p->asked_ms + every_ms)
 		return LB_OK;
 	p->asking = true;

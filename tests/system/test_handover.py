@@ -537,6 +537,27 @@ def test_a_configuration_that_cannot_be_used_costs_nothing(fresh, tmp_path, clie
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
+@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
+def test_more_clients_than_before_are_served_at_once(daemons, zk, root, tmp_path, clients, where):
+    """All tables are made anew, and their new places are as good as the others."""
+    conf = tmp_path / "conf"
+    conf.write_text("[limits]\nclients = 6\n")
+    d = daemons(*((zk, root) if where == "zookeeper" else ()), argv=["-c", str(conf)])
+    held = [clients(d) for _ in range(3)]
+    tokens = [c.call("LOCK", f"{i}") for i, c in enumerate(held)]
+    conf.write_text("[limits]\nclients = 12\n")
+    with d.client() as c:
+        assert "limits.clients = 12 needs a restart; until then 6 clients are served" in c.call("RELOAD")
+    for _ in range(2):
+        restart(d)
+        while len(held) < 9:
+            held.append(clients(d))
+            tokens.append(held[-1].call("LOCK", f"{len(held)}"))
+        assert d.info("limits")["limit_clients"] == "12"
+    assert all(isinstance(t, int) for t in tokens)
+    assert [c.call("UNLOCK", f"{i if i < 3 else i + 1}", "TOKEN", t) for i, (c, t) in enumerate(zip(held, tokens))] == [0] * 9
+
+
 def test_a_configuration_that_is_read_again_meanwhile_counts(fresh, tmp_path, clients):
     """The new process has read the one before."""
     conf = tmp_path / "conf"
