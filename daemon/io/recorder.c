@@ -8,11 +8,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/port/ledger.h"
+#include "core/snapshot.h"
 #include "io/base/feed.h"
 #include "io/files/saved_table.h"
 
 /* A file system without room is not asked for it all the time. */
 #define PAUSE_NS CLOCK_NS_PER_S
+
+/* The broker's memory is about so many times what the ledger needs for it. */
+enum { RECORDER_PART = 3 };
 
 struct recorder {
 	struct feed *feed;
@@ -25,9 +29,16 @@ struct recorder {
 
 _Static_assert(RECORDER_FIRST % LEDGER_CHUNK_BYTES == 0 && RECORDER_MORE % LEDGER_CHUNK_BYTES == 0, "whole chunks");
 
+/* What a process has taken over needs about so much, so that nobody waits while the memory grows step by step. */
+static size_t first_bytes(struct feed *feed)
+{
+	return RECORDER_FIRST + snapshot_memory(feed_broker(feed)) / RECORDER_PART / RECORDER_MORE * RECORDER_MORE;
+}
+
 struct recorder *recorder_new(struct feed *feed, struct saved *saved)
 {
-	void *memory = saved_grow(saved, RECORDER_FIRST);
+	size_t bytes = first_bytes(feed);
+	void *memory = saved_grow(saved, bytes);
 	struct recorder *r;
 
 	if (!memory)
@@ -35,8 +46,8 @@ struct recorder *recorder_new(struct feed *feed, struct saved *saved)
 	r = mem_new(sizeof(*r));
 	r->feed = feed;
 	r->saved = saved;
-	r->bytes = RECORDER_FIRST;
-	r->ledger = ledger_new(memory, RECORDER_FIRST);
+	r->bytes = bytes;
+	r->ledger = ledger_new(memory, bytes);
 	feed_record(feed, r->ledger);
 	recorder_settle(r);
 	return r;
@@ -69,14 +80,25 @@ static bool grow(struct recorder *r)
 	return false;
 }
 
-static void settle(struct recorder *r)
+/* False: there is not enough, and no more to be had. */
+static bool make_room(struct recorder *r)
 {
 	while (ledger_room(r->ledger) < RECORDER_LOW)
 		if (!grow(r))
+			return false;
+	return true;
+}
+
+static void settle(struct recorder *r)
+{
+	bool grows = make_room(r);
+
+	while (ledger_full(r->ledger)) {
+		feed_record_missing(r->feed);
+		if (!grows)
 			break;
-	if (!ledger_full(r->ledger))
-		return;
-	feed_record_missing(r->feed);
+		grows = make_room(r);
+	}
 	if (ledger_full(r->ledger))
 		log_rated(&r->rate, LOG_LEVEL_ERROR,
 			  "the file saved cannot become larger: %s; if the daemon is killed now, all locks are lost",

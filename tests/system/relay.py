@@ -7,7 +7,8 @@ comes at which it does something else: relay.py is copied to that place, with a 
     at       a message: READY, PARCEL2 (the second parcel, which has everything), ACCEPT or COMMIT
     do       "" go on; "hold" it back for ever; "lie": pass something else on; "cut": end both connections and live on;
              "say 15": pass it on, and that a signal of that number came from the process `sender`;
-             "kill old", "stop old", "hup old", "kill new": a signal to the old process or to the real new one, then go on
+             "kill old", "stop old", "hup old", "kill new", "stop keeper": a signal to the old process, to the real new one
+             or to their keeper, then go on
 
     more     further messages, each with what to do at it
 
@@ -65,6 +66,8 @@ def main():
                             env=os.environ | {VARIABLE: str(theirs.fileno())})
     theirs.close()
     parcels = 0
+    with open(f"/proc/{first}/stat", encoding="ascii") as f:
+        keeper = int(f.read().rpartition(")")[2].split()[1])
 
     def act(what):
         with open(sys.argv[0] + ".pid", "w", encoding="ascii") as f:
@@ -80,7 +83,7 @@ def main():
         elif what and not what.startswith("say "):
             verb, whom = what.split()
             with contextlib.suppress(ProcessLookupError):  # after COMMIT the old one may be gone
-                os.kill(first if whom == "old" else real.pid, SIGNALS[verb])
+                os.kill({"old": first, "new": real.pid, "keeper": keeper}[whom], SIGNALS[verb])
             if what == "kill new":
                 real.wait()
         return None

@@ -16,6 +16,7 @@ import harness
 
 RELAY = os.path.join(harness.HERE, "relay.py")
 SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
+QUIET_S = 3         # for so long a connection is quiet before it counts as one that the keeper has
 STALL_S = 0.7       # the machine itself stood still, which is nobody's fault here
 
 
@@ -47,11 +48,19 @@ class Host:
         os.chmod(place + ".new", 0o755)
         os.rename(place + ".new", place)
 
+    @staticmethod
+    def runs_from(pid):
+        """None: it has ended."""
+        try:
+            return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
+        except OSError:
+            return None
+
     @contextlib.contextmanager
     def relay(self, at, do):
         """Within it a hand-over goes through relay.py. Yields a function: the number of the real process behind it once
         that message has come, or None."""
-        place = os.readlink(f"/proc/{self.daemon.pid}/exe").removesuffix(" (deleted)")
+        old, place, keeper = self.daemon.pid, self.runs_from(self.daemon.pid), self.runs_from(self.daemon.process.pid)
         real = next(p for p in self.places if p != place)
         with open(place + ".json", "w", encoding="ascii") as f:
             json.dump({"real": real, "at": at, "do": do, "more": {}}, f)
@@ -69,6 +78,10 @@ class Host:
         try:
             yield relayed
         finally:
+            # After a hand-over the keeper becomes what stands in its place, and the relay what it is told: not halfway.
+            if keeper == place and not harness.runs(old):
+                with contextlib.suppress(AssertionError):
+                    harness.wait_until(lambda: self.runs_from(self.daemon.process.pid) in (real, None), "the keeper", 2)
             self.install(place, self.original)
 
     def refusals(self):
@@ -83,6 +96,17 @@ class Host:
             return False
         self.daemon.follow()
         return True
+
+    def go_on(self, old):
+        """The process of that number was killed, or its keeper: another one serves, in a service that starts again if need
+        be. (When one has crashed too often within a minute, the keeper ends.)"""
+        harness.wait_until(lambda: not harness.runs(old), "the end of the process that served", SETTLE_S)
+        harness.wait_until(lambda: self.daemon.process.poll() is not None or self.daemon.answers(), "another one", SETTLE_S)
+        if self.daemon.process.poll() is None:
+            self.daemon.adopt()
+        else:
+            self.daemon.kill()  # whoever is left
+            self.daemon.start()
 
     def all_links(self, what, *args):
         for link in self.links.values():
@@ -310,6 +334,38 @@ def daemon_killed(a):
         host.daemon.start()
 
 
+def worker_killed(a):
+    """The keeper starts another one. Once more while that one begins, now and then."""
+    (host,) = a.pick(1)
+    a.calm(QUIET_S, QUIET_S)
+    with a.during("worker killed", [host], closes=True):
+        for _ in range(a.rng.choice([1, 1, 2])):
+            old = host.daemon.pid
+            host.daemon.signal(signal.SIGKILL)
+            host.go_on(old)
+        host.wait_safe()
+
+
+def keeper_killed(a):
+    """Its end is that of the service."""
+    (host,) = a.pick(1)
+    with a.during("keeper killed", [host], closes=True):
+        old = host.daemon.pid
+        host.daemon.process.kill()
+        host.go_on(old)
+        host.wait_safe()
+
+
+def keeper_stopped(a):
+    """Nobody needs it for as long as nobody dies."""
+    (host,) = a.pick(1)
+    a.calm(1, 1)
+    with a.during("keeper stopped", [host]):
+        host.daemon.process.send_signal(signal.SIGSTOP)
+        a.pause(0.1, 1.2 * a.timeout_s)
+        host.daemon.process.send_signal(signal.SIGCONT)
+
+
 def daemon_restarted(a):
     """Stopped as it ought to be: its holders are asked, and told at the latest when its patience is over."""
     (host,) = a.pick(1)
@@ -337,9 +393,11 @@ def handed_over(a):
 # new process ends at ACCEPT, the old one may see that before it commits.
 KILLS = [("PARCEL1", "old", True), ("READY", "old", True), ("PARCEL2", "old", True), ("ACCEPT", "old", True),
          ("COMMIT", "old", False), ("PARCEL1", "new", False), ("READY", "new", False), ("PARCEL2", "new", False),
-         ("ACCEPT", "new", True), ("COMMIT", "new", True)]
+         ("ACCEPT", "new", True), ("COMMIT", "new", True),
+         *((at, "keeper", True) for at in ("PARCEL1", "READY", "PARCEL2", "ACCEPT", "COMMIT"))]
 STOPS = [("PARCEL1", "new"), ("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "old"), ("ACCEPT", "old"), ("COMMIT", "old"),
-         ("READY", "new"), ("PARCEL2", "new"), ("ACCEPT", "new"), ("COMMIT", "new")]
+         ("READY", "new"), ("PARCEL2", "new"), ("ACCEPT", "new"), ("COMMIT", "new"),
+         *((at, "keeper") for at in ("PARCEL1", "READY", "PARCEL2", "ACCEPT", "COMMIT"))]
 
 
 def killed_in_hand_over(a):
@@ -353,7 +411,9 @@ def killed_in_hand_over(a):
             harness.wait_until(relayed, "that message", SETTLE_S)
             harness.wait_until(lambda: not harness.runs(old) or host.refusals() > refusals, "the outcome", SETTLE_S)
         if not harness.runs(old):
-            host.daemon.await_another(old)
+            if closes:
+                harness.wait_until(lambda: not harness.runs(relayed()), "the end of the new process", SETTLE_S)
+            host.go_on(old)
             a.handed_over += not closes
         host.wait_safe()
 
@@ -369,7 +429,7 @@ def stopped_in_hand_over(a):
             host.daemon.signal(signal.SIGUSR2)
             new = harness.wait_until(relayed, "that message", SETTLE_S)
             a.pause(*(x * a.timeout_s for x in ((1.1, 1.4) if long else (0.01, 0.2))))
-            for pid in (old, new):
+            for pid in (old, new, host.daemon.process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
             a.handed_over += host.await_outcome(refusals, old)
@@ -385,7 +445,8 @@ def clients_killed(a):
 
 ALL = [leader_killed, follower_killed, rolling_restart, server_stopped, follower_cut_off, cut_off_shortly, cut_off_long,
        slow_network, replies_lost, connections_reset, session_ended, daemon_stopped, daemon_stopped_shortly,
-       daemon_killed, daemon_restarted, handed_over, killed_in_hand_over, stopped_in_hand_over, clients_killed]
+       daemon_killed, worker_killed, keeper_killed, keeper_stopped, daemon_restarted, handed_over, killed_in_hand_over,
+       stopped_in_hand_over, clients_killed]
 # What the test has time for, in this order; together some 40 s with T = 4 s.
-SHORT = [clients_killed, handed_over, killed_in_hand_over, replies_lost, cut_off_shortly, leader_killed, server_stopped, cut_off_long, session_ended,
-         daemon_killed]
+SHORT = [clients_killed, handed_over, killed_in_hand_over, replies_lost, cut_off_shortly, leader_killed, server_stopped,
+         cut_off_long, session_ended, worker_killed, daemon_killed]
