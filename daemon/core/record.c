@@ -97,7 +97,7 @@ static void write_all(struct broker *b)
 		write_lock(lock);
 	TAILQ_FOREACH(c, &b->locks.clients, link)
 		TAILQ_FOREACH(g, &c->grants, client_link)
-			grant_ledger_add(g);
+			grant_ledger_write(g);
 	TAILQ_FOREACH(l, &b->hosts.letters, link)
 		letter_ledger_add(l);
 }

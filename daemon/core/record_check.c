@@ -20,6 +20,11 @@ static bool is_of(const struct ledger_record *r, enum ledger_type type, uint64_t
 	return LEDGER_TYPE(r->word) == type && r->number == number;
 }
 
+static uint64_t ceiling_of(const struct directory *d, enum ceiling which)
+{
+	return d->directories->env->ledger->head->ceilings[which];
+}
+
 static size_t check_claims(const struct directory *d, const char **wrong)
 {
 	const struct ledger_lock *lock = d->record;
@@ -33,6 +38,8 @@ static size_t check_claims(const struct directory *d, const char **wrong)
 			continue;
 		records++;
 		CHECK(is_of(&c->record->head, LEDGER_CLAIM, c->number) && c->record->lock == lock->head.number);
+		CHECK(c->number <= ceiling_of(d, CEILING_CLAIM) &&
+		      (c->nonce & ~CONTENDER_TRY) <= ceiling_of(d, CEILING_NONCE));
 		CHECK(c->record->czxid == c->czxid && (c->record->place == LEDGER_PLACE_WITHHELD) == c->withheld);
 	}
 	return records;
@@ -116,7 +123,6 @@ const char *record_wrong(const struct broker *b)
 	CHECK(l->head->jeopardy == (b->ensemble.session.state == SESSION_JEOPARDY));
 	CHECK(l->head->session == (uint64_t)b->ensemble.session.id);
 	CHECK(b->locks.last_client <= l->head->ceilings[CEILING_CLIENT]);
-	CHECK(b->directories.last_claim <= l->head->ceilings[CEILING_CLAIM]);
 	CHECK(b->directories.last_nonce <= l->head->ceilings[CEILING_NONCE]);
 	CHECK(b->hosts.outbox_last <= l->head->ceilings[CEILING_LETTER]);
 	CHECK(b->hosts.last_query <= l->head->ceilings[CEILING_QUERY]);

@@ -64,7 +64,7 @@ void kills_record(struct host *h)
 		abort();
 	memset(h->memory, 0, h->memory_bytes);
 	h->ledger = ledger_new(h->memory, h->memory_bytes);
-	h->ledger->stored = stored;
+	ledger_stored = stored;
 	h->ledger->arg = h;
 	broker_record(h->broker, h->ledger);
 }

@@ -56,6 +56,7 @@ static void send_join(struct claim *c)
 
 	c->state = CLAIM_JOINING;
 	c->nonce = ++all->last_nonce;
+	ledger_number(all->env->ledger, CEILING_CLAIM, c->number);
 	ledger_number(all->env->ledger, CEILING_NONCE, c->nonce);
 	if (c->tries)
 		c->nonce |= CONTENDER_TRY;
@@ -77,7 +78,6 @@ struct claim *claim_new(struct directory *d, enum mode mode)
 	c->directory = d;
 	c->mode = mode;
 	c->number = ++all->last_claim;
-	ledger_number(all->env->ledger, CEILING_CLAIM, c->number);
 	c->path_bytes = d->path.len + CONTENDER_NAME_MAX;
 	d->claim_count++;
 	all->claim_count++;

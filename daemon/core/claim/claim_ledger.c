@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/claim_ledger.h"
 
+#include "base/cold.h"
 #include "core/claim/claim_entry.h"
 #include "core/port/entry.h"
 
@@ -52,15 +53,13 @@ static void write_lasting(const struct claim *c, struct entry_writer *w)
 	claim_entry_write(&lasting, w);
 }
 
-void claim_ledger_add(struct claim *c)
+COLD void claim_ledger_write(struct claim *c)
 {
 	struct ledger *l = c->directory->directories->env->ledger;
 	struct bytes text = { 0 };
 	struct entry_writer w = { .out = &text };
 	struct ledger_claim *r;
 
-	if (!l || c->record || c->directory->directories->env->conf->standalone)
-		return;
 	write_lasting(c, &w);
 	r = ledger_take(l, sizeof(*r) + text.len);
 	r->head.number = c->number;
@@ -85,11 +84,11 @@ void claim_ledger_withhold(struct claim *c)
 		ledger_store(l, &c->record->place, LEDGER_PLACE_WITHHELD);
 }
 
-void claim_ledger_remove(struct claim *c)
+COLD void claim_ledger_drop(struct claim *c)
 {
 	struct ledger *l = c->directory->directories->env->ledger;
 
-	if (!l || !c->record)
+	if (!l)
 		return;
 	ledger_drop(l, &c->record->head);
 	c->record = NULL;

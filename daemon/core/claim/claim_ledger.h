@@ -14,9 +14,23 @@ void directory_ledger_note(struct directory *d);
 void directory_ledger_forget(struct directory *d);
 /* Something rests on it, or its place was taken over without a gap. The mutex of a semaphore bears nothing. */
 bool claim_ledger_wants(const struct claim *c);
-/* Something will rest on the claim, which is HELD. */
-void claim_ledger_add(struct claim *c);
+void claim_ledger_write(struct claim *c);
+void claim_ledger_drop(struct claim *c);
 /* Another claim follows it. */
 void claim_ledger_withhold(struct claim *c);
+
+/* Something will rest on the claim, which is HELD. */
+static inline void claim_ledger_add(struct claim *c)
+{
+	const struct env *env = c->directory->directories->env;
+
+	if (env->ledger && !env->conf->standalone && !c->record)
+		claim_ledger_write(c);
+}
+
 /* Nothing rests on it any longer. */
-void claim_ledger_remove(struct claim *c);
+static inline void claim_ledger_remove(struct claim *c)
+{
+	if (c->record)
+		claim_ledger_drop(c);
+}

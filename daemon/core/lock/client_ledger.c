@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/client_ledger.h"
 
+#include "base/cold.h"
 #include "core/lock/client_entry.h"
 #include "core/lock/locks.h"
 #include "core/port/entry.h"
@@ -74,7 +75,7 @@ static void write_text(struct client *c, uint64_t flags)
 	bytes_free(&text);
 }
 
-void client_ledger_add(struct client *c)
+COLD void client_ledger_add(struct client *c)
 {
 	if (ledger_of(c) && !c->record)
 		write_text(c, 0);
@@ -105,7 +106,7 @@ static void mark_told(struct client *c, uint64_t flags)
 }
 
 /* What it waited for has ended, and may be told to it later in this event. */
-void client_ledger_review(struct client *c)
+COLD void client_ledger_review(struct client *c)
 {
 	uint64_t flags;
 

@@ -136,9 +136,9 @@ void grant_new(struct lock *lock, struct client *client, enum mode mode, int64_t
 	grant_add(g);
 	grants_changed(client);
 	locks->env->stats.grants_total++;
+	grant_ledger_begin(g);
 	if (lease_ns)
 		grant_renew(g, lease_ns);
-	grant_ledger_add(g);
 }
 
 void grant_renew(struct grant *g, int64_t lease_ns)
@@ -184,7 +184,7 @@ void grant_reenter(struct grant *g, int64_t lease_ns, struct slice data)
 	grant_extend(g, lease_ns);
 	if (data.len) {
 		bytes_set(&g->data, data);
-		grant_ledger_rewrite(g);
+		grant_ledger_write(g);
 		if (g->lock->directory.claim)
 			g->lock->directory.claim->holder_token = 0; /* the written data are not true any longer */
 		directory_touch(lock_held(g->lock));

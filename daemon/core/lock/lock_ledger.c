@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/lock_ledger.h"
 
+#include "base/cold.h"
 #include "core/lock/client_ledger.h"
 
-void lock_ledger_write(struct lock *lock)
+COLD void lock_ledger_write(struct lock *lock)
 {
 	struct ledger *l = lock->locks->env->ledger;
 	struct ledger_lock *old = lock->directory.record, *r;
@@ -34,12 +35,17 @@ void lock_ledger_remove(struct lock *lock)
 		ledger_drop(l, &lock->directory.record->head);
 }
 
-static struct ledger_grant *write(const struct grant *g, uint64_t number)
+COLD void grant_ledger_write(struct grant *g)
 {
 	struct ledger *l = g->lock->locks->env->ledger;
-	struct ledger_grant *r = ledger_take(l, sizeof(*r) + g->data.len);
+	struct ledger_grant *old = g->record, *r;
 
-	r->head.number = number;
+	if (!l)
+		return;
+	if (!g->client->record)
+		client_ledger_add(g->client);
+	r = ledger_take(l, sizeof(*r) + g->data.len);
+	r->head.number = old ? old->head.number : ++l->last_number;
 	r->lock = g->lock->directory.record->head.number;
 	r->client = g->client->id;
 	r->token = LEDGER_TOKEN(g->token, g->mode);
@@ -51,26 +57,7 @@ static struct ledger_grant *write(const struct grant *g, uint64_t number)
 	if (g->data.len)
 		memcpy(r->data, g->data.data, g->data.len);
 	ledger_publish(l, &r->head, LEDGER_GRANT);
-	return r;
-}
-
-void grant_ledger_add(struct grant *g)
-{
-	struct ledger *l = g->lock->locks->env->ledger;
-
-	if (!l)
-		return;
-	if (!g->client->record)
-		client_ledger_add(g->client);
-	g->record = write(g, ++l->last_number);
-}
-
-void grant_ledger_rewrite(struct grant *g)
-{
-	struct ledger_grant *old = g->record;
-
-	if (!old || !g->lock->locks->env->ledger)
-		return;
-	g->record = write(g, old->head.number);
-	ledger_drop(g->lock->locks->env->ledger, &old->head);
+	g->record = r;
+	if (old)
+		ledger_drop(l, &old->head);
 }

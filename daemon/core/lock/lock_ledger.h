@@ -13,9 +13,8 @@
 void lock_ledger_write(struct lock *lock);
 /* It is freed. */
 void lock_ledger_remove(struct lock *lock);
-/* The grant is new; or the text that its holder gave is. */
-void grant_ledger_add(struct grant *g);
-void grant_ledger_rewrite(struct grant *g);
+/* The grant is not there yet, or the text that its holder gave is another. */
+void grant_ledger_write(struct grant *g);
 
 /* The token is given, or will be: whoever goes on gives none that is not above it. 0: the session is lost. */
 static inline void lock_ledger_token(const struct lock *lock, int64_t token, enum mode mode)
@@ -32,6 +31,32 @@ static inline void lock_ledger_limit(const struct lock *lock, int64_t limit)
 
 	if (l && lock->directory.record->limit != (uint64_t)limit)
 		ledger_store(l, &lock->directory.record->limit, (uint64_t)limit);
+}
+
+/* The same for one that is new: it counts, has one level and no lease yet. Every pair of LOCK and UNLOCK comes here. */
+static inline void grant_ledger_begin(struct grant *g)
+{
+	struct ledger *l = g->lock->locks->env->ledger;
+	struct ledger_grant *r;
+
+	if (!l)
+		return;
+	if (g->data.len || !g->client->record || !l->cells[0].count) {
+		grant_ledger_write(g);
+		return;
+	}
+	r = ledger_take(l, sizeof(*r));
+	r->head.number = ++l->last_number;
+	r->lock = g->lock->directory.record->head.number;
+	r->client = g->client->id;
+	r->token = LEDGER_TOKEN(g->token, g->mode);
+	r->flags = LEDGER_COUNTED;
+	r->depth = 1;
+	r->lease_ns = LEDGER_NO_LEASE;
+	r->granted_ns = g->granted_ns;
+	r->length = 0;
+	ledger_publish(l, &r->head, LEDGER_GRANT);
+	g->record = r;
 }
 
 static inline void grant_ledger_end(struct grant *g)

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/cold.h"
 #include "base/mem.h"
 
 /* A ceiling is raised by that much more than is needed, so that it is raised seldom. */
@@ -17,6 +18,8 @@ struct ledger_private {
 	size_t bytes;
 	_Alignas(16) char cell[];
 };
+
+void (*ledger_stored)(void *arg);
 
 static unsigned int class_of(size_t bytes)
 {
@@ -151,7 +154,7 @@ static void *take_shared(struct ledger *l, size_t bytes)
 	return cells->list[--cells->count];
 }
 
-void *ledger_take_any(struct ledger *l, size_t bytes)
+COLD void *ledger_take_any(struct ledger *l, size_t bytes)
 {
 	void *cell = take_shared(l, bytes);
 
@@ -181,7 +184,7 @@ void *ledger_move(struct ledger *l, void *record)
 	return r;
 }
 
-void ledger_drop_private(struct ledger *l, struct ledger_record *r)
+COLD void ledger_drop_private(struct ledger *l, struct ledger_record *r)
 {
 	struct ledger_private *p = private_of(r);
 
@@ -195,7 +198,7 @@ void ledger_drop_private(struct ledger *l, struct ledger_record *r)
 	ledger_store(l, &l->head->missing, l->head->missing - 1);
 }
 
-void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number)
+COLD void ledger_raise(struct ledger *l, enum ceiling which, uint64_t number)
 {
 	ledger_store(l, &l->head->ceilings[which], number + CEILING_STEP);
 }

@@ -35,11 +35,8 @@ struct ledger {
 	struct ledger_part *parts; /* chunks that nobody has used */
 	size_t part_count, room; /* bytes of those */
 	struct ledger_private *private; /* records without room */
-	void (*stored)(void *arg);      /* tests: called after each store that a reader can notice; or NULL */
-	void *arg;
+	void *arg;                      /* of ledger_stored */
 };
-
-enum { LEDGER_BYTES_MAX = LEDGER_CELL_MIN << (LEDGER_CLASSES - 1) };
 
 /* The bytes are at least one chunk, and a multiple of it (LEDGER_CHUNK_BYTES). */
 struct ledger *ledger_new(void *memory, size_t bytes);
@@ -54,6 +51,8 @@ size_t ledger_room(const struct ledger *l); /* the bytes that no record has ever
 bool ledger_full(const struct ledger *l);   /* there are records without room */
 void *ledger_move(struct ledger *l, void *record); /* such a one to where there is room now. Returns its place */
 
+/* Tests: called after each store that a reader can notice. The daemon never sets it, so its linker leaves the calls out. */
+extern void (*ledger_stored)(void *arg);
 /* What the functions below do seldom. */
 void *ledger_take_any(struct ledger *l, size_t bytes);
 void ledger_drop_private(struct ledger *l, struct ledger_record *r);
@@ -64,11 +63,11 @@ static inline void ledger_store(struct ledger *l, uint64_t *at, uint64_t value)
 {
 	__atomic_store_n(at, value, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (l->stored)
-		l->stored(l->arg);
+	if (ledger_stored)
+		ledger_stored(l->arg);
 }
 
-/* A free cell of that size or more, at most LEDGER_BYTES_MAX. The caller fills it, but for the word. Never NULL. */
+/* A free cell of that size or more. The caller fills it, but for the word. Never NULL. */
 static inline void *ledger_take(struct ledger *l, size_t bytes)
 {
 	if (bytes <= LEDGER_CELL_MIN && l->cells[0].count)
