@@ -371,7 +371,7 @@ MUTANTS = [
     ("a queued wait that failed is not told", [
         ("\t\tnotify(c, \"failed\", bytes_view(&lock->name), error_word(no.code), bytes_view(&no.sentence));", "\t\t;")], 300),
     ("two requests of one client for one name", [
-        ("cmd_lock.c", "\tif (call->lock && !ask_may(", "\tif (call->lock && (call->grant || !call_request(call)) && !ask_may(")], 100),
+        ("cmd_lock.c", "\tif (in_use && !ask_may(", "\tif (in_use && (call->grant || !call_request(call)) && !ask_may(")], 100),
     ("RESET and the end of a client leave the queued waits", [
         ("release.c", "\twhile ((r = TAILQ_FIRST(&c->requests)))\n", "\tif ((r = c->request))\n")], 100),
     ("kazoo's directory is joined under Curator's tags", [

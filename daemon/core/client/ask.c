@@ -105,11 +105,11 @@ static bool may_gather(const struct grant *g, const struct request_terms *terms)
  * Clients of Redis share a connection among threads: one that does not say REENTER may be another than the holder. An
  * upgrade would wait for the client's own grant; and two upgrades would wait for each other.
  */
-bool ask_may(struct client *c, struct lock *lock, const struct request_terms *terms, bool reenter, struct refusal *ret)
+bool ask_may(struct lock *lock, struct client *c, struct grant *g, const struct request_terms *terms, bool reenter,
+	     struct refusal *ret)
 {
 	struct slice name = bytes_view(&lock->name);
 	bool permits = terms->kind == KIND_SEMAPHORE;
-	struct grant *g = grant_find(lock, c);
 
 	if (!ask_fits(lock, terms->kind, ret))
 		refusal_name(ret, name);

@@ -185,7 +185,7 @@ static bool forbids_any(struct mlock *m, struct refusal *ret)
 	for (size_t i = 0; i < m->count; i++) {
 		struct lock *lock = lock_find(c->locks, bytes_view(&m->parts[i].name));
 
-		if (lock && !ask_may(c, lock, &terms, m->reenter, ret))
+		if (lock && !ask_may(lock, c, grant_find(lock, c), &terms, m->reenter, ret))
 			return true;
 	}
 	return false;

@@ -96,8 +96,10 @@ void call_ask(const struct call *call, enum kind kind)
 		.count = kind == KIND_SEMAPHORE ? o->count : 0,
 	};
 	struct refusal no = { 0 };
+	/* Most often nobody has it or waits for it. */
+	bool in_use = call->lock && (call->grant || call->lock->request_count || call->lock->rule->kind != kind);
 
-	if (call->lock && !ask_may(c, call->lock, &terms, o->given & OPTION_REENTER, &no))
+	if (in_use && !ask_may(call->lock, c, call->grant, &terms, o->given & OPTION_REENTER, &no))
 		refusal_reply(c, &no);
 	else if (call->grant && kind == KIND_LOCK)
 		reenter(c, call->grant, &terms);

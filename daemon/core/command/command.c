@@ -39,10 +39,15 @@ static bool prepare(struct call *call)
 void command_handle(struct hosts *h, struct client *c, size_t argc, const struct slice *argv)
 {
 	enum command command = command_find(argv[0]);
-	struct call call = { c, command, argc, argv, .hosts = h };
 	const struct command_spec *spec;
+	struct call call;
 
 	c->last_command = command;
+	call.client = c;
+	call.command = command;
+	call.argc = argc;
+	call.argv = argv;
+	call.hosts = h;
 	if (command == COMMAND_COUNT) {
 		args_unknown_word(c, "command", argv[0], "");
 		return;
