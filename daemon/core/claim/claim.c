@@ -206,7 +206,8 @@ void claim_held(struct claim *c)
 	all->env->stats.claims_total++;
 }
 
-void claim_pred_gone(struct claim *c)
+/* Lists: only that shows who is first now, and that our own znode exists. */
+static void claim_pred_gone(struct claim *c)
 {
 	const struct directory *d = c->directory;
 

@@ -92,7 +92,6 @@ void claim_watch_own(struct claim *c);
 bool claim_recover(struct directory *d, bool alone);
 uint64_t claim_read(struct claim *c, enum operation_kind kind, struct slice name);  /* reads a znode beside it */
 uint64_t claim_write(struct claim *c, enum operation_kind kind);                   /* writes its own znode */
-void claim_pred_gone(struct claim *c); /* lists: only that shows who is first now, and that our own znode exists */
 /* The watched znode of that name was deleted or written: the predecessor or the claim's own. */
 void claim_watched(struct claim *c, enum zk_watch type, struct slice child);
 /* Answers of JOIN, WATCH_PRED, WATCH_OWN, ADOPT, LEAVE and HOLDER. `c` is NULL when the claim is gone. */

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct claim;
 struct event;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/claim/turn.h"
 
-#include <assert.h>
 
 #include "core/claim/directories.h"
 

@@ -16,8 +16,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "core/lock/kind_rule.h"
 #include "core/port/event.h"

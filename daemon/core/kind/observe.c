@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/observe.h"
 
-#include <assert.h>
 
 #include "base/mem.h"
 #include "core/znode/record.h"

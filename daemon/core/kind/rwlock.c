@@ -129,7 +129,8 @@ void rwlock_decide(struct lock *lock)
 	directory_untouch(&lock->directory); /* all that touched it meanwhile is settled */
 }
 
-void rwlock_settle(struct lock *lock)
+/* The same, and sends the operations that the claims need. */
+static void settle(struct lock *lock)
 {
 	rwlock_decide(lock);
 	if (!claims_may_ask(&lock->directory))
@@ -146,7 +147,7 @@ const struct kind_rule rwlock_rule = {
 	.tells_holder = true,
 	.marks_tries = true,
 	.learn = claims_learn,
-	.settle = rwlock_settle,
+	.settle = settle,
 	.serve = rwlock_serve,
 	.is_taken = rwlock_is_taken,
 };

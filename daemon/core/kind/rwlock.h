@@ -13,8 +13,6 @@ extern const struct kind_rule rwlock_rule;
 
 /* Applies rules 1 to 5. Everything that touched the lock so far is settled then. */
 void rwlock_decide(struct lock *lock);
-/* The same, and sends the operations that the claims need. */
-void rwlock_settle(struct lock *lock);
 void rwlock_serve(struct lock *lock);
 bool rwlock_is_taken(const struct lock *lock, enum mode mode, bool behind);
 /* The claim is held and covers the request, no grant conflicts with that, and the session is proven. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kind/semaphore.h"
 
-#include <assert.h>
 
 #include "base/mem.h"
 #include "core/session/presence.h"

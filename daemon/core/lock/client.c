@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/client.h"
 
-#include <assert.h>
 
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"

@@ -12,7 +12,6 @@
 
 #include <stdint.h>
 
-#include "protocol/bytes.h"
 
 struct grant;
 struct lock;

@@ -35,7 +35,6 @@
 #include "core/lock/grant.h"
 #include "core/lock/kind_rule.h"
 #include "core/znode/kind.h"
-#include "core/znode/mode.h"
 #include "core/lock/request.h"
 #include "core/claim/turn.h"
 

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 
 struct bytes;
 struct client;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/znode/contender.h"
 
-#include <assert.h>
 
 static const char hex[] = "0123456789abcdef";
 
