@@ -26,12 +26,14 @@ class Denier(fakezk.Proxy):
         super().__init__(port, lambda connection: connection.recv(1))
 
     def serve(self, connection):
-        head = connection.recv(100, socket.MSG_PEEK)
-        session = struct.unpack_from(">q", head, 20)[0] if len(head) >= 28 else 0
+        whole = socket.MSG_PEEK | socket.MSG_WAITALL
+        head = connection.recv(4, whole)
+        handshake = len(head) == 4 and struct.unpack(">i", head)[0] in range(40, 50)
+        session = struct.unpack_from(">q", connection.recv(28, whole), 20)[0] if handshake else 0
         if session and self.denials:
             self.denials.pop()
             self.denied += 1
-            connection.recv(len(head))
+            connection.recv(100)
             connection.sendall(EXPIRED)
             connection.recv(1)
             return
