@@ -41,7 +41,7 @@ class Denier(fakezk.Proxy):
 
 
 @pytest.fixture
-def site(daemons):
+def site(daemons, root):
     """Makes a daemon with that many servers, which share their denials."""
     servers = []
     harness.inherit_orphans()
@@ -50,7 +50,7 @@ def site(daemons):
         denials = []
         servers.extend(Denier(zk.port, denials) for _ in range(count))
         servers[0].tick_ms = zk.tick_ms
-        d = daemons(servers[0], zookeeper__servers=",".join(s.address for s in servers), **conf)
+        d = daemons(servers[0], root, zookeeper__servers=",".join(s.address for s in servers), **conf)
         return d, servers, denials
 
     yield make
@@ -62,7 +62,7 @@ DOUBT = "says that the session of the process before this one has expired: askin
 
 
 def test_one_server_alone_is_not_believed(site, zk, clients):
-    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=40000)
+    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=15000)
     c = clients(d)
     token, session = c.call("LOCK", "a"), d.info("session")["session_id"]
     denials.append("expired")
@@ -75,7 +75,7 @@ def test_one_server_alone_is_not_believed(site, zk, clients):
 
 
 def test_two_servers_are_believed(site, zk, clients):
-    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=40000)
+    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=15000)
     c = clients(d)
     c.call("LOCK", "a")
     session = d.info("session")["session_id"]
