@@ -653,4 +653,16 @@ MUTANTS = [
         ("\t\tassert(c->state != CLAIM_JOINING);\n", "\t\tif (c->state == CLAIM_UNSURE)\n\t\t\tcontinue;\n")], 1000, "snapshots"),
     ("the next process does not ask for a session again", [
         ("\t\teffects_add(zk->env->out, EFFECT_ZK_OPEN);\n\tfor (", "\t\t(void)zk;\n\tfor (")], 3000, "snapshots"),
+    # What a process writes down for the one that goes on after a kill.
+    ("a loss is not written down", [
+        ("\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n\tgrant_ledger_change(g);\n", "\tif (loss != LOSS_LEASE)\n\t\tuncount(g);\n")],
+     100, "kills"),
+    ("hand-offs are not written down", [
+        ("\tlock_ledger_token(lock, token, mode);\n", "")], 100, "kills"),
+    ("a directory is not written down before a znode is made in it", [
+        ("claim.c", "\tdirectory_ledger_note(d);\n\tall->turns.breath = true;\n", "\tall->turns.breath = true;\n")], 100, "kills"),
+    ("a claim is written down as long as its znode exists", [
+        ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
+    ("what a client waits for is not written down as unknown", [
+        ("\t\tset_flags(c, flags | LEDGER_BUSY);\n", "\t\tset_flags(c, flags);\n")], 100, "kills"),
 ]
