@@ -86,7 +86,7 @@ IO_FLOORS = top handover socket zookeeper files base
 IO_top = loop.c recorder.c keep.c notify.c reload.c signals.c watchdog.c
 IO_handover = handover/handover.c handover/takeover.c handover/identity.c handover/program.c handover/store.c \
 	handover/channel.c handover/sealed.c
-IO_socket = socket/server.c socket/conn.c socket/kin.c socket/listen.c
+IO_socket = socket/server.c socket/conn.c socket/kept.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c
@@ -95,7 +95,7 @@ IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/work
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 KEEPER = keeper/guardian.c keeper/exchange.c keeper/custody.c keeper/legacy.c keeper/vigil.c keeper/crashes.c keeper/rights.c
-MAIN = main.c adopt.c start.c parts.c orders.c daemon.c command_line.c broker_conf.c
+MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
@@ -123,7 +123,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_channel.c \
+UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
 	test_store.c test_page_file.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
@@ -367,7 +367,7 @@ $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
 $(TESTS)/test_watch $(TESTS)/test_process: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
-$(TESTS)/test_listen $(TESTS)/test_conn: UNDER = $(A_IO_SOCKET)
+$(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)
 $(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)

@@ -36,7 +36,11 @@ static int continue_saved(struct daemon *d, struct parcel *p)
 	struct saved_left *left;
 	int rc = saved_left_unpack(&left, p);
 
-	return rc < 0 ? rc : saved_continue(&d->saved, &conf, left);
+	if (rc == 0) {
+		rc = saved_continue(&d->saved, &conf, left);
+		saved_left_free(left);
+	}
+	return rc;
 }
 
 /* The files and the socket. NULL, or what cannot be taken over. */
@@ -122,6 +126,10 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 	if (saved_publish(d->saved) < 0)
 		log_error("%s/saved cannot be written: if this process is killed, the next one will know nothing of it",
 			  d->conf.rundir);
+	/* The service was stopped in between: the keeper is another one, too. */
+	if (!d->takeover)
+		keeper_refuse(d->keeper, &d->past);
+	parts_keep_roles(d);
 	/* What runs here can run there. */
 	if (d->takeover && program_is_installed(d->program))
 		keeper_again(d->keeper);

@@ -92,6 +92,7 @@ struct server_conf daemon_server_conf(const struct daemon *d, const struct broke
 		.request_args = limits->request_args,
 		.output_bytes = limits->output_bytes,
 		.saved = d->saved,
+		.keeper = d->keeper,
 	};
 }
 

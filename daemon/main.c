@@ -32,8 +32,6 @@ static int begin(struct daemon *d, const struct options *options)
 	struct parcel kept = { 0 };
 
 	keeper_receive(d->keeper, &d->past);
-	keeper_refuse(d->keeper, &d->past);
-
 	if (daemon_prepare(d, options) < 0) {
 		parts_free(d, false, EXIT_USAGE);
 		return EXIT_USAGE;

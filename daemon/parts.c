@@ -108,6 +108,14 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	return 0;
 }
 
+void parts_keep_roles(const struct daemon *d)
+{
+	keeper_keep(d->keeper, KEEPER_PIDFILE, d->pid_fd);
+	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
+	if (d->listener.lock_fd >= 0)
+		keeper_keep(d->keeper, KEEPER_LISTENER_LOCK, d->listener.lock_fd);
+}
+
 void parts_free(struct daemon *d, bool close_session, int status)
 {
 	zk_former_stop(d->former);

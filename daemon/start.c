@@ -19,14 +19,41 @@
 #include "io/files/tokens.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
+#include "io/zookeeper/zookeeper.h"
 #include "parts.h"
+#include "revive.h"
+
+/* A descriptor that the keeper has of the process before this one; -1: none. */
+static struct keeper_kept *role(struct daemon *d, uint64_t id)
+{
+	static struct keeper_kept none = { .fd = -1 };
+
+	for (size_t i = 0; i < d->past.count; i++)
+		if (d->past.kept[i].id == id)
+			return &d->past.kept[i];
+	return &none;
+}
+
+/* The socket of the process before this one: whoever connects meanwhile waits there. */
+static bool listen_on(struct daemon *d)
+{
+	struct keeper_kept *socket = role(d, KEEPER_LISTENER), *lock = role(d, KEEPER_LISTENER_LOCK);
+
+	if (socket->fd < 0 || !listen_take_back(&d->listener, d->conf.socket, socket->fd, lock->fd))
+		return false;
+	socket->fd = lock->fd = -1;
+	return true;
+}
 
 static int start_listening(struct daemon *d)
 {
 	const mode_t mode = (mode_t)d->conf.socket_mode;
 	char text[LISTEN_ERROR_MAX];
-	int rc = listen_passed(&d->listener, text);
+	int rc;
 
+	if (listen_on(d))
+		return 0;
+	rc = listen_passed(&d->listener, text);
 	if (rc == 0)
 		rc = listen_open(&d->listener, d->conf.socket, mode, d->socket_gid, text);
 	if (rc < 0)
@@ -55,11 +82,18 @@ static int64_t open_tokens(struct daemon *d)
 	return rc < 0 ? rc : limit;
 }
 
-static int open_rundir(struct daemon *d)
+static int open_pidfile(struct daemon *d)
 {
+	struct keeper_kept *kept = role(d, KEEPER_PIDFILE);
 	pid_t other = 0;
-	int rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), &other);
+	int rc;
 
+	if (kept->fd >= 0 && pidfile_is(d->conf.rundir, kept->fd)) {
+		d->pid_fd = kept->fd;
+		kept->fd = -1;
+		return pidfile_write(d->pid_fd, keeper_pid(d->keeper));
+	}
+	rc = pidfile_open(d->conf.rundir, keeper_pid(d->keeper), &other);
 	if (rc == -EBUSY)
 		log_error("another lockbrokerd (pid %ld) uses daemon.rundir = %s; each daemon needs its own",
 			  (long)other, d->conf.rundir);
@@ -70,59 +104,89 @@ static int open_rundir(struct daemon *d)
 	else if (rc < 0)
 		log_error("daemon.rundir = %s: %s", d->conf.rundir, strerror(-rc));
 	d->pid_fd = rc;
-	if (rc < 0)
-		return rc;
-	rc = getrandom(d->page_id, sizeof(d->page_id), 0) < 0 ? -errno : 0;
-	session_page_id_text(d->page_id, d->page_id_text);
-	if (rc == 0)
-		rc = page_open(&d->page, d->conf.rundir, d->page_id, false);
+	return rc;
+}
+
+/* `moved`: what the earlier page's readers hold goes on. */
+static int open_page(struct daemon *d, bool moved)
+{
+	int rc = page_open(&d->page, d->conf.rundir, d->page_id, moved);
+
 	if (rc < 0)
 		log_error("%s: %s", d->page_path, strerror(-rc));
 	return rc;
 }
 
-/* Reads what an earlier daemon left; this daemon leaves the same there. */
-static int open_saved(struct daemon *d)
+/* What this daemon leaves. If it goes on with what another one left, that one's file counts until the clients are there. */
+static int open_saved(struct daemon *d, struct saved_left *left, bool revived)
 {
-	const struct saved_conf saved_conf = daemon_saved_conf(d);
-	struct saved_left *left = NULL;
-	int rc = saved_left_read(&left, &saved_conf);
+	const struct saved_conf conf = daemon_saved_conf(d);
+	int rc = revived ? saved_continue(&d->saved, &conf, left) : saved_open(&d->saved, &conf, left);
 
-	if (rc == 0)
-		rc = saved_open(&d->saved, &saved_conf, left);
-	if (rc == -EBUSY)
-		log_error("another lockbrokerd uses %s/saved", d->conf.rundir);
-	else if (rc < 0)
+	if (rc < 0) {
 		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
-	if (rc < 0)
 		return rc;
+	}
 	d->broker.formers = d->formers;
 	d->broker.former_count = saved_formers(d->saved, d->formers);
 	return 0;
 }
 
-static int start_parts(struct daemon *d, const struct conf_source *source)
+static int read_left(struct daemon *d, struct saved_left **ret)
+{
+	const struct saved_conf conf = daemon_saved_conf(d);
+	int rc = saved_left_read(ret, &conf);
+
+	if (rc == -EBUSY)
+		log_error("another lockbrokerd uses %s/saved", d->conf.rundir);
+	else if (rc < 0)
+		log_error("%s/saved: %s", d->conf.rundir, strerror(-rc));
+	return rc;
+}
+
+/* False: everything was said. */
+static bool open_files(struct daemon *d, struct saved_left *left, bool revived, int64_t *ret_tokens)
+{
+	if (open_page(d, revived) < 0 || open_saved(d, left, revived) < 0)
+		return false;
+	*ret_tokens = d->broker.standalone ? open_tokens(d) : 0;
+	return *ret_tokens >= 0 && start_listening(d) >= 0;
+}
+
+static int new_broker(struct daemon *d)
 {
 	uint64_t seed;
-	int rc;
 
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -errno;
 	srandom((unsigned int)seed);
-	rc = feed_new(&d->feed, &d->broker, seed);
-	return rc < 0 ? rc : parts_make(d, source);
+	return feed_new(&d->feed, &d->broker, seed);
 }
 
-static int run(struct daemon *d, const struct conf_source *source, int64_t tokens_limit)
+/* The clients of the process before this one; then the file that tells of them may be another. */
+static int take_clients(struct daemon *d, struct revival *r)
+{
+	revive_clients(d, r);
+	if (d->zookeeper)
+		zookeeper_continue(d->zookeeper, broker_session_timeout(feed_broker(d->feed)));
+	return saved_publish(d->saved);
+}
+
+static int run(struct daemon *d, const struct conf_source *source, struct revival *r, int64_t tokens_limit)
 {
 	const struct event begin = { .type = EVENT_TIME };
-	int rc = start_parts(d, source);
+	int rc = r->left ? 0 : new_broker(d);
 
+	if (rc == 0)
+		rc = parts_make(d, source);
+	if (rc == 0 && r->left)
+		rc = take_clients(d, r);
 	if (rc < 0) {
 		log_error("the daemon cannot start: %s", strerror(-rc));
-		parts_free(d, false, EXIT_FAILURE);
-		return EXIT_FAILURE;
+		return rc;
 	}
+	keeper_refuse(d->keeper, &d->past);
+	parts_keep_roles(d);
 	if (d->broker.standalone)
 		parts_tokens(d, tokens_limit);
 	server_begin(d->server);
@@ -130,17 +194,32 @@ static int run(struct daemon *d, const struct conf_source *source, int64_t token
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " serves %s as host %s%s",
 		 d->listener.path ? d->listener.path : "the socket it was passed", d->conf.host,
 		 d->broker.standalone ? ", standalone: its locks are for this host alone" : "");
-	return parts_serve(d);
+	return 0;
+}
+
+static int begin(struct daemon *d, const struct conf_source *source)
+{
+	struct saved_left *left = NULL;
+	struct revival r = { 0 };
+	int64_t tokens_limit = 0;
+	bool begun;
+
+	if (getrandom(d->page_id, sizeof(d->page_id), 0) < 0)
+		return -errno;
+	session_page_id_text(d->page_id, d->page_id_text);
+	if (open_pidfile(d) < 0 || read_left(d, &left) < 0)
+		return -1;
+	revive_broker(d, left, &r);
+	begun = open_files(d, left, r.left, &tokens_limit) && run(d, source, &r, tokens_limit) == 0;
+	revive_free(&r);
+	saved_left_free(left);
+	return begun ? 0 : -1;
 }
 
 int start(struct daemon *d, const struct conf_source *source)
 {
-	int64_t tokens_limit = 0;
-
-	if (open_rundir(d) < 0 || open_saved(d) < 0 || (d->broker.standalone && (tokens_limit = open_tokens(d)) < 0) ||
-	    start_listening(d) < 0) {
-		parts_free(d, false, EXIT_FAILURE);
-		return EXIT_FAILURE;
-	}
-	return run(d, source, tokens_limit);
+	if (begin(d, source) == 0)
+		return parts_serve(d);
+	parts_free(d, false, EXIT_FAILURE);
+	return EXIT_FAILURE;
 }

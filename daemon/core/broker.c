@@ -429,6 +429,13 @@ bool broker_has_client(const struct broker *b, uint32_t conn)
 	return conn < b->locks.conns_cap && b->locks.conns[conn];
 }
 
+int64_t broker_held_since(const struct broker *b, uint32_t conn)
+{
+	const struct client *c = b->locks.conns[conn];
+
+	return c->is_holder ? TAILQ_FIRST(&c->grants)->granted_ns : INT64_MAX;
+}
+
 void broker_session(const struct broker *b, struct session_view *ret)
 {
 	session_view(&b->ensemble, ret);

@@ -35,6 +35,8 @@ int64_t broker_deadline(const struct broker *b);
 /* How many clients it knows, and whether that connection is one of them. */
 size_t broker_clients(const struct broker *b);
 bool broker_has_client(const struct broker *b, uint32_t conn);
+/* Since when that connection, which it knows, has held something without a break; INT64_MAX: it holds nothing. */
+int64_t broker_held_since(const struct broker *b, uint32_t conn);
 
 /* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);

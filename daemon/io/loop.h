@@ -14,10 +14,10 @@
 
 struct feed;
 struct handover;
-struct keeper;
 struct loop;
 struct notify;
 struct keep;
+struct keeper;
 struct page;
 struct recorder;
 struct reload;

@@ -18,6 +18,8 @@
 
 #include "base/log.h"
 #include "core/session/former.h"
+#include "io/base/parcel.h"
+#include "io/base/peer.h"
 #include "io/base/process.h"
 #include "io/files/saved.h"
 #include "io/files/saved_left.h"
@@ -59,6 +61,7 @@ static struct saved *opened(void)
 
 	assert_int_equal(saved_left_read(&left, &conf), 0);
 	assert_int_equal(saved_open(&s, &conf, left), 0);
+	saved_left_free(left);
 	return s;
 }
 
@@ -344,6 +347,199 @@ static void another_name_is_nobodys_predecessor(void **state)
 	saved_close(s);
 }
 
+/* ---- memory ---- */
+
+static struct saved_left *read_left(void)
+{
+	struct saved_left *left = NULL;
+
+	assert_int_equal(saved_left_read(&left, &conf), 0);
+	return left;
+}
+
+static void memory_grows_and_is_found_again_as_one(void **state)
+{
+	struct saved *s = opened();
+	char *first = saved_grow(s, 16384), *second = saved_grow(s, 1 << 20);
+	struct saved_left *left;
+
+	(void)state;
+	strcpy(first, "first");
+	strcpy(second + (1 << 20) - 5, "last");
+	saved_close(s);
+	left = read_left();
+	assert_int_equal(left->memory.len, 16384 + (1 << 20));
+	assert_string_equal(left->memory.data, "first");
+	assert_string_equal(left->memory.data + left->memory.len - 5, "last");
+	saved_left_free(left);
+}
+
+static void memory_has_an_end(void **state)
+{
+	struct saved *s = opened();
+
+	(void)state;
+	assert_null(saved_grow(s, 0));
+	assert_null(saved_grow(s, SAVED_MEMORY_MAX + 1));
+	assert_non_null(saved_grow(s, 4096));
+	assert_null(saved_grow(s, SAVED_MEMORY_MAX));
+	saved_close(s);
+}
+
+/* The daemon was killed while it made the file longer: that part does not count yet. */
+static void memory_that_was_being_added_is_none(void **state)
+{
+	struct saved *s = opened();
+	struct saved_left *left;
+
+	(void)state;
+	saved_grow(s, 4096);
+	saved_close(s);
+	assert_int_equal(truncate(path, 1 << 20), 0);
+	left = read_left();
+	assert_non_null(left->file);
+	assert_int_equal(left->memory.len, 4096);
+	saved_left_free(left);
+}
+
+/* ---- going on ---- */
+
+static const struct saved_conn who = { .pid = 10, .uid = 20, .gid = 30, .start = 40, .peer = 50 };
+
+/* What a process that goes on finds, and that nothing has changed before the new file has its name. */
+static void who_goes_on_has_session_and_formers(void **state)
+{
+	struct saved_left *left;
+	struct saved *s;
+	struct zk_identity identity;
+	struct stat before, after;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	daemon_dies(2, getpid(), own_start());
+	assert_int_equal(stat(path, &before), 0);
+	left = read_left();
+	assert_true(left->here);
+	assert_int_equal(left->session.id, 2);
+	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	saved_left_free(left);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	assert_int_equal(saved_publish(s), 0);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_not_equal(before.st_ino, after.st_ino);
+	assert_int_equal(saved_left_read(&left, &conf), -EBUSY);
+	left_is(s, 0, 1, NOW + 10 * SECOND);
+	assert_int_equal(left_count(s), 1);
+	assert_true(saved_present(s, &identity));
+	assert_int_equal(identity.session, 2);
+	assert_string_equal(identity.password, "secret of 2");
+	saved_close(s);
+}
+
+static void who_goes_on_and_is_killed_at_once_leaves_what_there_was(void **state)
+{
+	struct saved_left *left;
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	left = read_left();
+	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	saved_left_free(left);
+	saved_connected(s, 1, &who, -1);
+	saved_close(s);
+	left = read_left();
+	assert_int_equal(left->session.id, 1);
+	assert_int_equal(left->conns[1].pid, 0);
+	saved_left_free(left);
+}
+
+/* Connections keep their numbers, also if there may be fewer of them by now. */
+static void a_table_is_never_smaller_than_the_one_before(void **state)
+{
+	struct saved_left *left;
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	conf.clients = 2;
+	left = read_left();
+	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	assert_int_equal(saved_clients(s), CLIENTS);
+	saved_left_free(left);
+	saved_close(s);
+}
+
+static void a_connection_is_found_as_it_was(void **state)
+{
+	struct saved *s = opened();
+	struct saved_left *left;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	saved_connected(s, 1, &who, ends[0]);
+	*saved_keep(s, 1, true) = 0;
+	saved_connected(s, 2, &who, ends[1]);
+	saved_keep(s, 2, true);
+	saved_gone(s, 2);
+	saved_connected(s, 3, &who, -1);
+	saved_close(s);
+	left = read_left();
+	assert_true(left->conns[1].cookie == peer_cookie(ends[0]) && left->conns[1].kept && !left->conns[1].mark);
+	assert_true(left->conns[1].pid == 10 && left->conns[1].uid == 20 && left->conns[1].gid == 30);
+	assert_true(left->conns[1].start == 40 && left->conns[1].peer == 50);
+	assert_false(left->conns[2].cookie || left->conns[2].kept);
+	assert_true(left->conns[3].pid == 10 && !left->conns[3].cookie);
+	saved_left_free(left);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* What a hand-over passes on: the sessions, the file with its lock, and who held something under an earlier session. */
+static void a_parcel_has_what_the_file_has(void **state)
+{
+	struct parcel p = { 0 };
+	struct saved_left *left;
+	struct saved *s, *next;
+	struct zk_identity identity;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	s = opened();
+	session_is(s, 2, 5 * SECOND);
+	saved_pack(s, &p);
+	p.fds[0] = dup(p.fds[0]); /* a process of its own */
+	assert_int_equal(saved_left_unpack(&left, &p), 0);
+	assert_int_equal(saved_continue(&next, &conf, left), 0);
+	saved_left_free(left);
+	assert_int_equal(saved_publish(next), 0);
+	left_is(next, 0, 1, NOW + 10 * SECOND);
+	assert_int_equal(saved_held_session(next), 1);
+	assert_true(saved_holders_live(next));
+	assert_true(saved_present(next, &identity));
+	assert_int_equal(identity.session, 2);
+	saved_close(s);
+	saved_close(next);
+	parcel_free(&p);
+}
+
+static void a_parcel_without_the_file_is_refused(void **state)
+{
+	struct parcel p = { 0 };
+	struct saved_left *left;
+
+	(void)state;
+	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
+	parcel_begin(&p, "saved");
+	parcel_fd(&p, "fd", open("/dev/null", O_RDONLY));
+	parcel_end(&p);
+	assert_int_equal(saved_left_unpack(&left, &p), -EBADMSG);
+	parcel_free(&p);
+}
+
 static void it_is_one_daemons_at_a_time(void **state)
 {
 	struct saved *s = opened();
@@ -550,6 +746,15 @@ int main(void)
 		TEST(an_ended_session_is_not_left),
 		TEST(another_boot_is_nobodys_predecessor),
 		TEST(another_name_is_nobodys_predecessor),
+		TEST(memory_grows_and_is_found_again_as_one),
+		TEST(memory_has_an_end),
+		TEST(memory_that_was_being_added_is_none),
+		TEST(who_goes_on_has_session_and_formers),
+		TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was),
+		TEST(a_table_is_never_smaller_than_the_one_before),
+		TEST(a_connection_is_found_as_it_was),
+		TEST(a_parcel_has_what_the_file_has),
+		TEST(a_parcel_without_the_file_is_refused),
 		TEST(it_is_one_daemons_at_a_time),
 		TEST(of_every_length_only_the_whole_is_gone_by),
 		TEST(no_bytes_do_harm),

@@ -81,6 +81,11 @@ const struct broker *feed_broker(const struct feed *f)
 	return f->broker;
 }
 
+int64_t feed_held_since(const struct feed *f, uint32_t conn)
+{
+	return broker_held_since(f->broker, conn);
+}
+
 void feed_record(struct feed *f, struct ledger *ledger)
 {
 	broker_record(f->broker, ledger);

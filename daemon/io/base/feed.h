@@ -32,6 +32,8 @@ void feed_free(struct feed *f);
 void feed_attach(struct feed *f, feed_carry_out *carry_out, void *arg);
 struct watch_base *feed_base(const struct feed *f);
 const struct broker *feed_broker(const struct feed *f);
+/* Since when that connection has held something without a break; INT64_MAX: it holds nothing. */
+int64_t feed_held_since(const struct feed *f, uint32_t conn);
 
 /* The broker keeps that ledger from now on (core/record.h); and: there is more memory for it. */
 void feed_record(struct feed *f, struct ledger *ledger);

@@ -75,3 +75,17 @@ int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other)
 	close(dir_fd);
 	return rc;
 }
+
+bool pidfile_is(const char *rundir, int fd)
+{
+	int dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat is, was;
+	bool same;
+
+	if (dir_fd < 0)
+		return false;
+	same = fstat(fd, &was) == 0 && fstatat(dir_fd, "lockbrokerd.pid", &is, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       is.st_dev == was.st_dev && is.st_ino == was.st_ino;
+	close(dir_fd);
+	return same;
+}

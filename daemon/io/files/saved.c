@@ -135,19 +135,23 @@ static int make_file(struct saved *s)
 	return -posix_fallocate(s->fd, 0, (off_t)s->size);
 }
 
-/*
- * The memory is allocated before it is written: a full file system is an error now, not a signal later. It is the beginning
- * of as much room as there may ever be.
- */
+/* The memory is allocated before it is written: a full file system is an error now, not a signal later. */
 static int map_file(struct saved *s)
 {
-	void *at = mmap(NULL, s->size + SAVED_MEMORY_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 
 	if (at == MAP_FAILED)
 		return -errno;
 	s->file = at;
-	at = mmap(at, s->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, s->fd, 0);
-	return at == MAP_FAILED ? -errno : 0;
+	return 0;
+}
+
+static void unmap_file(struct saved *s)
+{
+	for (size_t i = 0; i < s->more_count; i++)
+		munmap(s->more[i].at, s->more[i].bytes);
+	mem_free(s->more);
+	munmap(s->file, saved_memory_at(s->file->identity_bytes, s->file->conn_count));
 }
 
 static void sign(struct saved *s)
@@ -221,9 +225,8 @@ int saved_publish(struct saved *s)
 	return 0;
 }
 
-static int finish(struct saved **ret, struct saved *s, struct saved_left *left, int rc)
+static int finish(struct saved **ret, struct saved *s, int rc)
 {
-	saved_left_free(left);
 	if (rc < 0)
 		saved_close(s);
 	else
@@ -231,7 +234,7 @@ static int finish(struct saved **ret, struct saved *s, struct saved_left *left, 
 	return rc;
 }
 
-int saved_open(struct saved **ret, const struct saved_conf *conf, struct saved_left *left)
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_left *left)
 {
 	struct saved *s = mem_new(sizeof(*s));
 	int rc = begin(s, conf, conf->clients);
@@ -240,7 +243,7 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, struct saved_l
 		take_over(s, left, conf->now_ns);
 	if (rc == 0)
 		rc = saved_publish(s);
-	return finish(ret, s, left, rc);
+	return finish(ret, s, rc);
 }
 
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left)
@@ -253,7 +256,7 @@ int saved_continue(struct saved **ret, const struct saved_conf *conf, struct sav
 		s->earlier_fd = left->fd;
 		left->fd = -1;
 	}
-	return finish(ret, s, left, rc);
+	return finish(ret, s, rc);
 }
 
 void saved_close(struct saved *s)
@@ -261,7 +264,7 @@ void saved_close(struct saved *s)
 	if (!s)
 		return;
 	if (s->file)
-		munmap(s->file, saved_memory_at(s->file->identity_bytes, s->file->conn_count) + SAVED_MEMORY_MAX);
+		unmap_file(s);
 	if (s->dir_fd >= 0) {
 		unlinkat(s->dir_fd, "saved.new", 0);
 		close(s->dir_fd);

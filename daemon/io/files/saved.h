@@ -43,13 +43,13 @@ struct saved_conf {
 };
 
 /*
- * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_left.h) is freed. 0
- * or -errno.
+ * Makes a new file that lists the sessions of the earlier daemon, its last one among them. `left` (saved_left.h) is to be
+ * freed after that. 0 or -errno.
  */
-int saved_open(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
+int saved_open(struct saved **ret, const struct saved_conf *conf, const struct saved_left *left);
 /*
  * Makes one that goes on with its session; its connections are still to be added, and the file has no name before
- * saved_publish(): until then the earlier file counts, which stays locked. `left` is freed in any case. 0 or -errno.
+ * saved_publish(): until then the earlier file counts, which stays locked. 0 or -errno.
  */
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
 int saved_publish(struct saved *s);

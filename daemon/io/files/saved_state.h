@@ -8,10 +8,14 @@ struct saved {
 	int fd;         /* locked */
 	int dir_fd;     /* until it has its name; -1 from then on */
 	int earlier_fd; /* the earlier file, until then */
-	/* Room is reserved for as much as the file can become, so that nothing moves. */
-	struct saved_file *file;
-	uint64_t size;
+	struct saved_file *file; /* up to the memory */
+	uint64_t size;           /* of all */
 	struct saved_conn *conns;
+	struct {
+		void *at;
+		size_t bytes;
+	} *more; /* the pieces of the memory */
+	size_t more_count;
 	/* Of the session that was the earlier daemon's last. */
 	int64_t held_session;
 	struct saved_conn *held;

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "io/base/peer.h"
 #include "io/base/process.h"
 #include "io/files/saved_state.h"
@@ -105,8 +106,7 @@ bool saved_conn_lives(const struct saved *s, uint32_t conn)
 void *saved_grow(struct saved *s, size_t bytes)
 {
 	uint64_t more = saved_pages(bytes);
-	char *at = (char *)s->file + s->size;
-	void *mapped;
+	void *at;
 
 	errno = ENOSPC;
 	if (!bytes || bytes > SAVED_MEMORY_MAX - s->file->memory_bytes)
@@ -114,9 +114,12 @@ void *saved_grow(struct saved *s, size_t bytes)
 	errno = posix_fallocate(s->fd, (off_t)s->size, (off_t)more);
 	if (errno)
 		return NULL;
-	mapped = mmap(at, more, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, s->fd, (off_t)s->size);
-	if (mapped == MAP_FAILED)
+	at = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, (off_t)s->size);
+	if (at == MAP_FAILED)
 		return NULL;
+	s->more = mem_resize(s->more, (s->more_count + 1) * sizeof(*s->more));
+	s->more[s->more_count].at = at;
+	s->more[s->more_count++].bytes = more;
 	s->size += more;
 	__atomic_store_n(&s->file->memory_bytes, s->file->memory_bytes + more, __ATOMIC_RELEASE);
 	return at;

@@ -34,5 +34,8 @@ uint32_t *saved_keep(struct saved *s, uint32_t conn, bool busy);
 /* False: the process of the connection has surely ended, and nobody has the other end. */
 bool saved_conn_lives(const struct saved *s, uint32_t conn);
 
-/* Memory behind that which there is already. NULL: see errno; a full file system is an error now, not a signal later. */
+/*
+ * Memory that is behind that which there is already in the file, and anywhere in this process. NULL: see errno; a full file
+ * system is an error now, not a signal later.
+ */
 void *saved_grow(struct saved *s, size_t bytes);

@@ -185,6 +185,12 @@ static inline void conn_hurry_lazy(struct conn *c)
 		conn_set_dirty(c);
 }
 
+void conn_hurry(struct conn *c)
+{
+	if (conn_unwritten(c) > 0 && !watch_is_set(c->output))
+		conn_set_dirty(c);
+}
+
 void conn_free(struct conn *c)
 {
 	watch_free(c->input);

@@ -54,7 +54,8 @@ struct conn {
 	size_t unreported; /* bytes until the end of a push whose writing is to be reported; 0: none, or it is written */
 	bool waiting : 1, half : 1, eof : 1, closing : 1, dead : 1;
 	bool asking : 1; /* the broker is handling its request: the reply makes nobody ready */
-	bool given : 1;  /* the keeper may have the connection, too: a close is not its end */
+	bool asked : 1;  /* the keeper was asked to have the connection, too */
+	bool given : 1;  /* it may have it: a close is not its end */
 	bool is_dirty : 1, report : 1; /* it is written, which is not reported yet */
 	uint32_t *mark; /* once it is kept: nonzero, and no other process can go on with it; NULL: nobody looks */
 	struct conn_ready *queue; /* the queue it is in, `ready` or `later`; NULL: none */
@@ -79,6 +80,8 @@ void conn_reply(struct conn *c, struct slice text, bool lazy);
 /* `report`: EVENT_CLIENT_WRITTEN follows when it has been written. */
 void conn_push(struct conn *c, struct slice text, bool report);
 void conn_close(struct conn *c);
+/* A reply that waits for the next output waits no longer. */
+void conn_hurry(struct conn *c);
 /* Parses buffered input, up to a turn's share. */
 void conn_continue(struct conn *c);
 /* To be called before anything of the turn is freed: its latest request is over. */

@@ -205,6 +205,36 @@ int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX])
 	return 1;
 }
 
+/* The lock file is that of `path` only if it is the file beside it; then nobody else has put a socket there. */
+static bool is_locked_by(const char *path, int lock_fd)
+{
+	char lock[LISTEN_PATH_MAX + 8];
+	struct stat is, was;
+
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	return fstat(lock_fd, &was) == 0 && lstat(lock, &is) == 0 && is.st_dev == was.st_dev && is.st_ino == was.st_ino;
+}
+
+bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
+{
+	struct stat st;
+
+	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1 ||
+	    strlen(path) >= LISTEN_PATH_MAX)
+		return false;
+	if (lock_fd >= 0 && (!is_locked_by(path, lock_fd) || lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode)))
+		return false;
+	*l = (struct listener){ .fd = fd, .lock_fd = lock_fd };
+	if (lock_fd < 0)
+		return true;
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	l->path = strdup(path);
+	if (!l->path)
+		abort();
+	return true;
+}
+
 bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX])
 {
 	struct sockaddr_un addr = { 0 };

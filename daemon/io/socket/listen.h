@@ -31,6 +31,11 @@ int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, ch
  * sentence.
  */
 int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX]);
+/*
+ * Takes the socket of the process before this one, and the descriptor of its lock file; -1: it was passed. False, and both
+ * stay the caller's: it is none, or another one than that of `path`.
+ */
+bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd);
 /* True, with a sentence, if a socket that was passed is seen to have another mode or group. */
 bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX]);
 /* Removes the socket if it is still the one that was made here. A descriptor of -1 is ignored. */

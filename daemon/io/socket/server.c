@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/socket/conn.h"
+#include "io/socket/kept.h"
 #include "io/socket/kin.h"
 #include "io/base/feed.h"
+#include "io/base/keeper.h"
 #include "io/base/parcel.h"
 #include "io/base/process.h"
 #include "io/files/saved_table.h"
@@ -23,20 +25,32 @@ enum {
 	SERVER_NUMBERS_MAX = 1 << 21, /* more than limits.clients can be */
 };
 #define SERVER_PAUSE_NS (100 * CLOCK_NS_PER_MS)
+#define SERVER_LOOK_NS CLOCK_NS_PER_S
+/* For looking whether ghosts live, while clients wait. */
+#define SERVER_GHOSTS_NS (2 * CLOCK_NS_PER_MS)
+/* Who has held something for so long is worth two more messages. */
+#define SERVER_KEEP_NS CLOCK_NS_PER_S
 
 struct server {
 	struct feed *feed;
 	size_t clients_max, numbers_max;
 	struct saved *saved;
 	struct kin *kin;
-	int64_t look_ns; /* not before this instant: learning the other ends of holders' connections */
+	struct keeper *keeper;
+	bool same_keeper; /* as that of the process that handed over */
+	struct kept *kept;
+	int64_t look_ns;         /* the next look at all connections */
+	struct watch *looking;   /* wakes the loop for it, if: */
+	bool armed;
+	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
+	int64_t ghosts_until_ns; /* as long as they may believe to hold something */
 	struct conn_env env;
 	int listening;
 	struct watch *accepting, *pause;
 	struct conn **conns; /* by number */
 	uint32_t *free_numbers;
 	size_t conns_cap, free_count, count;
-	struct log_rate rate_full, rate_accept;
+	struct log_rate rate_full, rate_accept, rate_keeper;
 };
 
 static struct conn *server_conn(const struct server *s, uint32_t number)
@@ -147,6 +161,27 @@ void server_limits(struct server *s, const struct server_conf *conf)
 	s->env.output_bytes = conf->output_bytes;
 }
 
+/* From now on the next process can go on with it, unless it is marked. */
+static void server_kept(struct server *s, struct conn *c)
+{
+	c->given = c->asked = true;
+	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
+}
+
+static void server_answered(void *arg, uint64_t id, bool kept)
+{
+	struct server *s = arg;
+	uint32_t number;
+
+	if (!kept_answered(s->kept, id, &number))
+		return;
+	if (kept)
+		server_kept(s, s->conns[number]);
+	else
+		log_rated(&s->rate_keeper, LOG_LEVEL_WARNING,
+			  "the keeper has no room for a connection: if the daemon is killed, its locks are lost");
+}
+
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
@@ -163,6 +198,10 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	s->accepting = watch_new(feed_base(feed), server_accept, s);
 	s->kin = kin_new(feed);
 	s->pause = watch_new(feed_base(feed), server_resume, s);
+	s->looking = watch_new(feed_base(feed), NULL, NULL);
+	s->keeper = conf->keeper;
+	s->kept = kept_new(conf->keeper, conf->saved);
+	keeper_on_kept(conf->keeper, server_answered, s);
 	s->listening = fd;
 	return s;
 }
@@ -175,14 +214,7 @@ void server_begin(struct server *s)
 			conn_begin(s->conns[i]);
 }
 
-/* From now on the next process can go on with it, unless it is marked. */
-static void server_kept(struct server *s, struct conn *c)
-{
-	c->given = true;
-	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
-}
-
-/* ---- a hand-over ---- */
+/* ---- a hand-over, or a kill ---- */
 
 /* What the next process cannot learn from the connection itself. */
 static void server_pack_place(const struct server *s, uint32_t number, struct parcel *p)
@@ -196,6 +228,7 @@ static void server_pack_place(const struct server *s, uint32_t number, struct pa
 	parcel_int(p, "peer", (int64_t)c->peer);
 	parcel_int(p, "holds", c->holds);
 	parcel_int(p, "kept", c->kept);
+	parcel_int(p, "given", s->conns[number]->given);
 }
 
 static void server_unpack_place(struct server *s, struct conn *c, const struct parcel_record *r)
@@ -208,12 +241,16 @@ static void server_unpack_place(struct server *s, struct conn *c, const struct p
 
 	saved_connected(s->saved, c->number, &who, c->fd);
 	saved_holder(s->saved, c->number, parcel_get_int(r, "holds"));
-	if (s->saved && parcel_get_int(r, "kept"))
+	c->given = s->same_keeper && parcel_get_int(r, "given");
+	if (s->same_keeper && parcel_get_int(r, "kept"))
 		server_kept(s, c);
 }
 
 void server_pack(const struct server *s, struct parcel *p)
 {
+	parcel_begin(p, "server");
+	parcel_int(p, "ghosts_until_ns", s->ghosts_until_ns);
+	parcel_end(p);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
@@ -224,21 +261,28 @@ void server_pack(const struct server *s, struct parcel *p)
 	}
 }
 
+static void server_place(struct server *s, uint32_t number, struct conn *c)
+{
+	while (number >= s->conns_cap)
+		server_grow(s);
+	assert(!s->conns[number]);
+	s->conns[number] = c;
+	s->count++;
+	s->ghosts += conn_is_ghost(c);
+}
+
 static int server_unpack_one(struct server *s, struct parcel *p, const struct parcel_record *r)
 {
 	int64_t number = parcel_get_int(r, "number");
+	struct conn *c;
 
-	if (number < 0 || (uint64_t)number >= s->numbers_max)
+	if (number < 0 || (uint64_t)number >= s->numbers_max || server_has(s, (uint32_t)number))
 		return -EBADMSG;
-	while ((uint64_t)number >= s->conns_cap)
-		server_grow(s);
-	if (s->conns[number])
+	c = conn_unpack(&s->env, p, r);
+	if (!c)
 		return -EBADMSG;
-	s->conns[number] = conn_unpack(&s->env, p, r);
-	if (!s->conns[number])
-		return -EBADMSG;
-	s->count++;
-	server_unpack_place(s, s->conns[number], r);
+	server_place(s, (uint32_t)number, c);
+	server_unpack_place(s, c, r);
 	return 0;
 }
 
@@ -257,6 +301,9 @@ int server_unpack(struct server *s, struct parcel *p)
 	struct parcel_record r;
 	int rc = 0;
 
+	parcel_find(p, "server", &r);
+	s->ghosts_until_ns = parcel_get_int(&r, "ghosts_until_ns");
+	s->same_keeper = s->keeper && parcel_find(p, "keeper", &r);
 	while (rc == 0 && parcel_next(&rest, &r))
 		if (slice_eq(r.kind, SLICE("conn")))
 			rc = server_unpack_one(s, p, &r);
@@ -264,6 +311,29 @@ int server_unpack(struct server *s, struct parcel *p)
 		rc = -EBADMSG;
 	server_count_free(s);
 	return rc;
+}
+
+void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds)
+{
+	struct conn *c = conn_new(&s->env, fd, number);
+
+	server_place(s, number, c);
+	saved_connected(s->saved, number, was, fd);
+	saved_holder(s->saved, number, holds);
+	server_kept(s, c);
+}
+
+void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was)
+{
+	server_place(s, number, conn_ghost(&s->env, number));
+	saved_connected(s->saved, number, was, -1);
+	saved_holder(s->saved, number, true);
+}
+
+void server_taken_back(struct server *s, int64_t ghosts_until_ns)
+{
+	s->ghosts_until_ns = ghosts_until_ns;
+	server_count_free(s);
 }
 
 bool server_has(const struct server *s, uint32_t number)
@@ -288,6 +358,8 @@ void server_free(struct server *s)
 	kin_free(s->kin);
 	watch_free(s->accepting);
 	watch_free(s->pause);
+	watch_free(s->looking);
+	kept_free(s->kept);
 	mem_free(s->conns);
 	mem_free(s->free_numbers);
 	mem_free(s->env.scratch);
@@ -347,7 +419,10 @@ static void server_reap(struct server *s, struct conn *c)
 	const struct event event = { .type = EVENT_CLIENT_GONE, .conn = c->number };
 
 	feed_event(s->feed, &event);
+	if (c->given)
+		kept_drop(s->kept, c->number);
 	saved_gone(s->saved, c->number);
+	s->ghosts -= conn_is_ghost(c);
 	kin_gone(s->kin, c->number);
 	s->conns[c->number] = NULL;
 	s->free_numbers[s->free_count++] = c->number;
@@ -355,15 +430,78 @@ static void server_reap(struct server *s, struct conn *c)
 	conn_free(c);
 }
 
-/* The heartbeats of a session wake the loop often enough. */
+/* Whose process has surely ended, and all of them when none can believe to hold anything any longer. */
+static void server_look_at_ghosts(struct server *s)
+{
+	int64_t now_ns = feed_now(s->feed), until_ns = now_ns + SERVER_GHOSTS_NS;
+	bool over = now_ns >= s->ghosts_until_ns;
+	struct conn *c;
+
+	for (size_t i = 0; s->ghosts && i < s->conns_cap && feed_now(s->feed) < until_ns; i++) {
+		c = s->conns[s->ghost++ % s->conns_cap];
+		if (c && conn_is_ghost(c) && (over || !saved_conn_lives(s->saved, c->number)))
+			conn_close(c);
+	}
+}
+
+/* Has the keeper hold the connections of those that have held something for a while. True: some may be next. */
+static bool server_look_at_holders(struct server *s, int64_t now_ns)
+{
+	bool more = false;
+
+	for (size_t i = 0; s->keeper && i < s->conns_cap; i++) {
+		struct conn *c = s->conns[i];
+		int64_t since_ns;
+
+		if (!c || c->dead || c->closing)
+			continue;
+		/* As long as it waits, the connection is marked. */
+		if (c->mark)
+			conn_hurry(c);
+		if (c->asked)
+			continue;
+		since_ns = feed_held_since(s->feed, c->number);
+		if (since_ns == INT64_MAX)
+			continue;
+		if (now_ns - since_ns < SERVER_KEEP_NS || !kept_ask(s->kept, c->number, c->fd)) {
+			more = true;
+			continue;
+		}
+		c->asked = c->given = true;
+		/* A standalone broker does not tell it. */
+		saved_holder(s->saved, c->number, true);
+	}
+	return more;
+}
+
+/* Everything that a look about every second is enough for. A turn that nothing follows leads to one look. */
 static void server_look(struct server *s)
 {
 	int64_t now_ns = feed_seen(s->feed);
+	bool more;
 
-	if (!s->saved || now_ns < s->look_ns)
+	if (!s->saved)
 		return;
-	s->look_ns = now_ns + CLOCK_NS_PER_S;
+	/* The instant of the latest event may be long ago. */
+	if (s->armed && !watch_is_set(s->looking))
+		now_ns = feed_now(s->feed);
+	if (now_ns < s->look_ns) {
+		if (!s->armed)
+			watch_set_by(s->looking, s->look_ns);
+		s->armed = true;
+		return;
+	}
+	s->armed = false;
+	watch_clear(s->looking);
+	s->look_ns = now_ns + SERVER_LOOK_NS;
+	more = server_look_at_holders(s, now_ns);
 	saved_look(s->saved);
+	if (s->ghosts)
+		server_look_at_ghosts(s);
+	if (more || s->ghosts) {
+		watch_set_by(s->looking, s->look_ns);
+		s->armed = true;
+	}
 }
 
 void server_settle(struct server *s)

@@ -14,7 +14,9 @@
 #include "protocol/slice.h"
 
 struct feed;
+struct keeper;
 struct parcel;
+struct saved_conn;
 
 struct server_conf {
 	size_t clients, request_bytes, request_args;
@@ -23,7 +25,8 @@ struct server_conf {
 	 * closed.
 	 */
 	size_t output_bytes;
-	struct saved *saved; /* the table of holders; NULL: none is kept. Must outlive the server */
+	struct saved *saved;   /* the table of connections; NULL: none is kept. Must outlive the server, as must: */
+	struct keeper *keeper; /* NULL: nobody goes on with connections if this process is killed */
 };
 
 struct server;
@@ -52,6 +55,15 @@ void server_process(struct server *s, uint32_t number, uint32_t pid);
 void server_continue(struct server *s);
 /* Writes the output, tells the broker which clients are gone, and frees these. */
 void server_settle(struct server *s);
+
+/*
+ * After a kill, before server_begin(): a connection that is taken back (`fd` is the server's from now on), or a *ghost*, of
+ * which the connection is gone. A ghost is a client until its process has surely ended and nobody has its end of the
+ * connection, or until `ghosts_until_ns`.
+ */
+void server_take_back(struct server *s, uint32_t number, const struct saved_conn *was, int fd, bool holds);
+void server_add_ghost(struct server *s, uint32_t number, const struct saved_conn *was);
+void server_taken_back(struct server *s, int64_t ghosts_until_ns);
 
 /*
  * A hand-over, when the turn is settled: all connections, with what is unread and unwritten. Unpacking reads and writes

@@ -388,13 +388,17 @@ int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeou
 
 	if (!parcel_find(p, "zookeeper", &r))
 		return -EBADMSG;
-	z->known = parcel_get_int(&r, "known");
-	if (z->known && !saved_present(z->conf.saved, &z->taken))
-		return -EBADMSG;
 	zk_probe_unpack(z->probe, p);
-	z->taking = z->known;
+	if (!parcel_get_int(&r, "known"))
+		return 0;
+	zookeeper_continue(z, timeout_ns);
+	return z->known ? 0 : -EBADMSG;
+}
+
+void zookeeper_continue(struct zookeeper *z, int64_t timeout_ns)
+{
+	z->known = z->taking = saved_present(z->conf.saved, &z->taken);
 	z->believe_ns = clock_now_ns() + timeout_ns;
-	return 0;
 }
 
 void zookeeper_prepared(struct zookeeper *z, struct resolved *found)

@@ -46,6 +46,8 @@ void zookeeper_settle(struct zookeeper *z);
 void zookeeper_suspend(struct zookeeper *z);
 void zookeeper_pack(const struct zookeeper *z, struct parcel *p);
 int zookeeper_unpack(struct zookeeper *z, const struct parcel *p, int64_t timeout_ns);
+/* Goes on with the session in the file `saved`, likewise. */
+void zookeeper_continue(struct zookeeper *z, int64_t timeout_ns);
 /* The names were looked up before; empties `found`. */
 void zookeeper_prepared(struct zookeeper *z, struct resolved *found);
 /* The numeric addresses of the servers, valid until the next settling; NULL: not known yet. */

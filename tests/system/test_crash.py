@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers killed by SIGKILL, one after the other, under the load of Redis clients of every kind on two hosts. Whoever has
+nothing under way goes on; whoever had loses its connection, and nobody gets what it holds before it knows.
+
+LOCKBROKER_CRASHES and LOCKBROKER_CLIENTS say how many of each; by default as many as a test has time for.
+"""
+
+import collections
+import itertools
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+import fakekeeper
+import harness
+import test_handover_load as load
+from harness import PATIENCE, Closed
+from saved import Saved
+
+CRASHES = int(os.environ.get("LOCKBROKER_CRASHES", "8"))
+CLIENTS = int(os.environ.get("LOCKBROKER_CLIENTS", "60"))
+
+
+class Truth(load.Truth):
+    """... and what becomes of a client that has lost its connection."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = threading.Condition()
+        self.asking, self.killing = 0, 0
+
+    def forget(self, who):
+        with self.lock:
+            for others in self.holders.values():
+                others.difference_update({(who, True), (who, False)})
+
+    def ask(self):
+        with self.gate:
+            self.gate.wait_for(lambda: not self.killing)
+            self.asking += 1
+
+    def asked(self):
+        with self.gate:
+            self.asking -= 1
+            self.gate.notify_all()
+
+    def nobody_asks(self):
+        """Those who must see nothing have nothing under way."""
+        with self.gate:
+            self.killing += 1
+            self.gate.wait_for(lambda: not self.asking)
+
+    def they_may(self):
+        with self.gate:
+            self.killing -= 1
+            self.gate.notify_all()
+
+
+class Survivor:
+    """Begins again when its connection is closed. What it held is lost, and it knows that now."""
+
+    closed = 0
+
+    def run(self):
+        try:
+            self.until_done(self.begin)
+            while not self.truth.ending:
+                if self.tries(self.turn):
+                    self.count += 1
+                time.sleep(self.rng.uniform(0, 0.02))
+            self.until_done(self.over)
+            assert not self.client.pushes and self.client.quiet(0), f"more to read: {self.client.pushes}"
+        except (AssertionError, Closed, OSError, TypeError) as e:
+            self.wrong = f"{self.me}: {type(e).__name__} {e}"
+
+    def tries(self, step):
+        try:
+            step()
+        except (Closed, ConnectionError):
+            self.again()
+            return False
+        return True
+
+    def until_done(self, step):
+        while not self.tries(step):
+            pass
+
+    def again(self):
+        self.closed += 1
+        self.truth.forget(self.me)
+        while True:
+            self.client.close()
+            try:
+                self.client = self.broker.client(self.version)
+                self.begin()
+                return
+            except (Closed, ConnectionError):
+                pass
+
+
+class Locker(Survivor, load.Locker):
+    pass
+
+
+class Reader(Survivor, load.Reader):
+    pass
+
+
+class Pair(Survivor, load.Pair):
+    pass
+
+
+class Pipeliner(Survivor, load.Pipeliner):
+    pass
+
+
+class Waiter(Survivor, load.Waiter):
+    pass
+
+
+class Queued(Survivor, load.Queued):
+    pass
+
+
+class Leased(Survivor, load.Leased):
+    pass
+
+
+class Permitted(Survivor, load.Permitted):
+    held = 0
+
+    def turn(self):
+        count = self.rng.randrange(1, 3)
+        assert self.call("ACQUIRE", "semaphore", "LIMIT", load.LIMIT, "COUNT", count) == count
+        self.truth.take("semaphore", count)
+        self.held = count
+        while self.held:
+            self.truth.give("semaphore", 1)
+            self.held -= 1
+            assert self.call("RELEASE", "semaphore") == self.held
+
+    def again(self):
+        self.truth.give("semaphore", self.held)
+        self.held = 0
+        super().again()
+
+
+class Candidate(Survivor, load.Candidate):
+    pass
+
+
+class Observer(Survivor, load.Observer):
+    def again(self):
+        latest = getattr(self, "latest", 0)
+        super().again()
+        self.latest = max(self.latest, latest - 1)  # the present leader is told anew
+
+
+class Asker(Survivor, load.Asker):
+    pass
+
+
+class Guest(Survivor, load.Guest):
+    pass
+
+
+class Keeper(load.Load):
+    """Holds from the beginning to the end, asks nothing while a worker is killed, and sees none of it."""
+
+    def begin(self):
+        self.token = self.call("LOCK", self.me, "DATA", self.me)
+        self.lease = self.call("LOCK", f"{self.me} lease", "LEASE", load.LONG_MS)
+        assert self.call("ACQUIRE", f"{self.me} permits", "LIMIT", 3, "COUNT", 2) == 2
+
+    def turn(self):
+        self.truth.ask()
+        try:
+            assert self.call("VALID", self.me, "TOKEN", self.token) > 0
+            assert self.call("VALID", f"{self.me} lease", "TOKEN", self.lease) > 0
+            if self.rng.random() < 0.2:
+                assert self.call("LOCK", self.me) == self.token
+                assert self.call("UNLOCK", self.me) == 1
+        finally:
+            self.truth.asked()
+        time.sleep(0.05)
+
+    def over(self):
+        assert self.call("UNLOCK", self.me, "TOKEN", self.token) == 0
+        assert self.call("UNLOCK", f"{self.me} lease", "TOKEN", self.lease) == 0
+        assert self.call("RELEASE", f"{self.me} permits", "COUNT", 2) == 0
+
+
+KINDS = [Keeper, Locker, Reader, Pair, Pipeliner, Waiter, Queued, Leased, Permitted, Candidate, Observer, Keeper, Asker, Guest]
+
+
+@pytest.fixture
+def two_kept(daemons, zk, root):
+    for host in "alpha", "beta":
+        daemons.list.append(fakekeeper.Kept(zk, root, host=host, wait=False))
+        daemons.list[-1].start()
+    return daemons.list[-2:]
+
+
+def are_kept(daemon, clients):
+    """The connections of those clients: the file says so, and that nothing is under way."""
+    conns = {conn[8]: conn for conn in Saved(daemon).conns().values()}
+    ours = [conns.get(os.fstat(c.fileno()).st_ino) for c in clients]
+    return all(conn and conn[1] and not conn[0] for conn in ours)
+
+
+def crash(daemons, truth, still):
+    """All of them at once. Those that hold for long ask nothing meanwhile."""
+    truth.nobody_asks()
+    for d in daemons:
+        harness.wait_until(lambda: are_kept(d, still[d.host]), f"those that hold on {d.host} to be kept")
+    doing = [threading.Thread(target=d.crash, daemon=True) for d in daemons]
+    for t in doing:
+        t.start()
+    truth.they_may()
+    for t in doing:
+        t.join()
+
+
+def test_whoever_has_nothing_under_way_sees_no_crash_and_nobody_gets_what_is_held(two_kept):
+    signal.alarm(180 + 20 * CRASHES)
+    truth, began, rng = Truth(), time.monotonic(), random.Random(CRASHES)
+    still = {d.host: [d.client()] for d in two_kept}
+    for d in two_kept:
+        assert isinstance(still[d.host][0].call("LOCK", f"kept on {d.host}"), int)
+    clients = [kind(two_kept[n % 2], truth, n // 2) for n, kind in
+               enumerate(itertools.islice(itertools.cycle(k for k in KINDS for _ in "12"), CLIENTS))]
+    for client in clients:
+        client.start()
+        if isinstance(client, Keeper):
+            still[client.host].append(client.client)
+    plan = itertools.cycle([two_kept[:1], two_kept[1:], two_kept])
+    for at in itertools.islice(plan, CRASHES):
+        before = sum(client.count for client in clients)
+        crash(at, truth, still)
+        harness.wait_until(lambda: any(client.wrong for client in clients) or
+                           sum(client.count for client in clients) > before + CLIENTS, "the load to go on")
+        if any(client.wrong for client in clients):
+            break
+        time.sleep(rng.uniform(0, 1.5))
+    truth.ending = True
+    for client in clients:
+        client.join(PATIENCE)
+    wrong = [client.wrong for client in clients if client.wrong]
+    assert not wrong, "\n".join(wrong) + "".join(f"\n{d.host}: {d.log()[-3000:]}" for d in two_kept)
+    assert [client.me for client in clients if client.is_alive()] == []
+    for d in two_kept:
+        c = still[d.host][0]
+        assert c.call("UNLOCK", f"kept on {d.host}") == 0 and c.quiet(0) and not c.pushes
+        c.close()
+    counts, closed = collections.Counter(), collections.Counter()
+    for client in clients:
+        counts[type(client).__name__] += client.count
+        closed[type(client).__name__] += getattr(client, "closed", 0)
+        client.client.close()
+    print(f"{CRASHES} crashes, {CLIENTS} clients, {time.monotonic() - began:.1f} s, turns: {dict(counts)}, "
+          f"connections closed: {dict(closed)}")
