@@ -133,7 +133,7 @@ SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c an
 # Weather that no seed chooses by itself; _ is a space.
 OTHER_MIXES = spent spent,_operator permits calm_permits permits,_operator permits_standalone load refused late \
 	anything anything_standalone reloads reloads_standalone snapshots snapshots,_calm snapshots,_permits \
-	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone kills kills,_calm kills,_readers kills,_permits \
+	snapshots,_anything snapshots,_standalone snapshots,_anything_standalone kills kills,_calm kills,_readers kills,_permits kills,_operator \
 	kills,_anything kills,_snapshots kills,_standalone kills,_anything_standalone
 # Programs of the benchmark: the load, the null broker and the pipelined load.
 BENCH_LOAD = load.c histogram.c line.c peer_broker.c peer_other.c peer_relay.c peer_zookeeper.c

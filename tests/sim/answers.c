@@ -313,7 +313,7 @@ static void revocation_answered(struct caller *c, const struct ask *a, struct sl
 
 	if (denied != answer_begins(reply, "-DENIED"))
 		answer_bad(c, a, reply, "an operator may, and nobody else");
-	if (answer_begins(reply, "-ERR") && !w->foreign_count && !w->mix->operator_every_ms)
+	if (answer_begins(reply, "-ERR") && !w->foreign_count && !w->mix->operator_every_ms && !w->replaced_count)
 		answer_bad(c, a, reply, "there is nobody who cannot be asked");
 	if (denied || answer_begins(reply, "-UNAVAILABLE") || answer_begins(reply, "-LIMIT") ||
 	    (a->command == COMMAND_REVOKE && answer_begins(reply, "-ERR")))

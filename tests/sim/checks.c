@@ -118,6 +118,12 @@ static void check_fifo(struct caller *c, const struct ask *a)
 	}
 }
 
+/* A kill is no reason to count anew. */
+static bool is_calm(const struct world *w, int64_t since)
+{
+	return w->last_fault < since || (w->kills.every_ms && !w->fault_every_ms && !w->snapshots.every_ms);
+}
+
 /* The first contender of others that has waited behind that znode for a while; 0: none. */
 static int64_t waiter_behind(struct world *w, int lock, const struct host *h, int64_t czxid)
 {
@@ -131,7 +137,7 @@ static int64_t waiter_behind(struct world *w, int lock, const struct host *h, in
 		if (n->czxid == czxid)
 			own = n;
 		else if (own && n->view[FAKEZK_TRUTH].exists && n->session && n->session->user != h &&
-			 n->created_at + CONTENDED_AFTER_NS + w->slow_ns < w->sched.now && w->last_fault < n->created_at &&
+			 n->created_at + CONTENDED_AFTER_NS + w->slow_ns < w->sched.now && is_calm(w, n->created_at) &&
 			 !tries_is_one(w, lock, n) &&
 			 !(check_is_reader(own) && check_is_reader(n)))
 			return n->czxid;
@@ -216,6 +222,7 @@ void check_grant(struct caller *c, const struct ask *a, int64_t token)
 	if (!h->conf.standalone && host_now(h) + h->conf.grant_min_ns >= broker_safe_until(h->broker))
 		world_fail(w, a->lock, "host %d client %u: granted %s, proven only for %" PRId64 " ms more", h->index,
 			   c->conn, w->lock_name[a->lock], host_proven_ns(h) / MS);
+	kills_check_grant(w, h, a->lock, token);
 	if (meddled)
 		return; /* the one exception: until the broker is told */
 	check_exclusive(c, a, token);
@@ -382,6 +389,7 @@ void check_after(struct host *h)
 	int64_t safe = broker_safe_until(h->broker);
 
 	check_told(h);
+	kills_check_told(h);
 	for (int i = 0; i < h->client_count; i++)
 		permits_check_told(&h->clients[i]);
 	check_waits(h);

@@ -17,7 +17,7 @@
 #include "core/state.h"
 
 /* Of the seeds behind the first ones one in so many kills, whatever its mix: others than those that take snapshots. */
-enum { FROM = 50, SHARE = 4, REST = 2, EVERY_MS = 3000, STORES = 24 };
+enum { FROM = 50, SHARE = 4, REST = 2, EVERY_MS = 3000, STORES_LOG = 6 };
 
 enum { CHUNKS = 48, CHUNKS_FEW = 4 };
 
@@ -217,6 +217,24 @@ static void find_ghosts(struct host *h)
 	}
 }
 
+/* What a process believes to have told was told, also by the one before it. */
+void kills_check_told(struct host *h)
+{
+	for (int i = 0; i < h->client_count; i++) {
+		struct caller *c = &h->clients[i];
+		const struct client *client;
+
+		if (c->state != CLIENT_ON || c->protocol != 3)
+			continue;
+		client = h->broker->locks.conns[c->conn];
+		if (!client->is_holder)
+			c->jeopardy = false;
+		else if (client->told_jeopardy && !c->jeopardy)
+			world_fail(h->w, -1, "host %d client %u: nobody has told it that the session is in jeopardy", h->index,
+				   c->conn);
+	}
+}
+
 /* ---- the next life ---- */
 
 /* It may have been taken by force, and nobody has heard of that. */
@@ -241,6 +259,9 @@ static void check_kept(struct host *h, struct caller *c)
 
 	h->holds[c->conn] = client->is_holder && !h->conf.standalone;
 	check_permits(h, c, client);
+	c->permits.cut_short = c->permits.lost;
+	for (int lock = 0; lock < w->lock_count; lock++)
+		c->holding[lock].cut_short = c->holding[lock].lost;
 	for (int lock = 0; lock < w->lock_count; lock++) {
 		struct holding *held = &c->holding[lock];
 		const struct lock *l = lock_find(&h->broker->locks, slice_of(w->lock_name[lock]));
@@ -345,6 +366,71 @@ static void revive(void *host, uint64_t life)
 			caller_begin(&h->clients[i]);
 }
 
+/* ---- while nobody is there ---- */
+
+static void take_away(void *world, uint64_t lock)
+{
+	struct world *w = world;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+
+	if (w->zk.leader < 0) {
+		sched_at(&w->sched, w->sched.now + SECOND, take_away, w, lock);
+		return;
+	}
+	if (dir)
+		TAILQ_FOREACH(n, &dir->children, sibling)
+			if (n->view[FAKEZK_TRUTH].exists && !n->session)
+				fakezk_operate(&w->zk, EFFECT_ZK_DELETE, (struct slice){ n->path, n->len }, (struct slice){ 0 });
+}
+
+/* Somebody puts another znode of the same name into the place of one that a grant rests on. */
+static void replace_znode(struct host *h, int lock, int64_t czxid)
+{
+	struct world *w = h->w;
+	struct slice path = { w->lock_path[lock], w->lock_path_len[lock] };
+	struct znode *dir = fakezk_find(&w->zk, path, FAKEZK_TRUTH), *n;
+	struct bytes name = { 0 };
+
+	if (!dir || w->zk.leader < 0)
+		return;
+	TAILQ_FOREACH(n, &dir->children, sibling)
+		if (n->view[FAKEZK_TRUTH].exists && n->czxid == czxid)
+			break;
+	if (!n)
+		return;
+	bytes_append(&name, n->path, n->len);
+	TRACE(w, lock, "%s is another one's from now on", n->path);
+	w->replaced[w->replaced_count++ % REPLACED_MAX] = czxid;
+	fakezk_operate(&w->zk, EFFECT_ZK_DELETE, bytes_view(&name), (struct slice){ 0 });
+	fakezk_operate(&w->zk, EFFECT_ZK_CREATE, bytes_view(&name), (struct slice){ 0 });
+	bytes_free(&name);
+	sched_at(&w->sched, w->sched.now + 20 * SECOND, take_away, w, (uint64_t)lock);
+}
+
+static void meddle(struct host *h)
+{
+	struct world *w = h->w;
+
+	if (w->any || h->conf.standalone || !percent(h, 8))
+		return;
+	for (int i = 0; i < h->client_count; i++)
+		for (int lock = 0; lock < w->lock_count; lock++)
+			if (check_grant_valid(&h->clients[i], lock)) {
+				replace_znode(h, lock, h->clients[i].holding[lock].token >> 10);
+				return;
+			}
+}
+
+/* Nothing is granted on a znode of the killed process before it was looked at. */
+void kills_check_grant(struct world *w, const struct host *h, int lock, int64_t token)
+{
+	for (size_t i = 0; i < w->replaced_count && i < REPLACED_MAX; i++)
+		if (w->replaced[i] == token >> 10)
+			world_fail(w, lock, "host %d: granted %s on a znode that was replaced while its broker was dead", h->index,
+				   w->lock_name[lock]);
+}
+
 /* ---- the end of a life ---- */
 
 static void crash(struct host *h)
@@ -384,6 +470,7 @@ static void crash(struct host *h)
 	h->broker = NULL;
 	h->crashed = true;
 	h->life++;
+	meddle(h);
 	zhandle_close(h->zk, false);
 	down = percent(h, 80) ? between(h, MS, 300 * MS) : between(h, MS, 3 * w->timeout / 2);
 	if (h->stopped_until < w->sched.now + down)
@@ -408,7 +495,7 @@ void kills_before(struct host *h)
 	h->kill.safe_until = h->safe_until;
 	h->kill.saved_until = h->saved_until;
 	if (h->kill.armed && h->kill.skip-- == 0 && h->kill.within)
-		h->kill.stores = 1 + rng_below(&h->w->kills.rng, STORES);
+		h->kill.stores = 1 + (int)rng_below(&h->w->kills.rng, 1U << rng_below(&h->w->kills.rng, STORES_LOG));
 }
 
 /* What the core proves is in the file before the first effect. */

@@ -9,6 +9,8 @@ seen (session.h) makes the other rules about time a second line of defence, and 
 lost wake-ups: those mutants break both.
 """
 
+from mutants_kills import KILLS
+
 MUTANTS = [
     ("a server is silent when the oldest operation is old, whatever it answers", [
         ("\treturn sent_ns > answered_ns ? sent_ns : answered_ns;", "\treturn sent_ns;")], 1000),
@@ -665,4 +667,4 @@ MUTANTS = [
         ("\tclaim_ledger_remove(c);\n\tc->state = CLAIM_LEAVING;\n", "\tc->state = CLAIM_LEAVING;\n")], 100, "kills"),
     ("what a client waits for is not written down as unknown", [
         ("\t\tset_flags(c, flags | LEDGER_BUSY);\n", "\t\tset_flags(c, flags);\n")], 100, "kills"),
-]
+] + KILLS

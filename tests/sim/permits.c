@@ -432,7 +432,7 @@ bool permits_told_lost(struct caller *c, struct slice name, struct slice reason,
 		return false;
 	/* Who took them says so in the log, once all are told. */
 	p->lost = p->lost || (p->count && c->host->w->permit_forces && slice_eq(reason, SLICE("forced")));
-	if (!may_be_lost(c) || (lease != p->by_lease && !c->host->permits_vague))
+	if (!may_be_lost(c) || (lease != p->by_lease && !p->cut_short && !c->host->permits_vague))
 		world_fail(c->host->w, -1, "host %d client %u: told that its permits are lost (%.*s), and they are not",
 			   c->host->index, c->conn, (int)reason.len, reason.data);
 	c->host->w->stats->losses++;
@@ -503,7 +503,7 @@ void permits_check_deleted(struct world *w, const struct znode *n, enum zk_cause
 	if (!n->parent || n->parent->len != sizeof(leases) - 1 || memcmp(n->parent->path, leases, sizeof(leases) - 1) != 0)
 		return;
 	for (h = 0; h < w->host_count; h++)
-		if (w->hosts[h].broker && w->hosts[h].zk->session && w->hosts[h].zk->session == n->session) {
+		if (n->session && check_host_of(w, n->session) == &w->hosts[h]) {
 			w->hosts[h].permits_vague |= cause == ZK_BY_OPERATOR || check_is_forced(w, n);
 			check_backed(&w->hosts[h], "one of its leases gone");
 		}

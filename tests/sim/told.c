@@ -62,7 +62,7 @@ static void told_lost(struct caller *c, const struct told *t, bool pushed)
 		g->lost = true;
 	if (!g->held || (!g->lost && !holding_unsure(g)) || token_of(c, t) != g->token)
 		bad_event(c, t, "nothing was lost");
-	if (t->count != 4 || (!holding_unsure(g) && slice_eq(t->item[3], SLICE("lease")) != g->by_lease))
+	if (t->count != 4 || (!holding_unsure(g) && !g->cut_short && slice_eq(t->item[3], SLICE("lease")) != g->by_lease))
 		bad_event(c, t, "for another reason");
 	c->host->w->stats->losses++;
 	c->host->w->stats->leases_ended += slice_eq(t->item[3], SLICE("lease"));
@@ -153,6 +153,8 @@ static void told(struct caller *c, struct slice text, bool pushed)
 		bad_event(c, &t, "no lock of ours");
 	if (names)
 		c->host->wanted_at[t.lock] = c->host->moved_at[t.lock] = c->host->w->sched.now;
+	if (slice_eq(t.item[0], SLICE("jeopardy")) || slice_eq(t.item[0], SLICE("safe")))
+		c->jeopardy = slice_eq(t.item[0], SLICE("jeopardy"));
 	if (slice_eq(t.item[0], SLICE("lost")))
 		told_lost(c, &t, pushed);
 	else if (slice_eq(t.item[0], SLICE("granted")))

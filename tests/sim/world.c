@@ -92,6 +92,8 @@ static const struct mix mixes[] = {
 	  .long_hold_percent = 20, .think_ms = 60, .permits = true },
 	{ .name = "kills, anything", .share = 0, .kill_every_ms = 1500, .anything = true, .hosts_max = 3,
 	  .fault_weight = { 5, 1, 1, 1, 1, 2, 2, 4, 4, 4, 1, 4, 1, 3 } },
+	{ .name = "kills, operator", .share = 0, .kill_every_ms = 700, .operator_every_ms = 600, .orphan_every_ms = 2000,
+	  .foreign_every_ms = 3000, .long_hold_percent = 40, .think_ms = 30 },
 	{ .name = "kills, snapshots", .share = 0, .kill_every_ms = 1000, .snapshot_every_ms = 700, .fault_every_ms = 8000,
 	  .fault_weight = ALL_FAULTS, .long_hold_percent = 20, .think_ms = 40 },
 	{ .name = "kills, standalone", .share = 0, .kill_every_ms = 400, .standalone = true, .fault_every_ms = 6000,

@@ -22,6 +22,7 @@ enum {
 	USED_MAX = 4,
 	OVERWRITTEN_MAX = 64,
 	BELIEFS_MAX = 128,
+	REPLACED_MAX = 64,
 	SAVED_MAX = 5,
 	FORCED_MAX = 64,
 	QUEUE_MAX = 6,
@@ -93,6 +94,7 @@ struct holding {
 	bool lost;         /* void, and the client was not told in a reply or an event that it read */
 	bool pushed;       /* the loss was pushed */
 	bool by_lease;     /* lost, because its lease ran out */
+	bool cut_short;    /* its broker was killed meanwhile: it may be lost for another reason */
 	bool meddled;      /* an operator deleted its znode */
 	bool vague;        /* read late: it may have been lost since it was made */
 	int64_t depth, token, since;
@@ -105,6 +107,7 @@ struct permits {
 	int64_t lease_until;     /* INT64_MAX: none */
 	bool lost;               /* they are void, and that was not told in a reply or an event that it read */
 	bool pushed, by_lease;   /* the loss was pushed; is that of a lease */
+	bool cut_short;          /* its broker was killed meanwhile: they may be lost for another reason */
 };
 
 /* A wait by ENQUEUE as the model sees it. */
@@ -158,6 +161,7 @@ struct caller {
 	struct ask queue[QUEUE_MAX]; /* come in, held back behind it */
 	int queued, sent;        /* sent: without an answer, on its way included */
 	bool half_closed, wants_pushes, going;
+	bool jeopardy;           /* it was told so last, since it last held nothing */
 	int owner;               /* as it was told to the broker; 0: none */
 	bool auditor;            /* it asks AUDIT and nothing else */
 	bool permitted;          /* it asks for permits and nothing else */
@@ -397,6 +401,8 @@ struct world {
 	int64_t mail_meddled_at;        /* an operator deleted a mailbox, or put something into it */
 	struct belief belief[BELIEFS_MAX];
 	size_t belief_count;
+	int64_t replaced[REPLACED_MAX]; /* znodes in whose place somebody put others of the same name, the latest */
+	size_t replaced_count;
 	uint64_t check_every, orphan_count;
 	bool tracing, trace_all;
 	struct trace *trace;
@@ -649,6 +655,8 @@ void kills_free(struct host *h);
 /* An event comes; how many of its effects are carried out. */
 void kills_before(struct host *h);
 size_t kills_carried(struct host *h);
+void kills_check_told(struct host *h);
+void kills_check_grant(struct world *w, const struct host *h, int lock, int64_t token);
 /* The effect is for a ghost, and goes nowhere. */
 /* What a process without a connection held of that lock, or of all (-1), is not its own any longer. */
 void ghosts_forget(struct host *h, int lock);

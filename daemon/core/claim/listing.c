@@ -273,10 +273,10 @@ static void listed(struct directory *d, uint64_t number, const struct event *eve
 		d->relist = true;
 }
 
-/* Only a list can show the claim's place in the queue, or whether it has a znode at all. */
+/* Only a list can show the claim's place in the queue, or whether it has a znode at all, and which. */
 static bool is_unlisted(const struct claim *c)
 {
-	return c->state == CLAIM_UNSURE || (c->state == CLAIM_WAITING && !c->listed) ||
+	return c->state == CLAIM_UNSURE || c->salvaged || (c->state == CLAIM_WAITING && !c->listed) ||
 	       (c->state == CLAIM_LEAVING && !c->named);
 }
 

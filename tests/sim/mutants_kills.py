@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More of mutants_table.py: what a process must have written before it is killed, and what the next one does with it."""
+
+# Replaced by calls that come with the next event.
+LATE = "\tclient_ledger_all_told(&b->locks); /* what was given before is carried out */\n"
+
+KILLS = [
+    # ---- what is written, and when ----
+    ("a grant is in the ledger only after its answer", [
+        ("lock_ledger.c", "\tif (!l)\n\t\treturn;\n\tif (!g->client->record)", "\tif (!l || l->arg)\n\t\treturn;\n\tif (!g->client->record)"),
+        ("broker.c", LATE, LATE + "\tfor (struct lock *lock = TAILQ_FIRST(&b->locks.used); lock; lock = TAILQ_NEXT(lock, link))\n"
+         "\t\tfor (struct grant *g = TAILQ_FIRST(&lock->grants); g; g = TAILQ_NEXT(g, link)) {\n"
+         "\t\t\tvoid *arg = b->env.ledger->arg;\n"
+         "\t\t\tb->env.ledger->arg = 0;\n"
+         "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_add(g);\n"
+         "\t\t\tb->env.ledger->arg = arg;\n\t\t}\n"),
+        ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
+    ("a directory is no longer noted while a list still shows an orphan of ours", [
+        ("\tif (--d->claim_count == 0)\n\t\tdirectory_remember(d, false);\n",
+         "\tif (--d->claim_count == 0) {\n\t\tdirectory_remember(d, false);\n\t\tdirectory_ledger_forget(d);\n\t}\n")], 3000, "kills, operator"),
+    ("a ceiling is stored after its number was used", [
+        ("\tledger_store(l, &l->head->ceilings[which], number + CEILING_STEP);\n",
+         "\tledger_store(l, &l->head->ceilings[which], number - 1);\n")], 1000, "kills, calm"),
+    ("a push was carried out before the adapter has it", [
+        ("\tif (ledger_of(c) && c->record)\n\t\tmark_told(c, c->record->flags);\n", "")], 1000, "kills"),
+    ("the end of a wait is told, and the ledger says before that nothing is to be told", [
+        ("\t\tmark_told(c, flags & ~(uint64_t)LEDGER_BUSY);\n", "\t\tset_flags(c, flags & ~(uint64_t)LEDGER_BUSY);\n")], 3000, "kills, standalone"),
+    ("a client that waits counts as bare", [
+        ("\treturn c->request_count > (c->request != NULL) || c->observer_count", "\treturn c->observer_count")], 300, "kills"),
+    ("a client that observes counts as bare", [
+        ("(c->request != NULL) || c->observer_count || ", "(c->request != NULL) || ")], 1000, "kills, standalone"),
+    ("the session ends in the ledger after its claims", [
+        ("\tledger_session(b->env.ledger, 0); /* or whoever goes on would not know of its znodes any longer */\n", "")], 3000, "kills"),
+
+    # ---- what the next process does ----
+    ("ghosts are dropped at once", [
+        ("\treturn !h->lost || is_back(w, client_at(w->v, h->client));\n", "\treturn is_back(w, client_at(w->v, h->client));\n"),
+        ("\tif (!is_back(w, c) && !w->holds[i])\n", "\tif (!is_back(w, c))\n")], 300, "kills, calm"),
+    ("a ghost stays in its group", [
+        ("\tgroup_join(c, c->ghost ? (struct slice){ 0 } : group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
+    ("the czxid of a claim of a killed process is not looked at", [
+        ("\t\tif (!is_same(c, event))\n\t\t\tclaim_vanished(c);\n", "")], 1000, "kills"),
+    ("a claim of a killed process is granted on before it was looked at", [
+        ("\tif (!c || c->state != CLAIM_HELD || c->salvaged)\n\t\treturn false;\n", "\tif (!c || c->state != CLAIM_HELD)\n\t\treturn false;\n")], 2000, "kills, readers"),
+    ("a claim of a killed process is not looked at again after a refused list", [
+        ("\treturn c->state == CLAIM_UNSURE || c->salvaged ||", "\treturn c->state == CLAIM_UNSURE ||")], 1000, "kills, permits"),
+    ("what a killed process has left besides its claims stays", [
+        ("\tfor (int i = 0; noted && i < (p->kept", "\tfor (int i = 0; false && i < (p->kept"),
+        ("\tentry_number(&e, \"remembered\", own || p->kept);\n", "\tentry_number(&e, \"remembered\", p->kept != NULL);\n")], 300, "kills, calm"),
+    ("a join does not wait until what a killed process has left is gone", [
+        ("\tUNKNOWN_ALONE = 2,\n", "\tUNKNOWN_ALONE = 1,\n")], 1000, "kills, readers"),
+    ("permits that a killed process has left stay", [
+        ("\tif (noted)\n\t\twrite_unknown(w, FLAVOUR_SLOTS);\n", ""),
+        ("\tbool any = noted || (p->holds && p->claim_count);\n", "\tbool any = p->holds && p->claim_count;\n")], 1000, "kills, permits"),
+    ("after a kill a list is trusted before a write was answered", [
+        ("\tif (!d->directories->ensemble->session.proving) {\n\t\tdirectory_forget_watch(d);", "\tif (false) {\n\t\tdirectory_forget_watch(d);"),
+        ("\tif (!all->ensemble->session.proving || !(*d = first_of(all, &turn)))", "\tif (!(*d = first_of(all, &turn)))")], 3000, "kills"),
+    ("after a kill the numbers of hand-offs begin anew", [
+        ("\tentry_number(e, \"handoffs\", (told ? latest : highest) & 1023);\n", "")], 300, "kills, calm"),
+    ("losses are not told again after a kill", [
+        ("\t\tentry_number(&e, \"untold\", 1);\n", "")], 2000, "kills"),
+    ("after a kill more is proven than was", [
+        ("\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;\n",
+         "\ts->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns + given->timeout_ns / 2;\n")], 300, "kills"),
+    ("a grant without its claim stays", [
+        ("\t\tif ((!w->standalone && !p->kept) || base_of(h->grant) != base)\n\t\t\tlose(h, loss);\n", "")], 3000, "kills, operator"),
+    ("claim numbers of standalone mode are given again after a kill", [
+        ("tokens_reserved(struct broker *b, int64_t limit)\n{\n", "tokens_reserved(struct broker *b, int64_t limit)\n{\n\tif (limit > 2000000) b->directories.token_next -= 1000;\n")], 300, "kills, standalone"),
+]
