@@ -7,7 +7,8 @@
  *     conn number 1:5,fd 1:9,in 4:PING,
  *
  * Spaces may stand before the number of bytes. A reader asks for the keys that it knows: unknown ones are skipped, a
- * missing number is 0 and a missing text empty, so that versions can add and drop keys. Packing a descriptor does not take it over; unpacking one does.
+ * missing number is 0 and a missing text empty, so that versions can add and drop keys. Packing a descriptor does not take
+ * it over; unpacking one does.
  */
 #pragma once
 
