@@ -124,7 +124,7 @@ UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
-	test_store.c test_page_file.c
+	test_keeper.c test_store.c test_page_file.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
 	readers.c known.c deadlocks.c several.c tries.c permits.c permits_foreign.c forced.c faults.c foreign.c reloads.c ballast.c \
@@ -202,7 +202,8 @@ objects = $(addprefix $(OBJ)/$(1)/,$(2:.c=.o))
 PROTOCOL_O = $(call objects,protocol,$(PROTOCOL))
 BASE_PURE_O = $(call objects,daemon/base,$(BASE_PURE))
 BASE_O = $(call objects,daemon/base,$(BASE))
-MAIN_O = $(call objects,daemon,$(MAIN) $(KEEPER))
+KEEPER_O = $(call objects,daemon,$(KEEPER))
+MAIN_O = $(call objects,daemon,$(MAIN)) $(KEEPER_O)
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
@@ -369,6 +370,8 @@ $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)
 $(TESTS)/test_channel $(TESTS)/test_store: UNDER = $(A_IO_HANDOVER)
+$(TESTS)/test_keeper: UNDER = $(KEEPER_O) $(A_IO) $(A_CORE)
+$(TESTS)/test_keeper: $(KEEPER_O) $(A_IO)
 $(UNIT_IO_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_IO_HANDOVER) $(A_CORE) $(A_BASE) $(A_PROTOCOL) $(A_BASE_PURE)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

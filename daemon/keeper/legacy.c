@@ -125,7 +125,8 @@ int legacy_read(int fd, struct legacy *ret, struct custody *c)
 	rest = bytes_view(&text);
 	while (rc == 0 && parcel_next(&rest, &r))
 		unpack(&r, ret, c);
-	if (rc == 0 && (rest.len || !own(ret->channel)))
+	/* A group below that is not of a worker alone. */
+	if (rc == 0 && (rest.len || ret->group <= 1 || !own(ret->channel)))
 		rc = -EBADMSG;
 	bytes_free(&text);
 	return rc;

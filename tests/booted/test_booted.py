@@ -124,6 +124,80 @@ def test_a_daemon_that_hangs_is_started_again(service):
     assert may_lock(service, "alice")
 
 
+# ---- the keeper and the worker ----
+
+
+def worker_pid(machine):
+    """The process that serves: the only child of the main one."""
+    main = main_pid(machine)
+    found = harness.wait_until(lambda: machine.run("cat", f"/proc/{main}/task/{main}/children").split(), "the worker")
+    assert len(found) == 1
+    return int(found[0])
+
+
+def another_worker(machine, before):
+    """Waits until the keeper has started another one, which serves."""
+    harness.wait_until(lambda: f"(process {before}) was killed by signal" in machine.journal(), "the end of the worker")
+    harness.wait_until(lambda: may_lock(machine), "the next one")
+    assert worker_pid(machine) != before
+
+
+@pytest.mark.parametrize("number", ["SEGV", "KILL"])
+def test_a_worker_that_crashes_is_no_end_of_the_service(service, number):
+    main, worker = main_pid(service), worker_pid(service)
+    service.run("kill", "-s", number, worker)
+    another_worker(service, worker)
+    assert (main_pid(service), service.show("NRestarts"), service.show("ActiveState")) == (main, "0", "active")
+
+
+def test_a_worker_that_hangs_is_ended_by_the_keeper(service):
+    """The watchdog of the service does not fire: it watches the keeper."""
+    configure(service, watchdog="[Service]\nWatchdogSec=2\n")
+    change(service, "session_timeout_ms", 3000)
+    change(service, "tick_ms", 500)
+    service.run("systemctl", "restart", UNIT)
+    main, worker = main_pid(service), worker_pid(service)
+    service.run("kill", "-s", "STOP", worker)
+    another_worker(service, worker)
+    assert "has not said for too long that it lives: it hangs, and is ended" in service.journal()
+    assert (main_pid(service), service.show("NRestarts")) == (main, "0")
+
+
+def test_a_keeper_that_is_killed_takes_the_worker_with_it(service):
+    main, worker = main_pid(service), worker_pid(service)
+    service.run("kill", "-s", "KILL", main)
+    restarted(service, main)
+    service.run("test", "-d", f"/proc/{worker}", status=1)
+    assert service.show("NRestarts") == "1" and may_lock(service)
+
+
+def test_after_a_hand_over_the_keeper_runs_what_is_installed(service):
+    """And the main process is the same one."""
+    main, holder = main_pid(service), hold(service, "a")
+    for _ in range(2):
+        service.install()
+        old = worker_pid(service)
+        service.run("lockbroker", "restart")
+        harness.wait_until(lambda: service.run("readlink", f"/proc/{main}/exe") == "/usr/sbin/lockbrokerd\n", "the keeper")
+        assert main_pid(service) == main and worker_pid(service) != old
+    assert service.show("ActiveState") == "active" and holder.poll() is None
+    service.run("systemctl", "restart", UNIT)
+    assert holder.poll() is None and main_pid(service) != main
+    holder.communicate()
+    assert holder.returncode == 0
+
+
+def test_a_stop_reaches_the_worker_of_now(service):
+    """Not the one that the keeper has started."""
+    holder = hold(service, "a")
+    service.run("lockbroker", "restart")
+    stop = service.start("systemctl", "stop", UNIT)
+    harness.wait_until(lambda: service.show("ActiveState") == "deactivating", "the stop to begin")
+    holder.communicate()
+    assert stop.wait(harness.PATIENCE) == 0
+    assert (service.show("ActiveState"), service.show("Result")) == ("inactive", "success")
+
+
 def test_the_watchdog_is_fed_while_holders_have_time_to_stop(service):
     """For longer than it lasts."""
     configure(service, watchdog="[Service]\nWatchdogSec=2\n")

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keeper: the main process of the service, which keeps descriptors, starts the process that serves (the worker), and
+starts it again when it crashes."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import harness
+from harness import PATIENCE
+
+
+def logged(daemon, text):
+    return [line for line in daemon.log().splitlines() if text in line]
+
+
+def crash(daemon, number=signal.SIGKILL):
+    """The worker; another one serves then."""
+    old = daemon.pid
+    os.kill(old, number)
+    daemon.await_another(old)
+    return old
+
+
+def status(pid, key):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return re.search(rf"^{key}:\s*(.*)$", f.read(), re.M).group(1)
+
+
+def session_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return int(f.read().rpartition(")")[2].split()[3])
+
+
+@pytest.fixture
+def fresh(daemons, tmp_path):
+    """A daemon that runs from a place of its own, where another program can be put."""
+
+    def make(*args, **options):
+        place = tmp_path / "lockbrokerd"
+        shutil.copy2(harness.program("lockbrokerd"), place)
+        d = harness.Daemon(*args, **options, wait=False)
+        d.program = str(place)
+        daemons.list.append(d)
+        d.start()
+        return d
+
+    return make
+
+
+def install(daemon, text=None):
+    """Another file at the program's place: the right program, or that text."""
+    new = daemon.program + ".new"
+    if text is None:
+        shutil.copy2(harness.program("lockbrokerd"), new)
+    else:
+        with open(new, "w", encoding="ascii") as f:
+            f.write(text)
+        os.chmod(new, 0o755)
+    os.rename(new, daemon.program)
+
+
+# ---- the worker ends ----
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_worker_that_crashes_is_started_again(daemons, clients, number):
+    kinds = ("segv", "abort")
+    d = daemons(env={"ASAN_OPTIONS": ":".join(f"handle_{kind}=0" for kind in kinds)})
+    main = d.process.pid
+    old = crash(d, number)
+    assert logged(d, f"error: the worker (process {old}) was killed by signal {int(number)} (")
+    assert d.process.poll() is None and d.process.pid == main
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+    assert d.terminate() == 0
+
+
+def test_its_exit_status_is_that_of_the_service(daemons, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = daemons(argv=["-c", str(conf)])
+    conf.write_text("[locks]\nlinger_ms = soon\n")
+    os.kill(d.pid, signal.SIGKILL)
+    assert d.process.wait(PATIENCE) == 2, "the next one is told by its configuration that it cannot serve"
+
+
+def test_a_stop_that_only_the_worker_is_told_ends_the_service(daemons):
+    d = daemons()
+    os.kill(d.pid, signal.SIGTERM)
+    assert d.process.wait(PATIENCE) == 0
+
+
+def test_a_stop_that_all_processes_are_told_is_one(daemons, clients):
+    """By a service manager that signals all of a service, as KillMode=control-group has it."""
+    d = daemons(daemon__stop_timeout_ms=60000)
+    c = clients(d)
+    c.call("LOCK", "a")
+    for pid in (d.pid, d.process.pid):
+        os.kill(pid, signal.SIGTERM)
+    harness.wait_until(lambda: logged(d, "stopping already"), "both")
+    d.stopping = True
+    assert c.call("UNLOCK", "a") == 0
+    assert d.process.wait(PATIENCE) == 0
+
+
+def test_one_that_crashes_while_it_stops_is_followed_by_one_that_stops(daemons, clients):
+    d = daemons(daemon__stop_timeout_ms=60000)
+    c, old = clients(d), d.pid
+    c.call("LOCK", "a")
+    d.signal(signal.SIGTERM)
+    assert c.push()[0] == "revoke"
+    os.kill(old, signal.SIGKILL)
+    harness.wait_until(lambda: len(logged(d, "received a signal (Terminated): stopping")) == 2, "the next one to be told")
+    c.close()
+    assert d.process.wait(PATIENCE) == 0
+
+
+def test_five_crashes_within_a_minute_end_the_service(daemons):
+    d = daemons()
+    for times in range(1, 5):
+        crash(d)
+        anew = logged(d, f"crashed {times} times within a minute: another one starts without what they remembered")
+        assert len(anew) == (times >= 3)
+    os.kill(d.pid, signal.SIGKILL)
+    assert d.process.wait(PATIENCE) == 1
+    assert logged(d, "error: the worker has crashed 5 times within a minute: the service ends")
+
+
+def test_a_worker_that_hangs_is_ended_and_started_again(daemons):
+    d = daemons(env={"WATCHDOG_USEC": "300000"}, zookeeper__session_timeout_ms=100, zookeeper__tick_ms=10)
+    old = d.pid
+    d.signal(signal.SIGSTOP)
+    d.await_another(old)
+    assert logged(d, f"the worker (process {old}) has not said for too long that it lives: it hangs, and is ended")
+    assert logged(d, f"the worker (process {old}) was killed by signal 6 (Aborted")
+
+
+def test_a_program_that_is_missing_is_looked_for_several_times(fresh):
+    d = fresh()
+    os.unlink(d.program)
+    os.kill(d.pid, signal.SIGKILL)
+    assert d.process.wait(PATIENCE) == 1
+    assert len(logged(d, "lockbrokerd is not there any longer")) == 4
+
+
+def test_a_program_that_comes_back_meanwhile_is_started(fresh):
+    d = fresh()
+    os.rename(d.program, d.program + ".away")
+    old = d.pid
+    os.kill(old, signal.SIGKILL)
+    harness.wait_until(lambda: logged(d, "lockbrokerd is not there any longer"), "the first attempt")
+    os.rename(d.program + ".away", d.program)
+    d.await_another(old)
+
+
+# ---- the keeper ends ----
+
+
+def test_the_end_of_the_keeper_is_that_of_the_worker(broker, clients):
+    c, worker = clients(broker), broker.pid
+    c.call("LOCK", "a")
+    broker.process.kill()
+    broker.process.wait()
+    assert c.ended()
+    harness.wait_until(lambda: not harness.runs(worker), "the end of the worker")
+    assert logged(broker, "the keeper, the main process of the service, has ended, and so does this one")
+    broker.start()
+    assert isinstance(clients(broker).call("LOCK", "b"), int)
+
+
+# ---- what it is ----
+
+
+def test_it_has_no_capability_in_effect_and_passes_all_on(daemons):
+    d = daemons()
+    assert int(status(d.process.pid, "CapEff"), 16) == 0
+    assert status(d.pid, "CapEff") == status(os.getpid(), "CapEff")
+    assert status(d.pid, "SigBlk") != status(d.process.pid, "SigBlk")
+
+
+def test_what_holds_for_all_programs_that_it_starts_holds_under_no_new_privileges(daemons):
+    d = harness.Daemon(wait=False)
+    daemons.list.append(d)
+    command = d.command()
+    d.command = lambda: ["setpriv", "--no-new-privs", *command]
+    d.start()
+    assert status(d.pid, "NoNewPrivs") == "1" and status(d.pid, "CapEff") == status(os.getpid(), "CapEff")
+
+
+def test_the_worker_has_a_session_of_its_own(daemons):
+    """Control-C in a terminal is for the keeper, which passes it on."""
+    d = daemons()
+    assert session_of(d.pid) == d.pid != session_of(d.process.pid)
+    d.process.send_signal(signal.SIGINT)
+    assert d.process.wait(PATIENCE) == 0
+    assert logged(d, "received a signal (Interrupt): stopping")
+
+
+def test_it_has_nothing_open_but_what_it_keeps(daemons, clients):
+    d = daemons()
+    mine = [clients(d) for _ in range(20)]
+    names = [os.readlink(f"/proc/{d.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{d.process.pid}/fd")]
+    assert len([n for n in names if n.startswith("anon_inode:[signalfd]")]) == 1
+    assert len([n for n in names if n.startswith("/") and n != "/dev/null"]) <= 2, "the log"
+    assert mine[0].call("PING") == "PONG"
+
+
+def test_without_one_there_is_one_process(daemons):
+    d = daemons(daemon__keeper=0)
+    assert not harness.children(d.process.pid)
+    assert int(d.info("server")["process_id"]) == d.process.pid
+    d.process.kill()
+    assert d.process.wait() == -signal.SIGKILL
+
+
+def test_a_configuration_that_is_wrong_starts_nothing(tmp_path):
+    done = subprocess.run([harness.program("lockbrokerd"), "-o", "daemon.keeper=2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "daemon.keeper" in done.stderr
+
+
+def test_a_variable_of_the_environment_that_leads_nowhere_is_ignored(daemons):
+    for name in ("LOCKBROKERD_KEEPER", "LOCKBROKERD_KEEPING"):
+        for value in ("", "x", "1", "-1", "99999999999"):
+            d = daemons(env={name: value})
+            with d.client() as c:
+                assert c.call("PING") == "PONG", (name, value)
+            assert d.terminate() == 0
+
+
+# ---- hand-overs, and another program ----
+
+
+def hand_over(daemon):
+    with daemon.client() as c:
+        assert isinstance(c.call("RESTART"), dict)
+    daemon.follow()
+
+
+def test_a_crash_after_hand_overs_is_that_of_the_worker_of_now(daemons, clients):
+    d = daemons()
+    for _ in range(3):
+        hand_over(d)
+    old = crash(d)
+    assert logged(d, f"the worker (process {old}) was killed by signal 9")
+    hand_over(d)
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+    assert d.terminate() == 0
+
+
+def runs_from(pid):
+    return os.readlink(f"/proc/{pid}/exe")
+
+
+def test_it_runs_the_program_that_is_installed_by_then(fresh, clients):
+    d = fresh()
+    c, main = clients(d), d.process.pid
+    token = c.call("LOCK", "a")
+    for _ in range(3):
+        install(d)
+        hand_over(d)
+        harness.wait_until(lambda: runs_from(main) == runs_from(d.pid) == d.program, "the keeper to run it")
+    harness.wait_until(lambda: len(logged(d, "is the keeper now, of ")) == 3, "what each of them says")
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    crash(d)
+    assert isinstance(clients(d).call("LOCK", "a"), int)
+    assert d.terminate() == 0
+
+
+def test_it_stays_the_program_that_it_is_if_nothing_else_is_installed(daemons):
+    d = daemons()
+    hand_over(d)
+    assert not logged(d, "is the keeper now")
+
+
+def test_signals_reach_the_worker_after_that(fresh, tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("")
+    d = fresh(argv=["-c", str(conf)])
+    install(d)
+    hand_over(d)
+    harness.wait_until(lambda: logged(d, "is the keeper now"), "the keeper")
+    conf.write_text("[limits]\nlocks = 7\n")
+    d.process.send_signal(signal.SIGHUP)
+    harness.wait_until(lambda: d.info("limits")["limit_locks"] == "7", "the reload")
+
+
+# ---- a service manager ----
+
+
+def test_the_service_manager_is_told_by_it(daemons):
+    """Also one that believes only the main process: READY=1 and WATCHDOG=1 come from it."""
+    d = daemons(env={"WATCHDOG_USEC": "200000"}, zookeeper__session_timeout_ms=100, zookeeper__tick_ms=10)
+    d.notify.setsockopt(harness.socket.SOL_SOCKET, harness.socket.SO_PASSCRED, 1)
+    crash(d)
+    senders = {}
+    while not {"READY=1", "WATCHDOG=1"} <= set(senders):
+        text, control, _, _ = d.notify.recvmsg(4096, 1000)
+        pid = int.from_bytes(control[0][2][:4], sys.byteorder) if control else 0
+        for line in text.decode().splitlines():
+            if pid:
+                senders.setdefault(line, pid)
+    assert {senders["READY=1"], senders["WATCHDOG=1"]} == {d.process.pid}
+
+
+def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
+    """It wakes for nothing of its own."""
+    d = daemons()
+
+    def switches():
+        return int(status(d.process.pid, "voluntary_ctxt_switches"))
+
+    d.info()
+    before = switches()
+    time.sleep(1)
+    assert switches() - before <= 1

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper's parts: what it keeps, what it and a worker tell each other, crashes, watchdogs, what it leaves behind. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/base/keeper.h"
+#include "io/base/parcel.h"
+#include "io/base/watch.h"
+#include "keeper/crashes.h"
+#include "keeper/custody.h"
+#include "keeper/exchange.h"
+#include "keeper/legacy.h"
+#include "keeper/vigil.h"
+
+enum { ROOM = 300 };
+
+static struct exchange x;
+static int worker; /* its end */
+
+static int set_up(void **state)
+{
+	int fd;
+
+	(void)state;
+	x = (struct exchange){ .custody = custody_new(ROOM), .fd = -1 };
+	if (keeper_message_pair(&fd, &worker) < 0)
+		return -1;
+	exchange_begin(&x, fd, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	custody_free(x.custody);
+	if (x.fd >= 0)
+		close(x.fd);
+	if (worker >= 0)
+		close(worker);
+	return 0;
+}
+
+static int some_fd(void)
+{
+	int fd = memfd_create("something", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The worker says that; a descriptor for each number of a KEEP. */
+static void says(enum keeper_kind kind, uint64_t first, uint32_t count)
+{
+	struct keeper_message m = { .kind = kind, .count = count };
+	int fds[KEEPER_BATCH] = { 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		m.numbers[i] = first + i;
+		fds[i] = kind == KEEPER_KEEP ? some_fd() : -1;
+	}
+	assert_int_equal(keeper_message_send(worker, &m, kind == KEEPER_KEEP ? fds : NULL), 0);
+	for (uint32_t i = 0; kind == KEEPER_KEEP && i < count; i++)
+		close(fds[i]);
+	assert_true(exchange_turn(&x));
+}
+
+/* What the worker is told next; 0: nothing. Descriptors are closed. */
+static uint32_t told(struct keeper_message *ret)
+{
+	struct keeper_message_with with;
+	int rc = keeper_message_receive(worker, ret, &with);
+
+	if (rc == -EAGAIN)
+		return 0;
+	assert_int_equal(rc, 0);
+	if (ret->kind == KEEPER_BACK)
+		assert_int_equal(with.fd_count, ret->count);
+	while (with.fd_count)
+		close(with.fds[--with.fd_count]);
+	return ret->kind;
+}
+
+static void begun(void)
+{
+	struct keeper_message m;
+
+	assert_true(exchange_turn(&x));
+	assert_int_equal(told(&m), KEEPER_BEGIN);
+}
+
+/* ---- what is kept ---- */
+
+static void what_is_kept_is_found_by_its_id(void **state)
+{
+	struct custody *c = custody_new(2);
+	int a = some_fd(), b = some_fd(), other = some_fd(), much = some_fd();
+	uint64_t id;
+
+	(void)state;
+	assert_true(custody_put(c, 1, a) && custody_put(c, 2, b));
+	assert_true(custody_put(c, 1, other)); /* in its place */
+	assert_false(is_open(a));
+	assert_false(custody_put(c, 3, much)); /* one too many */
+	assert_false(is_open(much));
+	custody_drop(c, 7);
+	custody_drop(c, 1);
+	assert_false(is_open(other));
+	assert_int_equal(custody_count(c), 1);
+	assert_int_equal(custody_at(c, 0, &id), b);
+	assert_int_equal(id, 2);
+	custody_free(c);
+	assert_false(is_open(b));
+}
+
+static void connections_are_shut_down_and_roles_stay(void **state)
+{
+	struct custody *c = custody_new(10);
+	int ends[2], role[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, role), 0);
+	custody_put(c, 1, dup(ends[0]));
+	custody_put(c, KEEPER_LISTENER, dup(role[0]));
+	assert_int_equal(custody_end_connections(c), 1);
+	/* Although somebody else has it, too. */
+	assert_int_equal(recv(ends[1], &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(recv(role[1], &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(custody_count(c), 1);
+	custody_free(c);
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(role[i]);
+	}
+}
+
+/* ---- what is said ---- */
+
+static void a_worker_is_given_all_and_told_of_crashes_before_anything_else(void **state)
+{
+	struct keeper_message m;
+	uint64_t seen = 0;
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 1, KEEPER_BATCH);
+	says(KEEPER_KEEP, 1 + KEEPER_BATCH, 1);
+	close(worker);
+	assert_false(exchange_turn(&x));
+	assert_int_equal(x.fd, -1);
+	assert_int_equal(keeper_message_pair(&x.fd, &worker), 0);
+	exchange_begin(&x, x.fd, 2);
+	exchange_signal(&x, SIGTERM, 7);
+	exchange_turn(&x);
+	while (told(&m) == KEEPER_BACK)
+		for (uint32_t i = 0; i < m.count; i++)
+			seen += m.numbers[i];
+	assert_int_equal(seen, 65 * 66 / 2);
+	assert_int_equal(m.kind, KEEPER_BEGIN);
+	assert_int_equal(m.numbers[0], 2);
+	assert_int_equal(told(&m), KEEPER_SIGNAL);
+	assert_int_equal(m.numbers[0], SIGTERM);
+	assert_int_equal(m.numbers[1], 7);
+	assert_int_equal(told(&m), 0);
+}
+
+static void all_that_there_is_room_for_is_kept_and_the_rest_refused(void **state)
+{
+	struct keeper_message m;
+	uint32_t kept = 0, refused = 0;
+
+	(void)state;
+	begun();
+	for (uint64_t id = 0; id < ROOM + 1; id += 43) /* 7 * 43 == ROOM + 1 */
+		says(KEEPER_KEEP, id, 43);
+	for (uint32_t kind = told(&m); kind; kind = told(&m)) {
+		kept += kind == KEEPER_KEPT ? m.count : 0;
+		refused += kind == KEEPER_REFUSED ? m.count : 0;
+	}
+	assert_int_equal(kept, ROOM);
+	assert_int_equal(refused, 1);
+	says(KEEPER_DROP, 0, 1);
+	says(KEEPER_KEEP, ROOM, 1);
+	assert_int_equal(told(&m), KEEPER_KEPT);
+}
+
+static void a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue(void **state)
+{
+	struct keeper_message one = { .kind = KEEPER_KEEP, .count = 1 }, m;
+	int fd = some_fd(), sent = 0, answers = 0, signals = 0;
+
+	(void)state;
+	begun();
+	/* Until neither side takes more. */
+	for (int idle = 0; idle < 2; idle++) {
+		for (; keeper_message_send(worker, &one, &fd) == 0; idle = 0)
+			one.numbers[0] = (uint64_t)++sent % ROOM;
+		exchange_turn(&x);
+	}
+	assert_false(exchange_tell(&x));
+	exchange_signal(&x, SIGHUP, 1);
+	exchange_signal(&x, SIGHUP, 2); /* one, as signals are */
+	exchange_signal(&x, 64, 1);     /* there is no such */
+	for (uint32_t kind = told(&m); kind; kind = told(&m)) {
+		answers += kind == KEEPER_KEPT;
+		signals += kind == KEEPER_SIGNAL;
+		exchange_turn(&x);
+	}
+	assert_true(exchange_tell(&x));
+	assert_int_equal(answers, sent);
+	assert_int_equal(signals, 1);
+	close(fd);
+}
+
+static void what_a_worker_says_is_noted(void **state)
+{
+	struct keeper_message unknown = { .kind = 77, .count = 3 };
+
+	(void)state;
+	begun();
+	says(KEEPER_HERE, 0, 0);
+	assert_true(x.heard.here);
+	assert_int_equal(x.heard.sender, getpid());
+	says(KEEPER_ALIVE, 500, 1);
+	assert_true(x.heard.alive && x.heard.within_us == 500);
+	assert_int_equal(keeper_message_send(worker, &unknown, NULL), 0);
+	says(KEEPER_AGAIN, 0, 0);
+	assert_true(x.heard.again);
+}
+
+static void nonsense_is_no_message_and_its_descriptors_are_closed(void **state)
+{
+	static const char *const texts[] = { "", "x", "1234567", "\1\0\0\0\1\0\0\0", "\1\0\0\0\377\377\377\377" };
+	static const size_t lengths[] = { 1, 1, 7, 8, 8 };
+
+	(void)state;
+	begun();
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(send(worker, texts[i], lengths[i], 0), lengths[i]);
+		assert_true(exchange_turn(&x));
+	}
+	says(KEEPER_KEEP, 1, 1);
+	assert_int_equal(custody_count(x.custody), 1);
+}
+
+/* ---- the worker's end ---- */
+
+static int answered, signalled;
+static uint64_t answered_id;
+
+static void note_answer(void *arg, uint64_t id, bool kept)
+{
+	(void)arg;
+	answered += kept ? 1 : 100;
+	answered_id = id;
+}
+
+static void note_signal(void *arg, int number, pid_t sender)
+{
+	(void)arg;
+	signalled = number * 1000 + (int)sender;
+}
+
+static struct keeper *make_worker(void)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", worker);
+	setenv(KEEPER_VARIABLE, text, 1);
+	return keeper_new();
+}
+
+static void the_workers_end_keeps_and_drops(void **state)
+{
+	struct watch_base *base = watch_base_new();
+	struct keeper *k = make_worker();
+	struct keeper_past past;
+	int fd = some_fd();
+
+	(void)state;
+	assert_non_null(k);
+	assert_null(getenv(KEEPER_VARIABLE));
+	exchange_turn(&x);
+	keeper_receive(k, &past);
+	assert_int_equal(past.count, 0);
+	keeper_attach(k, base, note_signal, NULL);
+	keeper_on_kept(k, note_answer, NULL);
+	assert_int_equal(keeper_pid(k), getpid());
+	/* Taken back before it is sent, then sent. */
+	assert_true(keeper_keep(k, 5, fd));
+	keeper_drop(k, 5);
+	assert_true(keeper_keep(k, 6, fd));
+	keeper_settle(k);
+	exchange_signal(&x, SIGHUP, 3);
+	exchange_turn(&x);
+	assert_int_equal(custody_count(x.custody), 1);
+	for (int i = 0; i < 3; i++)
+		watch_base_turn(base, false);
+	assert_int_equal(answered, 1);
+	assert_int_equal(answered_id, 6);
+	assert_int_equal(signalled, SIGHUP * 1000 + 3);
+	keeper_drop(k, 6);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_int_equal(custody_count(x.custody), 0);
+	keeper_free(k);
+	watch_base_free(base);
+	close(fd);
+}
+
+static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
+{
+	struct keeper *k = make_worker();
+	int fd = some_fd(), kept = 0;
+
+	(void)state;
+	while (keeper_keep(k, (uint64_t)kept, fd))
+		kept++;
+	assert_true(kept > KEEPER_BATCH);
+	for (int i = 0; i < 1000; i++)
+		keeper_drop(k, (uint64_t)i);
+	exchange_turn(&x);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_true(keeper_keep(k, 7, fd));
+	keeper_settle(k);
+	exchange_turn(&x);
+	keeper_free(k);
+	close(fd);
+}
+
+static void a_hand_over_takes_along_what_was_not_sent(void **state)
+{
+	struct keeper *k = make_worker(), *next;
+	struct parcel p = { 0 };
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 8, 2);
+	keeper_drop(k, 8);
+	keeper_pack(k, &p);
+	p.fds[0] = dup(p.fds[0]);
+	next = keeper_unpack(&p);
+	assert_non_null(next);
+	keeper_settle(next);
+	exchange_turn(&x);
+	assert_int_equal(custody_count(x.custody), 1);
+	assert_null(keeper_unpack(&(struct parcel){ 0 }));
+	keeper_free(k);
+	keeper_free(next);
+	parcel_discard(&p);
+}
+
+static void without_a_keeper_nothing_happens(void **state)
+{
+	struct keeper_past past;
+
+	(void)state;
+	unsetenv(KEEPER_VARIABLE);
+	assert_null(keeper_new());
+	keeper_receive(NULL, &past);
+	assert_int_equal(past.count, 0);
+	assert_false(keeper_keep(NULL, 1, 0));
+	keeper_drop(NULL, 1);
+	keeper_settle(NULL);
+	keeper_alive(NULL, 1);
+	keeper_again(NULL);
+	keeper_refuse(NULL, &past);
+	assert_int_equal(keeper_pid(NULL), getpid());
+}
+
+/* ---- crashes and watchdogs ---- */
+
+static void crashes_count_for_a_minute(void **state)
+{
+	const int64_t s = CLOCK_NS_PER_S;
+	struct crashes c = { 0 };
+
+	(void)state;
+	assert_int_equal(crashes_add(&c, 100 * s), 1);
+	assert_int_equal(crashes_add(&c, 160 * s), 2);
+	assert_int_equal(crashes_recent(&c, 160 * s + 1), 1);
+	assert_int_equal(crashes_add(&c, 161 * s), 2);
+	for (unsigned int i = 3; i <= CRASHES_MAX; i++)
+		assert_int_equal(crashes_add(&c, 161 * s), i);
+	assert_int_equal(crashes_add(&c, 161 * s), CRASHES_MAX);
+	assert_int_equal(crashes_recent(&c, 300 * s), 0);
+}
+
+static void a_worker_that_hangs_is_due(void **state)
+{
+	const int64_t s = CLOCK_NS_PER_S;
+	struct vigil v;
+
+	(void)state;
+	unsetenv("NOTIFY_SOCKET");
+	vigil_open(&v);
+	vigil_begin(&v, 0);
+	assert_int_equal(vigil_deadline(&v), INT64_MAX);
+	vigil_alive(&v, 10 * s, 2000000);
+	assert_int_equal(vigil_deadline(&v), 12 * s);
+	assert_int_equal(vigil_look(&v, 12 * s - 1), VIGIL_NOTHING);
+	assert_int_equal(vigil_look(&v, 12 * s), VIGIL_NOTHING);
+	vigil_alive(&v, 12 * s, 2000000); /* just in time */
+	assert_int_equal(vigil_look(&v, 14 * s), VIGIL_NOTHING);
+	assert_int_equal(vigil_look(&v, 15 * s), VIGIL_ABORT);
+	vigil_alive(&v, 15 * s, 2000000);
+	assert_int_equal(vigil_look(&v, 25 * s - 1), VIGIL_NOTHING);
+	assert_int_equal(vigil_look(&v, 25 * s), VIGIL_KILL);
+	assert_int_equal(vigil_look(&v, 100 * s), VIGIL_NOTHING);
+	vigil_end(&v);
+	assert_int_equal(vigil_deadline(&v), INT64_MAX);
+	vigil_close(&v);
+}
+
+/* ---- what it leaves ---- */
+
+static void what_a_keeper_leaves_the_next_one_has(void **state)
+{
+	struct legacy l = { .log_level = 2,
+			    .channel = dup(x.fd),
+			    .group = 77,
+			    .worker = 78,
+			    .stop = SIGINT,
+			    .signals = 1 << SIGHUP,
+			    .within_us = 5,
+			    .crashes = { .at_ns = { 1, 2 }, .count = 2 } };
+	struct custody *next = custody_new(ROOM);
+	struct legacy read;
+	uint64_t id;
+	int fd, kept = some_fd();
+
+	(void)state;
+	custody_put(x.custody, KEEPER_PIDFILE, kept);
+	fd = legacy_make(&l, x.custody);
+	assert_true(fd >= 0);
+	assert_int_equal(legacy_read(fd, &read, next), 0);
+	assert_false(is_open(fd));
+	assert_int_equal(custody_count(next), 1);
+	assert_int_equal(custody_at(next, 0, &id), kept);
+	assert_true(id == KEEPER_PIDFILE);
+	assert_int_equal(read.log_level, 2);
+	assert_int_equal(read.channel, l.channel);
+	assert_int_equal(read.group, 77);
+	assert_int_equal(read.worker, 78);
+	assert_int_equal(read.stop, SIGINT);
+	assert_int_equal(read.signals, 1 << SIGHUP);
+	assert_int_equal(read.within_us, 5);
+	assert_int_equal(crashes_recent(&read.crashes, 3), 2);
+	assert_true(fcntl(kept, F_GETFD) & FD_CLOEXEC);
+	close(l.channel);
+	custody_free(next);
+	/* It was the same one. */
+	x.custody = custody_new(1);
+}
+
+static void what_is_no_legacy_is_refused(void **state)
+{
+	static const char *const texts[] = { "", "hello", "keeper channel 1:9", "keeper group 1:1,channel 1:0,\n",
+					     "keeper group 2:99,channel 6:999999,\n" };
+	struct custody *c = custody_new(ROOM);
+	struct legacy read;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		int fd = some_fd();
+
+		assert_int_equal(write(fd, texts[i], strlen(texts[i])), strlen(texts[i]));
+		assert_int_equal(legacy_read(fd, &read, c), -EBADMSG);
+	}
+	assert_int_equal(legacy_read(dup(worker), &read, c), -EBADMSG);
+	custody_free(c);
+}
+
+#define WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_kept_is_found_by_its_id),
+		cmocka_unit_test(connections_are_shut_down_and_roles_stay),
+		WITH_WORKER(a_worker_is_given_all_and_told_of_crashes_before_anything_else),
+		WITH_WORKER(all_that_there_is_room_for_is_kept_and_the_rest_refused),
+		WITH_WORKER(a_worker_that_does_not_read_is_not_read_and_costs_a_bounded_queue),
+		WITH_WORKER(what_a_worker_says_is_noted),
+		WITH_WORKER(nonsense_is_no_message_and_its_descriptors_are_closed),
+		WITH_WORKER(the_workers_end_keeps_and_drops),
+		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
+		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
+		cmocka_unit_test(without_a_keeper_nothing_happens),
+		cmocka_unit_test(crashes_count_for_a_minute),
+		cmocka_unit_test(a_worker_that_hangs_is_due),
+		WITH_WORKER(what_a_keeper_leaves_the_next_one_has),
+		WITH_WORKER(what_is_no_legacy_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
