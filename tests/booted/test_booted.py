@@ -135,6 +135,11 @@ def worker_pid(machine):
     return int(found[0])
 
 
+def send(machine, number, pid):
+    """What the machine has without procps."""
+    machine.run("sh", "-c", f"kill -s {number} {pid}")
+
+
 def another_worker(machine, before):
     """Waits until the keeper has started another one, which serves."""
     harness.wait_until(lambda: f"(process {before}) was killed by signal" in machine.journal(), "the end of the worker")
@@ -145,7 +150,7 @@ def another_worker(machine, before):
 @pytest.mark.parametrize("number", ["SEGV", "KILL"])
 def test_a_worker_that_crashes_is_no_end_of_the_service(service, number):
     main, worker = main_pid(service), worker_pid(service)
-    service.run("kill", "-s", number, worker)
+    send(service, number, worker)
     another_worker(service, worker)
     assert (main_pid(service), service.show("NRestarts"), service.show("ActiveState")) == (main, "0", "active")
 
@@ -157,7 +162,7 @@ def test_a_worker_that_hangs_is_ended_by_the_keeper(service):
     change(service, "tick_ms", 500)
     service.run("systemctl", "restart", UNIT)
     main, worker = main_pid(service), worker_pid(service)
-    service.run("kill", "-s", "STOP", worker)
+    send(service, "STOP", worker)
     another_worker(service, worker)
     assert "has not said for too long that it lives: it hangs, and is ended" in service.journal()
     assert (main_pid(service), service.show("NRestarts")) == (main, "0")
@@ -165,7 +170,7 @@ def test_a_worker_that_hangs_is_ended_by_the_keeper(service):
 
 def test_a_keeper_that_is_killed_takes_the_worker_with_it(service):
     main, worker = main_pid(service), worker_pid(service)
-    service.run("kill", "-s", "KILL", main)
+    send(service, "KILL", main)
     restarted(service, main)
     service.run("test", "-d", f"/proc/{worker}", status=1)
     assert service.show("NRestarts") == "1" and may_lock(service)
