@@ -112,7 +112,8 @@ UNIT_lock = test_grants.c
 UNIT_claim = test_listing.c
 UNIT_session = test_proof.c test_window.c test_budget.c
 UNIT_port = test_effects.c test_ledger.c test_entry.c
-UNIT_CORE = test_core_snapshot.c test_core_handed_over.c test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
+UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
+	test_core_answers.c test_core_lock.c test_core_try.c test_core_mode.c test_core_readers.c \
 	test_core_lease.c test_core_enqueue.c test_core_deadlock.c test_core_mlock.c test_core_claim.c \
 	test_core_outcome.c test_core_refused.c test_core_traffic.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \

@@ -8,7 +8,7 @@
 #include "core/record.h"
 
 /* After so many events the broker begins another ledger, which has to say the same. */
-enum { MEMORY_BYTES = 64 * LEDGER_CHUNK_BYTES, RECORD_EVENTS = 16 };
+enum { RECORD_EVENTS = 16 };
 
 struct fixture *fixture_new(bool standalone)
 {
@@ -45,8 +45,8 @@ void fixture_record(struct fixture *f)
 	struct ledger *old = f->ledger;
 	void *old_memory = f->memory;
 
-	f->memory = calloc(1, MEMORY_BYTES);
-	f->ledger = ledger_new(f->memory, MEMORY_BYTES);
+	f->memory = calloc(1, FIXTURE_MEMORY_BYTES);
+	f->ledger = ledger_new(f->memory, FIXTURE_MEMORY_BYTES);
 	broker_record(f->broker, f->ledger);
 	ledger_free(old);
 	free(old_memory);

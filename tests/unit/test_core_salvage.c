@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process goes on from the ledger of one that was killed (core/salvage.h). The simulator kills at any moment; here are
+ * the rules one by one, and what somebody changed.
+ */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/port/ledger.h"
+#include "core/salvage.h"
+#include "core/snapshot.h"
+#include "core/state.h"
+
+enum { CONNS = 5, SEED = 7 };
+
+static const int64_t T_NS = 12000 * MS;
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), CONNS, state);
+}
+
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), CONNS, state);
+}
+
+static struct salvage salvage_of(struct fixture *f, const struct ledger_view *v, const bool *back)
+{
+	return (struct salvage){
+		.conf = &f->conf,
+		.ledger = v,
+		.session = f->conf.standalone ? 0 : SESSION,
+		.timeout_ns = T_NS,
+		.safe_until_ns = broker_safe_until(f->broker),
+		.back = back,
+		.back_count = CONNS,
+		.seed = SEED,
+		.now_ns = f->now_ns,
+	};
+}
+
+/* Of the connections those are taken back whose bits are set, and which may be. */
+static void kill_and_go_on(struct fixture *f, unsigned int kept)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	bool back[CONNS];
+	struct salvage s;
+	struct broker *b;
+
+	assert_non_null(v);
+	for (uint32_t i = 0; i < CONNS; i++)
+		back[i] = kept >> i & 1 && salvage_may_continue(v, i);
+	s = salvage_of(f, v, back);
+	assert_true(salvage(&s, &text, &why));
+	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
+	assert_non_null(b);
+	ledger_view_free(v);
+	broker_free(f->broker);
+	f->broker = b;
+	f->first_op = f->end_op;
+	fixture_record(f);
+	fixture_simple(f, EVENT_TIME, 0);
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
+/* The first thing that is answered is a write; then the recovery asks. */
+static void connect_again(struct fixture *f)
+{
+	fixture_zk_connected(f, SESSION);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_CREATE)
+		fixture_answer(f, ZK_OK);
+	fixture_answer(f, ZK_NODEEXISTS);
+}
+
+/* ---- connections ---- */
+
+static void who_is_taken_back_has_its_grants_with_their_tokens(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
+	fixture_say(f, 0, "LOCK a REENTER", ":1024");
+	fixture_say(f, 1, "LOCK b SHARED", ":2048");
+	kill_and_go_on(f, 3);
+	fixture_say(f, 0, "VALID a", ":9223372036854");
+	fixture_say(f, 0, "UNLOCK a", ":1");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_say(f, 1, "VALID b", ":9223372036854");
+}
+
+static void a_lease_ends_when_it_would_have(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a LEASE 5000", ":1024");
+	fixture_pass(f, 1000);
+	kill_and_go_on(f, 1);
+	fixture_pass(f, 3999);
+	fixture_say(f, 0, "VALID a", ":1");
+	fixture_pass(f, 1);
+	fixture_say(f, 0, "VALID a", ":0");
+}
+
+static void against_a_ghost_nobody_is_granted_anything(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	kill_and_go_on(f, 2);
+	assert_true(broker_has_client(f->broker, 0));
+	fixture_say(f, 1, "LOCK a WAIT 0", "$-1");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_expect(f, 1, "");
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_event(f, &(struct event){ .type = EVENT_TOKENS, .tokens.limit = 3000000 });
+	fixture_expect(f, 1, ":1025");
+}
+
+static void who_held_nothing_is_left_out(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	kill_and_go_on(f, 0);
+	assert_int_equal(broker_clients(f->broker), 1);
+}
+
+static void who_waits_for_something_may_not_go_on(void **state)
+{
+	struct bytes why = { 0 };
+	struct fixture *f = *state;
+	struct ledger_view *v;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 1, "LOCK b", ":2048");
+	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
+	v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	assert_non_null(v);
+	assert_true(salvage_may_continue(v, 0));
+	assert_false(salvage_may_continue(v, 1)); /* it waits */
+	assert_false(salvage_may_continue(v, 2)); /* nothing is written of it */
+	ledger_view_free(v);
+	bytes_free(&why);
+}
+
+static void a_loss_is_told_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_resp3(f, 0);
+	fixture_say(f, 0, "LOCK a LEASE 1000", ":1024");
+	fixture_pass(f, 1000);
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :1024 $5 lease");
+	fixture_pass(f, 10);
+	kill_and_go_on(f, 1);
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :1024 $5 lease");
+}
+
+/* ---- claims ---- */
+
+static const struct claim *claim_of(struct fixture *f)
+{
+	return lock_find(&f->broker->locks, SLICE("a"))->directory.claim;
+}
+
+/* The highest number of hand-offs is not that of the grant that is left. */
+static void a_number_that_was_given_is_not_given_again(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "DOWNGRADE a", ":1024");
+	fixture_say(f, 1, "LOCK a SHARED", ":1025");
+	fixture_say(f, 1, "UNLOCK a", ":0");
+	kill_and_go_on(f, 3);
+	fixture_ask(f, 1, "LOCK a");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_event(f, &(struct event){ .type = EVENT_TOKENS, .tokens.limit = 3000000 });
+	fixture_expect(f, 1, ":1026");
+}
+
+static void a_claim_is_kept_after_a_list_and_a_read_showed_it(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[1] = { name };
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	connect_again(f);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
+		fixture_answer(f, ZK_REFUSED);
+	assert_true(claim_of(f)->salvaged);
+	fixture_answer_list(f, 1, 1, children);
+	assert_true(claim_of(f)->salvaged);
+	while (!strstr(fixture_oldest(f)->path, name))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_get(f, 77, SESSION, "");
+	assert_false(claim_of(f)->salvaged);
+	fixture_say(f, 0, "VALID a", ":8000");
+}
+
+static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[1] = { name };
+
+	fixture_resp3(f, 0);
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	connect_again(f);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_list(f, 1, 1, children);
+	while (!strstr(fixture_oldest(f)->path, name))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_op(f, EFFECT_ZK_GET, name);
+	fixture_expect_push(f, 0, "");
+	fixture_answer_get(f, 99, BETA, "");
+	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 deleted");
+}
+
+/* Both the read and the list behind it are refused: it is asked about again, or nothing would be granted on it any longer. */
+static void a_read_and_a_list_that_are_refused_are_repeated(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[1] = { name };
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	connect_again(f);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_list(f, 1, 1, children);
+	for (int i = 0; i < 3; i++) {
+		while (fixture_is_open(f))
+			fixture_answer(f, ZK_REFUSED);
+		fixture_pass(f, 1001);
+		assert_true(fixture_is_open(f));
+	}
+}
+
+static void a_session_that_is_not_the_ledgers_is_none(void **state)
+{
+	struct bytes why = { 0 };
+	struct fixture *f = *state;
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+
+	assert_true(salvage_session(v, SESSION) == SESSION);
+	assert_true(salvage_session(v, BETA) == 0);
+	ledger_view_free(v);
+	bytes_free(&why);
+}
+
+/* ---- what cannot be gone by ---- */
+
+static void expect_no_ledger(const void *memory, size_t bytes, const char *sentence)
+{
+	struct bytes why = { 0 };
+
+	assert_null(ledger_view_new(memory, bytes, &why));
+	bytes_char(&why, '\0');
+	assert_string_equal(why.data, sentence);
+	bytes_free(&why);
+}
+
+static void what_is_no_ledger_is_refused_with_a_sentence(void **state)
+{
+	struct fixture *f = *state;
+	struct ledger_head *head = f->memory;
+	uint64_t magic = head->magic;
+
+	expect_no_ledger(f->memory, LEDGER_CHUNK_BYTES - 1, "it is no ledger");
+	head->missing = 1;
+	expect_no_ledger(f->memory, FIXTURE_MEMORY_BYTES, "there was no room for all of it");
+	head->magic = magic + 1;
+	expect_no_ledger(f->memory, FIXTURE_MEMORY_BYTES, "it is of another version");
+	head->magic = 1;
+	expect_no_ledger(f->memory, FIXTURE_MEMORY_BYTES, "it is no ledger");
+	head->magic = 0;
+	expect_no_ledger(f->memory, FIXTURE_MEMORY_BYTES, "the process that wrote it ended before it was complete");
+	head->magic = magic;
+	head->missing = 0;
+}
+
+static void another_configuration_is_refused(void **state)
+{
+	struct bytes text = { 0 }, why = { 0 };
+	struct fixture *f = *state;
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	struct broker_conf other = f->conf;
+	struct salvage s = salvage_of(f, v, NULL);
+
+	s.back_count = 0;
+	s.conf = &other;
+	other.host = "beta";
+	assert_false(salvage(&s, &text, &why));
+	bytes_char(&why, '\0');
+	assert_string_equal(why.data, "the configuration has another host, root, prefix or mode than it");
+	ledger_view_free(v);
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(who_is_taken_back_has_its_grants_with_their_tokens),
+		ALONE(a_lease_ends_when_it_would_have),
+		ALONE(against_a_ghost_nobody_is_granted_anything),
+		ALONE(who_held_nothing_is_left_out),
+		ALONE(who_waits_for_something_may_not_go_on),
+		ALONE(a_loss_is_told_again),
+		ALONE(a_number_that_was_given_is_not_given_again),
+		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
+		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
+		TEST(a_read_and_a_list_that_are_refused_are_repeated),
+		TEST(a_session_that_is_not_the_ledgers_is_none),
+		ALONE(what_is_no_ledger_is_refused_with_a_sentence),
+		ALONE(another_configuration_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
