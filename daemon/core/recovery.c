@@ -184,6 +184,9 @@ void recovery_follow(struct broker *b, unsigned int changes)
 		lose_all(b);
 	else if (changes & SESSION_CHANGED)
 		tell_holders(b);
+	/* Whoever goes on takes holders as told of it: their marks stand there before. */
+	if (changes & SESSION_CHANGED)
+		ledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);
 	if (changes & SESSION_GRANTS)
 		lock_touch_waiting(&b->locks);
 	if (changes & SESSION_DROPPED)

@@ -160,7 +160,8 @@ static unsigned int enter(struct ensemble *zk, enum session_state state)
 		log_state(zk, EFFECT_LEVEL_ERROR, "session lost: every grant is void");
 		break;
 	}
-	ledger_state(zk->env->ledger, s->epoch, state == SESSION_JEOPARDY);
+	if (state == SESSION_NONE || state == SESSION_LOST)
+		ledger_state(zk->env->ledger, s->epoch, false);
 	return SESSION_CHANGED;
 }
 
