@@ -88,9 +88,9 @@ class Kept(harness.Daemon):
         return [number for number in self.kept if not number & ROLE]
 
     def wait_kept(self, client):
-        """Its connection is kept, and the file says so."""
+        """Its connection is kept, and the file says so, and that nothing is under way: a reply comes before that."""
         end = os.fstat(client.fileno()).st_ino
-        harness.wait_until(lambda: any(conn[8] == end and conn[1] for conn in Saved(self).conns().values()),
+        harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(self).conns().values()),
                            "the connection to be kept")
 
     def crash(self, crashes=1, change=None, back=None, wait=True):

@@ -65,6 +65,7 @@ def test_crashes_in_a_row(kept, clients):
     for _ in range(3):
         kept.crash()
     assert c.call("VALID", "a", "TOKEN", a) > 0
+    kept.wait_kept(c)
     kept.crash()
     kept.crash(wait=False)
     time.sleep(random.uniform(0, 0.05))
