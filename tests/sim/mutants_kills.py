@@ -32,9 +32,6 @@ KILLS = [
     ("the session ends in the ledger after its claims", [
         ("\tledger_session(b->env.ledger, 0); /* or whoever goes on would not know of its znodes any longer */\n", "")], 3000, "kills"),
 
-    ("the ledger says that jeopardy was told before it is", [
-        ("\t\ttell_holders(b);\n\t/* Whoever", "\t{ if (b->env.ledger) ledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY); tell_holders(b); }\n\t/* Whoever")], 3000, "kills"),
-
     # ---- what the next process does ----
     ("ghosts are dropped at once", [
         ("\treturn !h->lost || is_back(w, client_at(w->v, h->client));\n", "\treturn is_back(w, client_at(w->v, h->client));\n"),

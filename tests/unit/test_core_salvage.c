@@ -227,7 +227,7 @@ static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 deleted");
 }
 
-/* Both the read and the list behind it are refused: it is asked about again, or nothing would be granted on it any longer. */
+/* Both the read and the list behind it: it is asked about again, or nothing would be granted on it any longer. */
 static void a_read_and_a_list_that_are_refused_are_repeated(void **state)
 {
 	struct fixture *f = *state;
