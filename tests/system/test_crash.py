@@ -2,8 +2,8 @@
 """Workers killed by SIGKILL, one after the other, under the load of Redis clients of every kind on two hosts. Whoever has
 nothing under way goes on; whoever had loses its connection, and nobody gets what it holds before it knows.
 
-LOCKBROKER_CRASHES and LOCKBROKER_CLIENTS say how many of each. It runs only if LOCKBROKER_CRASHES is set: it fails, because a
-host that was killed under this load grants nothing any longer.
+LOCKBROKER_CRASHES and LOCKBROKER_CLIENTS say how many of each. It runs only if LOCKBROKER_CRASHES is set: on a busy
+machine its short leases end before the reply to their LOCK, which the load takes for an error.
 """
 
 import collections
@@ -196,7 +196,7 @@ class Keeper(load.Load):
 
 
 pytestmark = pytest.mark.skipif("LOCKBROKER_CRASHES" not in os.environ,
-                                reason="fails: nothing is granted after a crash under load")
+                                reason="its leases are too short for a busy machine")
 
 KINDS = [Keeper, Locker, Reader, Pair, Pipeliner, Waiter, Queued, Leased, Permitted, Candidate, Observer, Keeper, Asker, Guest]
 
@@ -221,12 +221,13 @@ def crash(daemons, truth, still):
     truth.nobody_asks()
     for d in daemons:
         harness.wait_until(lambda: are_kept(d, still[d.host]), f"those that hold on {d.host} to be kept")
-    doing = [threading.Thread(target=d.crash, daemon=True) for d in daemons]
-    for t in doing:
-        t.start()
+    for d in daemons:
+        d.kill()
+    for d in daemons:
+        d.spawn(crashes=1)  # by this thread: what one starts ends with it
     truth.they_may()
-    for t in doing:
-        t.join()
+    for d in daemons:
+        d.wait_ready()
 
 
 def test_whoever_has_nothing_under_way_sees_no_crash_and_nobody_gets_what_is_held(two_kept):
