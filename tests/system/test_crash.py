@@ -183,7 +183,7 @@ class Keeper(load.Load):
             assert self.call("VALID", self.me, "TOKEN", self.token) > 0
             assert self.call("VALID", f"{self.me} lease", "TOKEN", self.lease) > 0
             if self.rng.random() < 0.2:
-                assert self.call("LOCK", self.me) == self.token
+                assert self.call("LOCK", self.me, "REENTER") == self.token
                 assert self.call("UNLOCK", self.me) == 1
         finally:
             self.truth.asked()
