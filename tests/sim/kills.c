@@ -21,6 +21,8 @@ enum { FROM = 50, SHARE = 4, REST = 2, EVERY_MS = 3000, STORES_LOG = 6 };
 
 enum { CHUNKS = 48, CHUNKS_FEW = 4 };
 
+static const int64_t TAKEN_AWAY_NS = 20 * SECOND;
+
 static int64_t between(struct host *h, int64_t from, int64_t to)
 {
 	return rng_between(&h->w->kills.rng, from, to);
@@ -405,7 +407,10 @@ static void replace_znode(struct host *h, int lock, int64_t czxid)
 	fakezk_operate(&w->zk, EFFECT_ZK_DELETE, bytes_view(&name), (struct slice){ 0 });
 	fakezk_operate(&w->zk, EFFECT_ZK_CREATE, bytes_view(&name), (struct slice){ 0 });
 	bytes_free(&name);
-	sched_at(&w->sched, w->sched.now + 20 * SECOND, take_away, w, (uint64_t)lock);
+	sched_at(&w->sched, w->sched.now + TAKEN_AWAY_NS, take_away, w, (uint64_t)lock);
+	/* Until then it may stand before everybody. */
+	if (w->last_fault < w->sched.now + TAKEN_AWAY_NS + 2 * SECOND)
+		w->last_fault = w->sched.now + TAKEN_AWAY_NS + 2 * SECOND;
 }
 
 static void meddle(struct host *h)
