@@ -17,6 +17,8 @@ import harness
 RELAY = os.path.join(harness.HERE, "relay.py")
 SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
 QUIET_S = 3         # for so long a connection is quiet before it counts as one that the keeper has
+CRASHES_S = 61      # what goes on depends on how many crashes there were within a minute
+CRASHES_ANEW = 3    # with this one all that was remembered is dropped
 STALL_S = 0.7       # the machine itself stood still, which is nobody's fault here
 
 
@@ -41,6 +43,7 @@ class Host:
             os.mkdir(os.path.dirname(place))
             self.install(place, harness.program("lockbrokerd"))
         self.daemon.program = self.places[0]
+        self.crashes = []  # when a worker of this service has crashed
 
     @staticmethod
     def install(place, program):
@@ -97,6 +100,12 @@ class Host:
         self.daemon.follow()
         return True
 
+    def crashed(self):
+        """True: not so often that what is kept is dropped."""
+        now = time.monotonic()
+        self.crashes = [t for t in self.crashes if now - t < CRASHES_S] + [now]
+        return len(self.crashes) < CRASHES_ANEW
+
     def go_on(self, old):
         """The process of that number was killed, or its keeper: another one serves, in a service that starts again if need
         be. (When one has crashed too often within a minute, the keeper ends.)"""
@@ -107,6 +116,7 @@ class Host:
         else:
             self.daemon.kill()  # whoever is left
             self.daemon.start()
+            self.crashes = []
 
     def all_links(self, what, *args):
         for link in self.links.values():
@@ -338,9 +348,10 @@ def worker_killed(a):
     """The keeper starts another one. Once more while that one begins, now and then."""
     (host,) = a.pick(1)
     a.calm(QUIET_S, QUIET_S)
-    with a.during("worker killed", [host], closes=True):
+    with a.during("worker killed", [host], closes=True, kept=True) as fault:
         for _ in range(a.rng.choice([1, 1, 2])):
             old = host.daemon.pid
+            fault.kept &= host.crashed()
             host.daemon.signal(signal.SIGKILL)
             host.go_on(old)
         host.wait_safe()
@@ -404,14 +415,15 @@ def killed_in_hand_over(a):
     (host,) = a.pick(1)
     at, whom, closes = a.rng.choice(KILLS)
     refusals, old = host.refusals(), host.daemon.pid
-    a.calm(1, 1)
-    with a.during(f"{whom} process killed at {at}", [host], closes=closes):
+    a.calm(QUIET_S, QUIET_S)
+    with a.during(f"{whom} process killed at {at}", [host], closes=closes, kept=whom != "keeper") as fault:
         with host.relay(at, f"kill {whom}") as relayed:
             host.daemon.signal(signal.SIGUSR2)
             harness.wait_until(relayed, "that message", SETTLE_S)
             harness.wait_until(lambda: not harness.runs(old) or host.refusals() > refusals, "the outcome", SETTLE_S)
         if not harness.runs(old):
             if closes:
+                fault.kept &= host.crashed()
                 harness.wait_until(lambda: not harness.runs(relayed()), "the end of the new process", SETTLE_S)
             host.go_on(old)
             a.handed_over += not closes
