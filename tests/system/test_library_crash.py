@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library and the command over a crash of the daemon: the keeper has their connection, and the next process takes it
+back."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+import harness
+from library import token_of
+from saved import Saved
+
+
+@pytest.fixture(params=["standalone", "zookeeper"])
+def kept(request, daemons, own_zk, root):
+    """A daemon with a keeper. What it proves before a crash runs out in 2 s."""
+    if request.param == "standalone":
+        return daemons()
+    return daemons(own_zk(tick_ms=harness.FAST_TICK_MS), root, **harness.FAST)
+
+
+def wait_kept(daemon, pid):
+    """The connection of that process."""
+
+    def is_kept():
+        return any(conn[3] == pid and conn[1] and not conn[0] for conn in Saved(daemon).conns().values())
+
+    harness.wait_until(is_kept, "the keeper to have the connection")
+
+
+def crash(daemon):
+    old = daemon.pid
+    os.kill(old, signal.SIGKILL)
+    daemon.await_another(old)
+
+
+def holder(daemon, programs):
+    p = programs(daemon.socket)
+    assert p.do("open 0") == "OK 0"
+    token_of(p.do("lock 0 a"))
+    wait_kept(daemon, p.process.pid)
+    return p
+
+
+def test_a_lock_is_proven_at_every_moment_of_a_crash(kept, programs):
+    p = holder(kept, programs)
+    crashing = threading.Thread(target=crash, args=(kept,))
+    crashing.start()
+    begun, wrong = time.monotonic(), []
+    while time.monotonic() < begun + 3 or crashing.is_alive():
+        answer = p.do("valid 0 a")
+        if not answer.startswith("OK ") or token_of(answer) == 0:
+            wrong.append((time.monotonic() - begun, answer))
+        time.sleep(0.005)
+    crashing.join()
+    assert not wrong and p.do("event 0 0").startswith(("NONE ", "JEOPARDY ", "SAFE "))
+    assert p.do("unlock 0 a") == "OK 0"
+    token_of(p.do("lock 0 a"))
+
+
+def test_who_did_not_look_between_two_crashes_has_the_latest_page(kept, programs):
+    p = holder(kept, programs)
+    for _ in range(2):
+        crash(kept)
+        wait_kept(kept, p.process.pid)
+    time.sleep(2.5)  # what the first page proves runs out
+
+    def has_the_page():
+        assert token_of(p.do("valid 0 a")) > 0
+        with open(f"/proc/{p.process.pid}/maps", encoding="ascii") as f:
+            return [line.split()[5:] for line in f if kept.dir in line] == [[os.path.join(kept.dir, "session")]]
+
+    harness.wait_until(has_the_page, "the latest page")
+    assert p.do("unlock 0 a") == "OK 0"
+
+
+def test_a_command_goes_on(kept, clients):
+    p = harness.spawn([harness.program("lockbroker"), "-S", kept.socket, "lock", "a", "--", "sh", "-c",
+                       "echo ready; read line; echo $line"],
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "ready\n"
+    wait_kept(kept, p.pid)
+    crash(kept)
+    time.sleep(2.5)  # what the earlier page proves runs out
+    assert p.poll() is None and len(clients(kept).call("HOLDERS", "a")) == 1
+    out, err = p.communicate("done\n", timeout=harness.PATIENCE)
+    assert (p.returncode, out) == (0, "done\n") and "lost" not in err
+    assert isinstance(clients(kept).call("LOCK", "a", "WAIT", 20000), int)
