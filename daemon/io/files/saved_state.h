@@ -23,5 +23,6 @@ struct saved {
 	bool held_foreign; /* the process numbers are from another namespace */
 	int diag;          /* see peer.h */
 	uint32_t *self;    /* our ends of the connections whose other ends are not known yet; 0: none */
+	size_t used;       /* no connection had a place from here on */
 	size_t look;       /* the holder to be asked about next */
 };

@@ -41,6 +41,8 @@ void saved_connected(struct saved *s, uint32_t conn, const struct saved_conn *wh
 	c->peer = who->peer;
 	__atomic_store_n(&c->cookie, fd < 0 ? 0 : peer_cookie(fd), __ATOMIC_RELEASE);
 	s->self[conn] = who->peer || fd < 0 ? 0 : peer_self(fd);
+	if (conn >= s->used)
+		s->used = conn + 1;
 }
 
 void saved_gone(struct saved *s, uint32_t conn)
@@ -68,8 +70,8 @@ void saved_look(struct saved *s)
 
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->file->conn_count; i++) {
-		size_t conn = s->look++ % s->file->conn_count;
+	for (size_t i = 0; i < s->used; i++) {
+		size_t conn = s->look++ % s->used;
 		struct saved_conn *c = &s->conns[conn];
 
 		if (!s->self[conn] || !c->holds)

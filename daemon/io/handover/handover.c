@@ -343,9 +343,13 @@ static bool freeze(const struct handover_parts *parts)
 
 bool handover_due(struct handover *h)
 {
-	int64_t frozen_ns = clock_now_ns();
+	int64_t frozen_ns;
 
-	return h->state == READY && freeze(&h->parts) && commit(h, frozen_ns);
+	/* Asked in each turn: the clock is read only where it matters. */
+	if (h->state != READY)
+		return false;
+	frozen_ns = clock_now_ns();
+	return freeze(&h->parts) && commit(h, frozen_ns);
 }
 
 bool handover_freeze(struct handover *h, struct parcel *ret)

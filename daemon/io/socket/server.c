@@ -40,8 +40,8 @@ struct server {
 	bool same_keeper; /* as that of the process that handed over */
 	struct kept *kept;
 	int64_t look_ns;         /* the next look at all connections */
-	struct watch *looking;   /* wakes the loop for it, if: */
-	bool armed;
+	int64_t due_ns;          /* a turn that ends before has nothing to do for it: look_ns while `looking` is set */
+	struct watch *looking;   /* wakes the loop for it */
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
 	int64_t ghosts_until_ns; /* as long as they may believe to hold something */
 	struct conn_env env;
@@ -182,6 +182,14 @@ static void server_answered(void *arg, uint64_t id, bool kept)
 			  "the keeper has no room for a connection: if the daemon is killed, its locks are lost");
 }
 
+/* `looking` has fired, and the latest event may be long ago: with the clock read anew, the end of this turn looks. */
+static void server_woken(int fd, short what, void *arg)
+{
+	struct server *s = arg;
+
+	feed_now(s->feed);
+}
+
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
@@ -198,7 +206,8 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	s->accepting = watch_new(feed_base(feed), server_accept, s);
 	s->kin = kin_new(feed);
 	s->pause = watch_new(feed_base(feed), server_resume, s);
-	s->looking = watch_new(feed_base(feed), NULL, NULL);
+	s->looking = watch_new(feed_base(feed), server_woken, s);
+	s->due_ns = conf->saved ? INT64_MIN : INT64_MAX;
 	s->keeper = conf->keeper;
 	s->kept = kept_new(conf->keeper, conf->saved);
 	keeper_on_kept(conf->keeper, server_answered, s);
@@ -474,34 +483,31 @@ static bool server_look_at_holders(struct server *s, int64_t now_ns)
 	return more;
 }
 
+static void server_set_look(struct server *s)
+{
+	watch_set_by(s->looking, s->look_ns);
+	s->due_ns = s->look_ns;
+}
+
 /* Everything that a look about every second is enough for. A turn that nothing follows leads to one look. */
-static void server_look(struct server *s)
+static __attribute__((noinline)) void server_look(struct server *s)
 {
 	int64_t now_ns = feed_seen(s->feed);
 	bool more;
 
-	if (!s->saved)
-		return;
-	/* The instant of the latest event may be long ago. */
-	if (s->armed && !watch_is_set(s->looking))
-		now_ns = feed_now(s->feed);
 	if (now_ns < s->look_ns) {
-		if (!s->armed)
-			watch_set_by(s->looking, s->look_ns);
-		s->armed = true;
+		server_set_look(s);
 		return;
 	}
-	s->armed = false;
 	watch_clear(s->looking);
 	s->look_ns = now_ns + SERVER_LOOK_NS;
+	s->due_ns = INT64_MIN;
 	more = server_look_at_holders(s, now_ns);
 	saved_look(s->saved);
 	if (s->ghosts)
 		server_look_at_ghosts(s);
-	if (more || s->ghosts) {
-		watch_set_by(s->looking, s->look_ns);
-		s->armed = true;
-	}
+	if (more || s->ghosts)
+		server_set_look(s);
 }
 
 void server_settle(struct server *s)
@@ -509,7 +515,8 @@ void server_settle(struct server *s)
 	struct conn *c;
 
 	conn_end_turn(&s->env);
-	server_look(s);
+	if (feed_seen(s->feed) >= s->due_ns)
+		server_look(s);
 	while ((c = TAILQ_FIRST(&s->env.dirty))) {
 		TAILQ_REMOVE(&s->env.dirty, c, dirty);
 		c->is_dirty = false;
