@@ -94,7 +94,7 @@ IO_files = files/pidfile.c files/page.c files/saved.c files/saved_left.c files/s
 IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
-KEEPER = keeper/guardian.c keeper/exchange.c keeper/custody.c keeper/legacy.c keeper/vigil.c keeper/crashes.c keeper/rights.c
+KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c

@@ -10,7 +10,7 @@
 #include "io/base/keeper.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
-#include "keeper/guardian.h"
+#include "keeper/supervisor.h"
 #include "parts.h"
 #include "start.h"
 
@@ -51,7 +51,7 @@ static int keep(const struct program *program, const struct options *options, st
 	log_setup((enum log_level)conf->log_level, form);
 	conf_free(conf);
 	*conf = (struct conf){ 0 };
-	return guardian_run(program, form);
+	return supervisor_run(program, form);
 }
 
 int main(int argc, char **argv)
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	d.takeover = options.takeover = takeover_new();
 	d.keeper = keeper_new();
 	guard_standard();
-	status = guardian_resume(d.program);
+	status = supervisor_resume(d.program);
 	if (status < 0)
 		status = command_line_read(argc, argv, &options, &d.conf);
 	if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)

@@ -3,7 +3,7 @@
  * The service manager's watchdog (WatchdogSec=): the loop tells the manager that it turns, at half of the time after which
  * the manager would kill the daemon and start it again. It is fed for as long as the daemon runs, also while it stops.
  *
- * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/vigil.h).
+ * With a keeper it is the keeper that the loop tells, and that tells the manager (keeper/watchdogs.h).
  *
  * A daemon that hangs for less than two thirds of the session timeout costs nobody a lock: a shorter watchdog, which would,
  * is made that long.

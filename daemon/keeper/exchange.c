@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "keeper/custody.h"
+#include "keeper/descriptors.h"
 
 static void reset(struct exchange *x, int fd)
 {
@@ -38,14 +38,14 @@ static bool tell(const struct exchange *x, const struct keeper_message *m, const
 
 static bool give_back(struct exchange *x)
 {
-	size_t all = custody_count(x->custody);
+	size_t all = descriptors_count(x->descriptors);
 
 	while (x->given < all) {
 		struct keeper_message m = { .kind = KEEPER_BACK };
 		int fds[KEEPER_BATCH];
 
 		for (; m.count < KEEPER_BATCH && x->given + m.count < all; m.count++)
-			fds[m.count] = custody_at(x->custody, x->given + m.count, &m.numbers[m.count]);
+			fds[m.count] = descriptors_at(x->descriptors, x->given + m.count, &m.numbers[m.count]);
 		if (!tell(x, &m, fds))
 			return false;
 		x->given += m.count;
@@ -107,7 +107,7 @@ void exchange_signal(struct exchange *x, int number, pid_t sender)
 static void keep(struct exchange *x, const struct keeper_message *m, const struct keeper_message_with *with)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		bool kept = i < with->fd_count && custody_put(x->custody, m->numbers[i], with->fds[i]);
+		bool kept = i < with->fd_count && descriptors_put(x->descriptors, m->numbers[i], with->fds[i]);
 		struct keeper_message *to = kept ? &x->kept : &x->refused;
 
 		to->numbers[to->count++] = m->numbers[i];
@@ -126,7 +126,7 @@ static void hear(struct exchange *x, const struct keeper_message *m, struct keep
 		close(with->fds[--with->fd_count]);
 	if (m->kind == KEEPER_DROP) {
 		for (size_t i = 0; i < m->count; i++)
-			custody_drop(x->custody, m->numbers[i]);
+			descriptors_drop(x->descriptors, m->numbers[i]);
 	} else if (m->kind == KEEPER_ALIVE && m->count == 1) {
 		x->heard.alive = true;
 		x->heard.within_us = m->numbers[0];

@@ -12,7 +12,7 @@
 
 #include "io/base/keeper_message.h"
 
-struct custody;
+struct descriptors;
 
 enum { EXCHANGE_SIGNALS = 64 };
 
@@ -24,7 +24,7 @@ struct exchange_heard {
 };
 
 struct exchange {
-	struct custody *custody;
+	struct descriptors *descriptors;
 	int fd;           /* -1: there is no worker, or it has ended */
 	size_t given;     /* of what is kept */
 	bool begun;       /* and BEGIN was sent */

@@ -21,10 +21,10 @@
 #include "io/base/parcel.h"
 #include "io/base/watch.h"
 #include "keeper/crashes.h"
-#include "keeper/custody.h"
+#include "keeper/descriptors.h"
 #include "keeper/exchange.h"
-#include "keeper/legacy.h"
-#include "keeper/vigil.h"
+#include "keeper/reexec.h"
+#include "keeper/watchdogs.h"
 
 enum { ROOM = 300 };
 
@@ -36,7 +36,7 @@ static int set_up(void **state)
 	int fd;
 
 	(void)state;
-	x = (struct exchange){ .custody = custody_new(ROOM), .fd = -1 };
+	x = (struct exchange){ .descriptors = descriptors_new(ROOM), .fd = -1 };
 	if (keeper_message_pair(&fd, &worker) < 0)
 		return -1;
 	exchange_begin(&x, fd, 0);
@@ -46,7 +46,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	custody_free(x.custody);
+	descriptors_free(x.descriptors);
 	if (x.fd >= 0)
 		close(x.fd);
 	if (worker >= 0)
@@ -111,43 +111,43 @@ static void begun(void)
 
 static void what_is_kept_is_found_by_its_id(void **state)
 {
-	struct custody *c = custody_new(2);
+	struct descriptors *c = descriptors_new(2);
 	int a = some_fd(), b = some_fd(), other = some_fd(), much = some_fd();
 	uint64_t id;
 
 	(void)state;
-	assert_true(custody_put(c, 1, a) && custody_put(c, 2, b));
-	assert_true(custody_put(c, 1, other)); /* in its place */
+	assert_true(descriptors_put(c, 1, a) && descriptors_put(c, 2, b));
+	assert_true(descriptors_put(c, 1, other)); /* in its place */
 	assert_false(is_open(a));
-	assert_false(custody_put(c, 3, much)); /* one too many */
+	assert_false(descriptors_put(c, 3, much)); /* one too many */
 	assert_false(is_open(much));
-	custody_drop(c, 7);
-	custody_drop(c, 1);
+	descriptors_drop(c, 7);
+	descriptors_drop(c, 1);
 	assert_false(is_open(other));
-	assert_int_equal(custody_count(c), 1);
-	assert_int_equal(custody_at(c, 0, &id), b);
+	assert_int_equal(descriptors_count(c), 1);
+	assert_int_equal(descriptors_at(c, 0, &id), b);
 	assert_int_equal(id, 2);
-	custody_free(c);
+	descriptors_free(c);
 	assert_false(is_open(b));
 }
 
 static void connections_are_shut_down_and_roles_stay(void **state)
 {
-	struct custody *c = custody_new(10);
+	struct descriptors *c = descriptors_new(10);
 	int ends[2], role[2];
 	char byte;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, role), 0);
-	custody_put(c, 1, dup(ends[0]));
-	custody_put(c, KEEPER_LISTENER, dup(role[0]));
-	assert_int_equal(custody_end_connections(c), 1);
+	descriptors_put(c, 1, dup(ends[0]));
+	descriptors_put(c, KEEPER_LISTENER, dup(role[0]));
+	assert_int_equal(descriptors_end_connections(c), 1);
 	/* Although somebody else has it, too. */
 	assert_int_equal(recv(ends[1], &byte, 1, MSG_DONTWAIT), 0);
 	assert_int_equal(recv(role[1], &byte, 1, MSG_DONTWAIT), -1);
-	assert_int_equal(custody_count(c), 1);
-	custody_free(c);
+	assert_int_equal(descriptors_count(c), 1);
+	descriptors_free(c);
 	for (int i = 0; i < 2; i++) {
 		close(ends[i]);
 		close(role[i]);
@@ -260,7 +260,7 @@ static void nonsense_is_no_message_and_its_descriptors_are_closed(void **state)
 		assert_true(exchange_turn(&x));
 	}
 	says(KEEPER_KEEP, 1, 1);
-	assert_int_equal(custody_count(x.custody), 1);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
 }
 
 /* ---- the worker's end ---- */
@@ -313,7 +313,7 @@ static void the_workers_end_keeps_and_drops(void **state)
 	keeper_settle(k);
 	exchange_signal(&x, SIGHUP, 3);
 	exchange_turn(&x);
-	assert_int_equal(custody_count(x.custody), 1);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
 	for (int i = 0; i < 3; i++)
 		watch_base_turn(base, false);
 	assert_int_equal(answered, 1);
@@ -322,7 +322,7 @@ static void the_workers_end_keeps_and_drops(void **state)
 	keeper_drop(k, 6);
 	keeper_settle(k);
 	exchange_turn(&x);
-	assert_int_equal(custody_count(x.custody), 0);
+	assert_int_equal(descriptors_count(x.descriptors), 0);
 	keeper_free(k);
 	watch_base_free(base);
 	close(fd);
@@ -364,7 +364,7 @@ static void a_hand_over_takes_along_what_was_not_sent(void **state)
 	assert_non_null(next);
 	keeper_settle(next);
 	exchange_turn(&x);
-	assert_int_equal(custody_count(x.custody), 1);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
 	assert_null(keeper_unpack(&(struct parcel){ 0 }));
 	keeper_free(k);
 	keeper_free(next);
@@ -410,34 +410,34 @@ static void crashes_count_for_a_minute(void **state)
 static void a_worker_that_hangs_is_due(void **state)
 {
 	const int64_t s = CLOCK_NS_PER_S;
-	struct vigil v;
+	struct watchdogs v;
 
 	(void)state;
 	unsetenv("NOTIFY_SOCKET");
-	vigil_open(&v);
-	vigil_begin(&v, 0);
-	assert_int_equal(vigil_deadline(&v), INT64_MAX);
-	vigil_alive(&v, 10 * s, 2000000);
-	assert_int_equal(vigil_deadline(&v), 12 * s);
-	assert_int_equal(vigil_look(&v, 12 * s - 1), VIGIL_NOTHING);
-	assert_int_equal(vigil_look(&v, 12 * s), VIGIL_NOTHING);
-	vigil_alive(&v, 12 * s, 2000000); /* just in time */
-	assert_int_equal(vigil_look(&v, 14 * s), VIGIL_NOTHING);
-	assert_int_equal(vigil_look(&v, 15 * s), VIGIL_ABORT);
-	vigil_alive(&v, 15 * s, 2000000);
-	assert_int_equal(vigil_look(&v, 25 * s - 1), VIGIL_NOTHING);
-	assert_int_equal(vigil_look(&v, 25 * s), VIGIL_KILL);
-	assert_int_equal(vigil_look(&v, 100 * s), VIGIL_NOTHING);
-	vigil_end(&v);
-	assert_int_equal(vigil_deadline(&v), INT64_MAX);
-	vigil_close(&v);
+	watchdogs_open(&v);
+	watchdogs_begin(&v, 0);
+	assert_int_equal(watchdogs_deadline(&v), INT64_MAX);
+	watchdogs_alive(&v, 10 * s, 2000000);
+	assert_int_equal(watchdogs_deadline(&v), 12 * s);
+	assert_int_equal(watchdogs_look(&v, 12 * s - 1), WATCHDOGS_NOTHING);
+	assert_int_equal(watchdogs_look(&v, 12 * s), WATCHDOGS_NOTHING);
+	watchdogs_alive(&v, 12 * s, 2000000); /* just in time */
+	assert_int_equal(watchdogs_look(&v, 14 * s), WATCHDOGS_NOTHING);
+	assert_int_equal(watchdogs_look(&v, 15 * s), WATCHDOGS_ABORT);
+	watchdogs_alive(&v, 15 * s, 2000000);
+	assert_int_equal(watchdogs_look(&v, 25 * s - 1), WATCHDOGS_NOTHING);
+	assert_int_equal(watchdogs_look(&v, 25 * s), WATCHDOGS_KILL);
+	assert_int_equal(watchdogs_look(&v, 100 * s), WATCHDOGS_NOTHING);
+	watchdogs_end(&v);
+	assert_int_equal(watchdogs_deadline(&v), INT64_MAX);
+	watchdogs_close(&v);
 }
 
 /* ---- what it leaves ---- */
 
 static void what_a_keeper_leaves_the_next_one_has(void **state)
 {
-	struct legacy l = { .log_level = 2,
+	struct reexec l = { .log_level = 2,
 			    .channel = dup(x.fd),
 			    .group = 77,
 			    .worker = 78,
@@ -445,19 +445,19 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 			    .signals = 1 << SIGHUP,
 			    .within_us = 5,
 			    .crashes = { .at_ns = { 1, 2 }, .count = 2 } };
-	struct custody *next = custody_new(ROOM);
-	struct legacy read;
+	struct descriptors *next = descriptors_new(ROOM);
+	struct reexec read;
 	uint64_t id;
 	int fd, kept = some_fd();
 
 	(void)state;
-	custody_put(x.custody, KEEPER_PIDFILE, kept);
-	fd = legacy_make(&l, x.custody);
+	descriptors_put(x.descriptors, KEEPER_PIDFILE, kept);
+	fd = reexec_make(&l, x.descriptors);
 	assert_true(fd >= 0);
-	assert_int_equal(legacy_read(fd, &read, next), 0);
+	assert_int_equal(reexec_read(fd, &read, next), 0);
 	assert_false(is_open(fd));
-	assert_int_equal(custody_count(next), 1);
-	assert_int_equal(custody_at(next, 0, &id), kept);
+	assert_int_equal(descriptors_count(next), 1);
+	assert_int_equal(descriptors_at(next, 0, &id), kept);
 	assert_true(id == KEEPER_PIDFILE);
 	assert_int_equal(read.log_level, 2);
 	assert_int_equal(read.channel, l.channel);
@@ -469,27 +469,27 @@ static void what_a_keeper_leaves_the_next_one_has(void **state)
 	assert_int_equal(crashes_recent(&read.crashes, 3), 2);
 	assert_true(fcntl(kept, F_GETFD) & FD_CLOEXEC);
 	close(l.channel);
-	custody_free(next);
+	descriptors_free(next);
 	/* It was the same one. */
-	x.custody = custody_new(1);
+	x.descriptors = descriptors_new(1);
 }
 
-static void what_is_no_legacy_is_refused(void **state)
+static void what_is_no_reexec_is_refused(void **state)
 {
 	static const char *const texts[] = { "", "hello", "keeper channel 1:9", "keeper group 1:1,channel 1:0,\n",
 					     "keeper group 2:99,channel 6:999999,\n" };
-	struct custody *c = custody_new(ROOM);
-	struct legacy read;
+	struct descriptors *c = descriptors_new(ROOM);
+	struct reexec read;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		int fd = some_fd();
 
 		assert_int_equal(write(fd, texts[i], strlen(texts[i])), strlen(texts[i]));
-		assert_int_equal(legacy_read(fd, &read, c), -EBADMSG);
+		assert_int_equal(reexec_read(fd, &read, c), -EBADMSG);
 	}
-	assert_int_equal(legacy_read(dup(worker), &read, c), -EBADMSG);
-	custody_free(c);
+	assert_int_equal(reexec_read(dup(worker), &read, c), -EBADMSG);
+	descriptors_free(c);
 }
 
 #define WITH_WORKER(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -511,7 +511,7 @@ int main(void)
 		cmocka_unit_test(crashes_count_for_a_minute),
 		cmocka_unit_test(a_worker_that_hangs_is_due),
 		WITH_WORKER(what_a_keeper_leaves_the_next_one_has),
-		WITH_WORKER(what_is_no_legacy_is_refused),
+		WITH_WORKER(what_is_no_reexec_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct custody;
+struct descriptors;
 
 /* At most `max` of them: the process needs some for itself. */
-struct custody *custody_new(size_t max);
+struct descriptors *descriptors_new(size_t max);
 /* Closes them all. Takes NULL. */
-void custody_free(struct custody *c);
+void descriptors_free(struct descriptors *d);
 /* Takes the descriptor over; another one with that id is closed. False: there is no room, and it was closed. */
-bool custody_put(struct custody *c, uint64_t id, int fd);
+bool descriptors_put(struct descriptors *d, uint64_t id, int fd);
 /* Closes it; nothing happens if there is none. */
-void custody_drop(struct custody *c, uint64_t id);
-size_t custody_count(const struct custody *c);
-/* Numbered from 0; a drop changes the numbers. It stays the custody's. */
-int custody_at(const struct custody *c, size_t at, uint64_t *ret_id);
+void descriptors_drop(struct descriptors *d, uint64_t id);
+size_t descriptors_count(const struct descriptors *d);
+/* Numbered from 0; a drop changes the numbers. It stays theirs. */
+int descriptors_at(const struct descriptors *d, size_t at, uint64_t *ret_id);
 /* Shuts down and closes all that has no role (KEEPER_ROLE). How many they were. */
-size_t custody_end_connections(struct custody *c);
+size_t descriptors_end_connections(struct descriptors *d);
 /* Whether another program that this process runs in its place inherits them. */
-void custody_inherit(const struct custody *c, bool inherit);
+void descriptors_inherit(const struct descriptors *d, bool inherit);

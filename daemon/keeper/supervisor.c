@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "keeper/guardian.h"
+#include "keeper/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #include "io/base/keeper.h"
 #include "io/handover/program.h"
 #include "keeper/crashes.h"
-#include "keeper/custody.h"
+#include "keeper/descriptors.h"
 #include "keeper/exchange.h"
-#include "keeper/legacy.h"
+#include "keeper/reexec.h"
 #include "keeper/rights.h"
-#include "keeper/vigil.h"
+#include "keeper/watchdogs.h"
 #include "protocol/number.h"
 
 #define RETRY_NS (200 * CLOCK_NS_PER_MS)
@@ -32,12 +32,12 @@
 
 enum { OWN_FDS = 32, PASSED_FIRST = 3, GOING_ON = -1, WAIT_MS_MAX = 1000000, HOW_MAX = 128 };
 
-struct guardian {
+struct supervisor {
 	const struct program *program;
 	enum log_form form;
 	struct exchange exchange; /* with the worker */
 	struct crashes crashes;
-	struct vigil vigil;
+	struct watchdogs watchdogs;
 	struct log_rate ignored;
 	int signals; /* signalfd */
 	int stop;    /* the latest signal to stop; 0: none */
@@ -50,32 +50,32 @@ struct guardian {
 
 /* ---- the worker begins ---- */
 
-static int start_worker(struct guardian *g, bool first)
+static int start_worker(struct supervisor *s, bool first)
 {
 	struct program_gift gift = { .variable = KEEPER_VARIABLE, .passed = first, .session = true };
 	char error[PROGRAM_ERROR_MAX];
-	int64_t now_ns = vigil_now_ns();
+	int64_t now_ns = watchdogs_now_ns();
 	int fd, rc = keeper_message_pair(&fd, &gift.fd);
 
-	g->retry_ns = NEVER;
+	s->retry_ns = NEVER;
 	if (rc < 0) {
 		log_error("cannot make a socket pair for the worker: %s", strerror(-rc));
 		return rc;
 	}
-	rc = program_start(g->program, &gift, &g->worker, error);
+	rc = program_start(s->program, &gift, &s->worker, error);
 	close(gift.fd);
 	if (rc < 0) {
 		log_error("%s", error);
 		close(fd);
 		return rc;
 	}
-	g->group = g->worker;
-	g->ended = false;
-	exchange_begin(&g->exchange, fd, crashes_recent(&g->crashes, now_ns));
+	s->group = s->worker;
+	s->ended = false;
+	exchange_begin(&s->exchange, fd, crashes_recent(&s->crashes, now_ns));
 	/* Whatever the one before had begun, this one was not told. */
-	if (g->stop)
-		exchange_signal(&g->exchange, g->stop, 0);
-	vigil_begin(&g->vigil, now_ns);
+	if (s->stop)
+		exchange_signal(&s->exchange, s->stop, 0);
+	watchdogs_begin(&s->watchdogs, now_ns);
 	return 0;
 }
 
@@ -91,9 +91,9 @@ static void close_passed(const struct program *p)
 /* ---- the worker ends ---- */
 
 /* False: the keeper gives up. */
-static bool survive_crash(struct guardian *g)
+static bool survive_crash(struct supervisor *s)
 {
-	unsigned int count = crashes_add(&g->crashes, vigil_now_ns());
+	unsigned int count = crashes_add(&s->crashes, watchdogs_now_ns());
 	size_t ended;
 
 	if (count >= CRASHES_MAX) {
@@ -102,7 +102,7 @@ static bool survive_crash(struct guardian *g)
 	}
 	if (count < KEEPER_CRASHES_ANEW)
 		return true;
-	ended = custody_end_connections(g->exchange.custody);
+	ended = descriptors_end_connections(s->exchange.descriptors);
 	log_error(
 		"the worker has crashed %u times within a minute: another one starts without what they remembered; %zu kept "
 		"connections are closed",
@@ -111,71 +111,71 @@ static bool survive_crash(struct guardian *g)
 }
 
 /* GOING_ON or the exit status. What it lacks may be there soon: memory, a file that an upgrade replaces. */
-static int start_again(struct guardian *g)
+static int start_again(struct supervisor *s)
 {
-	if (!survive_crash(g))
+	if (!survive_crash(s))
 		return EXIT_FAILURE;
-	if (start_worker(g, false) < 0)
-		g->retry_ns = vigil_now_ns() + RETRY_NS;
+	if (start_worker(s, false) < 0)
+		s->retry_ns = watchdogs_now_ns() + RETRY_NS;
 	return GOING_ON;
 }
 
 /* GOING_ON or the exit status. */
-static int worker_ended(struct guardian *g)
+static int worker_ended(struct supervisor *s)
 {
-	int status = g->status;
+	int status = s->status;
 	char how[HOW_MAX];
 
-	if (g->ended && WIFEXITED(status) && WEXITSTATUS(status) != KEEPER_HANDED_OVER)
+	if (s->ended && WIFEXITED(status) && WEXITSTATUS(status) != KEEPER_HANDED_OVER)
 		return WEXITSTATUS(status);
-	if (g->ended && WIFSIGNALED(status))
+	if (s->ended && WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "was killed by signal %d (%s%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
 	else
 		snprintf(how, sizeof(how), "was taken over from, and its successor has ended");
-	log_error("the worker (process %ld) %s: another one starts; %zu descriptors were kept", (long)g->worker, how,
-		  custody_count(g->exchange.custody));
-	return start_again(g);
+	log_error("the worker (process %ld) %s: another one starts; %zu descriptors were kept", (long)s->worker, how,
+		  descriptors_count(s->exchange.descriptors));
+	return start_again(s);
 }
 
 /* ---- what the worker says ---- */
 
-static void replace(struct guardian *g);
+static void replace(struct supervisor *s);
 
-static void heed(struct guardian *g)
+static void heed(struct supervisor *s)
 {
-	struct exchange_heard heard = g->exchange.heard;
+	struct exchange_heard heard = s->exchange.heard;
 
-	g->exchange.heard = (struct exchange_heard){ 0 };
-	if (heard.sender && heard.sender != g->worker) {
-		g->worker = heard.sender;
-		g->ended = false;
+	s->exchange.heard = (struct exchange_heard){ 0 };
+	if (heard.sender && heard.sender != s->worker) {
+		s->worker = heard.sender;
+		s->ended = false;
 	}
 	if (heard.here)
-		vigil_ready(&g->vigil);
+		watchdogs_ready(&s->watchdogs);
 	if (heard.alive)
-		vigil_alive(&g->vigil, vigil_now_ns(), heard.within_us);
+		watchdogs_alive(&s->watchdogs, watchdogs_now_ns(), heard.within_us);
 	if (heard.again)
-		replace(g);
+		replace(s);
 }
 
 /* Whatever else the worker was or has started goes with it: the next one must be the only one. */
-static void converse(struct guardian *g)
+static void converse(struct supervisor *s)
 {
-	bool lives = g->exchange.fd < 0 || exchange_turn(&g->exchange);
+	bool lives = s->exchange.fd < 0 || exchange_turn(&s->exchange);
 
-	heed(g);
+	heed(s);
 	if (lives)
 		return;
-	vigil_end(&g->vigil);
-	kill(-g->group, SIGKILL);
+	watchdogs_end(&s->watchdogs);
+	kill(-s->group, SIGKILL);
 }
 
 /*
  * Every process whose parent has ended is a child of this one. GOING_ON or the exit status. Before anyone is reaped its end
  * of the channel is looked at: as long as there is one of them, nobody else can have the number of their group.
  */
-static int reap(struct guardian *g)
+static int reap(struct supervisor *s)
 {
 	for (;;) {
 		siginfo_t info = { 0 };
@@ -185,16 +185,16 @@ static int reap(struct guardian *g)
 			break; /* none is left */
 		if (info.si_pid == 0)
 			return GOING_ON;
-		converse(g);
-		if (waitpid(info.si_pid, &status, 0) == g->worker) {
-			g->ended = true;
-			g->status = status;
+		converse(s);
+		if (waitpid(info.si_pid, &status, 0) == s->worker) {
+			s->ended = true;
+			s->status = status;
 		}
 	}
-	if (g->exchange.fd >= 0 || g->group == 0)
+	if (s->exchange.fd >= 0 || s->group == 0)
 		return GOING_ON;
-	g->group = 0;
-	return worker_ended(g);
+	s->group = 0;
+	return worker_ended(s);
 }
 
 /* ---- signals ---- */
@@ -209,7 +209,7 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
-static void take_signal(struct guardian *g, const struct signalfd_siginfo *info)
+static void take_signal(struct supervisor *s, const struct signalfd_siginfo *info)
 {
 	int number = (int)info->ssi_signo;
 
@@ -217,13 +217,13 @@ static void take_signal(struct guardian *g, const struct signalfd_siginfo *info)
 	case SIGTERM:
 	case SIGINT:
 	case SIGQUIT:
-		g->stop = number;
-		exchange_signal(&g->exchange, number, (pid_t)info->ssi_pid);
+		s->stop = number;
+		exchange_signal(&s->exchange, number, (pid_t)info->ssi_pid);
 		break;
 	case SIGHUP:
 	case SIGUSR1:
 	case SIGUSR2:
-		exchange_signal(&g->exchange, number, (pid_t)info->ssi_pid);
+		exchange_signal(&s->exchange, number, (pid_t)info->ssi_pid);
 		break;
 	case SIGCHLD: /* it has only woken the loop */
 	case SIGPIPE:
@@ -231,72 +231,72 @@ static void take_signal(struct guardian *g, const struct signalfd_siginfo *info)
 	case SIGWINCH:
 		break;
 	default:
-		log_rated(&g->ignored, LOG_LEVEL_WARNING,
+		log_rated(&s->ignored, LOG_LEVEL_WARNING,
 			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
 			  number, strsignal(number), info->ssi_pid, info->ssi_uid);
 	}
 }
 
-static void take_signals(struct guardian *g)
+static void take_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
 
-	while (read(g->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		take_signal(g, &info);
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		take_signal(s, &info);
 }
 
 /* ---- the loop ---- */
 
 /* A process that is stopped does not end by any other signal than SIGKILL. */
-static void end_worker(const struct guardian *g)
+static void end_worker(const struct supervisor *s)
 {
 	log_error("the worker (process %ld) has not said for too long that it lives: it hangs, and is ended",
-		  (long)g->worker);
-	kill(-g->group, SIGABRT);
-	kill(-g->group, SIGCONT);
+		  (long)s->worker);
+	kill(-s->group, SIGABRT);
+	kill(-s->group, SIGCONT);
 }
 
 /* GOING_ON or the exit status. */
-static int look_at_clock(struct guardian *g)
+static int look_at_clock(struct supervisor *s)
 {
-	int64_t now_ns = vigil_now_ns();
+	int64_t now_ns = watchdogs_now_ns();
 
-	switch (vigil_look(&g->vigil, now_ns)) {
-	case VIGIL_NOTHING:
+	switch (watchdogs_look(&s->watchdogs, now_ns)) {
+	case WATCHDOGS_NOTHING:
 		break;
-	case VIGIL_ABORT:
-		end_worker(g);
+	case WATCHDOGS_ABORT:
+		end_worker(s);
 		break;
-	case VIGIL_KILL:
-		kill(-g->group, SIGKILL);
+	case WATCHDOGS_KILL:
+		kill(-s->group, SIGKILL);
 		break;
 	}
-	return now_ns < g->retry_ns ? GOING_ON : start_again(g);
+	return now_ns < s->retry_ns ? GOING_ON : start_again(s);
 }
 
-static void wait_for_something(struct guardian *g)
+static void wait_for_something(struct supervisor *s)
 {
-	struct pollfd fds[] = { { .fd = g->signals, .events = POLLIN }, { .fd = g->exchange.fd } };
-	int64_t next_ns = min64(vigil_deadline(&g->vigil), g->retry_ns), left_ns = next_ns - vigil_now_ns();
+	struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN }, { .fd = s->exchange.fd } };
+	int64_t next_ns = min64(watchdogs_deadline(&s->watchdogs), s->retry_ns), left_ns = next_ns - watchdogs_now_ns();
 	int timeout_ms = -1;
 
-	fds[1].events = g->exchange.fd < 0 || exchange_tell(&g->exchange) ? POLLIN : POLLOUT;
+	fds[1].events = s->exchange.fd < 0 || exchange_tell(&s->exchange) ? POLLIN : POLLOUT;
 	if (next_ns != NEVER)
 		timeout_ms = (int)min64(max64(left_ns, 0) / CLOCK_NS_PER_MS + 1, WAIT_MS_MAX);
 	poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
 }
 
-static int serve(struct guardian *g)
+static int serve(struct supervisor *s)
 {
 	int status = GOING_ON;
 
 	while (status == GOING_ON) {
-		wait_for_something(g);
-		take_signals(g);
-		converse(g);
-		status = reap(g);
+		wait_for_something(s);
+		take_signals(s);
+		converse(s);
+		status = reap(s);
 		if (status == GOING_ON)
-			status = look_at_clock(g);
+			status = look_at_clock(s);
 	}
 	return status;
 }
@@ -313,20 +313,20 @@ static size_t room_for_descriptors(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > OWN_FDS ? (size_t)limit.rlim_cur - OWN_FDS : 0;
 }
 
-static int prepare(struct guardian *g, const struct program *program, enum log_form form)
+static int prepare(struct supervisor *s, const struct program *program, enum log_form form)
 {
 	sigset_t set;
 	int rc;
 
-	*g = (struct guardian){ .program = program, .form = form, .signals = -1, .retry_ns = NEVER };
-	g->exchange = (struct exchange){ .custody = custody_new(room_for_descriptors()), .fd = -1 };
-	vigil_open(&g->vigil);
+	*s = (struct supervisor){ .program = program, .form = form, .signals = -1, .retry_ns = NEVER };
+	s->exchange = (struct exchange){ .descriptors = descriptors_new(room_for_descriptors()), .fd = -1 };
+	watchdogs_open(&s->watchdogs);
 	/* Whoever started this process may ignore it; then nobody could be reaped. */
 	signal(SIGCHLD, SIG_DFL);
 	fill(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	g->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (g->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
 		rc = -errno;
 		log_error("the keeper cannot begin: %s", strerror(-rc));
 		return rc;
@@ -337,97 +337,97 @@ static int prepare(struct guardian *g, const struct program *program, enum log_f
 	return 0;
 }
 
-static int finish(struct guardian *g, int status)
+static int finish(struct supervisor *s, int status)
 {
-	custody_free(g->exchange.custody);
-	vigil_close(&g->vigil);
-	if (g->signals >= 0)
-		close(g->signals);
+	descriptors_free(s->exchange.descriptors);
+	watchdogs_close(&s->watchdogs);
+	if (s->signals >= 0)
+		close(s->signals);
 	return status;
 }
 
-int guardian_run(const struct program *program, enum log_form form)
+int supervisor_run(const struct program *program, enum log_form form)
 {
-	struct guardian g;
+	struct supervisor s;
 
-	if (prepare(&g, program, form) < 0 || start_worker(&g, true) < 0)
-		return finish(&g, EXIT_FAILURE);
+	if (prepare(&s, program, form) < 0 || start_worker(&s, true) < 0)
+		return finish(&s, EXIT_FAILURE);
 	close_passed(program);
-	return finish(&g, serve(&g));
+	return finish(&s, serve(&s));
 }
 
 /* ---- another program in the place of this one ---- */
 
-static void inherit(const struct guardian *g, bool yes)
+static void inherit(const struct supervisor *s, bool yes)
 {
-	custody_inherit(g->exchange.custody, yes);
-	fcntl(g->exchange.fd, F_SETFD, yes ? 0 : FD_CLOEXEC);
+	descriptors_inherit(s->exchange.descriptors, yes);
+	fcntl(s->exchange.fd, F_SETFD, yes ? 0 : FD_CLOEXEC);
 }
 
 /* Returns if nothing comes of it. */
-static void replace(struct guardian *g)
+static void replace(struct supervisor *s)
 {
-	const struct legacy l = {
+	const struct reexec l = {
 		.log_level = (int)log_level(),
-		.log_form = (int)g->form,
-		.channel = g->exchange.fd,
-		.group = g->group,
-		.worker = g->worker,
-		.stop = g->stop,
-		.signals = g->exchange.signals,
-		.within_us = g->vigil.within_ns / 1000,
-		.crashes = g->crashes,
+		.log_form = (int)s->form,
+		.channel = s->exchange.fd,
+		.group = s->group,
+		.worker = s->worker,
+		.stop = s->stop,
+		.signals = s->exchange.signals,
+		.within_us = s->watchdogs.within_ns / 1000,
+		.crashes = s->crashes,
 	};
 	struct program_gift gift = { .variable = PROGRAM_KEEPING_VARIABLE };
 	char error[PROGRAM_ERROR_MAX];
 
-	if (g->exchange.fd < 0 || program_is_installed(g->program))
+	if (s->exchange.fd < 0 || program_is_installed(s->program))
 		return;
-	gift.fd = legacy_make(&l, g->exchange.custody);
+	gift.fd = reexec_make(&l, s->exchange.descriptors);
 	if (gift.fd < 0) {
 		log_warning("the keeper goes on as the program that it is: %s", strerror(-gift.fd));
 		return;
 	}
-	inherit(g, true);
-	program_replace(g->program, &gift, error);
-	inherit(g, false);
+	inherit(s, true);
+	program_replace(s->program, &gift, error);
+	inherit(s, false);
 	close(gift.fd);
 	log_warning("the keeper goes on as the program that it is: %s", error);
 }
 
-static int go_on(struct guardian *g, int legacy_fd)
+static int go_on(struct supervisor *s, int reexec_fd)
 {
-	struct legacy l;
-	int rc = legacy_read(legacy_fd, &l, g->exchange.custody);
+	struct reexec l;
+	int rc = reexec_read(reexec_fd, &l, s->exchange.descriptors);
 
 	if (rc < 0) {
 		log_error("the keeper cannot go on from the one before it: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	log_setup((enum log_level)l.log_level, (enum log_form)l.log_form);
-	g->form = (enum log_form)l.log_form;
-	g->group = l.group;
-	g->worker = l.worker;
-	g->stop = l.stop;
-	g->crashes = l.crashes;
-	g->exchange.signals = l.signals;
-	exchange_go_on(&g->exchange, l.channel);
-	vigil_alive(&g->vigil, vigil_now_ns(), (uint64_t)l.within_us);
+	s->form = (enum log_form)l.log_form;
+	s->group = l.group;
+	s->worker = l.worker;
+	s->stop = l.stop;
+	s->crashes = l.crashes;
+	s->exchange.signals = l.signals;
+	exchange_go_on(&s->exchange, l.channel);
+	watchdogs_alive(&s->watchdogs, watchdogs_now_ns(), (uint64_t)l.within_us);
 	log_info("lockbrokerd " LOCKBROKERD_VERSION " is the keeper now, of %zu descriptors",
-		 custody_count(g->exchange.custody));
-	return serve(g);
+		 descriptors_count(s->exchange.descriptors));
+	return serve(s);
 }
 
-int guardian_resume(const struct program *program)
+int supervisor_resume(const struct program *program)
 {
 	const char *text = getenv(PROGRAM_KEEPING_VARIABLE);
-	struct guardian g;
+	struct supervisor s;
 	int64_t fd = -1;
 
 	if (!text || !number_parse(slice_of(text), &fd) || fd <= STDERR_FILENO || fd > INT32_MAX)
 		return -1;
 	unsetenv(PROGRAM_KEEPING_VARIABLE);
-	if (prepare(&g, program, log_form_detect()) < 0)
-		return finish(&g, EXIT_FAILURE);
-	return finish(&g, go_on(&g, (int)fd));
+	if (prepare(&s, program, log_form_detect()) < 0)
+		return finish(&s, EXIT_FAILURE);
+	return finish(&s, go_on(&s, (int)fd));
 }

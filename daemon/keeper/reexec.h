@@ -10,9 +10,9 @@
 
 #include "keeper/crashes.h"
 
-struct custody;
+struct descriptors;
 
-struct legacy {
+struct reexec {
 	int log_level, log_form;
 	int channel;
 	pid_t group, worker;
@@ -23,6 +23,6 @@ struct legacy {
 };
 
 /* The descriptor of that memory, or -errno. */
-int legacy_make(const struct legacy *l, const struct custody *c);
-/* Closes it. 0 or -errno: also -EBADMSG: that is no legacy. Descriptors that are not open are left out. */
-int legacy_read(int fd, struct legacy *ret, struct custody *c);
+int reexec_make(const struct reexec *r, const struct descriptors *d);
+/* Closes it. 0 or -errno: also -EBADMSG: that is no such memory. Descriptors that are not open are left out. */
+int reexec_read(int fd, struct reexec *ret, struct descriptors *d);

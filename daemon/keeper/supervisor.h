@@ -10,7 +10,7 @@
  *   the worker's end of the channel closes| whatever is left of its processes is killed; when all are reaped:
  *     it has exited                       |   the keeper exits with the same status
  *     anything else                       |   another worker is started, and given all that is kept (crashes.h)
- *   AGAIN, and another program is there   | runs that in its own place, with all that is kept (legacy.h)
+ *   AGAIN, and another program is there   | runs that in its own place, with all that is kept (reexec.h)
  *
  * The end of the worker is the end of the channel, so that a hand-over, in which the next worker has that end before the old
  * one exits, needs no notice. The service manager's watchdog watches the keeper, and the keeper the worker, for the same
@@ -23,6 +23,6 @@
 struct program;
 
 /* Started as usual, with the log set up in that form. Returns when the service has ended: the exit status. */
-int guardian_run(const struct program *program, enum log_form form);
+int supervisor_run(const struct program *program, enum log_form form);
 /* In the place of another keeper, which left its state in PROGRAM_KEEPING_VARIABLE. -1: this is no such process. */
-int guardian_resume(const struct program *program);
+int supervisor_resume(const struct program *program);
