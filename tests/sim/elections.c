@@ -208,7 +208,7 @@ void elections_told(struct caller *c, int lock, int64_t token, struct slice host
 		world_fail(w, lock, "host %d client %u: told twice that %" PRId64 " leads %s", c->host->index, c->conn, token,
 			   w->lock_name[lock]);
 	/* An operator who overwrites a leader's data makes it nobody, until it says so again. */
-	if (token && (token < o->highest || (token == o->highest && !was_overwritten(w, token))))
+	if (token && (token < o->highest || (token == o->highest && !was_overwritten(w, token) && !w->replaced_count)))
 		world_fail(w, lock, "host %d client %u: told that %" PRId64 " leads %s, after %" PRId64, c->host->index, c->conn,
 			   token, w->lock_name[lock], o->highest);
 	len = (size_t)snprintf(name, sizeof(name), "%.*sc", (int)host.len, host.data);
