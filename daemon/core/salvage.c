@@ -300,8 +300,11 @@ static void set_session(struct work *w, struct session *s)
 	s->was_announced = s->moving = true;
 	s->timeout_ns = given->timeout_ns;
 	s->proof.safe_until_ns = s->proof.told_ns = given->safe_until_ns;
-	if (given->safe_until_ns != INT64_MIN)
+	s->proved_ns = given->now_ns;
+	if (given->safe_until_ns != INT64_MIN) {
 		s->state = w->v->head->jeopardy ? SESSION_JEOPARDY : SESSION_SAFE;
+		s->proved_ns = given->safe_until_ns - given->timeout_ns / 3 * 2; /* or a little later: see proof.c */
+	}
 	young = given->safe_until_ns >= given->now_ns + given->timeout_ns / SAFE_PART;
 	proof_stalled(&s->proof, given->now_ns, young ? 0 : given->conf->tick_ns);
 	s->write_ns = s->announced_ns = s->beat_ns = s->contact_ns = s->silent_ns = given->now_ns;

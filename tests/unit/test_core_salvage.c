@@ -93,6 +93,16 @@ static void who_is_taken_back_has_its_grants_with_their_tokens(void **state)
 	fixture_say(f, 1, "VALID b", ":9223372036854");
 }
 
+static void the_age_of_the_last_proof_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	assert_in_range(f->now_ns - f->broker->ensemble.session.proved_ns, 0, T_NS / 3);
+}
+
 static void a_lease_ends_when_it_would_have(void **state)
 {
 	struct fixture *f = *state;
@@ -314,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ALONE(who_is_taken_back_has_its_grants_with_their_tokens),
+		TEST(the_age_of_the_last_proof_goes_on),
 		ALONE(a_lease_ends_when_it_would_have),
 		ALONE(against_a_ghost_nobody_is_granted_anything),
 		ALONE(who_held_nothing_is_left_out),
