@@ -31,7 +31,7 @@ class Holder:
             if not self.client.quiet(0):
                 return f"has read {self.client.reply()!r}"
             left = self.client.call("VALID", self.lock, "TOKEN", self.token)
-            while self.client.call("EVENTS"):
+            while self.client.call("EVENTS", "WAIT", 0):
                 pass  # who has not read that the session was in jeopardy is not continued after a crash
         except (harness.Closed, OSError):
             return "was disconnected"
