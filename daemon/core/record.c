@@ -4,6 +4,7 @@
 #include "core/claim/claim_ledger.h"
 #include "core/hosts/letter_ledger.h"
 #include "core/kind/semaphore.h"
+#include "core/lock/client_ledger.h"
 #include "core/lock/lock_ledger.h"
 #include "core/snapshot.h"
 #include "core/state.h"
@@ -111,6 +112,11 @@ void broker_record(struct broker *b, struct ledger *ledger)
 	write_head(b);
 	write_all(b);
 	ledger_store(ledger, &ledger->head->magic, LEDGER_MAGIC);
+}
+
+void broker_carried_out(struct broker *b)
+{
+	client_ledger_all_told(&b->locks);
 }
 
 /* ---- room for what had none ---- */

@@ -13,3 +13,8 @@ struct ledger;
 void broker_record(struct broker *b, struct ledger *ledger);
 /* Memory was added: what found no room until now finds it, as far as it goes. */
 void broker_record_missing(struct broker *b);
+/*
+ * All effects of the events so far are carried out, so nothing that was told is on its way any longer. The next event knows
+ * that, too, if `effects` is empty; but it may be far away.
+ */
+void broker_carried_out(struct broker *b);

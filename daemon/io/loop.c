@@ -111,15 +111,16 @@ static __attribute__((noinline)) void loop_effect(struct loop *l, const struct e
 
 /*
  * Before anything of this event is on the wire: a client that reads a grant and then the page must find the proof that
- * the grant was made on, not an older one; and so must the next daemon.
+ * the grant was made on, not an older one; and so must the next daemon. That one is told first: killed in between, this
+ * process must not have shown more than the next one knows of, which lets others in when the proof has run out.
  */
 static void loop_show(struct loop *l)
 {
 	struct session_view view;
 
 	broker_session(l->broker, &view);
-	page_update(l->to.page, &view);
 	saved_safe_until(l->to.saved, view.safe_until_ns);
+	page_update(l->to.page, &view);
 }
 
 static void loop_carry_out(void *arg, const struct event *event, const struct effects *effects)
@@ -202,6 +203,7 @@ static bool loop_settle(struct loop *l)
 		if (l->to.former)
 			zk_former_settle(l->to.former);
 	} while (l->events != before);
+	feed_settle(l->feed);
 	keeper_settle(l->to.keeper);
 	loop_arm(l);
 	recorder_settle(l->to.recorder);

@@ -93,6 +93,11 @@ class Kept(harness.Daemon):
         harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(self).conns().values()),
                            "the connection to be kept")
 
+    def marked(self, client):
+        """Something is under way, as the file says of its connection."""
+        end = os.fstat(client.fileno()).st_ino
+        return any(conn[8] == end and conn[0] for conn in Saved(self).conns().values())
+
     def crash(self, crashes=1, change=None, back=None, wait=True):
         """Kills the worker, lets `change` happen, and starts the next one."""
         self.kill()

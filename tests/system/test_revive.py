@@ -86,6 +86,16 @@ def test_what_waits_in_the_socket_is_served_by_the_next(kept, clients):
     late.close()
 
 
+def test_a_push_that_was_sent_is_under_way_no_longer_though_nothing_happens_after_it(kept, clients):
+    c, (a,) = holds(kept, clients, "a")
+    b = c.call("LOCK", "b", "LEASE", 300)
+    assert c.push() == ["lost", "b", b, "lease"]
+    harness.wait_until(lambda: not kept.marked(c) and kept.state() == "S", "the daemon to sleep")
+    kept.crash()
+    assert c.call("VALID", "a", "TOKEN", a) > 0
+    assert c.push() == ["lost", "b", b, "lease"], "at least once"
+
+
 def test_a_request_under_way_ends_its_connection_and_nobody_else_gets_the_lock(kept, clients, processes):
     other = clients(kept)
     assert isinstance(other.call("LOCK", "b"), int)

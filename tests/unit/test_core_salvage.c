@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/port/ledger.h"
+#include "core/record.h"
 #include "core/salvage.h"
 #include "core/snapshot.h"
 #include "core/state.h"
@@ -157,6 +158,35 @@ static void who_waits_for_something_may_not_go_on(void **state)
 	assert_false(salvage_may_continue(v, 2)); /* nothing is written of it */
 	ledger_view_free(v);
 	bytes_free(&why);
+}
+
+static bool may_continue(struct fixture *f, uint32_t conn)
+{
+	struct bytes why = { 0 };
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	bool may;
+
+	assert_non_null(v);
+	may = salvage_may_continue(v, conn);
+	ledger_view_free(v);
+	bytes_free(&why);
+	return may;
+}
+
+static void what_was_told_is_carried_out_without_another_event(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_resp3(f, 0);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	fixture_say(f, 0, "LOCK b LEASE 1000", ":2048");
+	assert_true(may_continue(f, 0));
+	f->now_ns += 1000 * MS;
+	fixture_simple(f, EVENT_TIME, 0);
+	fixture_expect_push(f, 0, ">4 $4 lost $1 b :2048 $5 lease");
+	assert_false(may_continue(f, 0)); /* it may not have been sent */
+	broker_carried_out(f->broker);
+	assert_true(may_continue(f, 0));
 }
 
 static void a_loss_is_told_again(void **state)
@@ -329,6 +359,7 @@ int main(void)
 		ALONE(against_a_ghost_nobody_is_granted_anything),
 		ALONE(who_held_nothing_is_left_out),
 		ALONE(who_waits_for_something_may_not_go_on),
+		ALONE(what_was_told_is_carried_out_without_another_event),
 		ALONE(a_loss_is_told_again),
 		ALONE(a_number_that_was_given_is_not_given_again),
 		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),

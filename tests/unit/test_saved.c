@@ -498,6 +498,29 @@ static void a_connection_is_found_as_it_was(void **state)
 	close(ends[1]);
 }
 
+/* Something is in the way of the new name: what the earlier process left is not true for ever. */
+static void a_file_that_stays_behind_is_spoiled(void **state)
+{
+	char in_the_way[128];
+	struct saved_left *left;
+	struct saved *s;
+
+	(void)state;
+	daemon_dies(1, getpid(), own_start());
+	left = read_left();
+	assert_non_null(left->file);
+	assert_int_equal(saved_continue(&s, &conf, left), 0);
+	saved_left_free(left);
+	snprintf(in_the_way, sizeof(in_the_way), "%s/saved.new", dir);
+	assert_int_equal(unlink(in_the_way), 0);
+	assert_int_equal(saved_publish(s), -ENOENT);
+	saved_spoil_earlier(s);
+	saved_close(s);
+	left = read_left();
+	assert_null(left->file);
+	saved_left_free(left);
+}
+
 /* What a hand-over passes on: the sessions, the file with its lock, and who held something under an earlier session. */
 static void a_parcel_has_what_the_file_has(void **state)
 {
@@ -753,6 +776,7 @@ int main(void)
 		TEST(who_goes_on_and_is_killed_at_once_leaves_what_there_was),
 		TEST(a_table_is_never_smaller_than_the_one_before),
 		TEST(a_connection_is_found_as_it_was),
+		TEST(a_file_that_stays_behind_is_spoiled),
 		TEST(a_parcel_has_what_the_file_has),
 		TEST(a_parcel_without_the_file_is_refused),
 		TEST(it_is_one_daemons_at_a_time),

@@ -108,6 +108,11 @@ void feed_event(struct feed *f, const struct event *event)
 	f->handling = false;
 }
 
+void feed_settle(struct feed *f)
+{
+	broker_carried_out(f->broker);
+}
+
 int64_t feed_now(struct feed *f)
 {
 	int64_t now_ns = clock_now_ns();

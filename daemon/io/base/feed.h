@@ -40,6 +40,8 @@ void feed_record(struct feed *f, struct ledger *ledger);
 void feed_record_missing(struct feed *f);
 
 void feed_event(struct feed *f, const struct event *event);
+/* The turn settles: what the events led to is carried out, and the next one may be far away. */
+void feed_settle(struct feed *f);
 /* The instant for the next event; it never goes back. */
 int64_t feed_now(struct feed *f);
 /* The instant of the latest event, for uses that need not be exact. */

@@ -225,6 +225,16 @@ int saved_publish(struct saved *s)
 	return 0;
 }
 
+/* Written through the descriptor that has its lock: whatever keeps a file from being renamed, this one is open. */
+void saved_spoil_earlier(const struct saved *s)
+{
+	const uint32_t none = 0;
+
+	_Static_assert(offsetof(struct saved_file, magic) == 0, "it is what the file begins with");
+	if (s->earlier_fd >= 0 && pwrite(s->earlier_fd, &none, sizeof(none), 0) != (ssize_t)sizeof(none))
+		log_error("the file saved of the process before this one cannot be written: if this one is killed, remove it");
+}
+
 static int finish(struct saved **ret, struct saved *s, int rc)
 {
 	if (rc < 0)

@@ -53,6 +53,8 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
  */
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left);
 int saved_publish(struct saved *s);
+/* That failed, and this process goes on: the earlier file is no longer true, and nobody will go by it. */
+void saved_spoil_earlier(const struct saved *s);
 /* Takes NULL. The contents of the file stay; without a name, it is gone. */
 void saved_close(struct saved *s);
 
