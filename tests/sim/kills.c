@@ -245,6 +245,8 @@ static void check_permits(struct host *h, struct caller *c, const struct client 
 	const struct lock *l = lock_find(&h->broker->locks, SLICE("sem"));
 	const struct grant *g = l ? grant_find(l, client) : NULL;
 
+	if (c->permits.lost && !c->permits.pushed && !c->permits.by_lease && g && !g->lost)
+		c->permits.lost = false;
 	if (!permits_valid(c))
 		return;
 	if (h->w->permit_forces && g && g->lost)
@@ -269,6 +271,9 @@ static void check_kept(struct host *h, struct caller *c)
 		const struct lock *l = lock_find(&h->broker->locks, slice_of(w->lock_name[lock]));
 		const struct grant *g = l ? grant_find(l, client) : NULL;
 
+		/* The process had no time to learn that its session was over. */
+		if (held->held && held->lost && !held->pushed && !held->by_lease && g && !g->lost)
+			held->lost = held->cut_short = false;
 		if (!check_grant_valid(c, lock) || held->lease_until <= w->sched.now || check_is_meddled(w, held->token))
 			continue;
 		if (w->forces[lock] && g && g->lost) {
