@@ -65,7 +65,7 @@ static bool is_that(const struct saved_conn *c, int fd)
 	       (uint32_t)who.pid == c->pid && who.uid == c->uid && who.gid == c->gid;
 }
 
-static void take(struct revival *r, const struct ledger_view *v, const struct place *p, struct keeper_kept *kept)
+static void take(struct revival *r, const bool *may, const struct place *p, struct keeper_kept *kept)
 {
 	const struct saved_conn *c = &r->left->conns[p->number];
 
@@ -76,10 +76,11 @@ static void take(struct revival *r, const struct ledger_view *v, const struct pl
 		return;
 	}
 	if (!is_that(c, kept->fd)) {
-		log_warning("a connection that the keeper has kept is not the one that the file saved tells of: it is closed");
+		log_warning(
+			"a connection that the keeper has kept is not the one that the file saved tells of: it is closed");
 		return;
 	}
-	if (!c->kept || c->mark || !salvage_may_continue(v, p->number))
+	if (!c->kept || c->mark || !may[p->number])
 		return;
 	r->taken[p->number] = kept;
 	r->back[p->number] = true;
@@ -89,7 +90,9 @@ static void take_all(struct revival *r, const struct ledger_view *v, struct keep
 {
 	size_t count;
 	struct place *places = sort_places(r->left, &count);
+	bool *may = mem_new(r->left->conn_count + 1);
 
+	salvage_may_continue(v, may, r->left->conn_count);
 	r->taken = mem_new((r->left->conn_count + 1) * sizeof(*r->taken));
 	r->back = mem_new(r->left->conn_count + 1);
 	for (size_t i = 0; i < past->count; i++) {
@@ -99,8 +102,9 @@ static void take_all(struct revival *r, const struct ledger_view *v, struct keep
 						: bsearch(&wanted, places, count, sizeof(*places), compare);
 
 		if (p)
-			take(r, v, p, &past->kept[i]);
+			take(r, may, p, &past->kept[i]);
 	}
+	mem_free(may);
 	mem_free(places);
 }
 
@@ -143,8 +147,8 @@ static void list_formers(struct daemon *d, const struct saved_left *left)
 	d->broker.former_count = 0;
 	for (size_t i = 0; i < FORMERS_MAX; i++)
 		if (left->former[i].id)
-			d->formers[d->broker.former_count++] = (struct broker_former){ left->former[i].id,
-										       left->former[i].not_before_ns };
+			d->formers[d->broker.former_count++] =
+				(struct broker_former){ left->former[i].id, left->former[i].not_before_ns };
 }
 
 static bool make_broker(struct daemon *d, struct revival *r, const struct ledger_view *v, struct bytes *why)
@@ -203,9 +207,10 @@ bool revive_broker(struct daemon *d, struct saved_left *left, struct revival *re
 	if (!d->past.crashes)
 		return false;
 	if (d->past.crashes >= KEEPER_CRASHES_ANEW) {
-		log_error("%u processes crashed within a minute: this one starts without what they remembered; all locks are "
-			  "lost",
-			  d->past.crashes);
+		log_error(
+			"%u processes crashed within a minute: this one starts without what they remembered; all locks are "
+			"lost",
+			d->past.crashes);
 		return false;
 	}
 	ret->left = left;
@@ -250,7 +255,8 @@ void revive_clients(struct daemon *d, struct revival *r)
 		}
 	}
 	server_taken_back(d->server, ghosts_until(d, r));
-	log_warning("lockbrokerd " LOCKBROKERD_VERSION " goes on after a crash: %zu connections go on; %zu that have ended may "
+	log_warning("lockbrokerd " LOCKBROKERD_VERSION
+		    " goes on after a crash: %zu connections go on; %zu that have ended may "
 		    "still hold something",
 		    server_count(d->server) - ghosts, ghosts);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/salvage.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "core/claim/directory_snapshot.h"
 #include "core/lock/grant.h"
@@ -72,12 +74,17 @@ static const struct ledger_client *client_at(const struct ledger_view *v, size_t
 	return ledger_view_client(v->of[LEDGER_CLIENT].list[i]);
 }
 
-bool salvage_may_continue(const struct ledger_view *v, uint32_t conn)
+static bool may_continue(const struct ledger_client *c)
 {
+	return !(c->flags & ~(uint64_t)LEDGER_UNREAD);
+}
+
+void salvage_may_continue(const struct ledger_view *v, bool *ret_may, size_t count)
+{
+	memset(ret_may, 0, count * sizeof(*ret_may));
 	for (size_t i = 0; i < v->of[LEDGER_CLIENT].count; i++)
-		if (client_at(v, i)->conn == conn)
-			return !client_at(v, i)->flags;
-	return false;
+		if (client_at(v, i)->conn < count)
+			ret_may[client_at(v, i)->conn] = may_continue(client_at(v, i));
 }
 
 int64_t salvage_session(const struct ledger_view *v, int64_t session)
@@ -87,7 +94,7 @@ int64_t salvage_session(const struct ledger_view *v, int64_t session)
 
 static bool is_back(const struct work *w, const struct ledger_client *c)
 {
-	return c->conn < w->s->back_count && w->s->back[c->conn] && !c->flags;
+	return c->conn < w->s->back_count && w->s->back[c->conn] && may_continue(c);
 }
 
 /* ---- what belongs together ---- */
@@ -509,6 +516,19 @@ static bool write_place(struct work *w, const struct place *p)
 	return true;
 }
 
+/* Losses are told again anyway. */
+static void write_notification(struct work *w, const struct ledger_client *c)
+{
+	struct entry_writer e;
+
+	if (!is_back(w, c) || !(c->flags & LEDGER_UNREAD))
+		return;
+	e = entry_begin(w->out, "notification");
+	entry_number(&e, "client", c->conn);
+	entry_number(&e, "type", NOTIFICATION_SESSION);
+	entry_end(&e);
+}
+
 static void write_letter(struct work *w, const struct ledger_letter *l)
 {
 	struct entry_writer e = entry_begin(w->out, "letter");
@@ -528,6 +548,8 @@ static bool write_all(struct work *w)
 	for (size_t i = 0; i < w->v->of[LEDGER_LOCK].count; i++)
 		if (!write_place(w, &w->places[i]))
 			return false;
+	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
+		write_notification(w, client_at(w->v, i));
 	for (size_t i = 0; w->b->ensemble.session.id && i < w->v->of[LEDGER_LETTER].count; i++)
 		write_letter(w, ledger_view_letter(w->v->of[LEDGER_LETTER].list[i]));
 	snapshot_end(w->b, w->out);

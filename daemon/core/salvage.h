@@ -48,10 +48,10 @@ struct salvage {
 };
 
 /*
- * The client of that connection, if it is taken back, misses nothing but what was lost: nothing waits that nobody wrote
- * down, and no push was on its way to the adapter. False also if there is no such client.
+ * By number of connection: its client, if it is taken back, misses nothing but what was lost: nothing waits that nobody
+ * wrote down, and no push was on its way to the adapter. False also if there is no such client.
  */
-bool salvage_may_continue(const struct ledger_view *v, uint32_t conn);
+void salvage_may_continue(const struct ledger_view *v, bool *ret_may, size_t count);
 /* The session that can be continued; 0: none, and the one given is a former. */
 int64_t salvage_session(const struct ledger_view *v, int64_t session);
 /*

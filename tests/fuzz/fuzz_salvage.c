@@ -114,8 +114,9 @@ static struct broker *salvaged(const struct ledger_view *v, uint8_t back_bits, s
 	struct bytes text = { 0 };
 	struct broker *b = NULL;
 
+	salvage_may_continue(v, back, 8);
 	for (uint32_t i = 0; i < 8; i++)
-		back[i] = back_bits >> i & 1 && salvage_may_continue(v, i);
+		back[i] = back[i] && back_bits >> i & 1;
 	if (salvage(&s, &text, why))
 		b = broker_restore(&conf, bytes_view(&text), NOW, why);
 	bytes_free(&text);

@@ -99,8 +99,9 @@ static uint32_t conns_of(const struct host *h)
 /* A connection that has not held anything for long is not kept yet. */
 static void choose(struct host *h, const struct ledger_view *v)
 {
+	salvage_may_continue(v, h->kept, conns_of(h));
 	for (uint32_t i = 0; i < conns_of(h); i++)
-		h->kept[i] = !h->ghosts[i].on && !is_marked(h, i) && salvage_may_continue(v, i) && percent(h, 80);
+		h->kept[i] = !h->ghosts[i].on && !is_marked(h, i) && h->kept[i] && percent(h, 80);
 }
 
 /* It asked for the end of its grant, or for less: that may have been done. */

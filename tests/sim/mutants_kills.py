@@ -24,11 +24,11 @@ KILLS = [
     ("a push was carried out before the adapter has it", [
         ("\tif (ledger_of(c) && c->record)\n\t\tmark_told(c, c->record->flags);\n", "")], 1000, "kills"),
     ("the end of a wait is told, and the ledger says before that nothing is to be told", [
-        ("\t\tmark_told(c, flags & ~(uint64_t)LEDGER_BUSY);\n", "\t\tset_flags(c, flags & ~(uint64_t)LEDGER_BUSY);\n")], 3000, "kills, standalone"),
+        ("\t\tmark_told(c, flags);\n", "\t\tset_flags(c, flags);\n")], 3000, "kills, standalone"),
     ("a client that waits counts as bare", [
-        ("\treturn c->request_count > (c->request != NULL) || c->observer_count", "\treturn c->observer_count")], 300, "kills"),
+        ("\treturn c->request_count > (c->request != NULL) ||", "\treturn")], 300, "kills"),
     ("a client that observes counts as bare", [
-        ("(c->request != NULL) || c->observer_count || ", "(c->request != NULL) || ")], 1000, "kills, standalone"),
+        ("(c->request != NULL) || c->observer_count ||", "(c->request != NULL) ||")], 1000, "kills, standalone"),
     ("the session ends in the ledger after its claims", [
         ("\tledger_session(b->env.ledger, 0); /* or whoever goes on would not know of its znodes any longer */\n", "")], 3000, "kills"),
 

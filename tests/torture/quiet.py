@@ -31,8 +31,6 @@ class Holder:
             if not self.client.quiet(0):
                 return f"has read {self.client.reply()!r}"
             left = self.client.call("VALID", self.lock, "TOKEN", self.token)
-            while self.client.call("EVENTS", "WAIT", 0):
-                pass  # who has not read that the session was in jeopardy is not continued after a crash
         except (harness.Closed, OSError):
             return "was disconnected"
         return None if isinstance(left, int) and left > 0 else f"has lost it: {left!r}"

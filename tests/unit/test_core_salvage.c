@@ -53,8 +53,9 @@ static void kill_and_go_on(struct fixture *f, unsigned int kept)
 	struct broker *b;
 
 	assert_non_null(v);
+	salvage_may_continue(v, back, CONNS);
 	for (uint32_t i = 0; i < CONNS; i++)
-		back[i] = kept >> i & 1 && salvage_may_continue(v, i);
+		back[i] = back[i] && kept >> i & 1;
 	s = salvage_of(f, v, back);
 	assert_true(salvage(&s, &text, &why));
 	b = broker_restore(&f->conf, bytes_view(&text), f->now_ns, &why);
@@ -67,6 +68,19 @@ static void kill_and_go_on(struct fixture *f, unsigned int kept)
 	fixture_simple(f, EVENT_TIME, 0);
 	bytes_free(&text);
 	bytes_free(&why);
+}
+
+static bool may_continue(struct fixture *f, uint32_t conn)
+{
+	struct bytes why = { 0 };
+	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	bool may[CONNS];
+
+	assert_non_null(v);
+	salvage_may_continue(v, may, CONNS);
+	ledger_view_free(v);
+	bytes_free(&why);
+	return may[conn];
 }
 
 /* The first thing that is answered is a write; then the recovery asks. */
@@ -133,6 +147,21 @@ static void against_a_ghost_nobody_is_granted_anything(void **state)
 	fixture_expect(f, 1, ":1025");
 }
 
+/* Most clients of RESP2 never ask for events. */
+static void what_is_unread_of_the_session_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_say(f, 0, "EVENTS", "*2 $8 jeopardy :8000");
+	fixture_zk_connected(f, SESSION);
+	assert_true(may_continue(f, 0));
+	kill_and_go_on(f, 1);
+	fixture_say(f, 0, "EVENTS", "*1 $4 safe");
+}
+
 static void who_held_nothing_is_left_out(void **state)
 {
 	struct fixture *f = *state;
@@ -144,33 +173,14 @@ static void who_held_nothing_is_left_out(void **state)
 
 static void who_waits_for_something_may_not_go_on(void **state)
 {
-	struct bytes why = { 0 };
 	struct fixture *f = *state;
-	struct ledger_view *v;
 
 	fixture_say(f, 0, "LOCK a", ":1024");
 	fixture_say(f, 1, "LOCK b", ":2048");
 	fixture_say(f, 1, "ENQUEUE a", "+QUEUED");
-	v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
-	assert_non_null(v);
-	assert_true(salvage_may_continue(v, 0));
-	assert_false(salvage_may_continue(v, 1)); /* it waits */
-	assert_false(salvage_may_continue(v, 2)); /* nothing is written of it */
-	ledger_view_free(v);
-	bytes_free(&why);
-}
-
-static bool may_continue(struct fixture *f, uint32_t conn)
-{
-	struct bytes why = { 0 };
-	struct ledger_view *v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
-	bool may;
-
-	assert_non_null(v);
-	may = salvage_may_continue(v, conn);
-	ledger_view_free(v);
-	bytes_free(&why);
-	return may;
+	assert_true(may_continue(f, 0));
+	assert_false(may_continue(f, 1)); /* it waits */
+	assert_false(may_continue(f, 2)); /* nothing is written of it */
 }
 
 static void what_was_told_is_carried_out_without_another_event(void **state)
@@ -357,6 +367,7 @@ int main(void)
 		TEST(the_age_of_the_last_proof_goes_on),
 		ALONE(a_lease_ends_when_it_would_have),
 		ALONE(against_a_ghost_nobody_is_granted_anything),
+		TEST(what_is_unread_of_the_session_goes_on),
 		ALONE(who_held_nothing_is_left_out),
 		ALONE(who_waits_for_something_may_not_go_on),
 		ALONE(what_was_told_is_carried_out_without_another_event),

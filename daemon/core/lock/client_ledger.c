@@ -13,8 +13,13 @@ static struct ledger *ledger_of(const struct client *c)
 
 static bool is_busy(const struct client *c)
 {
-	return c->request_count > (c->request != NULL) || c->observer_count || c->notification_count ||
-	       c->half_closed || c->closing;
+	return c->request_count > (c->request != NULL) || c->observer_count ||
+	       c->notification_count > (c->session_notification != NULL) || c->half_closed || c->closing;
+}
+
+static uint64_t flags_of(const struct client *c)
+{
+	return (is_busy(c) ? LEDGER_BUSY : 0) | (c->session_notification ? LEDGER_UNREAD : 0);
 }
 
 static void set_flags(struct client *c, uint64_t flags)
@@ -29,7 +34,7 @@ static void write(struct client *c, const struct bytes *text, size_t pairs, uint
 	struct ledger_client *r = ledger_take(l, sizeof(*r) + text->len);
 
 	r->head.number = c->id;
-	r->flags = flags | (is_busy(c) ? LEDGER_BUSY : 0);
+	r->flags = flags | flags_of(c);
 	r->conn = c->conn;
 	r->uid = c->uid;
 	r->pairs = (uint32_t)pairs;
@@ -112,11 +117,11 @@ COLD void client_ledger_review(struct client *c)
 
 	if (!ledger_of(c) || !c->record)
 		return;
-	flags = c->record->flags;
-	if (is_busy(c))
-		set_flags(c, flags | LEDGER_BUSY);
-	else if (flags & LEDGER_BUSY)
-		mark_told(c, flags & ~(uint64_t)LEDGER_BUSY);
+	flags = flags_of(c);
+	if (c->record->flags & LEDGER_BUSY && !(flags & LEDGER_BUSY))
+		mark_told(c, flags);
+	else
+		set_flags(c, flags | (c->record->flags & LEDGER_TOLD));
 }
 
 void client_ledger_told(struct client *c)
@@ -144,5 +149,6 @@ bool client_ledger_is_true(const struct client *c)
 	write_lasting(c, &w);
 	same = slice_eq(bytes_view(&text), (struct slice){ c->record->text, c->record->length });
 	bytes_free(&text);
-	return same && c->record->pairs == w.values / 2 && !(c->record->flags & LEDGER_BUSY) == !is_busy(c);
+	return same && c->record->pairs == w.values / 2 &&
+	       (c->record->flags | LEDGER_TOLD) == (flags_of(c) | LEDGER_TOLD);
 }

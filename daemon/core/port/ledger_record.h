@@ -49,11 +49,11 @@ struct ledger_record {
 #define LEDGER_PRIVATE UINT64_C(128) /* in a word: it is not in the shared memory, which has no room for it */
 #define LEDGER_GENERATION(word) ((word) >> 8)
 
-/* Its flags: what is not written down concerns it; a push for it may not have been carried out by the adapter. */
-enum { LEDGER_BUSY = 1, LEDGER_TOLD = 2 };
+/* What is not written down concerns it; a push may not be carried out yet; it has not read the session's state (RESP2). */
+enum { LEDGER_BUSY = 1, LEDGER_TOLD = 2, LEDGER_UNREAD = 4 };
 struct ledger_client {
 	struct ledger_record head; /* its number is the client's id */
-	uint64_t flags;            /* changes. Any: nobody can continue its connection */
+	uint64_t flags;            /* changes. Any other than UNREAD: nobody can continue its connection */
 	uint32_t conn, uid, pairs, length;
 	char text[]; /* of a "client" */
 };
