@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "adopt.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ static int continue_saved(struct daemon *d, struct parcel *p)
 static const char *adopt_files(struct daemon *d, struct parcel *p)
 {
 	struct parcel_record r;
+	int rc;
 
 	if (d->takeover)
 		d->keeper = keeper_unpack(p);
@@ -61,7 +63,10 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 		return "the listening socket";
 	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
-	return continue_saved(d, p) < 0 ? "the file saved" : NULL;
+	rc = continue_saved(d, p);
+	if (rc == -ENOSPC)
+		return "the file saved: daemon.rundir has no room for a new one";
+	return rc < 0 ? "the file saved" : NULL;
 }
 
 /* Each client that the broker knows has its connection, and each connection its client. */

@@ -255,8 +255,9 @@ void revive_clients(struct daemon *d, struct revival *r)
 		}
 	}
 	server_taken_back(d->server, ghosts_until(d, r));
-	log_warning("lockbrokerd " LOCKBROKERD_VERSION
-		    " goes on after a crash: %zu connections go on; %zu that have ended may "
-		    "still hold something",
-		    server_count(d->server) - ghosts, ghosts);
+	log_warning(
+		"lockbrokerd " LOCKBROKERD_VERSION
+		" goes on after a crash; connections that were kept: %zu; that were closed, and whose locks stay held "
+		"for now: %zu",
+		server_count(d->server) - ghosts, ghosts);
 }

@@ -135,6 +135,7 @@ def test_five_crashes_within_a_minute_end_the_service(daemons):
 def test_a_worker_that_hangs_is_ended_and_started_again(daemons):
     d = daemons(env={"WATCHDOG_USEC": "300000"}, zookeeper__session_timeout_ms=100, zookeeper__tick_ms=10)
     old = d.pid
+    assert d.answers()  # whoever has served has said that it lives; before that it has a minute
     d.signal(signal.SIGSTOP)
     d.await_another(old)
     assert logged(d, f"the worker (process {old}) has not said for too long that it lives: it hangs, and is ended")
