@@ -7,12 +7,13 @@ LATE = "\tclient_ledger_all_told(&b->locks); /* what was given before is carried
 KILLS = [
     # ---- what is written, and when ----
     ("a grant is in the ledger only after its answer", [
-        ("lock_ledger.c", "\tif (!l)\n\t\treturn;\n\tif (!g->client->record)", "\tif (!l || l->arg)\n\t\treturn;\n\tif (!g->client->record)"),
+        ("\tgrant_ledger_begin(g);\n", "\tif (!g->lock->locks->env->ledger || !g->lock->locks->env->ledger->arg)\n\t\tgrant_ledger_begin(g);\n"),
+        ("\tgrant_ledger_end(g);\n", "\tif (g->record)\n\t\tgrant_ledger_end(g);\n"),
         ("broker.c", LATE, LATE + "\tfor (struct lock *lock = TAILQ_FIRST(&b->locks.used); lock; lock = TAILQ_NEXT(lock, link))\n"
          "\t\tfor (struct grant *g = TAILQ_FIRST(&lock->grants); g; g = TAILQ_NEXT(g, link)) {\n"
          "\t\t\tvoid *arg = b->env.ledger->arg;\n"
          "\t\t\tb->env.ledger->arg = 0;\n"
-         "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_add(g);\n"
+         "\t\t\tif (!g->record)\n\t\t\t\tgrant_ledger_write(g);\n"
          "\t\t\tb->env.ledger->arg = arg;\n\t\t}\n"),
         ("broker.c", "#include \"core/lock/client_ledger.h\"\n", "#include \"core/lock/client_ledger.h\"\n#include \"core/lock/lock_ledger.h\"\n")], 300, "kills, calm"),
     ("a directory is no longer noted while a list still shows an orphan of ours", [
