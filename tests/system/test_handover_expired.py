@@ -30,6 +30,10 @@ class Denier(fakezk.Proxy):
         head = connection.recv(4, whole)
         handshake = len(head) == 4 and struct.unpack(">i", head)[0] in range(40, 50)
         session = struct.unpack_from(">q", connection.recv(28, whole), 20)[0] if handshake else 0
+        if session and self.denials and self.denials[-1] == "cut":
+            self.denials.pop()
+            self.greet(connection)
+            return
         if session and self.denials:
             self.denials.pop()
             self.denied += 1
@@ -38,6 +42,14 @@ class Denier(fakezk.Proxy):
             connection.recv(1)
             return
         super().serve(connection)
+
+
+    def greet(self, connection):
+        """Continues the session, and answers nothing after that."""
+        with socket.create_connection(("127.0.0.1", self.port), harness.PATIENCE) as real:
+            real.sendall(connection.recv(100))
+            answer = real.recv(4, socket.MSG_WAITALL)
+            connection.sendall(answer + real.recv(struct.unpack(">i", answer)[0], socket.MSG_WAITALL))
 
 
 @pytest.fixture
@@ -72,6 +84,19 @@ def test_one_server_alone_is_not_believed(site, zk, clients):
     assert sum(s.denied for s in servers) == 1
     assert d.info("session")["session_id"] == session and d.info("stats")["losses_total"] == "0"
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0 and not c.pushes
+
+
+def test_one_server_alone_is_not_believed_until_another_has_answered(site, zk, clients):
+    """A connection that was cut before its first answer has told no zxid either."""
+    d, servers, denials = site(zk, 2, zookeeper__session_timeout_ms=15000)
+    c = clients(d)
+    token, session = c.call("LOCK", "a"), d.info("session")["session_id"]
+    denials.extend(["expired", "cut"])
+    restart(d)
+    harness.wait_until(lambda: DOUBT in d.log(), "the doubt")
+    assert isinstance(clients(d).call("LOCK", "b"), int), "another server was asked"
+    assert d.info("session")["session_id"] == session and d.info("stats")["losses_total"] == "0"
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
 
 
 def test_two_servers_are_believed(site, zk, clients):

@@ -146,10 +146,11 @@ static void zookeeper_event(void *arg, const struct event *event)
 		zk_handle_identity(z->handle, &identity);
 		saved_session(z->conf.saved, &identity, event->zk_connected.timeout_ns);
 		z->known = true;
-		z->taken.session = 0;
 		snprintf(server, sizeof(server), "%.*s", (int)event->zk_connected.server.len, event->zk_connected.server.data);
 		zk_probe_connected(z->probe, server);
 	} else if (event->type == EVENT_ZK_ANSWERED && event->zk_answered.code < ZK_REFUSED) {
+		/* Only with an answer the handle learns a zxid, by which a server that is behind knows that it is. */
+		z->taken.session = 0;
 		backoff_reset(&z->backoff);
 	} else if (event->type == EVENT_ZK_EXPIRED) {
 		if (!z->known) {
