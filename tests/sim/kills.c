@@ -354,6 +354,7 @@ static void revive(void *host, uint64_t life)
 	}
 	session = session_of(h);
 	saved_formers(h);
+	h->told[h->turn].limits = h->conf.limits; /* they may have changed while nobody ran */
 	h->told[h->turn].formers = h->conf.formers;
 	h->told[h->turn].former_count = h->conf.former_count;
 	TRACE(h->w, -1, "host %d: another process goes on, session %" PRIx64, h->index, (uint64_t)session);
