@@ -132,7 +132,7 @@ MUTANTS = [
     ("a claim goes back only when a grant has ended", [
         (
          "\tif (!holders(lock) && give_back_held(lock, c))",
-         "\tif (!holders(lock) && c->granted && give_back_held(lock, c))")], 1000),
+         "\tif (!holders(lock) && c->granted && give_back_held(lock, c))")], 5000),
     ("a next that nobody wants stays behind a claim that lingers", [
         (
          "\tif (!holders(lock) && give_back_held(lock, c))\n\t\treturn true;",
