@@ -184,6 +184,7 @@ bool connection_restore(struct broker *b, const struct entry *e)
 	if (restarting)
 		locks->restarter = c;
 	/* It ends by itself: who waits for it does not wait for its group. */
-	group_join(c, c->ghost ? (struct slice){ 0 } : group);
+	if (!c->ghost)
+		group_join(c, group);
 	return true;
 }

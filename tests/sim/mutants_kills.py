@@ -38,7 +38,7 @@ KILLS = [
         ("\treturn !h->lost || is_back(w, client_at(w->v, h->client));\n", "\treturn is_back(w, client_at(w->v, h->client));\n"),
         ("\tif (!is_back(w, c) && !w->holds[i])\n", "\tif (!is_back(w, c))\n")], 300, "kills, calm"),
     ("a ghost stays in its group", [
-        ("\tgroup_join(c, c->ghost ? (struct slice){ 0 } : group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
+        ("\tif (!c->ghost)\n\t\tgroup_join(c, group);\n", "\tgroup_join(c, group);\n")], 1000, "kills, calm"),
     ("the czxid of a claim of a killed process is not looked at", [
         ("\t\tif (!is_same(c, event))\n\t\t\tclaim_vanished(c);\n", "")], 1000, "kills"),
     ("a claim of a killed process is granted on before it was looked at", [
