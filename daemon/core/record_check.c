@@ -64,6 +64,8 @@ static size_t check_lock(const struct lock *lock, const char **wrong)
 	size_t records = 1;
 
 	CHECK(r && LEDGER_TYPE(r->head.word) == LEDGER_LOCK && r->kind == (uint32_t)lock->rule->kind);
+	if (!r)
+		return 0;
 	CHECK(slice_eq(bytes_view(&lock->name), (struct slice){ r->name, r->length }));
 	CHECK(!lock->semaphore || !lock->grant_count || r->limit == (uint64_t)lock->semaphore->limit);
 	check_token(lock, wrong);
@@ -81,6 +83,8 @@ static void check_grant(const struct grant *g, const char **wrong)
 	const struct ledger_grant *r = g->record;
 
 	CHECK(r && LEDGER_TYPE(r->head.word) == LEDGER_GRANT && r->client == g->client->id);
+	if (!r)
+		return;
 	CHECK(r->lock == g->lock->directory.record->head.number && r->flags == grant_ledger_flags(g));
 	CHECK(r->token == LEDGER_TOKEN(g->token, g->mode) && r->depth == g->depth && r->granted_ns == g->granted_ns);
 	CHECK(r->lease_ns == (g->lease.place ? g->lease.due_ns : LEDGER_NO_LEASE));
