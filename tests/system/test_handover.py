@@ -581,10 +581,13 @@ def test_a_stop_that_reaches_both_processes_is_one(fresh, clients):
     c = clients(d)
     assert isinstance(c.call("LOCK", "a"), int)
     relay(d, "COMMIT", f"say {signal.SIGTERM:d}", os.getpid())
+    began = time.monotonic()
     d.signal(signal.SIGUSR2)
     follow(d)
     harness.wait_until(lambda: "received a signal (Terminated): stopping" in d.log(), "what was passed on")
     d.signal(signal.SIGTERM)
+    if time.monotonic() - began > 0.9:
+        pytest.skip("this machine is too slow: after a second it is another stop")
     assert c.push()[:2] == ["revoke", "a"]
     assert c.call("UNLOCK", "a") == 0
     assert d.process.wait(PATIENCE) == 0

@@ -252,14 +252,14 @@ def run_under(broker, *argv):
 
 
 def test_a_command_goes_on_under_the_next_page(pages, broker):
+    pages[0].write(SAFE, soon(10))  # before the command looks: it looks again when that is nearly over
     p = run_under(broker, "sh", "-c", "echo ready; read line; echo $line")
     assert p.stdout.readline() == "ready\n"
     broker.serves.clear()
-    pages[0].write(SAFE, soon(5))
     move(broker, pages)
     broker.seen("HELLO")
     broker.serves.set()
-    time.sleep(5)  # what the earlier page proves runs out
+    time.sleep(10)  # what the earlier page proves runs out
     out, err = p.communicate("done\n", timeout=harness.PATIENCE)
     assert (p.returncode, out, err) == (0, "done\n", "")
     assert broker.requests.count("HELLO") == 1
