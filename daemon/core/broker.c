@@ -82,7 +82,7 @@ void broker_free(struct broker *b)
 
 	if (!b)
 		return;
-	b->env.ledger = NULL; /* whoever goes on needs it as it is */
+	b->env.ledger = NULL; /* the next process needs it as it is */
 	hosts_deinit(&b->hosts);
 	while ((c = TAILQ_FIRST(&b->locks.clients)))
 		connection_gone(b, c);

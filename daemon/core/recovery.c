@@ -95,7 +95,7 @@ static void forget(struct broker *b)
 	if (b->ensemble.session.connected)
 		disconnect(b);
 	recovery_follow(b, session_lose(&b->ensemble));
-	ledger_session(b->env.ledger, 0); /* or whoever goes on would not know of its znodes any longer */
+	ledger_session(b->env.ledger, 0); /* first: the next process would not know of its znodes any longer */
 	TAILQ_FOREACH(lock, &b->locks.used, link)
 		LOCK_DIRECTORIES(d, lock) {
 			claim_free_all(d);

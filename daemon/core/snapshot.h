@@ -37,7 +37,7 @@ void snapshot_begin(const struct broker *b, struct bytes *ret);
 void snapshot_end(const struct broker *b, struct bytes *ret);
 /* Appends the broker's whole state. */
 void broker_snapshot(const struct broker *b, struct bytes *ret);
-/* About so many bytes of memory are needed by broker_restore(): whoever hands over can say so before. */
+/* broker_restore() will need about so many bytes of memory: the new process can touch them before the old one freezes. */
 size_t snapshot_memory(const struct broker *b);
 /*
  * A new broker from it. Connections keep their numbers, and it has been told of them already. NULL, and a sentence in *why

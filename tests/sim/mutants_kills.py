@@ -31,7 +31,7 @@ KILLS = [
     ("a client that observes counts as bare", [
         ("(c->request != NULL) || c->observer_count ||", "(c->request != NULL) ||")], 1000, "kills, standalone"),
     ("the session ends in the ledger after its claims", [
-        ("\tledger_session(b->env.ledger, 0); /* or whoever goes on would not know of its znodes any longer */\n", "")], 3000, "kills"),
+        ("\tledger_session(b->env.ledger, 0); /* first: the next process would not know of its znodes any longer */\n", "")], 3000, "kills"),
 
     # ---- what the next process does ----
     ("ghosts are dropped at once", [

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Letters in the ledger (port/ledger.h): whoever goes on withdraws those that may stand. Nothing without a ledger. */
+/* Letters in the ledger (port/ledger.h): after a kill the next process withdraws those that may stand. */
 #pragma once
 
 struct letter;

@@ -16,7 +16,7 @@ void lock_ledger_remove(struct lock *lock);
 /* The grant is not there yet, or the text that its holder gave is another. */
 void grant_ledger_write(struct grant *g);
 
-/* The token is given, or will be: whoever goes on gives none that is not above it. 0: the session is lost. */
+/* The token is given, or will be: after a kill every new token is above it. 0: the session is lost. */
 static inline void lock_ledger_token(const struct lock *lock, int64_t token, enum mode mode)
 {
 	struct ledger *l = lock->locks->env->ledger;

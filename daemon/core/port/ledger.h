@@ -13,7 +13,7 @@
  * To change more than one field, its owner publishes another record with the same number, and drops the first.
  *
  * For what finds no room the cell is private memory; the head says how much is missing. The caller of ledger_new() and
- * ledger_add() gives zeroed memory, aligned to 64 bytes, and owns it. What was added lies behind it for whoever reads it.
+ * ledger_add() gives zeroed memory, aligned to 64 bytes, and owns it. A reader finds what was added right behind it.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a ledger (ledger.h) looks like to whoever reads it after its process was killed: memory of this machine, in chunks.
+ * The layout of a ledger (ledger.h), which another process reads after a kill: memory of this machine, in chunks.
  * The first one is the head; each other one is cells of one size.
  *
  *   word of a chunk      | means
