@@ -138,8 +138,10 @@ class Host:
 class Arena:
     """All there is to be hurt, and the record of what was done to it."""
 
-    def __init__(self, zookeeper, hosts, crowd, rng, timeout_s):
+    def __init__(self, zookeeper, hosts, crowd, rng, timeout_s, spared=()):
+        """The processes of `spared` hosts are never ended."""
         self.zookeeper, self.hosts, self.crowd, self.rng, self.timeout_s = zookeeper, hosts, crowd, rng, timeout_s
+        self.mortal = [h for h in hosts if h not in spared]
         self.bearable_s = timeout_s / 2 - 1  # an outage shorter than this costs no lock
         self.faults = []
         self.handed_over = 0  # so many hand-overs succeeded
@@ -159,6 +161,9 @@ class Arena:
     def pick(self, count=None):
         """Some of the hosts."""
         return self.rng.sample(self.hosts, count or self.rng.randint(1, len(self.hosts)))
+
+    def pick_mortal(self, count=None):
+        return self.rng.sample(self.mortal, count or self.rng.randint(1, len(self.mortal)))
 
     def pause(self, least, most):
         time.sleep(self.rng.uniform(least, most))
@@ -337,7 +342,7 @@ def daemon_stopped_shortly(a):
 
 
 def daemon_killed(a):
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     with a.during("daemon killed", [host], closes=True):
         host.daemon.kill()
         a.pause(0, 1)
@@ -346,7 +351,7 @@ def daemon_killed(a):
 
 def worker_killed(a):
     """The keeper starts another one. Once more while that one begins, now and then."""
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     a.calm(QUIET_S, QUIET_S)
     with a.during("worker killed", [host], closes=True, kept=True) as fault:
         for _ in range(a.rng.choice([1, 1, 2])):
@@ -359,7 +364,7 @@ def worker_killed(a):
 
 def keeper_killed(a):
     """Its end is that of the service."""
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     with a.during("keeper killed", [host], closes=True):
         old = host.daemon.pid
         host.daemon.process.kill()
@@ -379,7 +384,7 @@ def keeper_stopped(a):
 
 def daemon_restarted(a):
     """Stopped as it ought to be: its holders are asked, and told at the latest when its patience is over."""
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     with a.during("daemon restarted", [host], loses=True, closes=True):
         status = host.daemon.terminate()
         assert status == 0, f"{host.name} ended with {status}"
@@ -388,7 +393,7 @@ def daemon_restarted(a):
 
 def handed_over(a):
     """To a new process, several times; it costs nobody anything."""
-    hosts = a.pick()
+    hosts = a.pick_mortal()
     a.calm(1, 1)  # what went before excuses nothing now
     with a.during("hand-over", hosts):
         for _ in range(3):
@@ -412,7 +417,7 @@ STOPS = [("PARCEL1", "new"), ("PARCEL1", "old"), ("READY", "old"), ("PARCEL2", "
 
 
 def killed_in_hand_over(a):
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     at, whom, closes = a.rng.choice(KILLS)
     refusals, old = host.refusals(), host.daemon.pid
     a.calm(QUIET_S, QUIET_S)
@@ -431,7 +436,7 @@ def killed_in_hand_over(a):
 
 
 def stopped_in_hand_over(a):
-    (host,) = a.pick(1)
+    (host,) = a.pick_mortal(1)
     at, whom = a.rng.choice(STOPS)
     long = a.rng.choice([True, False])
     refusals, old = host.refusals(), host.daemon.pid

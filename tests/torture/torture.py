@@ -27,6 +27,7 @@ import faults  # noqa: E402
 import harness  # noqa: E402
 import network  # noqa: E402
 import quiet  # noqa: E402
+import resources  # noqa: E402
 
 TICK_MS = 500
 END_S = 60  # for those who wait still, once all is well
@@ -132,6 +133,7 @@ class Torture:
         self.hosts = []
         self.crowd = None
         self.quiet = None
+        self.resources = None
         self.arena = None
 
     def start(self):
@@ -143,9 +145,11 @@ class Torture:
             host = faults.Host(f"host{n + 1}", net, self.zookeeper.servers, self.args.timeout * 1000, TICK_MS)
             self.hosts.append(host)
             host.daemon.start()
-        self.arena = faults.Arena(self.zookeeper, self.hosts, self.crowd, self.rng, self.args.timeout)
+        self.arena = faults.Arena(self.zookeeper, self.hosts, self.crowd, self.rng, self.args.timeout,
+                                  self.hosts[:1] if self.args.spare else [])
         self.crowd.start(self.hosts)
         self.quiet = quiet.Quiet(self.hosts, QUIET, faults.now_ns)
+        self.resources = resources.Resources(self.hosts, self.zookeeper, self.args.every, say)
         say(f"{len(self.hosts)} daemons, {len(self.crowd.running)} clients, T = {self.args.timeout} s, "
             f"seed {self.args.seed}")
 
@@ -171,6 +175,7 @@ class Torture:
                 f"{'   may cost locks' if done.loses else ''}")
             self.arena.calm(0, 0.2 if self.args.short else 1.5)
             self.quiet.look(self.arena.faults)
+            self.resources.look()
 
     # ---- what is left at the end ----
 
@@ -253,6 +258,7 @@ class Torture:
             return
         self.arena.watching = False
         self.problems += self.crowd.problems + (self.quiet.problems if self.quiet else [])
+        self.problems += self.resources.problems() if self.resources else []
         with open(os.path.join(self.dir, "faults.json"), "w") as f:
             json.dump([vars(x) for x in self.arena.faults], f, indent=1)
         check = checker.Check(list(self.crowd.histories()), self.arena.faults, self.args.timeout * checker.SECOND).run()
@@ -280,6 +286,7 @@ class Torture:
               f"faults         {sum(done.values())}")
         for kind, n in sorted(done.items()):
             print(f"    {n:4} {kind}")
+        print("\n".join(["used, the first quarter of the looks left out:", *self.resources.report()]))
 
     def keep(self):
         """Everything needed to understand what went wrong."""
@@ -323,6 +330,9 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="of the order of faults")
     parser.add_argument("--hosts", type=int, default=3)
     parser.add_argument("--timeout", type=int, default=6, help="T, in seconds")
+    parser.add_argument("--every", type=float, default=60, help="seconds between two looks at memory, descriptors and znodes")
+    parser.add_argument("--spare", action="store_true",
+                        help="the first daemon's process is never replaced, so that what it does not give back adds up")
     parser.add_argument("--short", action="store_true", help="a fixed list of faults, once")
     parser.add_argument("--fault", action="append", choices=[f.__name__ for f in faults.ALL], help="only this one")
     sys.exit(Torture(parser.parse_args()).run())
