@@ -176,6 +176,7 @@ static void socket_delivered(void *client, struct message *m)
 	case SOCKET_CONNECT:
 		c->state = CLIENT_ON;
 		c->protocol = 2;
+		c->jeopardy = false;
 		c->wants_pushes = rng_percent(&c->host->w->rng, 60);
 		caller_event(c, EVENT_CLIENT_CONNECTED);
 		think_later(c, MS);

@@ -227,13 +227,16 @@ void kills_check_told(struct host *h)
 		struct caller *c = &h->clients[i];
 		const struct client *client;
 
-		if (c->state != CLIENT_ON || c->protocol != 3)
+		if (c->state != CLIENT_ON)
 			continue;
 		client = h->broker->locks.conns[c->conn];
 		if (!client->is_holder)
 			c->jeopardy = false;
-		else if (client->told_jeopardy && !c->jeopardy)
+		else if (c->protocol == 3 && client->told_jeopardy && !c->jeopardy)
 			world_fail(h->w, -1, "host %d client %u: nobody has told it that the session is in jeopardy", h->index,
+				   c->conn);
+		else if (c->protocol == 3 && !client->told_jeopardy && !client->session_notification && c->jeopardy)
+			world_fail(h->w, -1, "host %d client %u: nobody has told it that the session is safe again", h->index,
 				   c->conn);
 	}
 }

@@ -26,6 +26,21 @@ KILLS = [
         ("\tif (ledger_of(c) && c->record)\n\t\tmark_told(c, c->record->flags);\n", "")], 1000, "kills"),
     ("the end of a wait is told, and the ledger says before that nothing is to be told", [
         ("\t\tmark_told(c, flags);\n", "\t\tset_flags(c, flags);\n")], 3000, "kills, standalone"),
+    ("what is pushed counts as carried out at the end of its event", [
+        ("\tassert(TAILQ_EMPTY(&b->locks.outcomes));\n\tb->env.out = NULL;\n",
+         "\tassert(TAILQ_EMPTY(&b->locks.outcomes));\n\tclient_ledger_all_told(&b->locks);\n\tb->env.out = NULL;\n")], 1000, "kills"),
+    ("a look at what a client waits for forgets that it is being told something", [
+        ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n",
+         "\t{\n\t\tif (c->record->flags & LEDGER_TOLD)\n\t\t\tTAILQ_REMOVE(&c->locks->told, c, told_link);\n\t\tset_flags(c, flags);\n\t}\n")],
+     3000, "kills"),
+    ("the ledger says that holders were told of jeopardy before they are", [
+        ("\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n",
+         "\tif (changes & SESSION_CHANGED)\n"
+         "\t\tledger_state(b->env.ledger, b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n"
+         "\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n")], 3000, "kills"),
+    ("that holders were told of jeopardy is not written down", [
+        ("b->ensemble.session.epoch, b->ensemble.session.state == SESSION_JEOPARDY);\n\tif (changes & SESSION_GRANTS)",
+         "b->ensemble.session.epoch, false);\n\tif (changes & SESSION_GRANTS)")], 1000, "kills"),
     ("a client that waits counts as bare", [
         ("\treturn c->request_count > (c->request != NULL) ||", "\treturn")], 300, "kills"),
     ("a client that observes counts as bare", [

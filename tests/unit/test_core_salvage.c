@@ -277,6 +277,67 @@ static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **
 	fixture_expect_push(f, 0, ">4 $4 lost $1 a :78848 $7 deleted");
 }
 
+/* ... by whom is not told: whoever waits elsewhere may have seen as many hand-offs as are allowed. */
+static void a_claim_for_which_somebody_waits_is_not_handed_on(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	const char *children[2] = { name, "_c_2000abcd-ef01-8234-8500-000000000001-__WRIT__0000000009" };
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 3);
+	connect_again(f);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_LIST || !strstr(fixture_oldest(f)->path, "/lb/a"))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_list(f, 1, 2, children);
+	while (!strstr(fixture_oldest(f)->path, name))
+		fixture_answer(f, ZK_REFUSED);
+	fixture_answer_get(f, 77, SESSION, "");
+	fixture_connect(f, 1);
+	fixture_say(f, 1, "LOCK a WAIT 5000", "");
+	fixture_say(f, 0, "UNLOCK a", ":0");
+	fixture_expect(f, 1, "");
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_DELETE || !strstr(fixture_oldest(f)->path, name)) {
+		if (fixture_oldest(f)->effect.type == EFFECT_ZK_LIST && strstr(fixture_oldest(f)->path, "/lb/a"))
+			fixture_answer_list(f, 1, 2, children);
+		else if (fixture_oldest(f)->effect.type == EFFECT_ZK_GET)
+			fixture_answer_get(f, 1, 0, LOCK_DATA);
+		else
+			fixture_answer(f, ZK_REFUSED);
+	}
+	fixture_expect(f, 1, "");
+}
+
+/* Nobody knows for how long the killed process had stood still, nor what became of the session since. */
+static void after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	assert_true(f->broker->ensemble.session.proof.stalled);
+	fixture_zk_connected(f, SESSION);
+	assert_true(f->broker->ensemble.session.proof.stalled);
+	while (fixture_oldest(f)->effect.type != EFFECT_ZK_CREATE)
+		fixture_answer(f, ZK_OK);
+	fixture_answer(f, ZK_NODEEXISTS);
+	assert_false(f->broker->ensemble.session.proof.stalled);
+}
+
+static void after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	kill_and_go_on(f, 1);
+	assert_int_equal(f->broker->ensemble.session.proof.stalled_until_ns, f->now_ns);
+	f->now_ns += T_NS / 2;
+	kill_and_go_on(f, 1);
+	assert_int_equal(f->broker->ensemble.session.proof.stalled_until_ns, f->now_ns + f->conf.tick_ns);
+}
+
 /* Both the read and the list behind it: it is asked about again, or nothing would be granted on it any longer. */
 static void a_read_and_a_list_that_are_refused_are_repeated(void **state)
 {
@@ -375,6 +436,9 @@ int main(void)
 		ALONE(a_number_that_was_given_is_not_given_again),
 		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
 		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
+		TEST(a_claim_for_which_somebody_waits_is_not_handed_on),
+		TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered),
+		TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later),
 		TEST(a_read_and_a_list_that_are_refused_are_repeated),
 		TEST(a_session_that_is_not_the_ledgers_is_none),
 		ALONE(what_is_no_ledger_is_refused_with_a_sentence),
