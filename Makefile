@@ -91,7 +91,7 @@ IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zooke
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
 	zookeeper/secret.c
 IO_files = files/pidfile.c files/page.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
-IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/peer.c base/parcel.c
+IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
@@ -124,7 +124,7 @@ UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphor
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
-UNIT_IO = test_watch.c test_process.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
+UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c
 FUZZ = fuzz_resp.c fuzz_snapshot.c fuzz_salvage.c
 SIM = snapshots.c kills.c sim.c world.c host.c load.c saved.c caller.c asks.c answers.c told.c checks.c clutter.c entitled.c elections.c \
@@ -366,7 +366,7 @@ $(UNIT_BASE_BIN): $(TESTS)/%: $(OBJ)/tests/unit/%.o $(A_BASE) $(A_PROTOCOL) $(A_
 
 # Each links the floor it tests and those below.
 $(TESTS)/test_saved $(TESTS)/test_page_file: UNDER = $(A_IO_FILES)
-$(TESTS)/test_watch $(TESTS)/test_process: UNDER = $(A_IO_BASE)
+$(TESTS)/test_watch $(TESTS)/test_process $(TESTS)/test_unit: UNDER = $(A_IO_BASE)
 $(TESTS)/test_feed: UNDER = $(A_IO_BASE) $(A_CORE)
 $(TESTS)/test_zk_parts: UNDER = $(A_IO_ZOOKEEPER)
 $(TESTS)/test_listen $(TESTS)/test_conn $(TESTS)/test_kept: UNDER = $(A_IO_SOCKET)

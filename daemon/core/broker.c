@@ -233,6 +233,9 @@ static void dispatch(struct broker *b, const struct event *event)
 	case EVENT_CLIENT_PROCESS:
 		connection_process(client_of(b, event->conn), event);
 		break;
+	case EVENT_CLIENT_GROUPS:
+		client_set_groups(client_of(b, event->conn), &event->groups);
+		break;
 	case EVENT_CLIENT_GONE:
 		connection_gone(b, client_of(b, event->conn));
 		break;
@@ -434,6 +437,13 @@ int64_t broker_held_since(const struct broker *b, uint32_t conn)
 	const struct client *c = b->locks.conns[conn];
 
 	return c->is_holder ? TAILQ_FIRST(&c->grants)->granted_ns : INT64_MAX;
+}
+
+struct client_origin broker_origin(const struct broker *b, uint32_t conn)
+{
+	const struct client *c = b->locks.conns[conn];
+
+	return (struct client_origin){ c->uid, bytes_view(&c->unit), c->privileged };
 }
 
 void broker_session(const struct broker *b, struct session_view *ret)

@@ -38,6 +38,14 @@ bool broker_has_client(const struct broker *b, uint32_t conn);
 /* Since when that connection, which it knows, has held something without a break; INT64_MAX: it holds nothing. */
 int64_t broker_held_since(const struct broker *b, uint32_t conn);
 
+/* Who that connection, which it knows, is. */
+struct client_origin {
+	uint32_t uid;
+	struct slice unit; /* its systemd unit, valid as long as the connection; empty: none, or not known */
+	bool privileged;   /* it came through the operators' socket */
+};
+struct client_origin broker_origin(const struct broker *b, uint32_t conn);
+
 /* The proven state of the session, for the session page. */
 void broker_session(const struct broker *b, struct session_view *ret);
 

@@ -80,6 +80,9 @@ void connection_begin(struct broker *b, const struct event *event)
 	c->last_command = COMMAND_COUNT;
 	c->connected_ns = locks->env->now_ns;
 	keep_printable(&c->comm, event->connected.comm);
+	bytes_set(&c->unit, event->connected.unit);
+	c->privileged = event->connected.privileged;
+	client_set_groups(c, &event->connected.groups);
 	locks->env->stats.connections_total++;
 	if (c->user->clients > locks->env->conf->limits.clients_per_uid)
 		refuse(c);
@@ -116,6 +119,8 @@ void connection_gone(struct broker *b, struct client *c)
 	locks->client_count--;
 	group_leave(c);
 	user_leave(locks, c->user);
+	mem_free(c->groups);
+	bytes_free(&c->unit);
 	bytes_free(&c->comm);
 	bytes_free(&c->child_comm);
 	bytes_free(&c->name);

@@ -231,6 +231,26 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 	fixture_event(f, &e);
 }
 
+void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged)
+{
+	struct event e = { .type = EVENT_CLIENT_CONNECTED, .conn = conn };
+
+	e.connected.pid = 100 + conn;
+	e.connected.uid = uid;
+	e.connected.comm = SLICE("test");
+	e.connected.unit = unit;
+	e.connected.privileged = privileged;
+	fixture_event(f, &e);
+}
+
+void fixture_is_from(struct fixture *f, uint32_t conn, const char *unit, bool privileged)
+{
+	struct client_origin origin = broker_origin(f->broker, conn);
+
+	assert_true(slice_eq(origin.unit, slice_of(unit)));
+	assert_int_equal(origin.privileged, privileged);
+}
+
 void fixture_resp3(struct fixture *f, uint32_t conn)
 {
 	fixture_ask(f, conn, "HELLO 3");

@@ -78,6 +78,9 @@ void fixture_free(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */
 void fixture_pass(struct fixture *f, int64_t ms);
+/* Another client, of that systemd unit, who came through the operators' socket or not. */
+void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged);
+void fixture_is_from(struct fixture *f, uint32_t conn, const char *unit, bool privileged);
 void fixture_connect(struct fixture *f, uint32_t conn);
 /* From now on it speaks RESP3. */
 void fixture_resp3(struct fixture *f, uint32_t conn);

@@ -147,6 +147,17 @@ static void against_a_ghost_nobody_is_granted_anything(void **state)
 	fixture_expect(f, 1, ":1025");
 }
 
+static void where_a_client_came_from_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_connect_as(f, 0, 0, SLICE("web.service"), true);
+	fixture_say(f, 0, "LOCK a", ":1024");
+	kill_and_go_on(f, 1);
+	fixture_is_from(f, 0, "web.service", true);
+}
+
 /* Most clients of RESP2 never ask for events. */
 static void what_is_unread_of_the_session_goes_on(void **state)
 {
@@ -428,6 +439,7 @@ int main(void)
 		TEST(the_age_of_the_last_proof_goes_on),
 		ALONE(a_lease_ends_when_it_would_have),
 		ALONE(against_a_ghost_nobody_is_granted_anything),
+		ALONE(where_a_client_came_from_goes_on),
 		TEST(what_is_unread_of_the_session_goes_on),
 		ALONE(who_held_nothing_is_left_out),
 		ALONE(who_waits_for_something_may_not_go_on),

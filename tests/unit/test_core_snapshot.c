@@ -361,6 +361,34 @@ static void an_mlock_goes_on_where_it_was(void **state)
 	fixture_expect(f, 1, "*3 :3072 :1025 :2048");
 }
 
+static void where_a_client_came_from_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_simple(f, EVENT_CLIENT_GONE, 0);
+	fixture_connect_as(f, 0, 0, SLICE("web.service"), true);
+	replace(f);
+	fixture_is_from(f, 0, "web.service", true);
+	fixture_is_from(f, 1, "", false);
+	assert_int_equal(broker_origin(f->broker, 1).uid, 1000);
+}
+
+/* The connection tells them to any process that has it. */
+static void groups_are_told_again(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t groups[] = { 7, 8 };
+	struct event e = { .type = EVENT_CLIENT_GROUPS, .conn = 0, .groups = { groups, 2, true } };
+
+	fixture_event(f, &e);
+	assert_int_equal(f->broker->locks.conns[0]->group_count, 2);
+	replace(f);
+	assert_false(f->broker->locks.conns[0]->groups_known);
+	fixture_event(f, &e);
+	assert_true(f->broker->locks.conns[0]->groups_known);
+	assert_int_equal(f->broker->locks.conns[0]->groups[1], 8);
+}
+
 static void who_waits_for_a_hand_over_is_told_by_the_next_process(void **state)
 {
 	struct fixture *f = *state;
@@ -387,6 +415,8 @@ int main(void)
 		TEST(waits_and_leases_end_at_their_deadlines),
 		TEST(what_was_not_read_is_told_once),
 		TEST(an_mlock_goes_on_where_it_was),
+		TEST(where_a_client_came_from_goes_on),
+		TEST(groups_are_told_again),
 		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
 	};
 

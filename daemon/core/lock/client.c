@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/lock/client.h"
 
-
+#include "base/mem.h"
 #include "core/lock/client_ledger.h"
 #include "core/lock/locks.h"
+#include "core/port/event.h"
 
 void client_watch_child(const struct client *c)
 {
@@ -19,6 +20,15 @@ void client_set_child(struct client *c, uint32_t pid)
 	c->child_known = false;
 	client_watch_child(c);
 	client_ledger_changed(c);
+}
+
+void client_set_groups(struct client *c, const struct event_groups *groups)
+{
+	c->groups = mem_resize(c->groups, groups->count * sizeof(*groups->list) + 1);
+	if (groups->count)
+		memcpy(c->groups, groups->list, groups->count * sizeof(*groups->list));
+	c->group_count = groups->count;
+	c->groups_known = groups->all;
 }
 
 uint32_t client_shown(const struct client *c, struct slice *ret_comm)

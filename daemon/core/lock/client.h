@@ -18,7 +18,7 @@
 #include "protocol/commands.h"
 
 struct locks;
-struct event;
+struct event_groups;
 
 struct observer;
 
@@ -31,6 +31,11 @@ struct client {
 	TAILQ_ENTRY(client) closing_link, audit_link, group_link; /* broker->closing; `auditing`; owner->clients */
 	TAILQ_ENTRY(client) told_link; /* locks->told */
 	uint32_t conn, pid, uid;
+	struct bytes unit;        /* its systemd unit; empty: none, or not known */
+	bool privileged;          /* it came through the operators' socket */
+	bool groups_known;        /* all of them */
+	uint32_t *groups;
+	size_t group_count;
 	uint64_t id;
 	int version;              /* RESP 2 or 3 */
 	bool half_closed, asking; /* a request is not answered yet */
@@ -78,6 +83,8 @@ uint32_t client_shown(const struct client *c, struct slice *ret_comm);
 /* Ends the connection: before this event ends, the client's holdings are released and the connection is closed. */
 void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
+/* Of the process that connected. They are not in a snapshot: whoever restores a client sets them again. */
+void client_set_groups(struct client *c, const struct event_groups *groups);
 bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
 
 /* False, with `why`: a limit of the client or its user is reached. */

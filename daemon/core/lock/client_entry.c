@@ -8,6 +8,8 @@ enum { TEXT_MAX = 4096 };
 
 static const struct field fields[] = {
 	FIELD_ANY(struct client, "pid", pid),
+	FIELD_TEXT(struct client, "unit", unit, TEXT_MAX),
+	FIELD_FLAG(struct client, "privileged", privileged),
 	FIELD_NUMBER(struct client, "id", id, 1, INT64_MAX),
 	FIELD_NUMBER(struct client, "version", version, 2, 3),
 	FIELD_FLAG(struct client, "half closed", half_closed),

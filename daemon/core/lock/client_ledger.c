@@ -51,6 +51,8 @@ static void write_lasting(const struct client *c, struct entry_writer *w)
 {
 	struct client lasting = {
 		.pid = c->pid,
+		.unit = c->unit,
+		.privileged = c->privileged,
 		.version = c->version,
 		.connected_ns = c->connected_ns,
 		.comm = c->comm,

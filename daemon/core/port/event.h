@@ -33,18 +33,23 @@ enum event_type {
 	EVENT_RESTART_OVER, /* a hand-over, asked for or not: this is the new process, or the old one goes on */
 	EVENT_CONF,         /* the configuration was read again; asked for by EFFECT_RELOAD, or by a signal */
 	EVENT_STOP,         /* SIGTERM, SIGINT */
+	EVENT_CLIENT_GROUPS, /* of a connection that goes on in this process: they are not in a snapshot */
 };
 
+/* Of the process that connected, the first one being its own; not all: others are unknown. */
+struct event_groups { const uint32_t *list; size_t count; bool all; };
 struct broker_conf;
-
 struct event {
 	enum event_type type;
 	uint32_t conn; /* CLIENT_*: the adapter's number of the connection, small and dense, reused after GONE */
 	union {
 		struct {
 			uint32_t pid, uid, gid;
-			struct slice comm; /* command name of the peer, may be empty */
+			struct slice comm, unit; /* command name of the peer and its systemd unit; each may be empty */
+			bool privileged; /* it came through the operators' socket */
+			struct event_groups groups;
 		} connected;
+		struct event_groups groups;
 		struct { uint32_t pid; struct slice comm; bool peer_ended, child_ended; } process; /* no comm: no change */
 		struct {
 			size_t argc; /* at least 1 */

@@ -86,6 +86,11 @@ int64_t feed_held_since(const struct feed *f, uint32_t conn)
 	return broker_held_since(f->broker, conn);
 }
 
+struct client_origin feed_origin(const struct feed *f, uint32_t conn)
+{
+	return broker_origin(f->broker, conn);
+}
+
 void feed_record(struct feed *f, struct ledger *ledger)
 {
 	broker_record(f->broker, ledger);

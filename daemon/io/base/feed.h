@@ -35,6 +35,9 @@ const struct broker *feed_broker(const struct feed *f);
 /* Since when that connection has held something without a break; INT64_MAX: it holds nothing. */
 int64_t feed_held_since(const struct feed *f, uint32_t conn);
 
+/* Who that connection is. */
+struct client_origin feed_origin(const struct feed *f, uint32_t conn);
+
 /* The broker keeps that ledger from now on (core/record.h); and: there is more memory for it. */
 void feed_record(struct feed *f, struct ledger *ledger);
 void feed_record_missing(struct feed *f);

@@ -6,10 +6,13 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PEER_PIDFD = 77 /* SO_PEERPIDFD, which the headers of older systems do not have */ };
 
 uint32_t peer_self(int fd)
 {
@@ -102,4 +105,37 @@ uint64_t peer_namespace(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/net", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void peer_groups(int fd, gid_t gid, struct peer_groups *ret)
+{
+	socklen_t len = (PEER_GROUPS_MAX - 1) * sizeof(gid_t);
+
+	ret->list[0] = gid;
+	ret->count = 1;
+	ret->all = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, ret->list + 1, &len) == 0;
+	if (ret->all)
+		ret->count += len / sizeof(gid_t);
+}
+
+int peer_process(int fd)
+{
+	socklen_t len = sizeof(int);
+	int process;
+
+	if (getsockopt(fd, SOL_SOCKET, PEER_PIDFD, &process, &len) == 0)
+		return process;
+	return errno == ENOPROTOOPT ? PEER_PROCESS_UNKNOWN : -1;
+}
+
+bool peer_process_lives(int process)
+{
+	struct pollfd ended = { .fd = process, .events = POLLIN };
+	bool lives;
+
+	if (process < 0)
+		return false;
+	lives = poll(&ended, 1, 0) == 0;
+	close(process);
+	return lives;
 }

@@ -10,6 +10,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+enum { PEER_GROUPS_MAX = 1024, PEER_PROCESS_UNKNOWN = -2 };
+
+/* The groups that a process had when it connected. */
+struct peer_groups {
+	uint32_t list[PEER_GROUPS_MAX];
+	size_t count;
+	bool all; /* false: there are more of them, or they are unknown */
+};
 
 /* A descriptor for the questions, to be closed; it is not inherited. -1: the kernel answers none. */
 int peer_open(void);
@@ -23,3 +33,12 @@ uint32_t peer_of(int diag, uint32_t self);
 bool peer_is_open(int diag, uint32_t peer);
 /* The network namespace that this process sees; 0: unknown. */
 uint64_t peer_namespace(void);
+/* `gid` is the first of them. */
+void peer_groups(int fd, gid_t gid, struct peer_groups *ret);
+/*
+ * A descriptor of the process that connected, to be closed. -1: it has ended. PEER_PROCESS_UNKNOWN: the kernel has none to
+ * give (before Linux 6.5), and whether the number is another process' by now has to be found out otherwise.
+ */
+int peer_process(int fd);
+/* That it has not ended, so that its number is not another process'. Closes the descriptor; -1 is one that has ended. */
+bool peer_process_lives(int process);

@@ -44,6 +44,7 @@ struct conn {
 	struct conn_env *env;
 	int fd;
 	uint32_t number;
+	bool privileged; /* it came through the operators' socket */
 	struct watch *input, *output;
 	enum conn_watch watch; /* what `input` waits for */
 	struct resp_reader reader;

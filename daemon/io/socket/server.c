@@ -16,7 +16,9 @@
 #include "io/base/feed.h"
 #include "io/base/keeper.h"
 #include "io/base/parcel.h"
+#include "io/base/peer.h"
 #include "io/base/process.h"
+#include "io/base/unit.h"
 #include "io/files/saved_table.h"
 #include "io/base/watch.h"
 
@@ -50,6 +52,9 @@ struct server {
 	struct conn **conns; /* by number */
 	uint32_t *free_numbers;
 	size_t conns_cap, free_count, count;
+	char unit_root[UNIT_CGROUP_MAX];
+	size_t unit_root_len;
+	struct peer_groups groups; /* of the connection that is looked at */
 	struct log_rate rate_full, rate_accept, rate_keeper;
 };
 
@@ -73,12 +78,49 @@ static void server_grow(struct server *s)
 	s->conns_cap = cap;
 }
 
-static void server_welcome(struct server *s, int fd)
+/* ---- who connected ---- */
+
+/*
+ * The unit of the process that connected. Its number may be another process' by now: then, or if that cannot be excluded,
+ * no unit is told.
+ */
+static struct slice server_unit(const struct server *s, int fd, pid_t pid, uint64_t start, char text[UNIT_CGROUP_MAX])
+{
+	const struct slice root = { s->unit_root, s->unit_root_len };
+	int peer = peer_process(fd);
+	struct slice unit = start ? unit_read(pid, root, text) : (struct slice){ 0 };
+	char again[PROCESS_STAT_MAX];
+	struct process process = { 0 };
+	bool same = process_read(pid, again, &process) == 0 && process.start == start && !process.ended;
+
+	return (peer == PEER_PROCESS_UNKNOWN || peer_process_lives(peer)) && same ? unit : (struct slice){ 0 };
+}
+
+/* Those that the process had when it connected: the connection tells them for as long as it is open. */
+static void server_groups(struct server *s, int fd, gid_t gid, struct event_groups *ret)
+{
+	peer_groups(fd, gid, &s->groups);
+	*ret = (struct event_groups){ s->groups.list, s->groups.count, s->groups.all };
+}
+
+static void server_tell_groups(struct server *s, const struct conn *c)
+{
+	struct event event = { .type = EVENT_CLIENT_GROUPS, .conn = c->number };
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return;
+	server_groups(s, c->fd, cred.gid, &event.groups);
+	feed_event(s->feed, &event);
+}
+
+static void server_welcome(struct server *s, int fd, bool privileged)
 {
 	struct ucred cred = { .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	struct event event = { .type = EVENT_CLIENT_CONNECTED };
 	socklen_t len = sizeof(cred);
-	char text[PROCESS_STAT_MAX];
+	char text[PROCESS_STAT_MAX], cgroup[UNIT_CGROUP_MAX];
 	struct process process = { 0 };
 	struct saved_conn who;
 	uint32_t number;
@@ -93,6 +135,7 @@ static void server_welcome(struct server *s, int fd)
 		server_grow(s);
 	number = s->free_numbers[--s->free_count];
 	s->conns[number] = conn_new(&s->env, fd, number);
+	s->conns[number]->privileged = privileged;
 	s->count++;
 	event.conn = number;
 	event.connected.pid = (uint32_t)cred.pid;
@@ -101,6 +144,9 @@ static void server_welcome(struct server *s, int fd)
 	/* A process that may not be read has no name, and is known by its number alone. */
 	if (process_read(cred.pid, text, &process) == 0)
 		event.connected.comm = process.comm;
+	event.connected.unit = server_unit(s, fd, cred.pid, process.start, cgroup);
+	event.connected.privileged = privileged;
+	server_groups(s, fd, cred.gid, &event.connected.groups);
 	who = (struct saved_conn){
 		.pid = (uint32_t)cred.pid, .uid = cred.uid, .gid = cred.gid, .start = process.start
 	};
@@ -141,7 +187,7 @@ static void server_accept(int listening, short what, void *arg)
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			if (s->count < s->clients_max)
-				server_welcome(s, fd);
+				server_welcome(s, fd, false);
 			else
 				server_refuse(s, fd);
 			continue;
@@ -193,7 +239,12 @@ static void server_woken(int fd, short what, void *arg)
 struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
+	char text[UNIT_CGROUP_MAX];
+	struct slice root = unit_root(text);
 
+	s->unit_root_len = root.len;
+	if (root.len)
+		memcpy(s->unit_root, root.data, root.len);
 	s->feed = feed;
 	s->numbers_max = conf->saved ? saved_clients(conf->saved) : SERVER_NUMBERS_MAX;
 	s->saved = conf->saved;
@@ -218,9 +269,13 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 void server_begin(struct server *s)
 {
 	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
-	for (size_t i = 0; i < s->conns_cap; i++)
-		if (s->conns[i])
-			conn_begin(s->conns[i]);
+	for (size_t i = 0; i < s->conns_cap; i++) {
+		if (!s->conns[i])
+			continue;
+		s->conns[i]->privileged = feed_origin(s->feed, (uint32_t)i).privileged;
+		server_tell_groups(s, s->conns[i]);
+		conn_begin(s->conns[i]);
+	}
 }
 
 /* ---- a hand-over, or a kill ---- */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which systemd unit a process belongs to, from the path of its control group. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "io/base/peer.h"
+#include "io/base/unit.h"
+
+static void is_below(const char *root, const char *cgroup, const char *unit)
+{
+	struct slice found = unit_of(slice_of(cgroup), slice_of(root));
+
+	if (!slice_eq(found, slice_of(unit)))
+		fail_msg("%s has unit \"%.*s\", not \"%s\"", cgroup, (int)found.len, found.data, unit);
+}
+
+static void is(const char *cgroup, const char *unit)
+{
+	is_below("", cgroup, unit);
+}
+
+static void the_first_component_that_is_no_slice(void **state)
+{
+	is("0::/system.slice/web.service\n", "web.service");
+	is("0::/system.slice/system-getty.slice/getty@tty1.service\n", "getty@tty1.service");
+	is("0::/user.slice/user-1000.slice/session-3.scope\n", "session-3.scope");
+	is("0::/init.scope\n", "init.scope");
+	is("0::/web.service", "web.service");
+}
+
+static void never_what_was_delegated(void **state)
+{
+	/* Whoever has a service manager of their own calls its units as they like. */
+	is("0::/user.slice/user-1000.slice/user@1000.service/app.slice/web.service\n", "user@1000.service");
+	is("0::/user.slice/user-1000.slice/user@1000.service/system.slice/web.service\n", "user@1000.service");
+	is("0::/system.slice/docker-0123.scope/system.slice/web.service\n", "docker-0123.scope");
+	is("0::/system.slice/web.service/worker.service\n", "web.service");
+}
+
+static void what_is_no_unit_is_none(void **state)
+{
+	static const char *const paths[] = {
+		"",
+		"0::/\n",
+		"0::/system.slice\n",
+		"0::/system.slice/\n",
+		"0::/../web.service\n",
+		"0::/docker/web.service\n",
+		"0::/system.slice/../web.service\n",
+		"0::/system.slice//web.service\n",
+		"0::/system.slice/.service\n",
+		"0::/system.slice/@a.service\n",
+		"0::/system.slice/a b.service\n",
+		"0::/system.slice/a\xc3\xa4.service\n",
+		"0::/system.slice/web.timer\n",
+		"0::web.service\n",
+		"1:cpu:/system.slice/web.service\n",
+		"1:cpu,name=systemd:/system.slice/web.service\n",
+		"5:x:/0::/web.service\n",
+	};
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		is(paths[i], "");
+}
+
+static void a_name_may_be_as_long_as_systemd_allows(void **state)
+{
+	char path[400], unit[300];
+
+	memset(unit, 'a', sizeof(unit));
+	memcpy(unit + UNIT_NAME_MAX - 8, ".service", 9);
+	snprintf(path, sizeof(path), "0::/system.slice/%s\n", unit);
+	is(path, unit);
+	unit[UNIT_NAME_MAX - 8] = 'a';
+	memcpy(unit + UNIT_NAME_MAX - 7, ".service", 9);
+	snprintf(path, sizeof(path), "0::/system.slice/%s\n", unit);
+	is(path, "");
+}
+
+static void older_systems_have_a_hierarchy_of_systemds_own(void **state)
+{
+	is("8:pids:/other.service\n1:name=systemd:/system.slice/web.service\n", "web.service");
+	/* The unified one is there, but nobody uses it. */
+	is("1:name=systemd:/system.slice/web.service\n0::/\n", "web.service");
+	is("1:name=systemd:/system.slice/old.service\n0::/system.slice/web.service\n", "web.service");
+}
+
+static void names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark(void **state)
+{
+	is("0::/system.slice/_cpu.service\n", "cpu.service");
+	is("0::/system.slice/__a.service\n", "_a.service");
+}
+
+static void in_a_container_paths_begin_at_its_service_manager(void **state)
+{
+	is_below("/docker/0123", "0::/docker/0123/system.slice/web.service\n", "web.service");
+	is_below("/docker/0123", "0::/docker/01234/system.slice/web.service\n", "");
+	is_below("/docker/0123", "0::/docker/0123\n", "");
+}
+
+static void of_pid_0_nothing_is_known(void **state)
+{
+	char text[UNIT_CGROUP_MAX];
+
+	assert_int_equal(unit_read(0, (struct slice){ 0 }, text).len, 0);
+	assert_int_equal(unit_read(INT32_MAX, (struct slice){ 0 }, text).len, 0);
+}
+
+static int connected(const char *path, int *ret_client)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	int32_t go = 0;
+	pid_t pid;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(bind(listening, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listening, 1), 0);
+	*ret_client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	/* The child connects; the parent has the connection, too. */
+	if (pid == 0)
+		_exit(connect(*ret_client, (const struct sockaddr *)&addr, sizeof(addr)) == 0 &&
+				      read(*ret_client, &go, sizeof(go)) == sizeof(go)
+			      ? 0
+			      : 1);
+	fd = accept(listening, NULL, NULL);
+	assert_true(fd >= 0);
+	close(listening);
+	return fd;
+}
+
+/* Its number may be another process' soon. */
+static void a_peer_that_has_ended_is_seen_to_have_ended(void **state)
+{
+	char dir[] = "/tmp/test_unit.XXXXXX", path[64];
+	int client, fd, process, later, status;
+	const int32_t go = 1;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/socket", dir);
+	fd = connected(path, &client);
+	process = peer_process(fd);
+	later = process == PEER_PROCESS_UNKNOWN ? process : dup(process);
+	assert_int_equal(write(fd, &go, sizeof(go)), sizeof(go));
+	if (process != PEER_PROCESS_UNKNOWN) {
+		struct ucred cred;
+		socklen_t len = sizeof(cred);
+
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len), 0);
+		close(process);
+		assert_int_equal(waitpid(cred.pid, &status, 0), cred.pid);
+		assert_int_equal(status, 0);
+		assert_false(peer_process_lives(later));
+		process = peer_process(fd);
+		assert_true(process != PEER_PROCESS_UNKNOWN);
+		assert_false(peer_process_lives(process));
+	}
+	close(fd);
+	close(client);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void a_peer_that_lives_is_seen_to_live(void **state)
+{
+	int pair[2], process;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	process = peer_process(pair[0]);
+	assert_true(process == PEER_PROCESS_UNKNOWN || peer_process_lives(process));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void groups_of_a_peer_begin_with_its_own(void **state)
+{
+	struct peer_groups groups;
+	gid_t own[PEER_GROUPS_MAX];
+	int pair[2], count = getgroups(PEER_GROUPS_MAX, own);
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	peer_groups(pair[0], 4711, &groups);
+	assert_true(groups.all);
+	assert_int_equal(groups.list[0], 4711);
+	assert_int_equal(groups.count, count + 1);
+	close(pair[0]);
+	peer_groups(-1, 4711, &groups);
+	assert_false(groups.all);
+	assert_int_equal(groups.count, 1);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_component_that_is_no_slice),
+		cmocka_unit_test(never_what_was_delegated),
+		cmocka_unit_test(what_is_no_unit_is_none),
+		cmocka_unit_test(a_name_may_be_as_long_as_systemd_allows),
+		cmocka_unit_test(older_systems_have_a_hierarchy_of_systemds_own),
+		cmocka_unit_test(names_that_the_kernel_has_a_use_for_are_written_with_one_more_mark),
+		cmocka_unit_test(in_a_container_paths_begin_at_its_service_manager),
+		cmocka_unit_test(of_pid_0_nothing_is_known),
+		cmocka_unit_test(a_peer_that_has_ended_is_seen_to_have_ended),
+		cmocka_unit_test(a_peer_that_lives_is_seen_to_live),
+		cmocka_unit_test(groups_of_a_peer_begin_with_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
