@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 import types
@@ -13,6 +14,7 @@ import types
 import checker
 import ensemble
 import harness
+import probe
 
 RELAY = os.path.join(harness.HERE, "relay.py")
 SETTLE_S = 40       # longer than anything takes to be well again once its cause is gone, T included
@@ -20,6 +22,9 @@ QUIET_S = 3         # for so long a connection is quiet before it counts as one 
 CRASHES_S = 61      # what goes on depends on how many crashes there were within a minute
 CRASHES_ANEW = 3    # with this one all that was remembered is dropped
 STALL_S = 0.7       # the machine itself stood still, which is nobody's fault here
+
+
+BY_ITSELF = ("election by itself", "machine stood still", "ensemble stood still")
 
 
 def now_ns():
@@ -145,6 +150,8 @@ class Arena:
         self.bearable_s = timeout_s / 2 - 1  # an outage shorter than this costs no lock
         self.faults = []
         self.handed_over = 0  # so many hand-overs succeeded
+        self.elected_ns = 0  # until then something was done that costs the ensemble its leader
+        self.probe = probe.Probe(zookeeper.servers, now_ns, self._patience_s, self._stood)
         self.watching = True
         self.watch = threading.Thread(target=self._watch, daemon=True)
         self.watch.start()
@@ -157,6 +164,13 @@ class Arena:
             if stood > STALL_S * checker.SECOND:
                 self.faults.append(checker.Fault("machine stood still", before, now_ns() + int(self.timeout_s * 1e9),
                                                  loses=True, stopped=True))
+
+    def _patience_s(self, begin):
+        return self.bearable_s if self.elected_ns >= begin else STALL_S
+
+    def _stood(self, begin, end):
+        """Whoever lost its connection meanwhile needs another moment to prove its session."""
+        self.faults.append(checker.Fault("ensemble stood still", begin, end + checker.SECOND, loses=True))
 
     def pick(self, count=None):
         """Some of the hosts."""
@@ -174,10 +188,14 @@ class Arena:
         fault = checker.Fault(kind, now_ns(), 0, [h.name for h in hosts], **flags)
         epoch = self.zookeeper.epoch()
         fault.begin = now_ns()
+        if election:
+            self.elected_ns = sys.maxsize
         try:
             yield fault
         finally:
             fault.end = now_ns()
+            if election:
+                self.elected_ns = fault.end
             self.faults.append(fault)
         if not election and self.zookeeper.epoch() != epoch:
             self.faults.append(checker.Fault("election by itself", fault.begin, fault.end, loses=True))

@@ -170,7 +170,7 @@ class Torture:
             if time.monotonic() > end:
                 return
             fault(self.arena)
-            done = next(f for f in reversed(self.arena.faults) if f.kind != "election by itself")
+            done = next(f for f in reversed(self.arena.faults) if f.kind not in faults.BY_ITSELF)
             say(f"  {done.kind:26} {' '.join(done.hosts):18} {(done.end - done.begin) / checker.SECOND:6.1f} s"
                 f"{'   may cost locks' if done.loses else ''}")
             self.arena.calm(0, 0.2 if self.args.short else 1.5)
@@ -238,6 +238,7 @@ class Torture:
         if left:
             self.problems.append(f"still waiting {END_S} s after the last fault: {' '.join(left)}")
         self.check_idle()
+        self.arena.probe.end()
         self.check_znodes()
         for host in self.hosts:
             complaint = self.end_daemon(host)
