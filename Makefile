@@ -4,6 +4,7 @@
 #   BUILD=dir           where results go (build)
 #   PREFIX= DESTDIR= SYSCONFDIR=   where `make install` puts them (/usr/local, nothing, /etc)
 #   LIBDIR= UNITDIR=    the folder of the libraries below PREFIX (lib), that of the units (PREFIX/lib/systemd/system)
+#   SYSUSERSDIR= TMPFILESDIR=   where systemd reads users and directories (PREFIX/lib/sysusers.d, PREFIX/lib/tmpfiles.d)
 #   CFLAGS= LDFLAGS=    the packager's; what the code needs is kept apart and always added
 #   LTO=                how gcc optimizes lockbrokerd as a whole (-flto=auto and more); nothing: it does not
 #   WERROR=1            warnings are errors
@@ -19,6 +20,8 @@ PREFIX ?= /usr/local
 SYSCONFDIR ?= /etc
 LIBDIR ?= lib
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 DESTDIR ?=
 CFLAGS ?= -O2 -g
 LDFLAGS ?=
@@ -169,9 +172,13 @@ CLANG := $(findstring clang,$(shell $(CC) --version))
 WARN_PRODUCT += $(if $(CLANG),-Wno-string-conversion)
 # Glibc warns when asked to fortify what is not optimized.
 OPTIMIZED = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
+# Those of these flags that the compiler knows, for this kind of processor.
+known = $(foreach flag,$(1),$(if $(shell $(CC) -Werror $(flag) -x c -c /dev/null -o /dev/null 2>&1),,$(flag)))
 ifeq ($(SAN),)
-HARDEN = -fstack-protector-strong -fstack-clash-protection \
-	$(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+# What is on the stack is zero before it is written: nothing of an earlier call is ever read or sent.
+HARDEN := -fstack-protector-strong $(call known,-fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero)
+# After the packager's, which may ask for less.
+FORTIFY = $(if $(OPTIMIZED),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 else
 HARDEN = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 # Two warnings of gcc see what is not there when sanitizers rewrite the code; clang does not know them.
@@ -185,8 +192,10 @@ LINK_REQUIRED = $(if $(SAN),-fsanitize=$(SAN)) -Wl,-z,relro,-z,now -Wl,--as-need
 # source, builds of the same sources are the same.
 LTO ?= $(if $(or $(SAN),$(CLANG)),,$(if $(OPTIMIZED),-flto=auto --param=max-inline-insns-auto=30))
 WHOLE = $(if $(LTO),$(LTO) -ffat-lto-objects -frandom-seed=$<)
-COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fno-lto
-LINK_WHOLE = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)
+# Nothing that is built says where it was built.
+SAME = -ffile-prefix-map=$(CURDIR)=.
+COMPILE = $(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FORTIFY) $(SAME) -fno-lto
+LINK_WHOLE = $(CC) $(CFLAGS) $(HARDEN) $(SAME) -pie $(LINK_REQUIRED) $(LDFLAGS) $(or $(LTO),-fno-lto)
 LINK = $(CC) $(CFLAGS) -pie $(LINK_REQUIRED) $(LDFLAGS) -fno-lto
 
 DAEMON_LIBS = -lzookeeper_st -levent_core -linih
@@ -307,7 +316,7 @@ $(foreach floor,$(IO_FLOORS),$(eval $(BUILD)/libio_$(floor).a: $(call objects,da
 $(ARCHIVES):
 	$(call say,AR,$@)
 	@rm -f $@
-	$(Q)$(AR) rcs $@ $(inputs)
+	$(Q)$(AR) rcsD $@ $(inputs)
 
 $(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
 	$(call say,LINK,$@)
@@ -329,7 +338,7 @@ $(STATIC): $(SHARED_O) $(A_PROTOCOL_PIC)
 	@rm -f $@
 	$(Q)$(LD) -r -o $(BUILD)/lockbroker_static.o $(inputs)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='lb_*' $(BUILD)/lockbroker_static.o
-	$(Q)$(AR) rcs $@ $(BUILD)/lockbroker_static.o
+	$(Q)$(AR) rcsD $@ $(BUILD)/lockbroker_static.o
 
 # ---- tests ----
 
@@ -527,6 +536,8 @@ L = $(D)/$(LIBDIR)
 U = $(DESTDIR)$(UNITDIR)
 MAN = $(wildcard client-lib/man/*.[1358])
 UNITS = $(wildcard systemd/*.service systemd/*.socket)
+SYSUSERS = $(DESTDIR)$(SYSUSERSDIR)/lockbrokerd.conf
+TMPFILES = $(DESTDIR)$(TMPFILESDIR)/lockbrokerd.conf
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
 # Below DOCDIR as in the sources, so that the links among them lead somewhere.
 DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md)
@@ -545,10 +556,12 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 		'Name: lockbroker' 'Description: client of lockbrokerd, the lock broker of a host' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -llockbroker' 'Cflags: -I$${includedir}' > $(L)/pkgconfig/lockbroker.pc
 	for m in $(MAN); do install -D -m 644 $$m $(D)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
-	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
-		-e 's|^\(Exec[A-Za-z]*=\)[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
+	for u in $(UNITS); do sed -e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbrokerd |\1$(PREFIX)/sbin/lockbrokerd |' \
+		-e 's|^\(Exec[A-Za-z]*=\)/[^ ]*/lockbroker |\1$(PREFIX)/bin/lockbroker |' \
 		-e 's|/etc/lockbroker.conf|$(SYSCONFDIR)/lockbroker.conf|' $$u > $(U)/$${u##*/} && \
 		chmod 644 $(U)/$${u##*/} || exit 1; done
+	install -D -m 644 systemd/sysusers.conf $(SYSUSERS)
+	install -D -m 644 systemd/tmpfiles.conf $(TMPFILES)
 	for f in $(DOCS); do install -D -m 644 $$f $(DOCDIR)/$$f || exit 1; done
 	test -e $(CONF) || install -m 644 conf/lockbroker.conf $(CONF)
 	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/$(LIBDIR)' '$(SONAME)'
@@ -557,7 +570,7 @@ uninstall: ## remove what install put there (a configuration file that was edite
 	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
-		$(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
+		$(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
 	for d in docs protocol .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 

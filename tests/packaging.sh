@@ -130,8 +130,21 @@ if command -v systemd-analyze >/dev/null; then
 	said=$(systemd-analyze verify --man=no "$root"/units/* 2>&1) || fail "systemd-analyze: $said"
 	said=$(printf '%s\n' "$said" | grep -F lockbroker || :)
 	[ -z "$said" ] || fail "systemd-analyze: $said"
+	# In tenths; what is left is the network, that it sees users and processes, and that its worker notifies systemd.
+	said=$(systemd-analyze security --no-pager --offline=yes --threshold=16 "$root/units/lockbrokerd.service") ||
+		fail "the service is exposed: $said"
+	printf 'packaging: %s\n' "$(printf '%s\n' "$said" | sed -n 's/.*\(Overall exposure .*: [0-9.]*\).*/\1/p')"
 	rm -r "$root/units"
 fi
+if command -v systemd-sysusers >/dev/null; then
+	systemd-sysusers --root="$root" lockbrokerd.conf 2>/dev/null
+	grep -q '^lockbroker:' "$root/etc/passwd" && grep -q '^lockbroker:' "$root/etc/group" ||
+		fail "sysusers.d does not make the user and the group"
+	rm -f "$root"/etc/passwd* "$root"/etc/shadow* "$root"/etc/group* "$root"/etc/gshadow* "$root"/etc/.pwd.lock
+fi
+seconds=$(sed -n 's/^TimeoutStopSec=//p' "$service")
+stop_ms=$(sed -n 's/^stop_timeout_ms = //p' conf/lockbroker.conf)
+[ $((seconds * 1000)) -ge $((stop_ms + 10000)) ] || fail "systemd kills a daemon that waits for its holders"
 
 place uninstall
 left=$(find "$root" ! -type d ! -path "$root/etc/lockbroker.conf")

@@ -17,10 +17,10 @@ STANDALONE = "[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalon
 @pytest.fixture(scope="session")
 def installed(machine):
     """README's steps: alice is a member of the group, bob is not."""
-    machine.run("groupadd", "--system", "lockbroker")
-    machine.run("useradd", "-G", "lockbroker", "alice")
+    machine.run("systemd-sysusers", "lockbrokerd.conf")
+    machine.run("useradd", "alice")
+    machine.run("usermod", "-aG", "lockbroker", "alice")
     machine.run("useradd", "bob")
-    machine.run("sed", "-i", "-e", "s/^socket_group =.*/socket_group = lockbroker/", "/etc/lockbroker.conf")
     return machine, machine.read("/etc/lockbroker.conf")
 
 
@@ -83,6 +83,44 @@ def test_readmes_service_starts_and_the_group_may_lock(service):
     assert service.run("stat", "-c", "%a %G", SOCKET) == "660 lockbroker\n"
     assert may_lock(service, "alice") and may_lock(service)
     assert not may_lock(service, "bob")
+
+
+def status_of(machine, pid):
+    """What the kernel says of a process, by its keys."""
+    return dict(line.split(":\t", 1) for line in machine.read(f"/proc/{pid}/status").splitlines())
+
+
+def test_the_daemon_has_no_privilege(service):
+    """Neither of its processes; also after a crash and a hand-over, which start a program under the unit's restrictions."""
+    uid = service.run("id", "-u", "lockbroker").strip()
+    for then in (lambda: send(service, "SEGV", worker_pid(service)), lambda: service.run("lockbroker", "restart"), None):
+        for pid in (main_pid(service), worker_pid(service)):
+            status = status_of(service, pid)
+            assert status["Uid"].split() == [uid] * 4 and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+            assert {int(status[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        if then:
+            before = worker_pid(service)
+            then()
+            harness.wait_until(lambda: may_lock(service) and worker_pid(service) != before, "the next worker")
+    assert "cannot" not in service.journal().rpartition("Starting")[2]
+
+
+def test_without_privilege_a_holder_of_any_user_is_shown_with_its_command(service):
+    job = service.start("setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "lockbroker", "lock", "a", "--",
+                        "sleep", "1000")
+    harness.wait_until(lambda: "sleep" in service.run("lockbroker", "call", "HOLDERS", "a"), "the name of the command")
+    send(service, "TERM", re.search(r'"pid" => \(integer\) (\d+)', service.run("lockbroker", "call", "HOLDERS", "a")).group(1))
+    job.wait(harness.PATIENCE)
+
+
+def test_what_clients_read_is_open_to_them_and_nothing_else_is(service):
+    modes = dict(line.split() for line in service.run("find", "/run/lockbroker", "/var/lib/lockbroker", "-printf",
+                                                      "%p %u:%g:%m\n").splitlines())
+    assert modes.pop("/run/lockbroker") == "lockbroker:lockbroker:755"
+    assert modes.pop(SOCKET) == "lockbroker:lockbroker:660"
+    assert modes.pop("/run/lockbroker/session") == "lockbroker:lockbroker:644"
+    assert modes.pop("/var/lib/lockbroker") == "lockbroker:lockbroker:700"
+    assert "/run/lockbroker/saved" in modes and set(modes.values()) == {"lockbroker:lockbroker:600"}
 
 
 def test_status_says_what_the_daemon_does(service):
@@ -345,7 +383,7 @@ def test_a_stop_keeps_nothing(service):
 def test_a_restart_with_another_configuration_that_does_not_fit_begins_anew(service):
     """Whoever holds something is told by the end of its connection."""
     holder = hold(service, "a")
-    change(service, "statedir", "/var/lib")
+    change(service, "statedir", "/var/lib/lockbroker/other")
     service.run("systemctl", "restart", UNIT)
     assert "what the process before this one left is not used: " in service.journal()
     assert holder.wait(harness.PATIENCE) != 0

@@ -19,6 +19,21 @@ STANDALONE = f"[Service]\nExecStart=\nExecStart=/usr/sbin/lockbrokerd --standalo
 OUTDATED = "/run/systemd/system/outdated.service"
 SCRIPTS = "/var/lib/dpkg/info/lockbrokerd."
 
+# Of the time when the service was root's, as far as it matters.
+ROOTS = f"/run/systemd/system/{UNIT}"
+ROOTS_UNIT = """[Service]
+Type=notify
+NotifyAccess=all
+KillMode=mixed
+ExecStart=/usr/sbin/lockbrokerd -c /etc/lockbroker.conf
+ExecStop=/bin/sh -c '[ -z "$MAINPID" ] || ! systemctl list-jobs --no-legend %n | grep -q " restart " || kill -USR1 "$MAINPID"'
+FileDescriptorStoreMax=4
+Restart=always
+RuntimeDirectory=lockbroker
+RuntimeDirectoryPreserve=yes
+StateDirectory=lockbroker
+"""
+
 # A client without a library: sends each line that it reads, and prints the first line of the answer.
 RAW = """
 import socket, sys
@@ -60,11 +75,11 @@ def inside(root, *argv, status=0):
 
 
 def files(root):
-    """With their modes; all but what dpkg and its hooks write, and the groups, which a purge leaves."""
+    """With their modes; all but what dpkg and its hooks write, and users and groups, which a purge leaves."""
     written = [word for path in ("/var/lib/dpkg", "/var/log", "/var/cache", "/run", packages.REPOSITORY)
                for word in ("-path", path, "-prune", "-o")]
     return {line for line in inside(root, "find", "/", "-xdev", *written, "-printf", "%M %p\\n").splitlines()
-            if "/etc/group" not in line and "/etc/gshadow" not in line}
+            if not re.search("/etc/(group|gshadow|passwd|shadow)-?$", line)}
 
 
 def test_the_packages_put_files_where_they_belong_and_a_purge_leaves_nothing(root, current):
@@ -73,13 +88,13 @@ def test_the_packages_put_files_where_they_belong_and_a_purge_leaves_nothing(roo
     added = files(root) - before
     for line in ("-rwxr-xr-x /usr/sbin/lockbrokerd", "-rwxr-xr-x /usr/bin/lockbroker", f"-rw-r--r-- {CONF}",
                  f"-rw-r--r-- /lib/systemd/system/{UNIT}", "-rw-r--r-- /lib/systemd/system/lockbrokerd.socket",
-                 "-rw-r--r-- /usr/lib/sysusers.d/lockbrokerd.conf",
+                 "-rw-r--r-- /usr/lib/sysusers.d/lockbrokerd.conf", "-rw-r--r-- /usr/lib/tmpfiles.d/lockbrokerd.conf",
                  f"lrwxrwxrwx /etc/systemd/system/multi-user.target.wants/{UNIT}"):
         assert line.replace(" /lib/", " /usr/lib/") in {one.replace(" /lib/", " /usr/lib/") for one in added}
     assert not [line for line in added if "sockets.target.wants" in line], "one of the two units is enabled"
     assert inside(root, "lockbrokerd", "--version") == f"lockbrokerd {packages.version()}\n"
     assert inside(root, "getent", "group", "lockbroker").startswith("lockbroker:")
-    assert "socket_group = lockbroker\n" in inside(root, "lockbrokerd", "-c", CONF, "--print-config")
+    assert re.fullmatch(r"lockbroker:x:\d+:\d+:.*:/:/usr/sbin/nologin\n", inside(root, "getent", "passwd", "lockbroker"))
     said = inside(root, "dpkg", "--purge", "lockbrokerd", "lockbroker")
     assert "tokens" not in said, "there was no counter"
     assert files(root) == before
@@ -262,6 +277,55 @@ def test_an_upgrade_and_a_downgrade_cost_nobody_a_lock(service, holders, current
     holders.check()
     install(service, current)
     assert serving(service) == packages.version()
+    holders.release()
+
+
+@pytest.fixture
+def roots(service):
+    """The service as it was before it had a user: root's, and so is every file of it."""
+    service.run("systemctl", "stop", UNIT)
+    service.run("rm", "-rf", "/run/lockbroker", "/var/lib/lockbroker")
+    service.write(ROOTS, ROOTS_UNIT)
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "start", UNIT)
+    service.run("lockbroker", "lock", "a", "--", "true")
+    assert user_of_the_daemon(service) == "0"
+    yield service
+    service.run("rm", "-f", ROOTS)
+    service.run("systemctl", "daemon-reload")
+
+
+def user_of_the_daemon(machine):
+    return re.search(r"^Uid:\t(\d+)", machine.read(f"/proc/{machine.show('MainPID')}/status"), re.M).group(1)
+
+
+def test_an_upgrade_to_a_service_without_privilege_costs_nobody_a_lock(roots, hold, following):
+    """The hand-over keeps the process's user; so systemd restarts it after that."""
+    holders = hold()
+    roots.run("rm", ROOTS)
+    install(roots, following)
+    assert serving(roots) == packages.NEXT
+    assert user_of_the_daemon(roots) == roots.run("id", "-u", "lockbroker").strip()
+    holders.check()
+    owners = roots.run("find", "/run/lockbroker", "/var/lib/lockbroker", "-printf", "%u:%g\n").split()
+    assert set(owners) == {"lockbroker:lockbroker"}
+    roots.run("systemctl", "restart", UNIT)
+    holders.release()
+
+
+@pytest.mark.parametrize("service", ["standalone"], indirect=True)
+def test_a_secret_that_the_user_cannot_read_leaves_root_s_daemon_running_and_says_so(roots, hold, following):
+    holders, conf = hold(), roots.read(CONF)
+    roots.run("rm", ROOTS)
+    roots.write("/etc/secret", "broker:s3cret")
+    roots.run("chmod", "600", "/etc/secret")
+    roots.write(CONF, re.sub(r"^auth_file =.*$", "auth_file = /etc/secret", conf, flags=re.M))
+    assert "Run: chown lockbroker /etc/secret && systemctl restart lockbrokerd.service" in install(roots, following)
+    assert serving(roots) == packages.NEXT and user_of_the_daemon(roots) == "0"
+    holders.check()
+    roots.run("chown", "lockbroker", "/etc/secret")
+    roots.run("systemctl", "restart", UNIT)
+    assert user_of_the_daemon(roots) != "0"
     holders.release()
 
 

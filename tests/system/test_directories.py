@@ -69,6 +69,16 @@ def test_a_rundir_that_others_may_fill_is_refused(directory, mode, owner):
     assert os.listdir(directory) == []
 
 
+def test_what_clients_need_is_open_to_them_whatever_the_umask_is(directory, daemons):
+    """The unit's umask leaves nothing to others."""
+    d = Within(wait=False, daemon__rundir=os.path.join(directory, "made"))
+    d.before = ["sh", "-c", 'umask 077; exec "$@"', "sh"]
+    daemons.list.append(d)
+    d.start()
+    modes = {name: os.stat(os.path.join(directory, "made", name)).st_mode & 0o777 for name in (".", "session", "saved")}
+    assert modes == {".": 0o755, "session": 0o644, "saved": 0o600}
+
+
 def test_a_page_of_somebody_else_is_not_written_to(directory, daemons):
     """In a directory where everybody may make files, as in /tmp."""
     if os.geteuid() != 0:

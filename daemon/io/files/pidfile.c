@@ -65,7 +65,8 @@ int pidfile_open(const char *rundir, pid_t pid, pid_t *ret_other)
 {
 	int dir_fd, rc;
 
-	if (mkdir(rundir, 0755) < 0 && errno != EEXIST)
+	/* Clients reach the socket and the session page through it, whatever the umask is. */
+	if (mkdir(rundir, 0755) < 0 ? errno != EEXIST : chmod(rundir, 0755) < 0)
 		return -errno;
 	dir_fd = open(rundir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)

@@ -73,14 +73,17 @@ bool identity_differs(const struct parcel *p, const struct conf *conf, bool stan
 {
 	struct bytes prefixes = { 0 };
 	struct parcel_record r;
+	int64_t uid;
 	bool same;
 
 	error[0] = '\0';
-	if (!parcel_find(p, "identity", &r))
+	uid = parcel_find(p, "identity", &r) ? parcel_get_int(&r, "uid") : -1;
+	/* What root had may go on as a user with less rights, when the service gets a user of its own. */
+	if (uid < 0)
 		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon does not say who it is");
-	else if (parcel_get_int(&r, "uid") != (int64_t)geteuid())
-		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon has uid %" PRId64 ", and the new process %ld",
-			 parcel_get_int(&r, "uid"), (long)geteuid());
+	else if (uid != 0 && uid != (int64_t)geteuid())
+		snprintf(error, IDENTITY_ERROR_MAX, "the running daemon has uid %" PRId64 ", and the new process %ld", uid,
+			 (long)geteuid());
 	else if (parcel_get_int(&r, "standalone") != standalone)
 		snprintf(error, IDENTITY_ERROR_MAX, "only one of the two processes is standalone");
 	if (error[0])

@@ -102,17 +102,32 @@ static int probe(const char *path, char *error)
 	return fail(error, -rc, "cannot find out whether another lockbrokerd is serving %s: %s", path, strerror(rc));
 }
 
+/* A call that would change nothing is not made: under the unit's system call filter even that would fail. */
+static int give_to_group(int dir_fd, gid_t gid)
+{
+	struct stat st;
+
+	if (gid == LISTEN_NO_GROUP || (fstatat(dir_fd, "socket", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_gid == gid))
+		return 0;
+	return fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char *error)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct stat st;
+	int rc;
 
 	/* Through the descriptor, because the name of the directory may be too long for a socket address. */
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/socket", dir_fd);
 	if (bind(l->fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return fail(error, -errno, "%s: bind: %s", l->path, strerror(errno));
-	if (gid != LISTEN_NO_GROUP && fchownat(dir_fd, "socket", (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(error, -errno, "%s: cannot give it to the group daemon.socket_group: %s", l->path, strerror(errno));
+	rc = give_to_group(dir_fd, gid);
+	if (rc < 0)
+		return fail(error, rc,
+			    "%s: cannot give it to the group daemon.socket_group: %s; leave the key empty, or make that group the "
+			    "daemon's own (Group= of its unit)",
+			    l->path, strerror(-rc));
 	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
 		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
 	if (listen(l->fd, SOMAXCONN) < 0)
