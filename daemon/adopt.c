@@ -128,11 +128,7 @@ static int run_on(struct daemon *d, struct resolved *names, int64_t frozen_ns, b
 
 	if (pidfile_write(d->pid_fd, keeper_pid(d->keeper)) < 0)
 		log_warning("cannot write the number of this process into %s/lockbrokerd.pid", d->conf.rundir);
-	if (saved_publish(d->saved) < 0) {
-		saved_spoil_earlier(d->saved);
-		log_error("%s/saved cannot be written: if this process is killed, the next one will know nothing of it",
-			  d->conf.rundir);
-	}
+	daemon_publish_saved(d);
 	/* The service was stopped in between: the keeper is another one, too. */
 	if (!d->takeover)
 		keeper_refuse(d->keeper, &d->past);

@@ -4,12 +4,15 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/conf.h"
 #include "base/mem.h"
 #include "io/handover/takeover.h"
 
 #define CONF_FILE LOCKBROKER_SYSCONFDIR "/lockbroker.conf"
+
+enum { FORMER_PATH_MAX = 32 };
 
 static const char help[] =
 	"Usage: lockbrokerd [OPTION]...\n"
@@ -40,12 +43,30 @@ static int usage_error(const struct options *options, const char *sentence)
 	return EXIT_USAGE;
 }
 
+/* Nobody has asked for a kill, nor meant to have the file read then; and an error in it must not cost anybody a lock. */
+static int load(struct conf *conf, struct options *options, char error[CONF_ERROR_MAX])
+{
+	struct conf_source former = options->source;
+	char path[FORMER_PATH_MAX], why[CONF_ERROR_MAX];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", options->former);
+	former.file = path;
+	if (options->former >= 0 && options->former_first && conf_load(conf, &former, why) == 0)
+		return 0;
+	if (conf_load(conf, &options->source, error) == 0)
+		return 0;
+	if (options->former < 0 || conf_load(conf, &former, why) < 0)
+		return -1;
+	options->unused = strdup(error);
+	return 0;
+}
+
 /* -1: go on; otherwise the exit status. */
-static int read_config(struct conf *conf, const struct options *options)
+static int read_config(struct conf *conf, struct options *options)
 {
 	char error[CONF_ERROR_MAX];
 
-	if (conf_load(conf, &options->source, error) < 0)
+	if (load(conf, options, error) < 0)
 		return usage_error(options, error);
 	if (!options->print_config)
 		return -1;
@@ -105,4 +126,5 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 void command_line_free(struct options *options)
 {
 	mem_free(options->overrides);
+	free(options->unused);
 }

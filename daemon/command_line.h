@@ -17,6 +17,10 @@ struct options {
 	char **overrides;
 	bool foreground, print_config;
 	struct takeover *takeover; /* NULL: this process is started as usual; it is told why this one refuses */
+	/* The configuration that was in use before this process, as a file; -1: none, or nobody left it. */
+	int former;
+	bool former_first; /* this process goes on where another one was killed: only an error in it leads to the file */
+	char *unused;      /* what is wrong with the file, so that the former one is used; NULL: nothing */
 };
 
 /*

@@ -109,9 +109,23 @@ struct saved_conf daemon_saved_conf(const struct daemon *d)
 	};
 }
 
+void daemon_publish_saved(const struct daemon *d)
+{
+	int rc = saved_publish(d->saved);
+
+	if (rc == 0)
+		return;
+	saved_spoil_earlier(d->saved);
+	log_error("%s/saved cannot be written: %s; if this process is killed, the next one will know nothing of it",
+		  d->conf.rundir, strerror(-rc));
+}
+
 int daemon_prepare(struct daemon *d, const struct options *options)
 {
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
+	if (options->unused)
+		log_error("the configuration is not used: %s; the one before goes on; correct it, and reload",
+			  options->unused);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
 	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
 	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);

@@ -32,6 +32,7 @@ struct daemon {
 	char secret[SECRET_BYTES_MAX];
 	gid_t socket_gid;
 	struct page *page;
+	int conf_fd;            /* the configuration in use, as a file for the next process; -1: none */
 	struct parcel identity; /* what a later process must have in common with this one */
 	struct saved *saved;
 	struct zk_former *former; /* NULL in standalone mode */
@@ -74,4 +75,6 @@ struct daemon {
 int daemon_prepare(struct daemon *d, const struct options *options);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
+/* From here on d->saved counts, and no earlier file; if it gets no name, that is logged, and none does. */
+void daemon_publish_saved(const struct daemon *d);
 struct saved_conf daemon_saved_conf(const struct daemon *d);

@@ -10,6 +10,7 @@
 #include "io/base/keeper.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
+#include "io/keep.h"
 #include "keeper/supervisor.h"
 #include "parts.h"
 #include "start.h"
@@ -26,12 +27,21 @@ static void guard_standard(void)
 		close(fd);
 }
 
+/* The configuration of a worker that was killed, or of the service before its restart. */
+static void find_former(struct daemon *d, struct options *options)
+{
+	keeper_receive(d->keeper, &d->past);
+	options->former = d->conf_fd = keeper_take(&d->past, KEEPER_CONF);
+	options->former_first = d->past.crashes > 0 && d->past.crashes < KEEPER_CRASHES_ANEW;
+	if (options->former < 0)
+		options->former = keep_conf();
+}
+
 /* The worker. */
 static int begin(struct daemon *d, const struct options *options)
 {
 	struct parcel kept = { 0 };
 
-	keeper_receive(d->keeper, &d->past);
 	if (daemon_prepare(d, options) < 0) {
 		parts_free(d, false, EXIT_USAGE);
 		return EXIT_USAGE;
@@ -56,8 +66,10 @@ static int keep(const struct program *program, const struct options *options, st
 
 int main(int argc, char **argv)
 {
-	struct daemon d = { .listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1 };
-	struct options options = { 0 };
+	struct daemon d = {
+		.listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1, .conf_fd = -1
+	};
+	struct options options = { .former = -1 };
 	int status;
 
 	d.program = program_new(argc, argv);
@@ -65,6 +77,8 @@ int main(int argc, char **argv)
 	d.keeper = keeper_new();
 	guard_standard();
 	status = supervisor_resume(d.program);
+	if (status < 0)
+		find_former(&d, &options);
 	if (status < 0)
 		status = command_line_read(argc, argv, &options, &d.conf);
 	if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)

@@ -2,6 +2,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
+#include "io/handover/sealed.h"
 #include "io/keep.h"
 #include "io/loop.h"
 #include "io/recorder.h"
@@ -92,7 +94,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .tokens = d->tokens,
 							     .saved = d->saved,
 							     .zookeeper = d->zookeeper });
-	d->keep = keep_new(&d->notify, d->handover);
+	d->keep = keep_new(&d->notify, d->handover, &d->conf_fd);
 	d->loop = loop_new(d->feed, &(struct loop_adapters){ .server = d->server,
 							     .reload = d->reload,
 							     .keep = d->keep,
@@ -108,12 +110,45 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	return 0;
 }
 
-void parts_keep_roles(const struct daemon *d)
+static int conf_file(const struct daemon *d, int *ret)
 {
+	size_t size = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+	int rc = -ENOMEM;
+
+	if (out) {
+		conf_print(&d->conf, out);
+		rc = fclose(out) == 0 ? sealed_make((struct slice){ text, size }, ret) : -errno;
+	}
+	free(text);
+	return rc;
+}
+
+void parts_keep_conf(struct daemon *d)
+{
+	int fd = -1, rc = conf_file(d, &fd);
+
+	if (rc < 0) {
+		log_warning("the configuration in use cannot be kept for the next process: %s", strerror(-rc));
+		return;
+	}
+	if (d->conf_fd >= 0) {
+		keeper_drop(d->keeper, KEEPER_CONF);
+		close(d->conf_fd);
+	}
+	d->conf_fd = fd;
+	keeper_keep(d->keeper, KEEPER_CONF, fd);
+}
+
+void parts_keep_roles(struct daemon *d)
+{
+	parts_keep_conf(d);
 	keeper_keep(d->keeper, KEEPER_PIDFILE, d->pid_fd);
 	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
 	if (d->listener.lock_fd >= 0)
 		keeper_keep(d->keeper, KEEPER_LISTENER_LOCK, d->listener.lock_fd);
+	keeper_settle(d->keeper); /* before it hears that this process serves */
 }
 
 void parts_free(struct daemon *d, bool close_session, int status)
@@ -143,6 +178,8 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	saved_close(d->saved);
 	if (d->pid_fd >= 0)
 		close(d->pid_fd);
+	if (d->conf_fd >= 0)
+		close(d->conf_fd);
 }
 
 /* Until the daemon stops, or another process serves. */

@@ -121,6 +121,8 @@ static const char *why_not(const struct daemon *d, const struct saved_left *left
 		return "its processes, connections or instants were of other namespaces";
 	if (!left->memory.len)
 		return "it had no room for its ledger";
+	if (left->session.id && left->session.safe_until_ns - left->session.timeout_ns > clock_now_ns())
+		return "its session is proven for longer than a proof can be";
 	return identity_differs(&identity, &d->conf, d->broker.standalone, error) ? error : NULL;
 }
 

@@ -169,7 +169,8 @@ static int take_clients(struct daemon *d, struct revival *r)
 	revive_clients(d, r);
 	if (d->zookeeper)
 		zookeeper_continue(d->zookeeper, broker_session_timeout(feed_broker(d->feed)));
-	return saved_publish(d->saved);
+	daemon_publish_saved(d);
+	return 0;
 }
 
 static int run(struct daemon *d, const struct conf_source *source, struct revival *r, int64_t tokens_limit)

@@ -556,12 +556,20 @@ static bool write_all(struct work *w)
 	return true;
 }
 
+static bool check_clients(struct work *w)
+{
+	for (size_t i = 0; i < w->v->of[LEDGER_CLIENT].count; i++)
+		if (client_at(w->v, i)->conn >= w->s->back_count)
+			return refuse(w, "a client in it is of a connection that there is not");
+	return true;
+}
+
 static bool write_text(struct work *w)
 {
 	size_t begin = seal_begin(w->out);
 	bool good;
 
-	if (!set_broker(w) || !read_grants(w))
+	if (!check_clients(w) || !set_broker(w) || !read_grants(w))
 		return false;
 	read_claims(w);
 	read_places(w);

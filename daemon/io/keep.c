@@ -20,6 +20,7 @@
 
 #define KEEP_TEXT "lockbroker-state"
 #define KEEP_QUEUE "lockbroker-descriptors"
+#define KEEP_CONF "lockbroker-configuration"
 
 static const char LEAVING[] = "the service is stopped and started";
 
@@ -28,16 +29,18 @@ enum { KEEP_WAIT_MS = 2000, LISTEN_FD_FIRST = 3 };
 struct keep {
 	const struct notify *notify;
 	struct handover *handover;
+	const int *conf_fd;
 	bool asked;
 	int number; /* of the signal that waits; 0: none does */
 };
 
-struct keep *keep_new(const struct notify *notify, struct handover *handover)
+struct keep *keep_new(const struct notify *notify, struct handover *handover, const int *conf_fd)
 {
 	struct keep *k = mem_new(sizeof(*k));
 
 	k->notify = notify;
 	k->handover = handover;
+	k->conf_fd = conf_fd;
 	return k;
 }
 
@@ -70,8 +73,15 @@ static bool has_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* 0 or -errno: the manager has both. */
-static int keep_give(const struct notify *n, const struct parcel *p)
+static void keep_forget(const struct notify *n)
+{
+	notify_unstore(n, KEEP_TEXT);
+	notify_unstore(n, KEEP_QUEUE);
+	notify_unstore(n, KEEP_CONF);
+}
+
+/* 0 or -errno: the manager has them. */
+static int keep_give(const struct notify *n, const struct parcel *p, int conf_fd)
 {
 	struct store s;
 	int kept, rc = store_make(p, &s, &kept);
@@ -81,16 +91,17 @@ static int keep_give(const struct notify *n, const struct parcel *p)
 	rc = notify_store(n, KEEP_TEXT, s.text);
 	if (rc == 0)
 		rc = notify_store(n, KEEP_QUEUE, s.queue);
+	/* Without it the next process has the file. */
+	if (rc == 0 && conf_fd >= 0)
+		rc = notify_store(n, KEEP_CONF, conf_fd);
 	store_close(&s);
 	if (rc == 0)
 		rc = notify_barrier(n, KEEP_WAIT_MS);
 	if (rc == 0 && has_hung_up(kept))
 		rc = -ENOSPC;
 	close(kept);
-	if (rc < 0) {
-		notify_unstore(n, KEEP_TEXT);
-		notify_unstore(n, KEEP_QUEUE);
-	}
+	if (rc < 0)
+		keep_forget(n);
 	return rc;
 }
 
@@ -114,7 +125,7 @@ bool keep_due(struct keep *k)
 	handover_cancel(k->handover, LEAVING);
 	if (!handover_freeze(k->handover, &p))
 		return false;
-	rc = keep_give(k->notify, &p);
+	rc = keep_give(k->notify, &p, *k->conf_fd);
 	parcel_free(&p);
 	if (rc < 0)
 		keep_failed(k, rc);
@@ -166,6 +177,8 @@ static void pick(const char *names, int count, struct store *ret)
 			ret->text = own(fd, end);
 		else if (is_named(names, len, KEEP_QUEUE) && ret->queue < 0)
 			ret->queue = own(fd, end);
+		else if (is_named(names, len, KEEP_CONF))
+			close(fd);
 		else if (fd == next++)
 			; /* it stays */
 		else if (dup2(fd, next - 1) >= 0)
@@ -174,6 +187,21 @@ static void pick(const char *names, int count, struct store *ret)
 	}
 	snprintf(text, sizeof(text), "%d", next - LISTEN_FD_FIRST);
 	setenv("LISTEN_FDS", text, 1);
+}
+
+int keep_conf(void)
+{
+	const char *names = getenv("LISTEN_FDNAMES");
+	int count = passed();
+
+	for (int fd = LISTEN_FD_FIRST; names && fd < LISTEN_FD_FIRST + count; fd++) {
+		size_t len = strcspn(names, ":");
+
+		if (is_named(names, len, KEEP_CONF))
+			return fd;
+		names += len + (names[len] == ':');
+	}
+	return -1;
 }
 
 bool keep_take(const struct notify *notify, struct parcel *ret)
@@ -188,8 +216,7 @@ bool keep_take(const struct notify *notify, struct parcel *ret)
 	pick(names, count, &s);
 	if (s.text < 0 && s.queue < 0)
 		return false;
-	notify_unstore(notify, KEEP_TEXT);
-	notify_unstore(notify, KEEP_QUEUE);
+	keep_forget(notify);
 	/* What is locked by a descriptor that cannot be read is free when nobody has that any longer. */
 	notify_barrier(notify, KEEP_WAIT_MS);
 	if (s.text >= 0 && s.queue >= 0)
@@ -197,7 +224,8 @@ bool keep_take(const struct notify *notify, struct parcel *ret)
 	store_close(&s);
 	if (rc == 0)
 		return true;
-	log_error("what the process before this one left cannot be read: %s; this one starts without it", strerror(-rc));
+	log_error("what the process before this one left cannot be read: %s; this one starts without it",
+		  strerror(-rc));
 	parcel_discard(ret);
 	return false;
 }

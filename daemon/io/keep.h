@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stop of the service that is followed by its start: this process freezes, gives everything to the service manager
- * (FDSTORE=1, see sd_notify(3)), and exits; the next one takes it from there (LISTEN_FDS). The manager keeps two
+ * (FDSTORE=1, see sd_notify(3)), and exits; the next one takes it from there (LISTEN_FDS). The manager keeps three
  * descriptors, which it drops when the service is stopped and not started again.
  *
  * If it does not keep them, this process goes on, and stops as it does without that.
@@ -15,7 +15,8 @@ struct keep;
 struct notify;
 struct parcel;
 
-struct keep *keep_new(const struct notify *notify, struct handover *handover);
+/* `conf_fd`: the configuration in use, when it is given to the manager; -1: none. */
+struct keep *keep_new(const struct notify *notify, struct handover *handover, const int *conf_fd);
 /* Takes NULL. */
 void keep_free(struct keep *k);
 /* It is done when the turn is settled. */
@@ -25,6 +26,8 @@ bool keep_delays(struct keep *k, int number);
 /* When the turn is settled. True: everything is kept, and this process must do nothing but exit. */
 bool keep_due(struct keep *k);
 
+/* The configuration that the process before this one used, as a descriptor that stays where it is; -1: none. */
+int keep_conf(void);
 /*
  * What the process before this one left: once, so that what cannot be used does not come back. To be called before
  * listen_passed(), which is left the others. False: nothing, or nothing that can be read, which is logged.

@@ -94,15 +94,18 @@ static void settle(struct recorder *r)
 	bool grows = make_room(r);
 
 	while (ledger_full(r->ledger)) {
+		size_t room = ledger_room(r->ledger);
+
 		feed_record_missing(r->feed);
-		if (!grows)
+		/* What has used nothing of it fits into no cell. */
+		if (!grows || ledger_room(r->ledger) == room)
 			break;
 		grows = make_room(r);
 	}
 	if (ledger_full(r->ledger))
 		log_rated(&r->rate, LOG_LEVEL_ERROR,
 			  "the file saved cannot become larger: %s; if the daemon is killed now, all locks are lost",
-			  strerror(errno));
+			  grows ? "a record is too long for it" : strerror(errno));
 }
 
 void recorder_settle(struct recorder *r)

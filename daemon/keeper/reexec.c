@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/base/parcel.h"
+#include "io/handover/sealed.h"
 #include "keeper/descriptors.h"
 
 enum { REEXEC_BYTES_MAX = 1 << 28 };
@@ -40,33 +40,15 @@ static void pack(const struct reexec *r, const struct descriptors *d, struct par
 	}
 }
 
-static int write_all(int fd, struct slice text)
-{
-	while (text.len > 0) {
-		ssize_t n = write(fd, text.data, text.len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			text = (struct slice){ text.data + n, text.len - (size_t)n };
-	}
-	return 0;
-}
-
 int reexec_make(const struct reexec *r, const struct descriptors *d)
 {
-	int fd = memfd_create("lockbroker-keeper", MFD_CLOEXEC), rc;
 	struct parcel p = { 0 };
+	int fd, rc;
 
-	if (fd < 0)
-		return -errno;
 	pack(r, d, &p);
-	rc = write_all(fd, bytes_view(&p.text));
+	rc = sealed_make(bytes_view(&p.text), &fd);
 	parcel_free(&p);
-	if (rc == 0)
-		return fd;
-	close(fd);
-	return rc;
+	return rc < 0 ? rc : fd;
 }
 
 static int read_all(int fd, struct bytes *ret)

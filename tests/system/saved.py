@@ -61,10 +61,12 @@ class Saved:
             f.seek(at)
             f.write(data)
 
+    def present(self):
+        """Which of the two sessions."""
+        return struct.unpack_from("=I", self.read(), self.PRESENT)[0]
+
     def session(self):
-        data = self.read()
-        (present,) = struct.unpack_from("=I", data, self.PRESENT)
-        return struct.unpack_from("=q", data, self.SESSIONS + 40 * present)[0]
+        return struct.unpack_from("=q", self.read(), self.SESSIONS + 40 * self.present())[0]
 
     def leftovers(self):
         data = self.read()

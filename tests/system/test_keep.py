@@ -226,6 +226,21 @@ def test_what_is_of_another_daemon_is_not_used(daemons, clients, managers):
     assert c.ended() and isinstance(clients(d).call("LOCK", "a"), int)
 
 
+def test_an_error_in_the_configuration_costs_nobody_a_lock(daemons, clients, managers, tmp_path):
+    """The process before this one has left what it used; the error is told, and stays until somebody mends it."""
+    conf = tmp_path / "conf"
+    conf.write_text("[locks]\nhandoff_max = 7\n")
+    d = daemons(argv=["-c", str(conf)])
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    conf.write_text("[locks]\nhandoff_max = many\n")
+    manager = managers(d)
+    manager.restart()
+    assert logged(d, f"error: the configuration is not used: {conf}:2: "), d.log()
+    manager.restart()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a") == 0
+
+
 def a_file(text):
     fd = os.memfd_create("text")
     os.write(fd, text)

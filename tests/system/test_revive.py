@@ -188,6 +188,11 @@ def link(d):
     os.symlink(Saved(d).path + ".real", Saved(d).path)
 
 
+def session(at, value):
+    """Of the present session: the instant at 24, the timeout at 32."""
+    return lambda d: Saved(d).write(Saved.SESSIONS + 40 * Saved(d).present() + at, struct.pack("=q", value))
+
+
 def copy(d):
     data = Saved(d).read()
     os.unlink(Saved(d).path)
@@ -214,6 +219,10 @@ HOSTILE = {
     "none": (lambda d: os.unlink(Saved(d).path), "its file saved cannot be used"),
     "link": (link, "it is a symbolic link"),
     "copy": (copy, "it is a copy"),
+    "timeout": (session(32, 1 << 62), "it is corrupt"),
+    "no timeout": (session(32, -1), "it is corrupt"),
+    "instant": (session(24, -1), "it is corrupt"),
+    "network": (write(16, struct.pack("=Q", 1)), "of other namespaces"),
     "ledger": (garble, "nothing of the process that crashed goes on"),
 }
 

@@ -413,6 +413,26 @@ static void what_is_no_ledger_is_refused_with_a_sentence(void **state)
 	head->missing = 0;
 }
 
+static void a_client_without_a_place_among_the_connections_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes text = { 0 }, why = { 0 };
+	struct ledger_view *v;
+	struct salvage s;
+	bool back[CONNS] = { 0 };
+
+	fixture_say(f, 4, "LOCK a", ":1024");
+	v = ledger_view_new(f->memory, FIXTURE_MEMORY_BYTES, &why);
+	assert_non_null(v);
+	s = salvage_of(f, v, back);
+	s.back_count = 4;
+	assert_false(salvage(&s, &text, &why));
+	assert_true(slice_eq(bytes_view(&why), SLICE("a client in it is of a connection that there is not")));
+	ledger_view_free(v);
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
 static void another_configuration_is_refused(void **state)
 {
 	struct bytes text = { 0 }, why = { 0 };
@@ -454,6 +474,7 @@ int main(void)
 		TEST(a_read_and_a_list_that_are_refused_are_repeated),
 		TEST(a_session_that_is_not_the_ledgers_is_none),
 		ALONE(what_is_no_ledger_is_refused_with_a_sentence),
+		ALONE(a_client_without_a_place_among_the_connections_is_refused),
 		ALONE(another_configuration_is_refused),
 	};
 

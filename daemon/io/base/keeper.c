@@ -319,6 +319,19 @@ void keeper_receive(struct keeper *k, struct keeper_past *ret)
 	ret->crashes = (unsigned int)m.numbers[0];
 }
 
+int keeper_take(struct keeper_past *past, uint64_t id)
+{
+	int fd = -1;
+
+	for (size_t i = 0; i < past->count && fd < 0; i++) {
+		if (past->kept[i].id != id)
+			continue;
+		fd = past->kept[i].fd;
+		past->kept[i].fd = -1;
+	}
+	return fd;
+}
+
 void keeper_refuse(struct keeper *k, struct keeper_past *past)
 {
 	for (size_t i = 0; i < past->count; i++) {

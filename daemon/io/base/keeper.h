@@ -25,6 +25,7 @@
 #define KEEPER_LISTENER_LOCK (KEEPER_ROLE | 2)
 #define KEEPER_PIDFILE (KEEPER_ROLE | 3)
 #define KEEPER_SAVED (KEEPER_ROLE | 4)
+#define KEEPER_CONF (KEEPER_ROLE | 5)
 
 struct keeper;
 struct parcel;
@@ -52,6 +53,8 @@ pid_t keeper_pid(const struct keeper *k);
 
 /* A process that was not handed anything over: waits for all that is kept. To be called once, before keeper_attach(). */
 void keeper_receive(struct keeper *k, struct keeper_past *ret);
+/* Takes the descriptor of that id out of it; -1: there is none. */
+int keeper_take(struct keeper_past *past, uint64_t id);
 /* Shuts down and closes what nobody has taken, has the keeper drop it, and frees the memory. */
 void keeper_refuse(struct keeper *k, struct keeper_past *past);
 

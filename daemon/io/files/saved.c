@@ -25,6 +25,9 @@
 #define LOOK_NS (2 * CLOCK_NS_PER_MS)         /* for the questions of one call, while clients wait */
 #define FIRST_LOOK_NS (500 * CLOCK_NS_PER_MS) /* when nobody is served yet */
 
+/* For each client, while the ghosts of as many are still there (socket/server.h). */
+enum { PLACES = 2 };
+
 /* ---- what was left ---- */
 
 static struct saved_former *find(struct saved_file *f, int64_t session)
@@ -232,7 +235,8 @@ void saved_spoil_earlier(const struct saved *s)
 
 	_Static_assert(offsetof(struct saved_file, magic) == 0, "it is what the file begins with");
 	if (s->earlier_fd >= 0 && pwrite(s->earlier_fd, &none, sizeof(none), 0) != (ssize_t)sizeof(none))
-		log_error("the file saved of the process before this one cannot be written: if this one is killed, remove it");
+		log_error(
+			"the file saved of the process before this one cannot be written: if this one is killed, remove it");
 }
 
 static int finish(struct saved **ret, struct saved *s, int rc)
@@ -259,7 +263,8 @@ int saved_open(struct saved **ret, const struct saved_conf *conf, const struct s
 int saved_continue(struct saved **ret, const struct saved_conf *conf, struct saved_left *left)
 {
 	struct saved *s = mem_new(sizeof(*s));
-	int rc = begin(s, conf, conf->clients > left->conn_count ? conf->clients : left->conn_count);
+	size_t places = PLACES * conf->clients;
+	int rc = begin(s, conf, places > left->conn_count ? places : left->conn_count);
 
 	if (rc == 0) {
 		go_on(s, left);
@@ -401,7 +406,8 @@ void saved_add_former(struct saved *s, int64_t session)
 		to->not_before_ns = last->safe_until_ns;
 		__atomic_store_n(&to->id, session, __ATOMIC_RELEASE);
 	} else {
-		log_warning("too many sessions were given up: the next daemon will not end 0x%016" PRIx64 ", which stays "
+		log_warning("too many sessions were given up: the next daemon will not end 0x%016" PRIx64
+			    ", which stays "
 			    "until its timeout",
 			    (uint64_t)session);
 	}

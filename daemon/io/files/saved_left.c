@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/base/parcel.h"
@@ -28,6 +29,13 @@ static const char *why_not_ours(const struct stat *st)
 	return NULL;
 }
 
+/* ZooKeeper counts timeouts in milliseconds of 32 bits; instants are none before the boot. */
+static bool is_session(const struct saved_session *s)
+{
+	return s->safe_until_ns >= 0 && s->timeout_ns <= INT32_MAX * CLOCK_NS_PER_MS &&
+	       s->timeout_ns >= (s->id ? CLOCK_NS_PER_MS : 0);
+}
+
 /* The daemon that wrote it may have been killed while it made the file longer: the memory may end before the file does. */
 static const char *why_corrupt(const struct saved_file *f, size_t size)
 {
@@ -38,7 +46,8 @@ static const char *why_corrupt(const struct saved_file *f, size_t size)
 	if (f->identity_bytes > SAVED_IDENTITY_MAX || f->conn_count > SAVED_CONNS_MAX ||
 	    f->memory_bytes > SAVED_MEMORY_MAX ||
 	    size < saved_memory_at(f->identity_bytes, f->conn_count) + f->memory_bytes || f->present > 1 ||
-	    !memchr(f->boot_id, '\0', SAVED_BOOT_ID_MAX) || !memchr(f->host, '\0', SAVED_HOST_MAX))
+	    !is_session(&f->session[f->present]) || !memchr(f->boot_id, '\0', SAVED_BOOT_ID_MAX) ||
+	    !memchr(f->host, '\0', SAVED_HOST_MAX))
 		return "it is corrupt";
 	return NULL;
 }
@@ -113,8 +122,8 @@ static void point(struct saved_left *l, struct saved_file *f)
 
 	l->file = f;
 	l->standalone = f->standalone;
-	l->here = f->namespace && f->namespace == process_namespace() && f->network &&
-		  f->network == peer_namespace() && f->clock == process_clock();
+	l->here = f->namespace && f->namespace == process_namespace() && f->network && f->network == peer_namespace() &&
+		  f->clock == process_clock();
 	l->session = f->session[f->present];
 	memcpy(l->former, f->former, sizeof(l->former));
 	l->conns = (const struct saved_conn *)(const void *)(data + saved_conns_at(f->identity_bytes));
@@ -125,9 +134,10 @@ static void point(struct saved_left *l, struct saved_file *f)
 
 static void say(enum log_level level, const char *why)
 {
-	log_line(level,
-		 "the file that an earlier daemon saved is not used: %s; a session that it did not end stays until its timeout",
-		 why);
+	log_line(
+		level,
+		"the file that an earlier daemon saved is not used: %s; a session that it did not end stays until its timeout",
+		why);
 }
 
 static void use(struct saved_left *l, const struct saved_conf *conf)

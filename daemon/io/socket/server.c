@@ -161,7 +161,8 @@ static void server_refuse(struct server *s, int fd)
 
 	(void)sent;
 	close(fd);
-	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: there are limits.clients = %zu already", s->clients_max);
+	log_rated(&s->rate_full, LOG_LEVEL_WARNING, "refused a client: there are limits.clients = %zu already",
+		  s->clients_max);
 }
 
 static void server_pause(struct server *s, int error)
@@ -178,6 +179,12 @@ static void server_resume(int fd, short what, void *arg)
 	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
+/* Whoever lost its connection may come back while its ghost is there. */
+static bool server_has_room(const struct server *s)
+{
+	return s->count - s->ghosts < s->clients_max && s->count < s->numbers_max;
+}
+
 static void server_accept(int listening, short what, void *arg)
 {
 	struct server *s = arg;
@@ -186,7 +193,7 @@ static void server_accept(int listening, short what, void *arg)
 	for (i = 0; i < SERVER_ACCEPTS_PER_TURN; i++) {
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
-			if (s->count < s->clients_max)
+			if (server_has_room(s))
 				server_welcome(s, fd, false);
 			else
 				server_refuse(s, fd);
@@ -214,6 +221,14 @@ static void server_kept(struct server *s, struct conn *c)
 	c->mark = saved_keep(s->saved, c->number, conn_is_busy(c));
 }
 
+/* It is asked again at the next look: somebody else may have gone by then. */
+static void server_refused(struct server *s, struct conn *c)
+{
+	c->asked = false;
+	log_rated(&s->rate_keeper, LOG_LEVEL_WARNING,
+		  "the keeper has no room for a connection: if the daemon is killed now, its locks are lost");
+}
+
 static void server_answered(void *arg, uint64_t id, bool kept)
 {
 	struct server *s = arg;
@@ -224,8 +239,7 @@ static void server_answered(void *arg, uint64_t id, bool kept)
 	if (kept)
 		server_kept(s, s->conns[number]);
 	else
-		log_rated(&s->rate_keeper, LOG_LEVEL_WARNING,
-			  "the keeper has no room for a connection: if the daemon is killed, its locks are lost");
+		server_refused(s, s->conns[number]);
 }
 
 /* `looking` has fired, and the latest event may be long ago: with the clock read anew, the end of this turn looks. */
