@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker_conf.h"
+#include "io/base/keeper.h"
 #include "io/handover/identity.h"
+#include "io/handover/sealed.h"
 #include "io/handover/takeover.h"
 #include "command_line.h"
 
@@ -118,6 +122,37 @@ void daemon_publish_saved(const struct daemon *d)
 	saved_spoil_earlier(d->saved);
 	log_error("%s/saved cannot be written: %s; if this process is killed, the next one will know nothing of it",
 		  d->conf.rundir, strerror(-rc));
+}
+
+static int conf_file(const struct daemon *d, int *ret)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+	int rc = -ENOMEM;
+
+	if (out) {
+		conf_print(&d->conf, out);
+		rc = fclose(out) == 0 ? sealed_make((struct slice){ text, size }, ret) : -errno;
+	}
+	free(text);
+	return rc;
+}
+
+void daemon_keep_conf(struct daemon *d)
+{
+	int fd = -1, rc = conf_file(d, &fd);
+
+	if (rc < 0) {
+		log_warning("the configuration in use cannot be kept for the next process: %s", strerror(-rc));
+		return;
+	}
+	if (d->conf_fd >= 0) {
+		keeper_drop(d->keeper, KEEPER_CONF);
+		close(d->conf_fd);
+	}
+	d->conf_fd = fd;
+	keeper_keep(d->keeper, KEEPER_CONF, fd);
 }
 
 int daemon_prepare(struct daemon *d, const struct options *options)

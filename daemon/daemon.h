@@ -75,6 +75,8 @@ struct daemon {
 int daemon_prepare(struct daemon *d, const struct options *options);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
+/* Has the keeper hold the configuration, which is another one from now on, for the next process. */
+void daemon_keep_conf(struct daemon *d);
 /* From here on d->saved counts, and no earlier file; if it gets no name, that is logged, and none does. */
 void daemon_publish_saved(const struct daemon *d);
 struct saved_conf daemon_saved_conf(const struct daemon *d);

@@ -18,7 +18,6 @@
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
-#include "parts.h"
 
 /* A service manager does not take longer to signal all processes of a service. */
 #define ALL_SIGNALLED_NS CLOCK_NS_PER_S
@@ -60,7 +59,7 @@ static void change(struct daemon *d, struct bytes *told)
 	server_conf = daemon_server_conf(d, &now->limits);
 	server_limits(d->server, &server_conf);
 	log_set_level((enum log_level)d->conf.log_level);
-	parts_keep_conf(d);
+	daemon_keep_conf(d);
 }
 
 void orders_reloaded(void *arg, const struct conf *read, const char *error)

@@ -2,7 +2,6 @@
 #include "parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "io/files/saved.h"
 #include "io/files/tokens.h"
 #include "io/handover/handover.h"
-#include "io/handover/sealed.h"
 #include "io/keep.h"
 #include "io/loop.h"
 #include "io/recorder.h"
@@ -110,40 +108,9 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	return 0;
 }
 
-static int conf_file(const struct daemon *d, int *ret)
-{
-	size_t size = 0;
-	char *text = NULL;
-	FILE *out = open_memstream(&text, &size);
-	int rc = -ENOMEM;
-
-	if (out) {
-		conf_print(&d->conf, out);
-		rc = fclose(out) == 0 ? sealed_make((struct slice){ text, size }, ret) : -errno;
-	}
-	free(text);
-	return rc;
-}
-
-void parts_keep_conf(struct daemon *d)
-{
-	int fd = -1, rc = conf_file(d, &fd);
-
-	if (rc < 0) {
-		log_warning("the configuration in use cannot be kept for the next process: %s", strerror(-rc));
-		return;
-	}
-	if (d->conf_fd >= 0) {
-		keeper_drop(d->keeper, KEEPER_CONF);
-		close(d->conf_fd);
-	}
-	d->conf_fd = fd;
-	keeper_keep(d->keeper, KEEPER_CONF, fd);
-}
-
 void parts_keep_roles(struct daemon *d)
 {
-	parts_keep_conf(d);
+	daemon_keep_conf(d);
 	keeper_keep(d->keeper, KEEPER_PIDFILE, d->pid_fd);
 	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
 	if (d->listener.lock_fd >= 0)

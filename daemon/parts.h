@@ -15,10 +15,8 @@ struct daemon;
 int parts_make(struct daemon *d, const struct conf_source *source);
 /* All tokens below are this daemon's to give out. `arg` is the daemon. */
 void parts_tokens(void *arg, int64_t limit);
-/* The keeper is to hold what the next process must not have to make again. */
+/* The keeper is to hold what the next process must not have to make again, and the configuration. */
 void parts_keep_roles(struct daemon *d);
-/* ... and the configuration, each time it is another one. */
-void parts_keep_conf(struct daemon *d);
 /*
  * Says that the daemon serves, and runs the loop until it stops, or another process serves. Frees everything. The exit
  * status.
