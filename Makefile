@@ -100,7 +100,7 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = main.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
+CLI = main.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.

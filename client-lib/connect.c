@@ -25,6 +25,9 @@ static enum lb_result may_not(struct lb *lb, const char *path)
 		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the mode of the socket is %04o. "
 			    "Set daemon.socket_mode in lockbroker.conf to admit more users.", path,
 			    (unsigned)st.st_mode & 07777);
+	if (st.st_gid == 0)
+		return wire_fail(lb, LB_DENIED, "This user may not use lockbrokerd at %s: the socket belongs to the group "
+			    "of root. Set daemon.socket_group in lockbroker.conf to admit more users.", path);
 	snprintf(number, sizeof(number), "%u", (unsigned)st.st_gid);
 	if (getgrgid_r(st.st_gid, &group, text, sizeof(text), &found) == 0 && found)
 		name = group.gr_name;

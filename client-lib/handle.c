@@ -11,8 +11,6 @@
 #include "handle.h"
 #include "request.h"
 
-#define SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
-
 static struct lb *new_handle(void)
 {
 	struct lb *lb = calloc(1, sizeof(*lb));
@@ -33,7 +31,7 @@ enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **re
 	if (!path)
 		path = secure_getenv("LOCKBROKER_SOCKET");
 	if (!path || !*path)
-		path = SOCKET_DEFAULT;
+		path = HANDLE_SOCKET_DEFAULT;
 	lb->path = strdup(path);
 	if (!lb->path)
 		abort();

@@ -9,5 +9,7 @@
  * patience.
  */
 enum lb_result handle_open(const char *path, int64_t patience_ms, struct lb **ret);
+/* The socket of lb_open(), unless it or LOCKBROKER_SOCKET names another one. */
+#define HANDLE_SOCKET_DEFAULT "/run/lockbroker/lockbroker.sock"
 /* The patience of lb_open(), and of a handle before lb_set_patience(). */
 enum { HANDLE_PATIENCE_MS = 10000 };

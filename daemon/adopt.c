@@ -47,6 +47,7 @@ static int continue_saved(struct daemon *d, struct parcel *p)
 /* The files and the socket. NULL, or what cannot be taken over. */
 static const char *adopt_files(struct daemon *d, struct parcel *p)
 {
+	char text[LISTEN_ERROR_MAX];
 	struct parcel_record r;
 	int rc;
 
@@ -59,8 +60,14 @@ static const char *adopt_files(struct daemon *d, struct parcel *p)
 	if (page_unpack(&d->page, p, d->page_id) < 0)
 		return "the session page";
 	session_page_id_text(d->page_id, d->page_id_text);
-	if (listen_unpack(&d->listener, p) < 0)
+	if (listen_unpack(&d->listener, "listener", p) < 0)
 		return "the listening socket";
+	rc = listen_unpack(&d->operators, "operators", p);
+	/* A daemon of an earlier version has none. */
+	if (rc == -ENOENT)
+		rc = listen_open(&d->operators, &d->operator_place, text);
+	if (rc < 0)
+		return "the operators' socket";
 	if (d->broker.standalone && tokens_unpack(&d->tokens, p, d->conf.statedir) < 0)
 		return "the tokens file";
 	rc = continue_saved(d, p);
@@ -197,11 +204,13 @@ int adopt_kept(struct daemon *d, const struct conf_source *source, struct parcel
 	struct resolved names = { 0 };
 	char text[LISTEN_ERROR_MAX];
 	struct parcel_record r;
-	struct listener again; /* of systemd's: it is among what was kept */
+	struct listener clients, operators; /* of systemd's: they are among what was kept */
 	int64_t frozen_ns;
 
-	if (listen_passed(&again, text) > 0)
-		listen_close(&again);
+	if (listen_passed(&clients, &operators, text) == 0) {
+		listen_close(&clients);
+		listen_close(&operators);
+	}
 	if (!d->broker.standalone)
 		resolve_servers(d->conf.servers, &names);
 	if (!adopt(d, source, p))

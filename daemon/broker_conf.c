@@ -51,7 +51,6 @@ void broker_conf_fill(struct broker_conf *b, const struct conf *c, bool standalo
 		.version = LOCKBROKERD_VERSION,
 		.started_s = time(NULL),
 		.pid = (uint32_t)getpid(),
-		.uid = geteuid(),
 		.session_timeout_ns = c->session_timeout_ms * CLOCK_NS_PER_MS,
 		.tick_ns = c->tick_ms * CLOCK_NS_PER_MS,
 	};

@@ -72,11 +72,31 @@ static int read_secret(struct daemon *d)
 	return rc;
 }
 
-/* Reads what the configuration only names: a group, a secret. */
+static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
+{
+	bool opened = d->conf.operator_group[0];
+	int rc;
+
+	d->place = (struct listen_place){ "daemon.socket", d->conf.socket, (mode_t)d->conf.socket_mode, LISTEN_NO_GROUP };
+	d->operator_place =
+		(struct listen_place){ "daemon.operator_socket", d->operator_path, opened ? 0660 : 0600, LISTEN_NO_GROUP };
+	if (strcmp(d->place.path, d->operator_place.path) == 0) {
+		snprintf(error, LISTEN_ERROR_MAX, "daemon.operator_socket = %.200s: is daemon.socket, too; set another path",
+			 d->operator_path);
+		return -EINVAL;
+	}
+	rc = listen_group("daemon.socket_group", d->conf.socket_group, &d->place.gid, error);
+	if (!d->conf.socket_group[0])
+		d->place.gid = listen_usual_group();
+	return rc < 0 ? rc
+		      : listen_group("daemon.operator_group", d->conf.operator_group, &d->operator_place.gid, error);
+}
+
+/* Reads what the configuration only names: groups, a secret. */
 static int read_named(struct daemon *d)
 {
 	char error[LISTEN_ERROR_MAX];
-	int rc = listen_group(d->conf.socket_group, &d->socket_gid, error);
+	int rc = place_sockets(d, error);
 
 	if (rc < 0)
 		log_error("%s", error);
@@ -84,7 +104,7 @@ static int read_named(struct daemon *d)
 		rc = read_secret(d);
 	if (rc < 0)
 		takeover_refuse(d->takeover,
-				"daemon.socket_group or zookeeper.auth_file cannot be used: the log says why");
+				"a socket's path or group, or zookeeper.auth_file, cannot be used: the log says why");
 	return rc;
 }
 
@@ -162,6 +182,10 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 		log_error("the configuration is not used: %s; the one before goes on; correct it, and reload",
 			  options->unused);
 	read_boot_id(d->boot_id, sizeof(d->boot_id));
+	if (d->conf.operator_socket[0])
+		snprintf(d->operator_path, sizeof(d->operator_path), "%s", d->conf.operator_socket);
+	else
+		snprintf(d->operator_path, sizeof(d->operator_path), "%s/operator.sock", d->conf.rundir);
 	snprintf(d->page_path, sizeof(d->page_path), "%s/session", d->conf.rundir);
 	broker_conf_fill(&d->broker, &d->conf, options->source.standalone);
 	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
@@ -169,6 +193,7 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	d->clients_max = d->broker.limits.clients;
 	identity_pack(&d->identity, &d->conf, d->broker.standalone);
 	d->broker.boot_id = d->boot_id;
+	d->broker.operator_socket = d->operator_path;
 	d->broker.session_page = d->page_path;
 	d->broker.session_page_id = d->page_id_text;
 	if (notify_open(&d->notify) < 0)

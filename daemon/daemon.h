@@ -30,7 +30,8 @@ struct daemon {
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
 	char secret[SECRET_BYTES_MAX];
-	gid_t socket_gid;
+	char operator_path[CONF_ERROR_MAX];
+	struct listen_place place, operator_place; /* of the two sockets */
 	struct page *page;
 	int conf_fd;            /* the configuration in use, as a file for the next process; -1: none */
 	struct parcel identity; /* what a later process must have in common with this one */
@@ -40,7 +41,7 @@ struct daemon {
 	char page_path[CONF_ERROR_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
 	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
-	struct listener listener;
+	struct listener listener, operators;
 	struct notify notify;
 	struct feed *feed;
 	struct recorder *recorder; /* NULL: the file system has no room */

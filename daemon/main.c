@@ -67,7 +67,11 @@ static int keep(const struct program *program, const struct options *options, st
 int main(int argc, char **argv)
 {
 	struct daemon d = {
-		.listener = { .fd = -1, .lock_fd = -1 }, .notify = { .fd = -1 }, .pid_fd = -1, .conf_fd = -1
+		.listener = { .fd = -1, .lock_fd = -1 },
+		.operators = { .fd = -1, .lock_fd = -1 },
+		.notify = { .fd = -1 },
+		.pid_fd = -1,
+		.conf_fd = -1,
 	};
 	struct options options = { .former = -1 };
 	int status;

@@ -70,7 +70,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 	if (rc < 0)
 		return rc;
 	d->reload = reload_new(d->worker, &d->notify, &reload_conf);
-	d->server = server_new(d->feed, d->listener.fd, &server_conf);
+	d->server = server_new(d->feed, d->listener.fd, d->operators.fd, &server_conf);
 	if (d->broker.standalone)
 		tokens_start(d->tokens, feed_base(d->feed), d->worker, parts_tokens, d);
 	else
@@ -84,6 +84,7 @@ int parts_make(struct daemon *d, const struct conf_source *source)
 							     .feed = d->feed,
 							     .server = d->server,
 							     .listener = &d->listener,
+							     .operators = &d->operators,
 							     .page = d->page,
 							     .pid_fd = d->pid_fd,
 							     .standalone = d->broker.standalone,
@@ -115,6 +116,9 @@ void parts_keep_roles(struct daemon *d)
 	keeper_keep(d->keeper, KEEPER_LISTENER, d->listener.fd);
 	if (d->listener.lock_fd >= 0)
 		keeper_keep(d->keeper, KEEPER_LISTENER_LOCK, d->listener.lock_fd);
+	keeper_keep(d->keeper, KEEPER_OPERATORS, d->operators.fd);
+	if (d->operators.lock_fd >= 0)
+		keeper_keep(d->keeper, KEEPER_OPERATORS_LOCK, d->operators.lock_fd);
 	keeper_settle(d->keeper); /* before it hears that this process serves */
 }
 
@@ -124,6 +128,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	if (d->zookeeper)
 		zookeeper_stop(d->zookeeper, close_session);
 	listen_close(&d->listener);
+	listen_close(&d->operators);
 	server_free(d->server);
 	notify_close(&d->notify);
 	if (d->worker && worker_stop(d->worker, FAREWELL_NS) < 0)

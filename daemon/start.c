@@ -34,33 +34,48 @@ static struct keeper_kept *role(struct daemon *d, uint64_t id)
 	return &none;
 }
 
-/* The socket of the process before this one: whoever connects meanwhile waits there. */
-static bool listen_on(struct daemon *d)
+/* A socket of the process before this one: whoever connects meanwhile waits there. */
+static bool listen_on(struct daemon *d, struct listener *l, const struct listen_place *place, uint64_t id, uint64_t lock_id)
 {
-	struct keeper_kept *socket = role(d, KEEPER_LISTENER), *lock = role(d, KEEPER_LISTENER_LOCK);
+	struct keeper_kept *socket = role(d, id), *lock = role(d, lock_id);
 
-	if (socket->fd < 0 || !listen_take_back(&d->listener, d->conf.socket, socket->fd, lock->fd))
+	if (socket->fd < 0 || !listen_take_back(l, place->path, socket->fd, lock->fd))
 		return false;
 	socket->fd = lock->fd = -1;
 	return true;
 }
 
-static int start_listening(struct daemon *d)
+/* That socket of ours, unless it was passed. */
+static int listen_at(struct listener *l, const struct listen_place *place)
 {
-	const mode_t mode = (mode_t)d->conf.socket_mode;
 	char text[LISTEN_ERROR_MAX];
-	int rc;
+	int rc = l->fd < 0 ? listen_open(l, place, text) : 0;
 
-	if (listen_on(d))
-		return 0;
-	rc = listen_passed(&d->listener, text);
-	if (rc == 0)
-		rc = listen_open(&d->listener, d->conf.socket, mode, d->socket_gid, text);
 	if (rc < 0)
 		log_error("%s", text);
-	else if (listen_differs(&d->listener, mode, d->socket_gid, text))
+	else if (listen_differs(l, place, text))
 		log_warning("%s", text);
 	return rc;
+}
+
+static int start_listening(struct daemon *d)
+{
+	struct listener clients, operators;
+	char text[LISTEN_ERROR_MAX];
+
+	if (listen_passed(&clients, &operators, text) < 0) {
+		log_error("%s", text);
+		return -EINVAL;
+	}
+	if (listen_on(d, &d->listener, &d->place, KEEPER_LISTENER, KEEPER_LISTENER_LOCK))
+		listen_close(&clients);
+	else
+		d->listener = clients;
+	if (listen_on(d, &d->operators, &d->operator_place, KEEPER_OPERATORS, KEEPER_OPERATORS_LOCK))
+		listen_close(&operators);
+	else
+		d->operators = operators;
+	return listen_at(&d->listener, &d->place) < 0 ? -1 : listen_at(&d->operators, &d->operator_place);
 }
 
 /* The number below which tokens may have been given out; negative: it is unknown. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/operators.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "client-lib/wire.h"
@@ -245,6 +246,7 @@ static int run(struct call *c, int argc, char **argv)
 
 int cli_call(const char *socket, int argc, char **argv)
 {
+	char path[OPERATORS_PATH_MAX];
 	struct call c = { 0 };
 	enum lb_result r;
 	int option, status;
@@ -258,6 +260,8 @@ int cli_call(const char *socket, int argc, char **argv)
 	}
 	if (argc - optind > WORDS_MAX)
 		return cli_usage("A request has at most %d words.", WORDS_MAX);
+	if (operators_only(argc - optind, argv + optind))
+		socket = operators_socket(socket, path);
 	r = lb_open(socket, &c.lb);
 	status = r == LB_OK ? run(&c, argc - optind, argv + optind) : cli_failed(c.lb, r);
 	bytes_free(&c.input);

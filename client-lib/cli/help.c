@@ -45,21 +45,21 @@ static const struct topic {
 	{ "who", "NAME", "show who holds the lock NAME and who waits for it, on all hosts" },
 	{ "why", "NAME", "say in a sentence why the lock NAME is not granted yet" },
 	{ "limit", "NAME [N]",
-	  "show how many permits the semaphore NAME has; with N, change that\n(for root and the broker's own user)" },
+	  "show how many permits the semaphore NAME has; with N, change that\n(for operators)" },
 	{ "hosts", "", "list the hosts that share locks with this one" },
 	{ "revoke", "NAME [REASON]",
 	  "ask the holders of the lock NAME, on all hosts, to release it;\nexit with 1 if no holder was asked" },
 	{ "force-unlock", "NAME",
-	  "take the lock NAME from its holders (for root and the broker's\nown user); exit with 1 if nobody held it" },
+	  "take the lock NAME from its holders (for operators);\nexit with 1 if nobody held it" },
 	{ "ping", "", "check that the broker answers" },
 	{ "info", "[SECTION]", "show state and counters" },
 	{ "audit", "",
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "reload", "",
-	  "have the broker read its configuration again, and show what has\nchanged (for root and the broker's own user)" },
+	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
 	{ "restart", "",
 	  "replace the broker by a new process of the installed program; its\n"
-	  "clients notice nothing (for root and the broker's own user)" },
+	  "clients notice nothing (for operators)" },
 	{ "call", "[-e] [COMMAND [ARG...]]",
 	  "send any COMMAND of the protocol and show the reply; exit with 1\n"
 	  "if it is an error. Without COMMAND, read a request from each line\n"
@@ -68,7 +68,9 @@ static const struct topic {
 
 static const char ending[] =
 	"  -S SOCKET    the broker's socket ($LOCKBROKER_SOCKET,\n"
-	"               /run/lockbroker/lockbroker.sock)\n"
+	"               /run/lockbroker/lockbroker.sock). Without it, what is for operators\n"
+	"               goes to operator.sock beside that one ($LOCKBROKER_OPERATOR_SOCKET),\n"
+	"               if this user may open it\n"
 	"  --help       print this; after a command, only what concerns that command\n"
 	"  --version    print the version\n"
 	"\n"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "client-lib/cli/commands.h"
+#include "client-lib/cli/operators.h"
 #include "client-lib/cli/say.h"
 #include "client-lib/cli/table.h"
 #include "protocol/slice.h"
@@ -321,6 +322,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 {
 	static const char *const holding[] = { "lock", "sem", "campaign", NULL };
 	const struct command *command;
+	char path[OPERATORS_PATH_MAX];
 	bool holds, calls;
 
 	if (argc < 1)
@@ -342,7 +344,7 @@ static int dispatch(const char *socket, int argc, char **argv)
 		return cli_usage("%s needs a NAME.", argv[0]);
 	if (argc - 1 > command->args_max)
 		return cli_usage("%s does not take the argument \"%s\".", argv[0], argv[1 + command->args_max]);
-	return with_broker(socket, command, argv + 1);
+	return with_broker(operators_only(argc, argv) ? operators_socket(socket, path) : socket, command, argv + 1);
 }
 
 /* If a standard descriptor is closed, the socket would take its number, and the command would write into the socket. */

@@ -31,7 +31,7 @@ struct conf_prefix {
 
 struct conf {
 	/* [daemon] */
-	char *socket, *socket_group, *rundir, *statedir;
+	char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
 	int64_t socket_mode, log_level, stop_timeout_ms, keeper;
 	/* [log] */
 	int64_t log_grants;

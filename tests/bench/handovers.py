@@ -51,7 +51,7 @@ def fill(daemon, clients, locks):
 def hand_over(daemon):
     """What the new process says of the pause, and what a client has noticed of it."""
     asking = Asking(daemon)
-    with daemon.client() as c:
+    with daemon.client(operator=True) as c:
         reply = c.call("RESTART")
         assert isinstance(reply, dict), f"no hand-over: {reply}"
     longest_s = asking.end()

@@ -14,6 +14,7 @@ static const struct broker_prefix prefixes[] = {
 
 static const struct broker_conf conf = {
 	.root = "/locks",
+	.operator_socket = "/run/operator.sock",
 	.host = "h1",
 	.version = "fuzz",
 	.boot_id = "fuzz",

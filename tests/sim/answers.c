@@ -307,7 +307,7 @@ static void question_answered(struct caller *c, const struct ask *a, struct slic
 
 static void revocation_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
+	bool denied = a->command == COMMAND_FORCEUNLOCK && !caller_is_operator(c);
 	const struct world *w = c->host->w;
 	int64_t holders;
 

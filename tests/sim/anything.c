@@ -145,6 +145,7 @@ static void connect_peer(struct any_peer *p)
 	*p = (struct any_peer){ .host = p->host, .conn = p->conn, .on = true, .version = 2, .life = p->life };
 	e.connected.pid = 1000 + p->conn;
 	e.connected.uid = p->conn % 3;
+	e.connected.privileged = p->conn % 3 < 2;
 	e.connected.comm = SLICE("any");
 	host_handle(p->host, &e);
 }
@@ -213,7 +214,6 @@ static void host_init(struct host *h)
 	struct rng *r = &h->w->rng;
 
 	h->client_count = 0;
-	h->conf.uid = 1;
 	h->conf.linger_ns = lingers[rng_below(r, 3)];
 	h->conf.handoff_ns = h->conf.try_ns = 100 * MS;
 	h->conf.log_grants = h->w->seed % 2 == 0;

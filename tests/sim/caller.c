@@ -33,6 +33,7 @@ static void caller_event(struct caller *c, enum event_type type)
 	if (type == EVENT_CLIENT_CONNECTED) {
 		e.connected.pid = 1000 + c->conn;
 		e.connected.uid = c->conn % 2;
+		e.connected.privileged = caller_is_operator(c);
 		e.connected.comm = SLICE("sim");
 	}
 	host_handle(c->host, &e);

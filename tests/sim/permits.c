@@ -100,7 +100,7 @@ static struct ask limit_ask(struct caller *c)
 		return a;
 	a.limit = rng_between(&w->rng, 1, 5);
 	w->limits_asked = true;
-	if (c->conn % 2 == c->host->conf.uid && a.limit > w->permits_most)
+	if (caller_is_operator(c) && a.limit > w->permits_most)
 		w->permits_most = a.limit;
 	return a;
 }
@@ -341,7 +341,7 @@ static void limit_answered(struct caller *c, const struct ask *a, struct slice r
 	int64_t limit = begins(reply, ":") ? strtoll(reply.data + 1, NULL, 10) : 0;
 
 	if (begins(reply, "-DENIED")) {
-		if (!a->limit || c->conn % 2 == c->host->conf.uid)
+		if (!a->limit || caller_is_operator(c))
 			bad(c, a, reply, "an operator may");
 	} else if (limit) {
 		if (limit > w->permits_most || (limit != w->permits_limit && !w->limits_asked) || (a->limit && limit != a->limit))
@@ -384,7 +384,7 @@ static void valid_answered(struct caller *c, const struct ask *a, struct slice r
 
 static void revocation_answered(struct caller *c, const struct ask *a, struct slice reply)
 {
-	bool denied = a->command == COMMAND_FORCEUNLOCK && c->conn % 2 != c->host->conf.uid;
+	bool denied = a->command == COMMAND_FORCEUNLOCK && !caller_is_operator(c);
 
 	if (denied != begins(reply, "-DENIED"))
 		bad(c, a, reply, "an operator may, and nobody else");

@@ -271,7 +271,7 @@ static void host_init(struct world *w, struct host *h, int index)
 	h->offset = rng_between(&w->rng, 0, 1000) * SECOND;
 	h->conf = (struct broker_conf){
 		.standalone = w->mix->standalone, .root = places.root, .prefixes = places.prefixes,
-		.prefix_count = places.prefix_count, .host = h->name, .version = "sim",
+		.operator_socket = "/run/operator.sock", .prefix_count = places.prefix_count, .host = h->name, .version = "sim",
 		.boot_id = "sim", .session_page = "", .session_page_id = "", .pid = 1,
 		.session_timeout_ns = w->timeout, .tick_ns = w->tick,
 		.linger_ns = lingers[rng_below(&w->rng, 4)], .handoff_max = handoffs[rng_below(&w->rng, 4)],

@@ -456,6 +456,12 @@ void saved_check_given_up(const struct host *h);
 
 /* caller.c */
 void caller_init(struct caller *c, struct host *h, uint32_t conn);
+/* It comes through the operators' socket. */
+static inline bool caller_is_operator(const struct caller *c)
+{
+	return c->conn % 2 == 0;
+}
+
 void caller_begin(struct caller *c);
 void caller_replied(struct caller *c, struct slice reply);
 /* It holds nothing any more, by what it asked for or because it is gone. */

@@ -120,12 +120,14 @@ def daemons():
 
 
 @pytest.fixture
-def clients(daemons):
-    """Connects; all connections are closed before the daemons end."""
+def clients(daemons, request):
+    """Connects; all connections are closed before the daemons end. A test file that says OPERATORS = True asks for what
+    only operators may have: its clients come through their socket."""
     made = []
+    operators = getattr(request.module, "OPERATORS", False)
 
-    def connect(daemon, version=3):
-        made.append(daemon.client(version))
+    def connect(daemon, version=3, operator=operators):
+        made.append(daemon.client(version, operator))
         return made[-1]
 
     yield connect

@@ -383,8 +383,12 @@ class Daemon:
         with open(self.log_path, errors="replace") as f:
             return f.read()
 
-    def client(self, version=3):
-        return Client(self.socket, version)
+    @property
+    def operator_socket(self):
+        return self.options.get("daemon.operator_socket") or os.path.join(self.options["daemon.rundir"], "operator.sock")
+
+    def client(self, version=3, operator=False):
+        return Client(self.operator_socket if operator else self.socket, version)
 
     def info(self, *sections):
         with self.client(2) as c:

@@ -10,6 +10,8 @@ import pytest
 
 import harness
 
+OPERATORS = True  # see clients of conftest.py
+
 
 def test_hosts_of_one_secret_exclude_each_other(daemons, zk, root, clients, secret):
     one, two = (daemons(zk, root=root, zookeeper__auth_file=secret) for _ in range(2))

@@ -10,6 +10,8 @@ import harness
 import test_cli
 from test_redis_clients import redis_cli
 
+OPERATORS = True  # see clients of conftest.py
+
 N = r"\(integer\) [1-9]\d*"
 ZERO, NIL, OK, QUEUED = r"\(integer\) 0", r"\(nil\)", "OK", "QUEUED"
 ANY = r"(?s:.*)"

@@ -15,8 +15,15 @@ import pytest
 import harness
 
 
+OPERATORS_WORDS = ("limit", "revoke", "force-unlock", "reload", "restart", "access")
+
+
 def command(daemon, *argv):
-    return [harness.program("lockbroker"), "-S", daemon.socket if daemon else "/nonexistent/socket", *map(str, argv)]
+    """What is for operators goes to their socket, to which the command goes by itself without -S."""
+    socket = "/nonexistent/socket"
+    if daemon:
+        socket = daemon.operator_socket if argv and argv[0] in OPERATORS_WORDS else daemon.socket
+    return [harness.program("lockbroker"), "-S", socket, *map(str, argv)]
 
 
 def run(daemon, *argv, **options):

@@ -41,6 +41,8 @@ def all_of(reader, end):
 # None is lost between two looks, as may be with handlers.
 HEEDING = """
 import os, signal, sys
+
+OPERATORS = True  # see clients of conftest.py
 os.close(2)
 signals = {signal.SIGTERM, signal.SIGUSR1}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)

@@ -12,6 +12,8 @@ import pytest
 import harness
 from test_cli import command, run, start, started
 
+OPERATORS = True  # see clients of conftest.py
+
 TELL = ("sh", "-c", 'echo "$LOCKBROKER_NAME"; echo "$LOCKBROKER_TOKEN"')
 
 

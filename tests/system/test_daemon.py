@@ -400,7 +400,7 @@ def test_socket_activation(daemons):
     assert early.recv(100) == b"+PONG\r\n"
     assert not os.path.exists(d.socket)
     assert stat.S_IMODE(os.stat(listener.getsockname()).st_mode) == 0o600
-    (told,) = [line for line in d.log().splitlines() if "SocketMode= and SocketGroup= in lockbrokerd.socket" in line]
+    (told,) = [line for line in d.log().splitlines() if "SocketMode= and SocketGroup= in its unit" in line]
     assert "warning: the socket that was passed has mode 0600 and group " in told
     with harness.Client(listener.getsockname()) as c:
         assert isinstance(c.call("LOCK", "a"), int)

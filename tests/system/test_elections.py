@@ -11,6 +11,8 @@ import harness
 import test_cli
 from harness import FAST, FAST_TICK_MS
 
+OPERATORS = True  # see clients of conftest.py
+
 
 def leads(client, name="e"):
     leader = client.call("LEADER", name)

@@ -16,6 +16,8 @@ import harness
 from harness import PATIENCE, Closed, Error
 from witness import Page
 
+OPERATORS = True  # see clients of conftest.py
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -72,7 +74,7 @@ def follow(daemon):
 
 def restart(daemon):
     """Hands over, and what the new process says of it."""
-    with daemon.client() as c:
+    with daemon.client(operator=True) as c:
         reply = c.call("RESTART")
         assert isinstance(reply, dict), f"{reply!r}\n{daemon.log()}"
     daemon.follow()
@@ -82,7 +84,7 @@ def restart(daemon):
 
 def refused(daemon):
     """Why not. The same process serves."""
-    with daemon.client() as c:
+    with daemon.client(operator=True) as c:
         reply = c.call("RESTART")
         assert isinstance(reply, Error) and reply.startswith("ERR not restarted: "), reply
         assert c.call("PING") == "PONG"
@@ -377,7 +379,7 @@ def test_a_signal_hands_over(broker, clients):
 
 
 def test_the_command_waits_for_the_outcome(broker):
-    done = subprocess.run([harness.program("lockbroker"), "-S", broker.socket, "restart"], capture_output=True, text=True,
+    done = subprocess.run([harness.program("lockbroker"), "-S", broker.operator_socket, "restart"], capture_output=True, text=True,
                           check=False)
     broker.follow()
     assert done.returncode == 0 and f" serves now, as process {broker.pid}; nobody was served for " in done.stdout
@@ -516,7 +518,7 @@ def test_a_program_that_is_gone_or_of_another_user(fresh):
     assert "belongs to another user" in refused(d)
     os.unlink(d.program)
     assert "is not there any longer" in refused(d)
-    done = subprocess.run([harness.program("lockbroker"), "-S", d.socket, "restart"], capture_output=True, text=True,
+    done = subprocess.run([harness.program("lockbroker"), "-S", d.operator_socket, "restart"], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 64 and "is not there any longer" in done.stderr
 

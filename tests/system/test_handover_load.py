@@ -303,13 +303,13 @@ KINDS = [Locker, Reader, Pair, Pipeliner, Waiter, Queued, Leased, Permitted, Can
 
 
 def by_command(daemon):
-    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "restart"], capture_output=True, text=True,
+    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "restart"], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, f"{done.stderr}\n{daemon.log()}"
 
 
 def by_request(daemon):
-    with daemon.client() as c:
+    with daemon.client(operator=True) as c:
         reply = c.call("RESTART")
         assert isinstance(reply, dict), f"{reply!r}\n{daemon.log()}"
 

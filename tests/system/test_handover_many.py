@@ -59,7 +59,7 @@ def test_ten_thousand_connections_are_carried(daemons, zk, root, count, with_zoo
             c.send_raw(harness.encode("LOCK", i) + b"*1\r\n$4\r\nPI")
         harness.wait_until(lambda: d.info("locks")["requests"] == str(len(waiters)), "the waiters")
         manager.restart()
-        with connect(d) as c:
+        with d.client(2, operator=True) as c:
             assert isinstance(c.call("RESTART"), list), d.log()
         d.follow()
         for i, (c, token) in enumerate(zip(holders, tokens)):

@@ -279,7 +279,7 @@ def test_a_variable_of_the_environment_that_leads_nowhere_is_ignored(daemons):
 
 
 def hand_over(daemon):
-    with daemon.client() as c:
+    with daemon.client(operator=True) as c:
         assert isinstance(c.call("RESTART"), dict)
     daemon.follow()
 

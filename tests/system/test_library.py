@@ -15,6 +15,8 @@ import harness
 from harness import FAST, FAST_TICK_MS
 from library import compile_with_library, token_of
 
+OPERATORS = True  # see clients of conftest.py
+
 
 def test_lock_unlock_try_valid(broker, programs):
     p = programs(broker.socket)

@@ -10,6 +10,8 @@ import pytest
 
 import harness
 
+OPERATORS = True  # see clients of conftest.py
+
 
 class Conf:
     """The file of a daemon."""
@@ -40,7 +42,7 @@ def lines(daemon, text):
 
 
 def run(daemon):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "reload"], capture_output=True, text=True,
+    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "reload"], capture_output=True, text=True,
                           timeout=harness.PATIENCE)
 
 

@@ -15,6 +15,8 @@ import fakekeeper
 import harness
 from saved import HOLD, Saved, kill, processes  # noqa: F401 (processes is a fixture)
 
+OPERATORS = True  # see clients of conftest.py
+
 AT_ONCE = 3
 LIMITS = {"clients": 60}
 

@@ -13,6 +13,8 @@ from harness import FAST, FAST_TICK_MS
 from test_cli import run, started
 from tools import need
 
+OPERATORS = True  # see clients of conftest.py
+
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:kazoo")
 
 

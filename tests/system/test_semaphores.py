@@ -13,6 +13,8 @@ import test_cli
 from harness import FAST, FAST_TICK_MS
 from peers import HOLD_S, CuratorSemaphore, Inside, Race, curator_peer  # noqa: F401 (a fixture)
 
+OPERATORS = True  # see clients of conftest.py
+
 SOON = 20000  # milliseconds: a wait that is expected to end well before
 
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/state.h"
 #include "core/record.h"
 
 /* After so many events the broker begins another ledger, which has to say the same. */
@@ -23,7 +24,7 @@ struct fixture *fixture_new(bool standalone)
 		.session_page = "/run/page",
 		.session_page_id = "0123",
 		.pid = 7,
-		.uid = 1000,
+		.operator_socket = "/run/operator.sock",
 		.session_timeout_ns = 12000 * MS,
 		.tick_ns = 2000 * MS,
 		.handoff_max = 64,
@@ -228,7 +229,16 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 	e.connected.pid = 100 + conn;
 	e.connected.uid = 1000;
 	e.connected.comm = SLICE("test");
+	e.connected.privileged = !f->plain;
 	fixture_event(f, &e);
+}
+
+void fixture_operators(struct fixture *f, bool are)
+{
+	f->plain = !are;
+	for (size_t i = 0; i < f->broker->locks.conns_cap; i++)
+		if (f->broker->locks.conns[i])
+			f->broker->locks.conns[i]->privileged = are;
 }
 
 void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged)

@@ -21,6 +21,8 @@ struct fixture_op {
 	char path[256], data[1024];
 };
 
+#define DENIED_HOW ": use the operators' socket /run/operator.sock (lockbroker does so by itself for root)"
+
 struct fixture {
 	struct broker_conf conf;
 	struct broker *broker;
@@ -37,6 +39,7 @@ struct fixture {
 	int opens, drops, stopped; /* stopped: 1 holding something, 2 holding nothing */
 	struct bytes log;
 	bool refused;
+	bool plain; /* its clients are no operators */
 	bool holds[FIXTURE_CONNS]; /* as told by EFFECT_HOLDER */
 	int64_t ended[FIXTURE_CONNS]; /* formers, in order */
 	size_t ended_count;
@@ -78,6 +81,8 @@ void fixture_free(struct fixture *f);
 void fixture_event(struct fixture *f, const struct event *event);
 /* Time passes in steps of the broker's own deadlines. */
 void fixture_pass(struct fixture *f, int64_t ms);
+/* Whether clients are operators, those that there are and those that connect; at first they are. */
+void fixture_operators(struct fixture *f, bool are);
 /* Another client, of that systemd unit, who came through the operators' socket or not. */
 void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged);
 void fixture_is_from(struct fixture *f, uint32_t conn, const char *unit, bool privileged);

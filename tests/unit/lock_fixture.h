@@ -35,7 +35,7 @@ static inline struct fixture *fixture_new(const struct kind_rule *const *rules)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	f->conf = (struct broker_conf){
-		.root = "/locks", .host = "here", .uid = 1, .session_timeout_ns = 12000000000, .tick_ns = 2000000000,
+		.root = "/locks", .host = "here", .session_timeout_ns = 12000000000, .tick_ns = 2000000000,
 		.limits = { .clients = 9, .locks = 9, .requests_per_lock = 9, .requests_per_client = 9,
 			    .requests_per_uid = 9, .grants_per_client = 9, .grants_per_uid = 9,
 			    .events_per_client = 9, .output_bytes = 4000, .session_path_bytes = 100000 },

@@ -11,7 +11,6 @@ int demand_setup(void **state)
 	struct fixture *f = fixture_new(false);
 
 	f->conf.started_s = 100;
-	f->conf.uid = 1000;
 	f->mail = true;
 	return fixture_setup(f, 4, state);
 }
@@ -20,7 +19,6 @@ int demand_setup_standalone(void **state)
 {
 	struct fixture *f = fixture_new(true);
 
-	f->conf.uid = 1000;
 	return fixture_setup(f, 4, state);
 }
 

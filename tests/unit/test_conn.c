@@ -152,7 +152,7 @@ static int begin(void **state)
 	address_len = sizeof(address);
 	assert_int_equal(getsockname(listening, (struct sockaddr *)&address, &address_len), 0);
 	base = watch_base_new();
-	server = server_new(NULL, listening, &conf);
+	server = server_new(NULL, listening, -1, &conf);
 	server_begin(server);
 	return 0;
 }

@@ -67,7 +67,7 @@ static void names(void **state)
 	struct fixture *f = *state;
 	char step[32];
 
-	f->conf.uid = 1000;
+	fixture_operators(f, true);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		snprintf(step, sizeof(step), "0 %s", words[i]);
 		EXPECT(BADNAME, step);
@@ -98,7 +98,7 @@ static void what_was_lost(void **state)
 	struct fixture *f = *state;
 	char step[32];
 
-	f->conf.uid = 1000;
+	fixture_operators(f, true);
 	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++) {
 		fixture_ask(f, 0, "LOCK a LEASE 1");
 		fixture_pass(f, 1);
@@ -126,7 +126,7 @@ static void users(void **state)
 {
 	struct fixture *f = *state;
 
-	f->conf.uid = 1001;
+	fixture_operators(f, false);
 	EXPECT(DENIED, "0 FORCEUNLOCK a");
 	EXPECT(DENIED, "0 LIMIT s 5");
 	EXPECT(DENIED, "0 RESTART");
@@ -186,7 +186,7 @@ static void without_zookeeper(void **state)
 {
 	struct fixture *f = *state;
 
-	f->conf.uid = 1000;
+	fixture_operators(f, true);
 	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
 	EXPECT(UNAVAILABLE, "0 LOCK a WAIT 0");
 	EXPECT(UNAVAILABLE, "0 MLOCK 1 a WAIT 0");

@@ -24,8 +24,8 @@ static void only_operators_take_by_force(void **state)
 {
 	struct fixture *f = *state;
 
-	f->conf.uid = 1001;
-	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED only root and the daemon's own user may take a lock by force");
+	fixture_operators(f, false);
+	fixture_say(f, 0, "FORCEUNLOCK a", "-DENIED only operators may take a lock by force" DENIED_HOW);
 	fixture_no_op(f);
 }
 

@@ -40,8 +40,8 @@ static void operators_change_the_limit(void **state)
 	fixture_say(f, 0, "LIMIT s 2", ":2");
 	fixture_expect(f, 1, "-MISMATCH this semaphore has a limit of 2, not 1: s");
 	fixture_say(f, 1, "ACQUIRE s LIMIT 2", ":1");
-	f->conf.uid = 1001;
-	fixture_say(f, 0, "LIMIT s 3", "-DENIED only root and the daemon's own user may change a limit");
+	fixture_operators(f, false);
+	fixture_say(f, 0, "LIMIT s 3", "-DENIED only operators may change a limit" DENIED_HOW);
 }
 
 static void another_limit_is_refused_and_nothing_created(void **state)

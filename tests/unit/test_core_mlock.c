@@ -15,7 +15,7 @@ static int setup(void **state)
 	struct fixture *f = fixture_new(true);
 
 	f->conf.limits.requests_per_lock = 20;
-	f->conf.uid = 1000;
+	fixture_operators(f, true);
 	fixture_setup(f, CLIENTS, state);
 	for (uint32_t conn = 2; conn < 4; conn++)
 		fixture_resp3(f, conn);

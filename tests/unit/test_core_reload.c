@@ -69,8 +69,8 @@ static void other_users_may_not_ask(void **state)
 {
 	struct fixture *f = *state;
 
-	f->conf.uid = 1;
-	fixture_say(f, 0, "RELOAD", "-DENIED only root and the daemon's own user may have the configuration read again");
+	fixture_operators(f, false);
+	fixture_say(f, 0, "RELOAD", "-DENIED only operators may have the configuration read again" DENIED_HOW);
 	assert_int_equal(f->reloads, 0);
 }
 

@@ -75,8 +75,8 @@ static void only_operators_may_restart(void **state)
 {
 	struct fixture *f = *state;
 
-	f->conf.uid = 1001;
-	fixture_say(f, 0, "RESTART", "-DENIED only root and the daemon's own user may restart the daemon");
+	fixture_operators(f, false);
+	fixture_say(f, 0, "RESTART", "-DENIED only operators may restart the daemon" DENIED_HOW);
 	assert_int_equal(f->restarts, 0);
 }
 

@@ -367,6 +367,8 @@ static void where_a_client_came_from_goes_on(void **state)
 
 	fixture_simple(f, EVENT_CLIENT_GONE, 0);
 	fixture_connect_as(f, 0, 0, SLICE("web.service"), true);
+	fixture_simple(f, EVENT_CLIENT_GONE, 1);
+	fixture_connect_as(f, 1, 1000, (struct slice){ 0 }, false);
 	replace(f);
 	fixture_is_from(f, 0, "web.service", true);
 	fixture_is_from(f, 1, "", false);

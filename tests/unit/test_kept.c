@@ -129,7 +129,7 @@ static int begin(void **state)
 	base = watch_base_new();
 	server_conf.saved = saved;
 	server_conf.keeper = keeper;
-	server = server_new(NULL, listening, &server_conf);
+	server = server_new(NULL, listening, -1, &server_conf);
 	keeper_attach(keeper, base, NULL, NULL);
 	server_begin(server);
 	return 0;

@@ -42,7 +42,7 @@ static struct listener opened(mode_t mode)
 {
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, path, mode, LISTEN_NO_GROUP, error), 0);
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, mode, LISTEN_NO_GROUP }, error), 0);
 	return l;
 }
 
@@ -50,7 +50,7 @@ static void refused(int rc, const char *sentence)
 {
 	struct listener l;
 
-	assert_int_equal(listen_open(&l, path, 0600, LISTEN_NO_GROUP, error), rc);
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", path, 0600, LISTEN_NO_GROUP }, error), rc);
 	assert_int_equal(l.fd, -1);
 	assert_non_null(strstr(error, sentence));
 }
@@ -156,7 +156,8 @@ static void a_path_is_as_long_as_an_address_can_hold(void **state)
 	memset(name, 'x', sizeof(name) - 1);
 	name[0] = '/';
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(listen_open(&l, name, 0600, LISTEN_NO_GROUP, error), -ENAMETOOLONG);
+	assert_int_equal(listen_open(&l, &(struct listen_place){ "daemon.socket", name, 0600, LISTEN_NO_GROUP }, error),
+			 -ENAMETOOLONG);
 	assert_non_null(strstr(error, "107 bytes"));
 }
 
@@ -164,13 +165,13 @@ static void a_group_has_a_name_or_a_number(void **state)
 {
 	gid_t gid = 1;
 
-	assert_int_equal(listen_group("", &gid, error), 0);
+	assert_int_equal(listen_group("daemon.socket_group", "", &gid, error), 0);
 	assert_int_equal(gid, LISTEN_NO_GROUP);
-	assert_int_equal(listen_group("root", &gid, error), 0);
+	assert_int_equal(listen_group("daemon.socket_group", "root", &gid, error), 0);
 	assert_int_equal(gid, 0);
-	assert_int_equal(listen_group("4711", &gid, error), 0);
+	assert_int_equal(listen_group("daemon.socket_group", "4711", &gid, error), 0);
 	assert_int_equal(gid, 4711);
-	assert_int_equal(listen_group("no such group", &gid, error), -ENOENT);
+	assert_int_equal(listen_group("daemon.socket_group", "no such group", &gid, error), -ENOENT);
 	assert_non_null(strstr(error, "groupadd"));
 }
 

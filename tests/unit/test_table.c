@@ -64,12 +64,12 @@ static struct client *c;
 static int set_up(void **state)
 {
 	f = fixture_new(kind_rules);
-	f->conf.version = f->conf.session_page = f->conf.session_page_id = f->conf.boot_id = "";
+	f->conf.version = f->conf.operator_socket = f->conf.session_page = f->conf.session_page_id = f->conf.boot_id = "";
 	f->conf.limits.output_bytes = 1000000;
 	hosts = (struct hosts){ .env = &f->env, .ensemble = &f->ensemble, .locks = &f->locks };
 	hosts_init(&hosts);
 	c = &f->clients[0];
-	c->uid = f->conf.uid; /* an operator */
+	c->privileged = true;
 	return 0;
 }
 

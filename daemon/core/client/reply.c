@@ -118,3 +118,10 @@ void reply_values(struct bytes *out, const struct bytes_value *values, size_t co
 		else
 			resp_bulk(out, values[i].text);
 }
+
+void reply_denied(struct client *c, const char *what)
+{
+	reply_error(c, ERROR_DENIED,
+		    "only operators may %s: use the operators' socket %s (lockbroker does so by itself for root)", what,
+		    c->locks->env->conf->operator_socket);
+}

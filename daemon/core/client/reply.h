@@ -32,6 +32,8 @@ void reply_status(struct client *c, const char *text);
 #define reply_error(c, code, format, ...) reply_error_values(c, code, format, BYTES_ARGUMENTS(__VA_ARGS__))
 void reply_error_values(struct client *c, enum error_code code, const char *format, const struct bytes_value *values,
 			size_t count);
+/* -DENIED: "only operators may <what>", and how one becomes one. */
+void reply_denied(struct client *c, const char *what);
 /* Bulks and integers one after the other, as bytes_format() takes values; and pairs of a map, "key", value, ... */
 void reply_values(struct bytes *out, const struct bytes_value *values, size_t count);
 #define reply_pairs(out, ...) reply_values(out, BYTES_ARGUMENTS(__VA_ARGS__))

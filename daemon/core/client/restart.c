@@ -9,7 +9,7 @@ void restart_ask(struct client *c)
 	struct locks *locks = c->locks;
 
 	if (!client_is_operator(c)) {
-		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may restart the daemon");
+		reply_denied(c, "restart the daemon");
 	} else if (locks->env->stopping) {
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 	} else if (locks->restarter) {

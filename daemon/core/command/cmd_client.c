@@ -35,7 +35,7 @@ static bool set_label(struct client *c, struct bytes *to, struct slice label)
 void cmd_reload(struct client *c, struct call *call)
 {
 	if (!client_is_operator(c)) {
-		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may have the configuration read again");
+		reply_denied(c, "have the configuration read again");
 	} else if (c->locks->env->stopping) {
 		reply_error(c, ERROR_DRAINING, "the daemon is stopping");
 	} else {
@@ -140,7 +140,7 @@ static void client_unblock(struct client *c, const struct call *call)
 	}
 	other = client_by_id(c->locks, (uint64_t)id);
 	if (other && other->uid != c->uid && !client_is_operator(c)) {
-		reply_error(c, ERROR_DENIED, "that connection belongs to another user");
+		reply_denied(c, "end a wait of another user");
 		return;
 	}
 	if (other && other->request) {

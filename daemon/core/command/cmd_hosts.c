@@ -42,7 +42,7 @@ void cmd_forceunlock(struct client *c, struct call *call)
 	struct slice name = call->argv[1];
 
 	if (!client_is_operator(c))
-		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may take a lock by force");
+		reply_denied(c, "take a lock by force");
 	else if (args_valid_name(c, name))
 		revocation_new(call->hosts, c, COMMAND_FORCEUNLOCK, name, (struct slice){ 0 });
 }

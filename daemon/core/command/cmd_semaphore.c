@@ -64,7 +64,7 @@ void cmd_limit(struct client *c, struct call *call)
 	if (call->argc == 3 && !args_parse_limit(c, call->argv[2], &wanted))
 		return;
 	if (wanted && !client_is_operator(c))
-		reply_error(c, ERROR_DENIED, "only root and the daemon's own user may change a limit");
+		reply_denied(c, "change a limit");
 	else if (!standalone)
 		query_limit(call->hosts, c, call->name, wanted);
 	else if (call_is_kind(call, KIND_SEMAPHORE))

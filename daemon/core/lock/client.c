@@ -64,7 +64,7 @@ struct client *client_by_id(struct locks *locks, uint64_t id)
 
 bool client_is_operator(const struct client *c)
 {
-	return c->uid == 0 || c->uid == c->locks->env->conf->uid;
+	return c->privileged;
 }
 
 bool client_may_ask(const struct client *c, const char **why)

@@ -85,7 +85,7 @@ void client_close(struct client *c);
 struct client *client_by_id(struct locks *locks, uint64_t id); /* NULL when there is none */
 /* Of the process that connected. They are not in a snapshot: whoever restores a client sets them again. */
 void client_set_groups(struct client *c, const struct event_groups *groups);
-bool client_is_operator(const struct client *c); /* root, or the user that the daemon runs as */
+bool client_is_operator(const struct client *c); /* it came through the operators' socket, whoever it is */
 
 /* False, with `why`: a limit of the client or its user is reached. */
 bool client_may_ask(const struct client *c, const char **why);

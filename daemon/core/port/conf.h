@@ -46,7 +46,7 @@ struct broker_conf {
 	const char *session_page_id; /* as session_page_id_text() has it */
 	const char *boot_id;      /* of this boot of the host; with pid and start it names the daemon */
 	uint32_t pid;
-	uint32_t uid;             /* the daemon's user: clients of that user and of root are operators */
+	const char *operator_socket; /* its path, for sentences */
 	int64_t started_s;        /* seconds since 1970 */
 	int64_t session_timeout_ns; /* asked for; for INFO and the checks of the numbers */
 	int64_t tick_ns;          /* the servers' tickTime */

@@ -26,6 +26,8 @@
 #define KEEPER_PIDFILE (KEEPER_ROLE | 3)
 #define KEEPER_SAVED (KEEPER_ROLE | 4)
 #define KEEPER_CONF (KEEPER_ROLE | 5)
+#define KEEPER_OPERATORS (KEEPER_ROLE | 6)
+#define KEEPER_OPERATORS_LOCK (KEEPER_ROLE | 7)
 
 struct keeper;
 struct parcel;

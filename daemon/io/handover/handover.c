@@ -250,7 +250,8 @@ static void pack(const struct handover *h, int64_t frozen_ns, struct parcel *p)
 	parcel_close_text(p, begin);
 	parcel_end(p);
 	page_pack(parts->page, p);
-	listen_pack(parts->listener, p);
+	listen_pack(parts->listener, "listener", p);
+	listen_pack(parts->operators, "operators", p);
 	saved_pack(parts->saved, p);
 	if (parts->standalone)
 		tokens_pack(parts->tokens, p);

@@ -55,7 +55,7 @@ struct handover_parts {
 	const struct conf *conf;
 	struct feed *feed;
 	struct server *server;
-	const struct listener *listener;
+	const struct listener *listener, *operators;
 	const struct page *page;
 	int pid_fd;
 	struct keeper *keeper;       /* NULL: there is none */

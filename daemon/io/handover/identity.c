@@ -17,6 +17,7 @@ static const struct {
 	{ "daemon.socket", offsetof(struct conf, socket) },     { "daemon.rundir", offsetof(struct conf, rundir) },
 	{ "daemon.statedir", offsetof(struct conf, statedir) }, { "zookeeper.root", offsetof(struct conf, root) },
 	{ "zookeeper.host", offsetof(struct conf, host) },
+	{ "daemon.operator_socket", offsetof(struct conf, operator_socket) },
 };
 
 static const char *value_of(const struct conf *conf, size_t key)

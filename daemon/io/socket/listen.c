@@ -17,6 +17,7 @@
 #include "io/base/parcel.h"
 
 enum {
+	LISTEN_GROUPS_MAX = 64, /* of this process */
 	LISTEN_FD_FIRST = 3, /* SD_LISTEN_FDS_START */
 	LISTEN_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path),
 };
@@ -32,7 +33,7 @@ static int fail(char *error, int rc, const char *format, ...)
 	return rc;
 }
 
-int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX])
+int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX])
 {
 	const struct group *gr;
 	char *end;
@@ -49,30 +50,47 @@ int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]
 	number = strtol(group, &end, 10);
 	if (*end || number < 0 || number > INT32_MAX)
 		return fail(error, -ENOENT,
-			    "daemon.socket_group = %s: there is no such group; make it (groupadd) or set another", group);
+			    "%s = %s: there is no such group; make it (groupadd) or set another", key, group);
 	*ret_gid = (gid_t)number;
 	return 0;
 }
 
+gid_t listen_usual_group(void)
+{
+	const struct group *gr = getgrnam(LISTEN_USUAL_GROUP);
+	gid_t groups[LISTEN_GROUPS_MAX];
+	int count;
+
+	if (!gr)
+		return LISTEN_NO_GROUP;
+	if (geteuid() == 0 || getegid() == gr->gr_gid)
+		return gr->gr_gid;
+	count = getgroups(LISTEN_GROUPS_MAX, groups);
+	for (int i = 0; i < count; i++)
+		if (groups[i] == gr->gr_gid)
+			return gr->gr_gid;
+	return LISTEN_NO_GROUP;
+}
+
 /* This comes before anything is made beside the path, which may be mistyped. */
-static int check_kind(const char *path, char *error)
+static int check_kind(const char *key, const char *path, char *error)
 {
 	struct stat st;
 
 	if (lstat(path, &st) == 0)
 		return S_ISSOCK(st.st_mode) ? 0 : fail(error, -EEXIST,
-						       "daemon.socket = %s: the file exists and is not a socket", path);
+						       "%s = %s: the file exists and is not a socket", key, path);
 	return errno == ENOENT ? 0 : fail(error, -errno, "%s: %s", path, strerror(errno));
 }
 
-static int take_lock(struct listener *l, char *error)
+static int take_lock(struct listener *l, const char *key, char *error)
 {
 	char path[LISTEN_PATH_MAX + 8];
 
 	snprintf(path, sizeof(path), "%s.lock", l->path);
 	l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->lock_fd < 0)
-		return fail(error, -errno, "daemon.socket = %s: cannot make files in its directory: %s", l->path,
+		return fail(error, -errno, "%s = %s: cannot make files in its directory: %s", key, l->path,
 			    strerror(errno));
 	if (flock(l->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
@@ -125,9 +143,9 @@ static int bind_in(struct listener *l, int dir_fd, mode_t mode, gid_t gid, char 
 	rc = give_to_group(dir_fd, gid);
 	if (rc < 0)
 		return fail(error, rc,
-			    "%s: cannot give it to the group daemon.socket_group: %s; leave the key empty, or make that group the "
+			    "%s: cannot give it to the group %ld: %s; leave the key of its group empty, or make that group the "
 			    "daemon's own (Group= of its unit)",
-			    l->path, strerror(-rc));
+			    l->path, (long)gid, strerror(-rc));
 	if (fchmodat(dir_fd, "socket", mode, 0) < 0)
 		return fail(error, -errno, "%s: chmod: %s", l->path, strerror(errno));
 	if (listen(l->fd, SOMAXCONN) < 0)
@@ -162,26 +180,27 @@ static int bind_in_place(struct listener *l, mode_t mode, gid_t gid, char *error
 	return rc;
 }
 
-int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, char error[LISTEN_ERROR_MAX])
+int listen_open(struct listener *l, const struct listen_place *place, char error[LISTEN_ERROR_MAX])
 {
+	const char *path = place->path;
 	int rc;
 
 	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
 	if (strlen(path) >= LISTEN_PATH_MAX)
-		return fail(error, -ENAMETOOLONG, "daemon.socket = %s: longer than the %d bytes of a socket's path", path,
-			    LISTEN_PATH_MAX - 1);
+		return fail(error, -ENAMETOOLONG, "%s = %s: longer than the %d bytes of a socket's path",
+			    place->key, path, LISTEN_PATH_MAX - 1);
 	l->path = strdup(path);
 	if (!l->path)
 		abort();
-	rc = check_kind(path, error);
+	rc = check_kind(place->key, path, error);
 	if (rc == 0)
-		rc = take_lock(l, error);
+		rc = take_lock(l, place->key, error);
 	if (rc == 0)
 		rc = probe(path, error);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		rc = l->fd < 0 ? fail(error, -errno, "cannot make a socket: %s", strerror(errno))
-			       : bind_in_place(l, mode, gid, error);
+			       : bind_in_place(l, place->mode, place->gid, error);
 	}
 	if (rc < 0)
 		listen_close(l);
@@ -196,28 +215,48 @@ static int option(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
 }
 
-int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX])
+/* Whether the service manager calls that socket by LISTEN_OPERATORS_NAME (FileDescriptorName=). */
+static bool is_for_operators(const char *names, long at)
 {
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	bool ours = pid && fds && strtol(pid, NULL, 10) == getpid();
-	long count = ours ? strtol(fds, NULL, 10) : 0;
-	const int fd = LISTEN_FD_FIRST;
+	for (; names && at > 0; at--) {
+		names = strchr(names, ':');
+		names += names != NULL;
+	}
+	return names && strcspn(names, ":") == strlen(LISTEN_OPERATORS_NAME) &&
+	       strncmp(names, LISTEN_OPERATORS_NAME, strlen(LISTEN_OPERATORS_NAME)) == 0;
+}
 
-	*l = (struct listener){ .fd = -1, .lock_fd = -1 };
-	unsetenv("LISTEN_PID");
-	unsetenv("LISTEN_FDS");
-	unsetenv("LISTEN_FDNAMES");
-	if (count == 0)
-		return 0;
-	if (count != 1)
-		return fail(error, -EINVAL, "LISTEN_FDS passes %ld sockets; exactly one is expected", count);
+static int take_passed(struct listener *l, int fd, char *error)
+{
+	if (l->fd >= 0)
+		return fail(error, -EINVAL,
+			    "LISTEN_FDS passes two sockets of one kind; that for operators is told by its name, "
+			    "FileDescriptorName=" LISTEN_OPERATORS_NAME);
 	if (option(fd, SO_DOMAIN) != AF_UNIX || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
 		return fail(error, -EINVAL,
 			    "the descriptor that LISTEN_FDS passes is not a listening Unix stream socket");
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return fail(error, -errno, "the descriptor that LISTEN_FDS passes: %s", strerror(errno));
 	l->fd = fd;
-	return 1;
+	return 0;
+}
+
+int listen_passed(struct listener *clients, struct listener *operators, char error[LISTEN_ERROR_MAX])
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS"), *names = getenv("LISTEN_FDNAMES");
+	bool ours = pid && fds && strtol(pid, NULL, 10) == getpid();
+	long count = ours ? strtol(fds, NULL, 10) : 0;
+	int rc = 0;
+
+	*clients = *operators = (struct listener){ .fd = -1, .lock_fd = -1 };
+	if (count < 0 || count > 2)
+		rc = fail(error, -EINVAL, "LISTEN_FDS passes %ld sockets; at most two are expected", count);
+	for (long i = 0; rc == 0 && i < count; i++)
+		rc = take_passed(is_for_operators(names, i) ? operators : clients, LISTEN_FD_FIRST + (int)i, error);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return rc;
 }
 
 /* The lock file is that of `path` only if it is the file beside it; then nobody else has put a socket there. */
@@ -250,7 +289,7 @@ bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd)
 	return true;
 }
 
-bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX])
+bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX])
 {
 	struct sockaddr_un addr = { 0 };
 	socklen_t len = sizeof(addr);
@@ -259,18 +298,18 @@ bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[
 	if (l->path || getsockname(l->fd, (struct sockaddr *)&addr, &len) < 0 || !addr.sun_path[0] ||
 	    stat(addr.sun_path, &st) < 0)
 		return false;
-	if ((st.st_mode & 0777) == mode && (gid == LISTEN_NO_GROUP || st.st_gid == gid))
+	if ((st.st_mode & 0777) == place->mode && (place->gid == LISTEN_NO_GROUP || st.st_gid == place->gid))
 		return false;
 	snprintf(text, LISTEN_ERROR_MAX,
-		 "the socket that was passed has mode %04o and group %ld, and daemon.socket_mode and daemon.socket_group do "
-		 "not change these: set SocketMode= and SocketGroup= in lockbrokerd.socket",
-		 st.st_mode & 0777, (long)st.st_gid);
+		 "the socket that was passed has mode %04o and group %ld, and the keys beside %s do not change these: set "
+		 "SocketMode= and SocketGroup= in its unit",
+		 st.st_mode & 0777, (long)st.st_gid, place->key);
 	return true;
 }
 
-void listen_pack(const struct listener *l, struct parcel *p)
+void listen_pack(const struct listener *l, const char *word, struct parcel *p)
 {
-	parcel_begin(p, "listener");
+	parcel_begin(p, word);
 	parcel_fd(p, "fd", l->fd);
 	parcel_fd(p, "lock", l->lock_fd);
 	if (l->path)
@@ -280,12 +319,13 @@ void listen_pack(const struct listener *l, struct parcel *p)
 	parcel_end(p);
 }
 
-int listen_unpack(struct listener *l, struct parcel *p)
+int listen_unpack(struct listener *l, const char *word, struct parcel *p)
 {
 	struct parcel_record r;
 	struct slice path;
 
-	parcel_find(p, "listener", &r);
+	if (!parcel_find(p, word, &r))
+		return -ENOENT;
 	path = parcel_get_text(&r, "path");
 	*l = (struct listener){
 		.fd = parcel_take_fd(p, &r, "fd"),

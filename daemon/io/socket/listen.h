@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listening socket. It is made in a private directory beside its place, given its owner and mode there, and renamed
- * into place while it listens: nobody ever finds it with other rights, and a stale socket is replaced in one step. A
- * lock file beside it (PATH.lock) keeps two daemons that start at the same time apart; it stays when the daemon ends.
+ * A listening socket: that of all clients, or that of operators. It is made in a private directory beside its place, given
+ * its owner and mode there, and renamed into place while it listens: nobody ever finds it with other rights, and a stale
+ * socket is replaced in one step. A lock file beside it (PATH.lock) keeps two daemons that start at the same time apart; it
+ * stays when the daemon ends.
  */
 #pragma once
 
@@ -12,6 +13,8 @@
 
 #define LISTEN_ERROR_MAX 512
 #define LISTEN_NO_GROUP ((gid_t)-1)
+/* How a service manager calls the operators' socket (LISTEN_FDNAMES). */
+#define LISTEN_OPERATORS_NAME "operators"
 
 struct parcel;
 
@@ -22,24 +25,32 @@ struct listener {
 	ino_t ino;
 };
 
-/* The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence. */
-int listen_group(const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]);
-/* 0, or -errno and a sentence. LISTEN_NO_GROUP leaves the group alone. */
-int listen_open(struct listener *l, const char *path, mode_t mode, gid_t gid, char error[LISTEN_ERROR_MAX]);
-/*
- * Takes the socket that the service manager passed. 1 if there is one, 0 if there is none; otherwise -errno and a
- * sentence.
- */
-int listen_passed(struct listener *l, char error[LISTEN_ERROR_MAX]);
+/* Who is in that group may connect, unless the configuration names another one. */
+#define LISTEN_USUAL_GROUP "lockbroker"
+/* Where it is to be. `key`: of the configuration, for sentences. LISTEN_NO_GROUP leaves the group alone. */
+struct listen_place {
+	const char *key, *path;
+	mode_t mode;
+	gid_t gid;
+};
+
+/* The group of that name or number; LISTEN_NO_GROUP for "". 0, or -errno and a sentence. May block. */
+int listen_group(const char *key, const char *group, gid_t *ret_gid, char error[LISTEN_ERROR_MAX]);
+/* LISTEN_USUAL_GROUP, if there is one and this process may give files to it; else LISTEN_NO_GROUP. May block. */
+gid_t listen_usual_group(void);
+/* 0, or -errno and a sentence. */
+int listen_open(struct listener *l, const struct listen_place *place, char error[LISTEN_ERROR_MAX]);
+/* Takes the sockets that the service manager passed; fd is -1 where there is none. 0, or -errno and a sentence. */
+int listen_passed(struct listener *clients, struct listener *operators, char error[LISTEN_ERROR_MAX]);
 /*
  * Takes the socket of the process before this one, and the descriptor of its lock file; -1: it was passed. False, and both
  * stay the caller's: it is none, or another one than that of `path`.
  */
 bool listen_take_back(struct listener *l, const char *path, int fd, int lock_fd);
 /* True, with a sentence, if a socket that was passed is seen to have another mode or group. */
-bool listen_differs(const struct listener *l, mode_t mode, gid_t gid, char text[LISTEN_ERROR_MAX]);
+bool listen_differs(const struct listener *l, const struct listen_place *place, char text[LISTEN_ERROR_MAX]);
 /* Removes the socket if it is still the one that was made here. A descriptor of -1 is ignored. */
 void listen_close(struct listener *l);
-/* A hand-over. 0 or -EBADMSG. */
-void listen_pack(const struct listener *l, struct parcel *p);
-int listen_unpack(struct listener *l, struct parcel *p);
+/* A hand-over, as a record of that word. 0; -ENOENT: there is none; or -EBADMSG. */
+void listen_pack(const struct listener *l, const char *word, struct parcel *p);
+int listen_unpack(struct listener *l, const char *word, struct parcel *p);

@@ -47,8 +47,8 @@ struct server {
 	size_t ghosts, ghost;    /* how many there are; the number to be looked at next */
 	int64_t ghosts_until_ns; /* as long as they may believe to hold something */
 	struct conn_env env;
-	int listening;
-	struct watch *accepting, *pause;
+	int listening, operators;
+	struct watch *accepting, *accepting_operators, *pause;
 	struct conn **conns; /* by number */
 	uint32_t *free_numbers;
 	size_t conns_cap, free_count, count;
@@ -169,14 +169,20 @@ static void server_pause(struct server *s, int error)
 {
 	log_rated(&s->rate_accept, LOG_LEVEL_ERROR, "cannot accept clients: %s", strerror(error));
 	watch_clear(s->accepting);
+	watch_clear(s->accepting_operators);
 	watch_set(s->pause, -1, 0, SERVER_PAUSE_NS);
+}
+
+static void server_listen(struct server *s)
+{
+	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	if (s->operators >= 0)
+		watch_set(s->accepting_operators, s->operators, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
 }
 
 static void server_resume(int fd, short what, void *arg)
 {
-	struct server *s = arg;
-
-	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	server_listen(arg);
 }
 
 /* Whoever lost its connection may come back while its ghost is there. */
@@ -194,7 +200,7 @@ static void server_accept(int listening, short what, void *arg)
 		fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			if (server_has_room(s))
-				server_welcome(s, fd, false);
+				server_welcome(s, fd, listening == s->operators);
 			else
 				server_refuse(s, fd);
 			continue;
@@ -250,7 +256,7 @@ static void server_woken(int fd, short what, void *arg)
 	feed_now(s->feed);
 }
 
-struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf)
+struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf)
 {
 	struct server *s = mem_new(sizeof(*s));
 	char text[UNIT_CGROUP_MAX];
@@ -269,6 +275,7 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	TAILQ_INIT(&s->env.later);
 	TAILQ_INIT(&s->env.dirty);
 	s->accepting = watch_new(feed_base(feed), server_accept, s);
+	s->accepting_operators = watch_new(feed_base(feed), server_accept, s);
 	s->kin = kin_new(feed);
 	s->pause = watch_new(feed_base(feed), server_resume, s);
 	s->looking = watch_new(feed_base(feed), server_woken, s);
@@ -277,12 +284,13 @@ struct server *server_new(struct feed *feed, int fd, const struct server_conf *c
 	s->kept = kept_new(conf->keeper, conf->saved);
 	keeper_on_kept(conf->keeper, server_answered, s);
 	s->listening = fd;
+	s->operators = operators;
 	return s;
 }
 
 void server_begin(struct server *s)
 {
-	watch_set(s->accepting, s->listening, WATCH_READ | WATCH_KEEP, WATCH_NO_TIMEOUT);
+	server_listen(s);
 	for (size_t i = 0; i < s->conns_cap; i++) {
 		if (!s->conns[i])
 			continue;
@@ -435,6 +443,7 @@ void server_free(struct server *s)
 			conn_free(s->conns[i]);
 	kin_free(s->kin);
 	watch_free(s->accepting);
+	watch_free(s->accepting_operators);
 	watch_free(s->pause);
 	watch_free(s->looking);
 	kept_free(s->kept);

@@ -31,8 +31,8 @@ struct server_conf {
 
 struct server;
 
-/* For connections from `fd`, which stays the caller's. */
-struct server *server_new(struct feed *feed, int fd, const struct server_conf *conf);
+/* For connections from `fd`, and those of operators from `operators` (-1: none); both stay the caller's. */
+struct server *server_new(struct feed *feed, int fd, int operators, const struct server_conf *conf);
 /* From here on it accepts connections, and serves those that it has. */
 void server_begin(struct server *s);
 /* Closes every connection; the broker is not told. Takes NULL. */
