@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import types
 
 import pytest
 
@@ -79,7 +80,8 @@ def test_every_kind_by_hand(broker, clients, way, row):
     other.call("CLIENT", "SETINFO", "OWNER", "us")
     other.call("LOCK", "taken")
     lines, expected = ROWS[row]
-    text = way(broker, "\n".join(lines) + "\n")
+    door = types.SimpleNamespace(socket=broker.operator_socket)
+    text = way(door, "\n".join(lines) + "\n")
     assert re.fullmatch("\n".join(expected), text.rstrip()), text
     told = [push[0] for push in (other.call("PING"), other.pushes)[1]]
     assert told == (["revoke", "lost"] if row == "revocation" else [])

@@ -119,8 +119,14 @@ def as_nobody(daemon, tmp_path, mode, directory_mode=0o755):
 def test_a_permission_problem_is_77_and_names_the_remedy(daemons, tmp_path):
     done = as_nobody(daemons, tmp_path, "0660")
     assert done.returncode == 77
-    assert "only the group root may" in done.stderr and "usermod -aG root" in done.stderr
-    assert "daemon.socket_group" in done.stderr
+    assert "the socket belongs to the group of root" in done.stderr and "daemon.socket_group" in done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes another user")
+def test_who_is_not_in_the_sockets_group_is_told_how_to_become_a_member(daemons, tmp_path):
+    done = as_nobody(lambda **conf: daemons(daemon__socket_group="daemon", **conf), tmp_path, "0660")
+    assert done.returncode == 77
+    assert "only the group daemon may" in done.stderr and "usermod -aG daemon USER" in done.stderr
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="takes another user")

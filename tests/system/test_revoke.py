@@ -184,7 +184,7 @@ def test_redis_cli_can_ask(standalone, clients):
     a = clients(standalone)
     a.call("LOCK", "a")
     for words, answer in ((["REVOKE", "a", "go home"], "1\n"), (["FORCEUNLOCK", "a"], "1\n"), (["FORCEUNLOCK", "a"], "0\n")):
-        done = subprocess.run(["redis-cli", "-s", standalone.socket, *words], capture_output=True, text=True,
+        done = subprocess.run(["redis-cli", "-s", standalone.operator_socket, *words], capture_output=True, text=True,
                               timeout=harness.PATIENCE)
         assert done.stdout == answer
     assert [a.push()[0] for _ in range(2)] == ["revoke", "lost"]
