@@ -92,7 +92,7 @@ IO_handover = handover/handover.c handover/takeover.c handover/identity.c handov
 IO_socket = socket/server.c socket/conn.c socket/kept.c socket/kin.c socket/listen.c
 IO_zookeeper = zookeeper/zookeeper.c zookeeper/former.c zookeeper/handle.c zookeeper/attempts.c zookeeper/handshake.c \
 	zookeeper/farewell.c zookeeper/ops.c zookeeper/paths.c zookeeper/probe.c zookeeper/reply.c zookeeper/resolve.c \
-	zookeeper/secret.c
+	zookeeper/secret.c zookeeper/digest.c
 IO_files = files/pidfile.c files/page.c files/saved.c files/saved_left.c files/saved_table.c files/tokens.c
 IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/worker.c base/process.c base/unit.c base/peer.c base/parcel.c
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))

@@ -56,17 +56,21 @@ static void fit_clients(size_t *clients)
 
 static int read_secret(struct daemon *d)
 {
-	const char *path = d->conf.auth_file;
-	int rc = *path ? secret_read(path, d->secret) : 0;
+	int rc = secret_open(&d->secret, d->conf.auth_file);
+	char path[SECRET_PATH_MAX];
 
+	if (rc == 0)
+		return 0;
+	secret_path(d->conf.auth_file, path);
 	if (rc == -EPERM)
 		log_error(
 			"zookeeper.auth_file = %s: must belong to the daemon's user or root and be readable by nobody else "
 			"(chmod 600)",
 			path);
 	else if (rc == -EBADMSG)
-		log_error("zookeeper.auth_file = %s: must be one line, user:password", path);
-	else if (rc < 0)
+		log_error("zookeeper.auth_file = %s: must be lines of user:password, at most %d, and %d bytes", path,
+			  SECRET_LINES_MAX, SECRET_BYTES_MAX - 1);
+	else
 		log_error("zookeeper.auth_file = %s: cannot be read: %s; make it, or leave the key empty", path,
 			  strerror(-rc));
 	return rc;

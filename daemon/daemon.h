@@ -29,7 +29,7 @@ struct daemon {
 	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
 	char boot_id[64];
 	int pid_fd; /* locked while the daemon runs */
-	char secret[SECRET_BYTES_MAX];
+	struct secret *secret; /* for ZooKeeper; NULL: there is none */
 	char operator_path[CONF_ERROR_MAX];
 	struct listen_place place, operator_place; /* of the two sockets */
 	struct page *page;

@@ -8,6 +8,7 @@
 #include "command_line.h"
 #include "daemon.h"
 #include "io/base/keeper.h"
+#include "io/base/process.h"
 #include "io/handover/program.h"
 #include "io/handover/takeover.h"
 #include "io/keep.h"
@@ -85,6 +86,8 @@ int main(int argc, char **argv)
 		find_former(&d, &options);
 	if (status < 0)
 		status = command_line_read(argc, argv, &options, &d.conf);
+	if (status < 0)
+		process_dumpable(d.conf.core);
 	if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)
 		status = keep(d.program, &options, &d.conf);
 	else if (status < 0)

@@ -62,6 +62,25 @@ static void change(struct daemon *d, struct bytes *told)
 	daemon_keep_conf(d);
 }
 
+/* The session is authenticated, and what was made belongs to somebody: that goes on with what was read at the start. */
+static void look_at_secret(struct daemon *d, const struct conf *read, struct bytes *told)
+{
+	const struct secret *now;
+	char path[SECRET_PATH_MAX], sentence[SECRET_PATH_MAX + 256];
+	int rc = reload_secret(d->reload, &now);
+
+	if (strcmp(read->auth_file, d->conf.auth_file) != 0 || (rc == 0 && secret_same(now, d->secret)))
+		return;
+	secret_path(read->auth_file, path);
+	if (rc < 0)
+		snprintf(sentence, sizeof(sentence), "zookeeper.auth_file = %s cannot be used: %s; the next start would fail",
+			 path, strerror(-rc));
+	else
+		snprintf(sentence, sizeof(sentence),
+			 "zookeeper.auth_file: %s has other lines than at the start, which needs a restart", path);
+	tell(told, true, sentence);
+}
+
 void orders_reloaded(void *arg, const struct conf *read, const char *error)
 {
 	struct event event = { .type = EVENT_CONF };
@@ -77,6 +96,7 @@ void orders_reloaded(void *arg, const struct conf *read, const char *error)
 		log_error("the configuration is not changed: %s", error);
 		bytes_text(&told, error);
 	} else {
+		look_at_secret(d, read, &told);
 		change(d, &told);
 		handover_reread(d->handover);
 		log_info("the configuration was read again%s", told.len > 0 ? "" : ": nothing has changed");

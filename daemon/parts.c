@@ -48,7 +48,7 @@ static void start_zookeeper(struct daemon *d)
 			.timeout_ms = timeout_ms,
 			.timeout_min_ms = 5 * tick_ms,
 			.timeout_max_ms = timeout_ms > 20 * tick_ms ? timeout_ms : 20 * tick_ms,
-			.secret = d->secret[0] ? d->secret : NULL,
+			.secret = d->secret,
 		},
 		.packet_bytes = d->conf.session_path_bytes,
 		.saved = d->saved,
@@ -139,6 +139,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	reload_free(d->reload);
 	zk_former_free(d->former);
 	zookeeper_free(d->zookeeper);
+	secret_close(d->secret);
 	tokens_free(d->tokens);
 	signals_free(d->signals);
 	keep_free(d->keep);

@@ -52,6 +52,8 @@ static const struct conf_key keys[] = {
 	       "How long holders may take to release their locks after SIGTERM."),
 	FIXED("daemon", keeper, "1", 0, 1,
 	       "1: a process of its own keeps the connections while the daemon crashes and starts again; 0: there is none."),
+	FIXED("daemon", core, "0", 0, 1,
+	      "1: a crash may leave a core dump, and debuggers of the daemon's user may attach; 0: neither, it has secrets."),
 
 	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
 	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },

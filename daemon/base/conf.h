@@ -32,7 +32,7 @@ struct conf_prefix {
 struct conf {
 	/* [daemon] */
 	char *socket, *socket_group, *operator_socket, *operator_group, *rundir, *statedir;
-	int64_t socket_mode, log_level, stop_timeout_ms, keeper;
+	int64_t socket_mode, log_level, stop_timeout_ms, keeper, core;
 	/* [log] */
 	int64_t log_grants;
 	/* [zookeeper] */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "io/base/worker.h"
 #include "io/notify.h"
+#include "io/zookeeper/secret.h"
 
 struct reload {
 	struct work work;
@@ -19,7 +20,8 @@ struct reload {
 	bool reading, again;
 	/* The worker's while it reads. */
 	struct conf read;
-	int rc;
+	struct secret *secret; /* that it names */
+	int rc, secret_rc;
 	char error[CONF_ERROR_MAX];
 };
 
@@ -28,6 +30,15 @@ static void reload_run(struct work *work)
 	struct reload *r = container_of(work, struct reload, work);
 
 	r->rc = conf_load(&r->read, r->conf.source, r->error);
+	if (r->rc == 0)
+		r->secret_rc = secret_open(&r->secret, r->read.auth_file);
+}
+
+static void reload_forget(struct reload *r)
+{
+	conf_free(&r->read);
+	secret_close(r->secret);
+	r->secret = NULL;
 }
 
 static void reload_begin(struct reload *r)
@@ -41,13 +52,13 @@ static void reload_ended(struct work *work)
 	struct reload *r = container_of(work, struct reload, work);
 
 	if (r->again) {
-		conf_free(&r->read);
+		reload_forget(r);
 		reload_begin(r);
 		return;
 	}
 	r->reading = false;
 	r->conf.done(r->conf.arg, r->rc == 0 ? &r->read : NULL, r->error);
-	conf_free(&r->read);
+	reload_forget(r);
 	if (r->notify)
 		notify_send(r->notify, "READY=1");
 }
@@ -67,7 +78,7 @@ void reload_free(struct reload *r)
 {
 	if (!r)
 		return;
-	conf_free(&r->read);
+	reload_forget(r);
 	mem_free(r);
 }
 
@@ -92,6 +103,12 @@ void reload_ask(struct reload *r)
 	if (r->notify)
 		reload_tell(r->notify);
 	reload_begin(r);
+}
+
+int reload_secret(const struct reload *r, const struct secret **ret)
+{
+	*ret = r->secret;
+	return r->secret_rc;
 }
 
 bool reload_is_reading(const struct reload *r)

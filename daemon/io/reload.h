@@ -13,6 +13,7 @@
 
 struct notify;
 struct reload;
+struct secret;
 struct worker;
 
 /* `read` NULL: there is an error. What it points to may be used until the call returns. */
@@ -30,5 +31,7 @@ void reload_free(struct reload *r);
 void reload_ask(struct reload *r);
 /* It is being read; `done` will be called. */
 bool reload_is_reading(const struct reload *r);
+/* During `done`, without an error: the secret that the configuration names (secret.h), as it is now. 0 or -errno. */
+int reload_secret(const struct reload *r, const struct secret **ret);
 /* The service manager is not told anything any longer. */
 void reload_mute(struct reload *r);

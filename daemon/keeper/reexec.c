@@ -23,6 +23,7 @@ static void pack(const struct reexec *r, const struct descriptors *d, struct par
 	parcel_int(p, "stop", r->stop);
 	parcel_int(p, "signals", (int64_t)r->signals);
 	parcel_int(p, "within_us", r->within_us);
+	parcel_int(p, "core", r->core);
 	parcel_end(p);
 	for (unsigned int i = 0; i < r->crashes.count; i++) {
 		parcel_begin(p, "crash");
@@ -85,6 +86,7 @@ static void unpack(const struct parcel_record *r, struct reexec *to, struct desc
 		to->stop = (int)parcel_get_int(r, "stop");
 		to->signals = (uint64_t)parcel_get_int(r, "signals");
 		to->within_us = parcel_get_int(r, "within_us");
+		to->core = parcel_get_int(r, "core");
 	} else if (slice_is(r->kind, "crash")) {
 		crashes_add(&to->crashes, parcel_get_int(r, "at_ns"));
 	} else if (slice_is(r->kind, "kept")) {

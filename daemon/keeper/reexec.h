@@ -19,6 +19,7 @@ struct reexec {
 	int stop;          /* the signal to stop that was passed on; 0: none */
 	uint64_t signals;  /* to be passed on: bits */
 	int64_t within_us; /* of ALIVE */
+	int64_t core;      /* PR_SET_DUMPABLE: running a program undoes it */
 	struct crashes crashes;
 };
 

@@ -377,6 +377,7 @@ static void replace(struct supervisor *s)
 		.signals = s->exchange.signals,
 		.within_us = s->watchdogs.within_ns / 1000,
 		.crashes = s->crashes,
+		.core = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1,
 	};
 	struct program_gift gift = { .variable = PROGRAM_KEEPING_VARIABLE };
 	char error[PROGRAM_ERROR_MAX];
@@ -404,6 +405,7 @@ static int go_on(struct supervisor *s, int reexec_fd)
 		log_error("the keeper cannot go on from the one before it: %s", strerror(-rc));
 		return EXIT_FAILURE;
 	}
+	prctl(PR_SET_DUMPABLE, l.core, 0, 0, 0);
 	log_setup((enum log_level)l.log_level, (enum log_form)l.log_form);
 	s->form = (enum log_form)l.log_form;
 	s->group = l.group;

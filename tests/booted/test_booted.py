@@ -4,6 +4,7 @@
 import re
 import time
 
+import kazoo.client
 import pytest
 
 import harness
@@ -306,6 +307,30 @@ def zk():
     server = harness.Zookeeper()
     yield server
     server.end()
+
+
+def test_the_secret_may_be_a_credential(service, zk):
+    """Root's, and seen by the running service only; a hand-over has it, too."""
+    service.run("mkdir", "-p", "/etc/credstore")
+    service.write("/etc/credstore/zookeeper-auth", "broker:s3cret\n")
+    service.run("chmod", "600", "/etc/credstore/zookeeper-auth")
+    change(service, "servers", zk.address)
+    change(service, "root", "/secret")
+    service.run("rm", "-rf", DROP_INS)
+    service.run("systemctl", "daemon-reload")
+    service.run("systemctl", "stop", UNIT)
+    service.run("systemctl", "start", UNIT)
+    for _ in range(2):
+        assert may_lock(service)
+        friend = kazoo.client.KazooClient(hosts=zk.address, auth_data=[("digest", "broker:s3cret")])
+        friend.start(timeout=harness.PATIENCE)
+        (acl,), _ = friend.get_acls("/secret")
+        friend.stop()
+        assert acl.id.scheme == "digest" and acl.id.id.startswith("broker:")
+        service.run("lockbroker", "restart")
+    service.run("setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "cat",
+                "/run/credentials/lockbrokerd.service/zookeeper-auth", status=1)
+    service.run("rm", "/etc/credstore/zookeeper-auth")
 
 
 @pytest.fixture(params=["standalone", "zookeeper"])

@@ -59,10 +59,10 @@ def test_a_daemon_without_the_secret_is_refused_and_says_so(daemons, zk, root, c
 
 @pytest.mark.parametrize("text, mode, says", [
     ("broker:s3cret", 0o640, "readable by nobody else"),
-    ("broker:s3cret\nmore", 0o600, "one line"),
-    ("broker", 0o600, "one line"),
-    (":s3cret", 0o600, "one line"),
-    ("", 0o600, "one line"),
+    ("broker:s3cret\nmore", 0o600, "must be lines of user:password, at most 8"),
+    ("broker", 0o600, "must be lines of user:password"),
+    (":s3cret", 0o600, "must be lines of user:password"),
+    ("", 0o600, "must be lines of user:password"),
     (None, 0o600, "No such file"),
 ])
 def test_a_bad_secret_is_an_error_before_anything_starts(tmp_path, text, mode, says):
@@ -89,3 +89,53 @@ def test_a_root_that_others_prepared_below_what_is_theirs(daemons, zk, root, cli
     assert c.call("LOCK", "a") > 0 and c.call("UNLOCK", "a") == 0
     assert sorted(owner.get_children(f"{root}/locks")) == [".hosts", ".mail", "a"]
     assert d.info("zookeeper")["trouble"] == ""
+
+
+def rewrite(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def test_a_fleet_changes_its_password_in_steps_and_all_hosts_exclude_each_other_throughout(
+        daemons, zk, root, clients, tmp_path, kazoo_client):
+    """Each host is a step behind the other once. What is made belongs to the first line, and to nobody else."""
+    files = [str(tmp_path / name) for name in ("one", "two")]
+    for path in files:
+        rewrite(path, "broker:old\n")
+        os.chmod(path, 0o600)
+    hosts = [daemons(zk, root=root, zookeeper__auth_file=path) for path in files]
+    owner = "old"
+    for text in (None, "broker:old\nbroker:new\n", "broker:new\nbroker:old\n"):
+        for host, path in zip(hosts, files):
+            if text:
+                rewrite(path, text)
+                host.terminate()
+                host.start()
+            owner = "new" if text and text.startswith("broker:new") else "old"
+            a, b = clients(hosts[0]), clients(hosts[1])
+            for holder, other in ((a, b), (b, a)):
+                assert holder.call("LOCK", "a", "WAIT", "20000") > 0
+                assert other.call("LOCK", "a", "WAIT", "0") is None
+                assert holder.call("UNLOCK", "a") == 0
+    clients(hosts[0]).call("LOCK", "made later")
+    friend = kazoo_client(zk, auth_data=[("digest", f"broker:{owner}")])
+    acls, _ = friend.get_acls(f"{root}/made%20later")
+    assert acls == [kazoo.security.make_digest_acl("broker", "new", all=True)]
+    with pytest.raises(kazoo.exceptions.NoAuthError):
+        kazoo_client(zk, auth_data=[("digest", "broker:old")]).get_children(f"{root}/made%20later")
+
+
+def reload(daemon):
+    return subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "reload"], capture_output=True, text=True,
+                          timeout=harness.PATIENCE, check=True).stdout
+
+
+def test_a_reload_says_that_another_secret_needs_a_restart(daemons, zk, root, secret):
+    d = daemons(zk, root=root, zookeeper__auth_file=secret)
+    rewrite(secret, "broker:other\n")
+    said = reload(d)
+    assert f"zookeeper.auth_file: {secret} has other lines than at the start, which needs a restart" in said
+    rewrite(secret, "nothing\n")
+    assert "the next start would fail" in reload(d)
+    rewrite(secret, "broker:s3cret\n")
+    assert "zookeeper.auth_file" not in reload(d)

@@ -314,6 +314,34 @@ def test_it_runs_the_program_that_is_installed_by_then(fresh, clients):
     assert d.terminate() == 0
 
 
+UNPRIVILEGED = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.geteuid() == 0 else []
+
+
+def may_be_looked_into(pid):
+    """By a process of the same user, without a capability: it is asked for what a debugger needs."""
+    return subprocess.run([*UNPRIVILEGED, "cat", f"/proc/{pid}/maps"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("core", [0, 1])
+def test_no_process_of_it_can_be_looked_into_or_leaves_a_core_unless_that_is_wanted(daemons, tmp_path, core):
+    """Nor after a crash, a hand-over, and another program in the keeper's place."""
+    place = tmp_path / "lockbrokerd"
+    shutil.copy2(harness.program("lockbrokerd"), place)
+    d = harness.Daemon(wait=False, daemon__core=core)
+    d.program = str(place)
+    command = d.command()
+    d.command = lambda: [*UNPRIVILEGED, *command]
+    daemons.list.append(d)
+    d.start()
+    main = d.process.pid
+    assert may_be_looked_into(main) == may_be_looked_into(d.pid) == bool(core)
+    crash(d)
+    install(d)
+    hand_over(d)
+    harness.wait_until(lambda: logged(d, "is the keeper now, of "), "the keeper to run it")
+    assert may_be_looked_into(main) == may_be_looked_into(d.pid) == bool(core)
+
+
 def test_it_stays_the_program_that_it_is_if_nothing_else_is_installed(daemons):
     d = daemons()
     hand_over(d)

@@ -19,6 +19,7 @@
 #include "io/zookeeper/paths.h"
 #include "io/zookeeper/reply.h"
 #include "io/zookeeper/resolve.h"
+#include "io/zookeeper/digest.h"
 #include "io/zookeeper/secret.h"
 
 /* ---- the reply to a handshake ---- */
@@ -197,7 +198,7 @@ static void only_what_a_server_refuses_is_a_refusal(void **state)
 
 /* ---- the secret ---- */
 
-static int secret_of(const char *text, mode_t mode, char secret[SECRET_BYTES_MAX])
+static int secret_of(const char *text, mode_t mode, struct secret **ret)
 {
 	char path[] = "/tmp/test_zk_parts.XXXXXX";
 	int fd = mkstemp(path), rc;
@@ -206,25 +207,132 @@ static int secret_of(const char *text, mode_t mode, char secret[SECRET_BYTES_MAX
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(fchmod(fd, mode), 0);
 	close(fd);
-	rc = secret_read(path, secret);
+	rc = secret_open(ret, path);
+	assert_true((rc == 0) == (*ret != NULL));
 	unlink(path);
 	return rc;
 }
 
-static void a_secret_is_one_line_that_nobody_else_can_read(void **state)
+static void a_secret_is_lines_that_nobody_else_can_read(void **state)
 {
-	static const char *const garbled[] = { "", "\n", "user\n", ":word\n", "user:\n", "user:word\nmore\n" };
-	char secret[SECRET_BYTES_MAX];
+	static const char *const garbled[] = { "", "\n", "user\n", ":word\n", "user:\n", "user:word\nmore\n",
+					       "user:word\n\n", "1:1\n2:2\n3:3\n4:4\n5:5\n6:6\n7:7\n8:8\n9:9\n" };
+	struct secret *secret;
 
-	assert_int_equal(secret_of("user:pass:word\n", 0600, secret), 0);
-	assert_string_equal(secret, "user:pass:word");
-	assert_int_equal(secret_of("user:word", 0400, secret), 0);
-	assert_int_equal(secret_of("user:word", 0640, secret), -EPERM);
-	assert_int_equal(secret_of("user:word", 0604, secret), -EPERM);
+	assert_int_equal(secret_of("user:pass:word\n", 0600, &secret), 0);
+	assert_int_equal(secret_lines(secret), 1);
+	assert_string_equal(secret_line(secret, 0), "user:pass:word");
+	secret_close(secret);
+	assert_int_equal(secret_of("1:1\n2:2\n3:3\n4:4\n5:5\n6:6\n7:7\n8:8", 0400, &secret), 0);
+	assert_int_equal(secret_lines(secret), SECRET_LINES_MAX);
+	assert_string_equal(secret_line(secret, 0), "1:1");
+	assert_string_equal(secret_line(secret, 7), "8:8");
+	secret_close(secret);
+	assert_int_equal(secret_of("user:word", 0640, &secret), -EPERM);
+	assert_int_equal(secret_of("user:word", 0604, &secret), -EPERM);
 	for (size_t i = 0; i < sizeof(garbled) / sizeof(garbled[0]); i++)
-		assert_int_equal(secret_of(garbled[i], 0600, secret), -EBADMSG);
-	assert_int_equal(secret_read("/tmp", secret), -EBADMSG);
-	assert_int_equal(secret_read("/nonexistent/secret", secret), -ENOENT);
+		assert_int_equal(secret_of(garbled[i], 0600, &secret), -EBADMSG);
+	assert_int_equal(secret_open(&secret, "/tmp"), -EBADMSG);
+	assert_int_equal(secret_open(&secret, "/nonexistent/secret"), -ENOENT);
+	secret_close(NULL);
+}
+
+static void a_secret_is_as_long_as_there_is_room(void **state)
+{
+	char text[SECRET_BYTES_MAX + 1];
+	struct secret *secret;
+
+	memset(text, 'x', sizeof(text));
+	text[1] = ':';
+	text[SECRET_BYTES_MAX] = '\0';
+	assert_int_equal(secret_of(text, 0600, &secret), -EBADMSG);
+	text[SECRET_BYTES_MAX - 1] = '\0';
+	assert_int_equal(secret_of(text, 0600, &secret), 0);
+	assert_int_equal(strlen(secret_line(secret, 0)), SECRET_BYTES_MAX - 1);
+	secret_close(secret);
+}
+
+static void a_secret_may_come_from_the_service_manager(void **state)
+{
+	char folder[] = "/tmp/test_zk_parts.XXXXXX", path[64], found[SECRET_PATH_MAX];
+	struct secret *secret;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/zookeeper-auth", folder);
+	assert_int_equal(setenv("CREDENTIALS_DIRECTORY", folder, 1), 0);
+	assert_int_equal(secret_open(&secret, ""), 0);
+	assert_null(secret);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+	assert_int_equal(write(fd, "a:b\n", 4), 4);
+	assert_int_equal(secret_open(&secret, ""), 0);
+	assert_string_equal(secret_line(secret, 0), "a:b");
+	secret_close(secret);
+	/* By an ACL. */
+	if (geteuid() == 0) {
+		assert_int_equal(fchmod(fd, 0440), 0);
+		assert_int_equal(secret_open(&secret, ""), 0);
+		secret_close(secret);
+	}
+	assert_int_equal(fchmod(fd, 0444), 0);
+	assert_int_equal(secret_open(&secret, ""), -EPERM);
+	secret_path("/etc/other", found);
+	assert_string_equal(found, "/etc/other");
+	unsetenv("CREDENTIALS_DIRECTORY");
+	assert_int_equal(secret_open(&secret, ""), 0);
+	assert_null(secret);
+	close(fd);
+	unlink(path);
+	rmdir(folder);
+}
+
+static void secrets_are_compared_by_their_lines(void **state)
+{
+	struct secret *one, *two;
+
+	assert_int_equal(secret_of("a:b\nc:d\n", 0600, &one), 0);
+	assert_int_equal(secret_of("a:b\nc:d", 0600, &two), 0);
+	assert_true(secret_same(one, two) && secret_same(NULL, NULL));
+	assert_false(secret_same(one, NULL) || secret_same(NULL, one));
+	secret_close(two);
+	assert_int_equal(secret_of("c:d\na:b\n", 0600, &two), 0);
+	assert_false(secret_same(one, two));
+	secret_close(one);
+	secret_close(two);
+}
+
+/* The first three are FIPS 180's; the last lengths are those around a block. */
+static void the_hash_is_sha1(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *hash;
+	} known[] = {
+		{ "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
+		{ "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
+		{ "1234567890123456789012345678901234567890123456789012345", "827a683fdfdbef225a2421078b7789b134c7eafa" },
+		{ "123456789012345678901234567890123456789012345678901234567890123", "98b4b1764ea88d6c3fa63b70799dbd0c03372d1a" },
+		{ "1234567890123456789012345678901234567890123456789012345678901234", "c71490fc24aa3d19e11282da77032dd9cdb33103" },
+	};
+	uint8_t hash[DIGEST_SHA1_BYTES];
+	char text[2 * DIGEST_SHA1_BYTES + 1];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		digest_sha1(known[i].text, strlen(known[i].text), hash);
+		for (int at = 0; at < DIGEST_SHA1_BYTES; at++)
+			snprintf(text + 2 * at, 3, "%02x", hash[at]);
+		assert_string_equal(text, known[i].hash);
+	}
+}
+
+/* ZooKeeper's own example. */
+static void an_acl_names_a_user_by_the_hash(void **state)
+{
+	char id[64];
+
+	digest_id("super:test", id, sizeof(id));
+	assert_string_equal(id, "super:D/InIHSb7yEEbrWz8b9l71RjZJU=");
 }
 
 #define LOOK(name) cmocka_unit_test_setup_teardown(name, connect_ends, close_ends)
@@ -240,7 +348,12 @@ int main(void)
 		cmocka_unit_test(the_order_of_addresses_does_not_matter),
 		cmocka_unit_test(a_path_is_forgotten_with_its_last_watch),
 		cmocka_unit_test(only_what_a_server_refuses_is_a_refusal),
-		cmocka_unit_test(a_secret_is_one_line_that_nobody_else_can_read),
+		cmocka_unit_test(a_secret_is_lines_that_nobody_else_can_read),
+		cmocka_unit_test(a_secret_is_as_long_as_there_is_room),
+		cmocka_unit_test(a_secret_may_come_from_the_service_manager),
+		cmocka_unit_test(secrets_are_compared_by_their_lines),
+		cmocka_unit_test(the_hash_is_sha1),
+		cmocka_unit_test(an_acl_names_a_user_by_the_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

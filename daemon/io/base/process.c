@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,4 +98,9 @@ uint64_t process_clock(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/time", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void process_dumpable(bool yes)
+{
+	prctl(PR_SET_DUMPABLE, yes, 0, 0, 0);
 }

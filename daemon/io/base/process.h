@@ -22,6 +22,11 @@ bool process_parse(struct slice stat, struct process *ret);
 int process_read(pid_t pid, char text[PROCESS_STAT_MAX], struct process *ret);
 /* False only if it is certain that the process which had that number and start has ended. `pid` 0: unknown, so true. */
 bool process_lives(pid_t pid, uint64_t start);
+/*
+ * Whether this process may leave a core dump, and be looked into by others of its user; until it runs another program. Its
+ * files in /proc are root's if not, but it can use them itself.
+ */
+void process_dumpable(bool yes);
 /* The namespace of process numbers; 0: unknown. */
 uint64_t process_namespace(void);
 /* The namespace of instants; 0: unknown, or there is only one. */

@@ -21,6 +21,7 @@
 #include "io/zookeeper/handshake.h"
 #include "io/zookeeper/ops.h"
 #include "io/zookeeper/paths.h"
+#include "io/zookeeper/secret.h"
 
 enum {
 	PACKETS_PER_TURN = 64,
@@ -47,6 +48,8 @@ struct zk_handle {
 	char refused[320]; /* a sentence: the session is to be forgotten when the turn settles */
 	struct zk_ops ops;
 	struct zk_paths paths;
+	struct ACL acl; /* of what is made, with a secret */
+	struct ACL_vector acls;
 };
 
 /*
@@ -210,10 +213,13 @@ static void handle_watcher(zhandle_t *zh, int type, int state, const char *path,
 /* The library sends it first on every connection; it must have it before the first connection. */
 static void handle_authenticate(struct zk_handle *h)
 {
-	int rc = zoo_add_auth(h->zh, "digest", h->conf.secret, (int)strlen(h->conf.secret), NULL, NULL);
+	for (size_t i = 0; i < secret_lines(h->conf.secret); i++) {
+		const char *line = secret_line(h->conf.secret, i);
+		int rc = zoo_add_auth(h->zh, "digest", line, (int)strlen(line), NULL, NULL);
 
-	if (rc != ZOK)
-		log_error("ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
+		if (rc != ZOK)
+			log_error("ZooKeeper client: cannot use the secret of zookeeper.auth_file: %s", zerror(rc));
+	}
 }
 
 static int handle_init(struct zk_handle *h, const clientid_t *id)
@@ -441,6 +447,12 @@ static void handle_answered(void *arg, struct event *event)
 	handle_tell(h, event);
 }
 
+/* The library only reads it, but does not say so. */
+static char *unwritten(const char *text)
+{
+	return (char *)(uintptr_t)text;
+}
+
 struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,
 				const struct zk_handle_owner *owner)
 {
@@ -448,6 +460,9 @@ struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_
 
 	h->conf = *conf;
 	h->owner = *owner;
+	if (conf->secret)
+		h->acl = (struct ACL){ ZOO_PERM_ALL, { unwritten("digest"), unwritten(secret_owner(conf->secret)) } };
+	h->acls = (struct ACL_vector){ 1, &h->acl };
 	h->watch = watch_new(base, handle_fired, h);
 	h->fd = -1;
 	zk_ops_init(&h->ops, &h->paths, handle_answered, h);
@@ -536,7 +551,7 @@ enum zk_code zk_handle_send(struct zk_handle *h, const struct effect *effect, st
 			   &(struct zk_ops_client){
 				   .zh = h->zh,
 				   .watcher = handle_watcher,
-				   .acl = h->conf.secret ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE,
+				   .acl = h->conf.secret ? &h->acls : &ZOO_OPEN_ACL_UNSAFE,
 				   .context = h,
 			   });
 	if (!effect->more)

@@ -27,6 +27,7 @@
 #include "io/base/zk_identity.h"
 
 struct watch_base;
+struct secret;
 struct zk_handle;
 
 /* Why a server is not used, so that the next one is tried. */
@@ -56,7 +57,7 @@ struct zk_handle_owner {
 struct zk_handle_conf {
 	int timeout_ms;                     /* asked for */
 	int timeout_min_ms, timeout_max_ms; /* accepted */
-	const char *secret;               /* "user:password"; NULL: none. Must outlive the handle */
+	const struct secret *secret; /* NULL: none. Must outlive the handle */
 };
 
 struct zk_handle *zk_handle_new(struct watch_base *base, const struct zk_handle_conf *conf,

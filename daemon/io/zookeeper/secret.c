@@ -3,48 +3,152 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check(int fd)
+#include "io/zookeeper/digest.h"
+
+struct secret {
+	size_t count;
+	size_t at[SECRET_LINES_MAX];
+	size_t len; /* of the file */
+	char file[SECRET_BYTES_MAX];
+	char lines[SECRET_BYTES_MAX + 1]; /* each with its end */
+	char owner[SECRET_BYTES_MAX + DIGEST_SHA1_CHARS + 2];
+};
+
+void secret_path(const char *auth_file, char ret[SECRET_PATH_MAX])
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+	int len;
+
+	snprintf(ret, SECRET_PATH_MAX, "%s", auth_file);
+	if (*auth_file || !folder)
+		return;
+	len = snprintf(ret, SECRET_PATH_MAX, "%s/zookeeper-auth", folder);
+	if (len >= SECRET_PATH_MAX || (access(ret, F_OK) < 0 && errno == ENOENT))
+		*ret = '\0';
+}
+
+/* Root's file that root has opened to a user by an ACL seems to be open to a group. */
+static int check(int fd, bool from_manager)
 {
 	struct stat st;
+	mode_t others = S_IRWXG | S_IRWXO;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & (S_IRWXG | S_IRWXO)))
+	if (from_manager && st.st_uid == 0)
+		others &= ~(mode_t)S_IRGRP;
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & others))
 		return -EPERM;
 	return 0;
 }
 
-static int read_line(int fd, char secret[SECRET_BYTES_MAX])
+static bool is_line(const char *line)
 {
-	ssize_t len = read(fd, secret, SECRET_BYTES_MAX - 1);
-	char *colon;
+	const char *colon = strchr(line, ':');
 
-	if (len < 0)
-		return -errno;
-	if (len > 0 && secret[len - 1] == '\n')
-		len--;
-	secret[len] = '\0';
-	colon = strchr(secret, ':');
-	if (strlen(secret) != (size_t)len || strchr(secret, '\n') || !colon || colon == secret || !colon[1])
+	return colon && colon != line && colon[1];
+}
+
+static int split(struct secret *s)
+{
+	size_t end = s->len && s->file[s->len - 1] == '\n' ? s->len - 1 : s->len;
+
+	memcpy(s->lines, s->file, end);
+	if (strlen(s->lines) != end)
 		return -EBADMSG;
+	for (size_t at = 0; at <= end; at += strlen(s->lines + at) + 1) {
+		char *newline = strchr(s->lines + at, '\n');
+
+		if (newline)
+			*newline = '\0';
+		if (s->count == SECRET_LINES_MAX || !is_line(s->lines + at))
+			return -EBADMSG;
+		s->at[s->count++] = at;
+	}
+	digest_id(secret_line(s, 0), s->owner, sizeof(s->owner));
 	return 0;
 }
 
-int secret_read(const char *path, char secret[SECRET_BYTES_MAX])
+static int fill(struct secret *s, int fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+	ssize_t len = read(fd, s->file, sizeof(s->file));
 
+	if (len < 0)
+		return -errno;
+	s->len = (size_t)len;
+	return s->len == sizeof(s->file) ? -EBADMSG : split(s);
+}
+
+static struct secret *new_pages(void)
+{
+	void *at = mmap(NULL, sizeof(struct secret), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	madvise(at, sizeof(struct secret), MADV_DONTDUMP);
+	return at;
+}
+
+int secret_open(struct secret **ret, const char *auth_file)
+{
+	char path[SECRET_PATH_MAX];
+	struct secret *s;
+	int fd, rc;
+
+	*ret = NULL;
+	secret_path(auth_file, path);
+	if (!*path)
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	rc = check(fd);
+	s = new_pages();
+	rc = check(fd, !*auth_file);
 	if (rc == 0)
-		rc = read_line(fd, secret);
+		rc = fill(s, fd);
 	close(fd);
+	if (rc < 0)
+		secret_close(s);
+	else
+		*ret = s;
 	return rc;
+}
+
+void secret_close(struct secret *s)
+{
+	if (!s)
+		return;
+	explicit_bzero(s, sizeof(*s));
+	munmap(s, sizeof(*s));
+}
+
+size_t secret_lines(const struct secret *s)
+{
+	return s->count;
+}
+
+const char *secret_line(const struct secret *s, size_t at)
+{
+	return s->lines + s->at[at];
+}
+
+const char *secret_owner(const struct secret *s)
+{
+	return s->owner;
+}
+
+bool secret_same(const struct secret *a, const struct secret *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->count == b->count && memcmp(a->lines, b->lines, sizeof(a->lines)) == 0;
 }

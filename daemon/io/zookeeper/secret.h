@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The secret by which ZooKeeper knows this daemon: one line, "user:password", in a file that nobody else can read. */
+/*
+ * The secrets by which ZooKeeper knows this daemon: lines of "user:password", in a file that nobody else can read. The
+ * daemon authenticates by all of them, and gives what it makes to the first: so a fleet changes its password in steps,
+ * each host using the old one and the new one for a while. They are in memory that no core dump has, and wiped at the end.
+ */
 #pragma once
 
-enum { SECRET_BYTES_MAX = 1024 };
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SECRET_BYTES_MAX = 1024, SECRET_LINES_MAX = 8, SECRET_PATH_MAX = 4096 };
+
+struct secret;
 
 /*
- * Reads it without its newline. 0, or -errno: -EPERM if the file belongs to a user other than this one and root, or if
- * others may read or write it; -EBADMSG if it is no such line.
+ * The file that has it: `auth_file`; if that is "", the credential "zookeeper-auth" of the service manager
+ * ($CREDENTIALS_DIRECTORY), if it gave one; otherwise "", and there is no secret.
  */
-int secret_read(const char *path, char secret[SECRET_BYTES_MAX]);
+void secret_path(const char *auth_file, char ret[SECRET_PATH_MAX]);
+/*
+ * Reads it; *ret is NULL if there is none, or it cannot be read. 0, or -errno: -EPERM if the file belongs to a user other
+ * than this one and root, or if others may read or write it; -EBADMSG if it has other lines, none, or too many. The
+ * service manager may let this user's group read its own file.
+ */
+int secret_open(struct secret **ret, const char *auth_file);
+/* Takes NULL. */
+void secret_close(struct secret *s);
+size_t secret_lines(const struct secret *s);
+/* "user:password" */
+const char *secret_line(const struct secret *s, size_t at);
+/* Whom what is made belongs to: the first one, as an ACL names it. */
+const char *secret_owner(const struct secret *s);
+/* NULL, too: no secret. */
+bool secret_same(const struct secret *a, const struct secret *b);
