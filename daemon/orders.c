@@ -73,8 +73,8 @@ static void look_at_secret(struct daemon *d, const struct conf *read, struct byt
 		return;
 	secret_path(read->auth_file, path);
 	if (rc < 0)
-		snprintf(sentence, sizeof(sentence), "zookeeper.auth_file = %s cannot be used: %s; the next start would fail",
-			 path, strerror(-rc));
+		snprintf(sentence, sizeof(sentence),
+			 "zookeeper.auth_file = %s cannot be used: %s; the next start would fail", path, strerror(-rc));
 	else
 		snprintf(sentence, sizeof(sentence),
 			 "zookeeper.auth_file: %s has other lines than at the start, which needs a restart", path);
