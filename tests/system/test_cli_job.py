@@ -16,6 +16,8 @@ import harness
 from test_cli import command, start, started
 from test_library import Impostor
 
+OPERATORS = True  # see clients of conftest.py
+
 
 def full_pipe():
     """(read end, write end): not a byte more goes in."""
@@ -41,8 +43,6 @@ def all_of(reader, end):
 # None is lost between two looks, as may be with handlers.
 HEEDING = """
 import os, signal, sys
-
-OPERATORS = True  # see clients of conftest.py
 os.close(2)
 signals = {signal.SIGTERM, signal.SIGUSR1}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)

@@ -548,7 +548,7 @@ def test_more_clients_than_before_are_served_at_once(daemons, zk, root, tmp_path
     held = [clients(d) for _ in range(3)]
     tokens = [c.call("LOCK", f"{i}") for i, c in enumerate(held)]
     conf.write_text("[limits]\nclients = 12\n")
-    with d.client() as c:
+    with d.client(operator=True) as c:
         assert "limits.clients = 12 needs a restart; until then 6 clients are served" in c.call("RELOAD")
     for _ in range(2):
         restart(d)

@@ -11,10 +11,10 @@ import pytest
 
 import harness
 
+OPERATORS = True  # see clients of conftest.py
+
 PASS = """
 import fcntl, os, sys
-
-OPERATORS = True  # see clients of conftest.py
 names, program = sys.argv[1], sys.argv[2:]
 passed = [int(fd) for fd in os.environ.pop("KEPT").split()]
 fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in passed]

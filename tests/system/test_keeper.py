@@ -249,7 +249,7 @@ def test_it_has_nothing_open_but_what_it_keeps(daemons, clients):
     names = [os.readlink(f"/proc/{d.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{d.process.pid}/fd")]
     assert len([n for n in names if n.startswith("anon_inode:[signalfd]")]) == 1
     files = {os.path.basename(n) for n in names if n.startswith(d.dir)}
-    assert files <= {"log", "lockbrokerd.pid", "socket.lock", "saved"}, "the log, and what is locked"
+    assert files <= {"log", "lockbrokerd.pid", "socket.lock", "operator.sock.lock", "saved"}, "the log, and what is locked"
     assert mine[0].call("PING") == "PONG"
 
 

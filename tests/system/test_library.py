@@ -201,7 +201,7 @@ def test_a_handle_leaves_nothing_behind(standalone, tmp_path):
     """Neither memory nor descriptors nor mappings, whatever it kept when it was closed."""
     program = compile_with_library(os.path.join(harness.HERE, "leak_test.c"), tmp_path / "leak",
                                    harness.program("liblockbroker.a"))
-    done = subprocess.run([program, standalone.socket], capture_output=True, text=True, timeout=harness.PATIENCE,
+    done = subprocess.run([program, standalone.operator_socket], capture_output=True, text=True, timeout=harness.PATIENCE,
                           env=os.environ | {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
     assert (done.stdout, done.stderr) == ("0 bytes, 0 descriptors, 0 mappings\n", "")
 
