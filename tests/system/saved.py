@@ -85,13 +85,18 @@ class Saved:
         found = enumerate(struct.iter_unpack(self.CONN, data[at:at + size * count]))
         return {number: conn for number, conn in found if conn[7]}
 
+    def change(self, number, at, value):
+        """A field of a connection's entry."""
+        conn = list(self.conns()[number])
+        conn[at] = value
+        place = self.conns_at(self.read()) + struct.calcsize(self.CONN) * number
+        self.write(place, struct.pack(self.CONN, *conn))
+
     def has_started(self, pid, start):
         """Writes it for each connection of that process."""
-        data = self.read()
         for number, conn in self.conns().items():
             if conn[3] == pid:
-                at = self.conns_at(data) + struct.calcsize(self.CONN) * number
-                self.write(at, struct.pack(self.CONN, *conn[:6], start, *conn[7:]))
+                self.change(number, 6, start)
 
     def slots(self):
         return [(holds, pid, start, end) for _, _, holds, pid, _, _, start, _, end in self.conns().values() if holds]

@@ -389,3 +389,25 @@ def test_its_time_costs_next_to_nothing_while_nothing_happens(daemons):
     before = switches()
     time.sleep(1)
     assert switches() - before <= 1
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o644], ids=["no program", "not executable"])
+def test_a_program_that_cannot_run_in_its_place_leaves_it_as_it_is(fresh, clients, tmp_path, mode):
+    """It is installed while the new process begins, which runs another file."""
+    d = fresh()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    real, bad = tmp_path / "real", tmp_path / "bad"
+    shutil.copy2(harness.program("lockbrokerd"), real)
+    bad.write_text("nothing that can run")
+    bad.chmod(mode)
+    install(d, f'#!/bin/sh\nmv {bad} {d.program}\nexec {real} "$@"\n')
+    main = d.process.pid
+    d.signal(signal.SIGUSR2)
+    harness.wait_until(lambda: logged(d, "the keeper goes on as the program that it is: "), "the keeper to say why")
+    d.follow()
+    assert d.process.pid == main and c.call("VALID", "a", "TOKEN", token) > 0
+    install(d)
+    d.signal(signal.SIGHUP)
+    harness.wait_until(lambda: logged(d, "the configuration was read again"), "a signal that the keeper has passed on")
+    assert c.call("UNLOCK", "a") == 0

@@ -270,6 +270,19 @@ def test_descriptors_of_strangers_are_closed(kept, clients, stranger):
         s.close()
 
 
+@pytest.mark.parametrize("at", [3, 4, 5, 7], ids=["pid", "uid", "gid", "cookie"])
+def test_a_connection_that_is_not_as_the_file_says_is_closed(kept, clients, at):
+    c, _ = holds(kept, clients, "a")
+    saved = Saved(kept)
+    ((number, conn),) = saved.conns().items()
+    kept.crash(change=lambda: saved.change(number, at, conn[at] + 1))
+    assert c.ended()
+    assert not kept.connections(), "the keeper has no copy of it"
+    again, (b,) = holds(kept, clients, "b")
+    kept.crash()
+    assert again.call("VALID", "b", "TOKEN", b) > 0
+
+
 def test_too_many_descriptors_are_closed(kept, clients):
     c, (a,) = holds(kept, clients, "a")
     pairs = [socket.socketpair(socket.AF_UNIX) for _ in range(300)]

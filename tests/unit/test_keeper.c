@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -328,6 +329,41 @@ static void the_workers_end_keeps_and_drops(void **state)
 	close(fd);
 }
 
+/* The kernel passes on as many as this process may have. */
+static void descriptors_that_do_not_fit_are_dropped(void **state)
+{
+	struct rlimit limit, few;
+	struct keeper_past past;
+	struct keeper *k;
+	int next;
+
+	(void)state;
+	begun();
+	says(KEEPER_KEEP, 1, 3);
+	close(x.fd);
+	close(worker);
+	assert_int_equal(keeper_message_pair(&x.fd, &worker), 0);
+	exchange_begin(&x, x.fd, 1);
+	exchange_turn(&x);
+	k = make_worker();
+	next = some_fd();
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)next + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	keeper_receive(k, &past);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(past.count, 1);
+	keeper_settle(k);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 1);
+	keeper_refuse(k, &past);
+	exchange_turn(&x);
+	assert_int_equal(descriptors_count(x.descriptors), 0);
+	keeper_free(k);
+}
+
 static void what_cannot_be_sent_now_waits_or_is_asked_for_later(void **state)
 {
 	struct keeper *k = make_worker();
@@ -503,6 +539,7 @@ int main(void)
 		WITH_WORKER(what_a_worker_says_is_noted),
 		WITH_WORKER(nonsense_is_no_message_and_its_descriptors_are_closed),
 		WITH_WORKER(the_workers_end_keeps_and_drops),
+		WITH_WORKER(descriptors_that_do_not_fit_are_dropped),
 		WITH_WORKER(what_cannot_be_sent_now_waits_or_is_asked_for_later),
 		WITH_WORKER(a_hand_over_takes_along_what_was_not_sent),
 		cmocka_unit_test(without_a_keeper_nothing_happens),

@@ -288,9 +288,12 @@ static void receive(struct keeper *k, struct keeper_message *m, struct keeper_me
 		end();
 }
 
-static void add_kept(struct keeper_past *past, size_t *cap, const struct keeper_message *m,
+/* Those for which this process had no room are the keeper's alone: with its copies their connections end. */
+static void add_kept(struct keeper *k, struct keeper_past *past, size_t *cap, const struct keeper_message *m,
 		     struct keeper_message_with *with)
 {
+	for (size_t i = with->fd_count; i < m->count; i++)
+		keeper_drop(k, m->numbers[i]);
 	for (size_t i = 0; i < with->fd_count; i++) {
 		if (past->count == *cap) {
 			*cap = *cap ? 2 * *cap : KEEPER_BATCH;
@@ -312,7 +315,7 @@ void keeper_receive(struct keeper *k, struct keeper_past *ret)
 	do {
 		receive(k, &m, &with);
 		if (m.kind == KEEPER_BACK)
-			add_kept(ret, &cap, &m, &with);
+			add_kept(k, ret, &cap, &m, &with);
 		else
 			discard(&with);
 	} while (m.kind != KEEPER_BEGIN || m.count != 1);
