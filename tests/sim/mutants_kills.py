@@ -29,10 +29,6 @@ KILLS = [
     ("what is pushed counts as carried out at the end of its event", [
         ("\tassert(TAILQ_EMPTY(&b->locks.outcomes));\n\tb->env.out = NULL;\n",
          "\tassert(TAILQ_EMPTY(&b->locks.outcomes));\n\tclient_ledger_all_told(&b->locks);\n\tb->env.out = NULL;\n")], 1000, "kills"),
-    ("a look at what a client waits for forgets that it is being told something", [
-        ("\t\tset_flags(c, flags | (c->record->flags & LEDGER_TOLD));\n",
-         "\t{\n\t\tif (c->record->flags & LEDGER_TOLD)\n\t\t\tTAILQ_REMOVE(&c->locks->told, c, told_link);\n\t\tset_flags(c, flags);\n\t}\n")],
-     3000, "kills"),
     ("the ledger says that holders were told of jeopardy before they are", [
         ("\tif (changes & SESSION_CHANGED && b->ensemble.session.state == SESSION_LOST)\n",
          "\tif (changes & SESSION_CHANGED)\n"
