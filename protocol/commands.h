@@ -44,6 +44,7 @@
 	X(ECHO, 2, 2, "fast", "ECHO message") \
 	X(SELECT, 2, 2, "fast", "SELECT 0") \
 	X(INFO, 1, -1, "readonly", "State and counters: INFO [section ...]") \
+	X(METRICS, 1, 1, "readonly", "State and counters, as Prometheus reads them: METRICS") \
 	X(CLIENT, 2, -1, "readonly", "CLIENT ID|SETNAME|GETNAME|SETINFO|LIST|UNBLOCK|NO-EVICT") \
 	X(COMMAND, 1, -1, "readonly", "COMMAND [COUNT|DOCS|INFO]") \
 	X(RESET, 1, 1, "fast", "Release everything and start again") \

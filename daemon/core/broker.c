@@ -39,6 +39,7 @@ struct broker *broker_new(const struct broker_conf *conf, uint64_t seed, int64_t
 	b->env.conf = conf;
 	b->env.random.state = seed;
 	b->env.now_ns = b->env.started_ns = now_ns;
+	b->env.stats.since_s = conf->started_s;
 	b->directories.last_nonce = random_next(&b->env.random) >> 9;
 	b->stop_timer.kind = TIMER_STOP;
 	b->directories.token_next = b->directories.token_limit = 1;

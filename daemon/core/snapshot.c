@@ -33,9 +33,29 @@ static const struct field broker_fields[] = {
 	FIELD_FLAG(struct broker, "stopped", stopped),       FIELD_FLAG(struct broker, "refused", refused),
 };
 
+/* clang-format off */
 static const struct field stats_fields[] = {
+	FIELD_ANY(struct stats, "since", since_s),
 #define X(name, text) FIELD_ANY(struct stats, #name, name),
 	BROKER_STATS(X)
+#undef X
+};
+
+_Static_assert(HISTOGRAM_CLASSES == 16, "each has a field");
+static const struct field histogram_fields[] = {
+#define X(i) FIELD_ANY(struct histogram, #i, counts[i])
+	X(0), X(1), X(2), X(3), X(4), X(5), X(6), X(7), X(8), X(9), X(10), X(11), X(12), X(13), X(14), X(15),
+#undef X
+	FIELD_ANY(struct histogram, "sum", sum_ns),
+};
+/* clang-format on */
+
+static const struct {
+	const char *name;
+	size_t at; /* in struct stats */
+} histograms[] = {
+#define X(name, text) { #name, offsetof(struct stats, name) },
+	BROKER_HISTOGRAMS(X)
 #undef X
 };
 
@@ -107,6 +127,20 @@ uint64_t snapshot_place(const struct broker_conf *conf)
 	return place;
 }
 
+/* One that has counted nothing is left out, as anything that is as it begins. */
+static void write_histogram(const char *name, const void *histogram, struct bytes *out)
+{
+	static const struct histogram nothing;
+	struct entry_writer w;
+
+	if (memcmp(histogram, &nothing, sizeof(nothing)) == 0)
+		return;
+	w = entry_begin(out, "histogram");
+	entry_text(&w, "name", slice_of(name));
+	entry_fields(&w, FIELDS(histogram_fields), histogram);
+	entry_end(&w);
+}
+
 static void write_broker(const struct broker *b, struct bytes *out)
 {
 	struct entry_writer w = entry_begin(out, "broker");
@@ -118,6 +152,8 @@ static void write_broker(const struct broker *b, struct bytes *out)
 	w = entry_begin(out, "stats");
 	entry_fields(&w, FIELDS(stats_fields), &b->env.stats);
 	entry_end(&w);
+	for (size_t i = 0; i < sizeof(histograms) / sizeof(histograms[0]); i++)
+		write_histogram(histograms[i].name, (const char *)&b->env.stats + histograms[i].at, out);
 }
 
 static void write_lock(const struct lock *lock, struct bytes *out)
@@ -265,6 +301,19 @@ static bool read_stats(struct restoring *r, const struct entry *e)
 	return entry_get_fields(e, FIELDS(stats_fields), &r->b->env.stats);
 }
 
+/* One that only another version knows is skipped. */
+static bool read_histogram(struct restoring *r, const struct entry *e)
+{
+	struct slice name;
+
+	if (!entry_get_text(e, "name", TEXT_MAX, &name))
+		return false;
+	for (size_t i = 0; i < sizeof(histograms) / sizeof(histograms[0]); i++)
+		if (slice_eq(name, slice_of(histograms[i].name)))
+			return entry_get_fields(e, FIELDS(histogram_fields), (char *)&r->b->env.stats + histograms[i].at);
+	return true;
+}
+
 static bool read_session(struct restoring *r, const struct entry *e)
 {
 	return session_restore(&r->b->ensemble, e);
@@ -379,7 +428,7 @@ static bool read_entry(struct restoring *r, const struct entry *e)
 		{ "letter", false, read_letter },   { "stats", false, read_stats },
 		{ "session", false, read_session }, { "former", false, read_former },
 		{ "rival", false, read_rival },     { "last", false, read_last },
-		{ "audit", false, read_audit },
+		{ "audit", false, read_audit },     { "histogram", false, read_histogram },
 	};
 
 	if (r->whole)

@@ -53,8 +53,8 @@ static void handle(struct broker *b, int64_t now_ns, const struct event *e)
 static void live(struct broker *b, int64_t now_ns)
 {
 	const struct slice info[] = { SLICE("INFO") }, locks[] = { SLICE("LOCKS") },
-			   list[] = { SLICE("CLIENT"), SLICE("LIST") };
-	const struct slice *const words[] = { info, locks, list };
+			   list[] = { SLICE("CLIENT"), SLICE("LIST") }, metrics[] = { SLICE("METRICS") };
+	const struct slice *const words[] = { info, locks, list, metrics };
 	struct event connected = { .type = EVENT_ZK_CONNECTED };
 
 	connected.zk_connected.session = b->ensemble.session.id ? b->ensemble.session.id : 7;
@@ -66,7 +66,7 @@ static void live(struct broker *b, int64_t now_ns)
 			handle(b, now_ns,
 			       &(struct event){ .type = EVENT_CLIENT_ASKED,
 						.conn = i,
-						.asked = { i % 3 == 2 ? 2 : 1, words[i % 3] } });
+						.asked = { i % 4 == 2 ? 2 : 1, words[i % 4] } });
 	handle(b, now_ns + SECOND / 10, &connected);
 	handle(b, now_ns + SECOND / 5,
 	       &(struct event){ .type = EVENT_ZK_ANSWERED,

@@ -420,7 +420,7 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_RESIGN:
 	case COMMAND_LOCKS:
 	case COMMAND_PING:
-	case COMMAND_INFO:
+	case COMMAND_INFO ... COMMAND_METRICS:
 	case COMMAND_QUIT:
 	case COMMAND_RESTART:
 	case COMMAND_RELOAD:

@@ -47,6 +47,7 @@ static const struct {
 	[COMMAND_ECHO] = { "ECHO text", "" },
 	[COMMAND_SELECT] = { "SELECT 0", "" },
 	[COMMAND_INFO] = { "INFO", "" },
+	[COMMAND_METRICS] = { "METRICS", "" },
 	[COMMAND_CLIENT] = { "CLIENT ID", "" },
 	[COMMAND_COMMAND] = { "COMMAND COUNT", "" },
 	[COMMAND_RESET] = { "RESET", "" },

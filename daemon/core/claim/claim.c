@@ -55,6 +55,8 @@ static void send_join(struct claim *c)
 	struct bytes name = { 0 };
 
 	c->state = CLAIM_JOINING;
+	if (!c->join_tries)
+		c->held_ns = all->env->now_ns;
 	c->nonce = ++all->last_nonce;
 	ledger_number(all->env->ledger, CEILING_CLAIM, c->number);
 	ledger_number(all->env->ledger, CEILING_NONCE, c->nonce);
@@ -200,6 +202,8 @@ void claim_held(struct claim *c)
 {
 	struct directories *all = c->directory->directories;
 
+	if (c->held_ns) /* that of a killed process may not have been written down */
+		histogram_add(&all->env->stats.claim, all->env->now_ns - c->held_ns);
 	c->state = CLAIM_HELD;
 	c->held_ns = all->env->now_ns;
 	claim_forget_pred(c);

@@ -61,7 +61,7 @@ struct claim {
 	bool granted, follows;  /* or an election: proclaimed; it took over (rollover.h) from number `followed` */
 	bool salvaged;          /* of a process that was killed: nothing is granted on it before its znode was read */
 	enum mode granted_mode; /* of the last grant, before any downgrade: its token fences that, too */
-	int64_t held_ns, granted_ns;     /* when it became HELD; when the first of the present grants was made */
+	int64_t held_ns, granted_ns; /* when it became HELD (before: when it joined); when the first of its grants was made */
 	int32_t handoffs;                /* n of the token */
 	int64_t contended, contended_ns; /* hand-offs made while somebody waited or might wait; since when */
 	/* The grant that its data describe (holder.h), and when they were written; 0: none on this connection. */

@@ -65,6 +65,7 @@ enum named { PLAIN, NAMED };
 	X(ECHO, cmd_echo, PLAIN, 0, 0) \
 	X(SELECT, cmd_select, PLAIN, 0, 0) \
 	X(INFO, cmd_info, PLAIN, 0, 0) \
+	X(METRICS, cmd_metrics, PLAIN, 0, 0) \
 	X(CLIENT, cmd_client, PLAIN, 0, 0) \
 	X(COMMAND, cmd_command, PLAIN, 0, 0) \
 	X(RESET, cmd_reset, PLAIN, 0, 0) \

@@ -5,6 +5,7 @@
 #include "core/client/restart.h"
 #include "core/command/call.h"
 #include "core/command/info.h"
+#include "core/command/metrics.h"
 #include "core/lock/client_ledger.h"
 #include "core/hosts/release.h"
 #include "protocol/number.h"
@@ -119,12 +120,21 @@ void cmd_info(struct client *c, struct call *call)
 	struct bytes text = { 0 };
 
 	for (size_t i = 1; i < call->argc; i++)
-		if (!info_knows(call->argv[i])) {
+		if (!metrics_info_knows(call->argv[i])) {
 			args_unknown_word(c, "section", call->argv[i],
 				" in 'info' command; INFO alone shows all there are");
 			return;
 		}
-	info_write(call->hosts, &text, call->argc - 1, call->argv + 1);
+	metrics_info(call->hosts, client_is_operator(c), &text, call->argc - 1, call->argv + 1);
+	reply_bulk(c, bytes_view(&text));
+	bytes_free(&text);
+}
+
+void cmd_metrics(struct client *c, struct call *call)
+{
+	struct bytes text = { 0 };
+
+	metrics_write(call->hosts, &text);
 	reply_bulk(c, bytes_view(&text));
 	bytes_free(&text);
 }

@@ -52,6 +52,25 @@ void client_close(struct client *c)
 	TAILQ_INSERT_TAIL(&c->locks->closing, c, closing_link);
 }
 
+int64_t locks_longest_wait_ns(struct locks *locks)
+{
+	static const int64_t look_ns = 1000000000;
+	int64_t now_ns = locks->env->now_ns;
+	const struct request *r;
+	const struct client *c;
+
+	if (!locks->looked_ns || now_ns - locks->looked_ns >= look_ns) {
+		locks->looked_ns = now_ns;
+		locks->oldest_ns = INT64_MAX;
+		TAILQ_FOREACH(c, &locks->clients, link) {
+			r = TAILQ_FIRST(&c->requests); /* the oldest of its own */
+			if (r && r->asked_ns < locks->oldest_ns)
+				locks->oldest_ns = r->asked_ns;
+		}
+	}
+	return locks->oldest_ns == INT64_MAX ? 0 : now_ns - locks->oldest_ns;
+}
+
 struct client *client_by_id(struct locks *locks, uint64_t id)
 {
 	struct client *c;

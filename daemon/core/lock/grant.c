@@ -201,6 +201,14 @@ static void uncount(struct grant *g)
 	g->client->user->grants--;
 }
 
+static void count_end(const struct grant *g)
+{
+	struct env *env = g->lock->locks->env;
+
+	histogram_add(&env->stats.hold, env->now_ns - g->granted_ns);
+	g->lock->ended_ns = env->now_ns;
+}
+
 void grant_end(struct grant *g)
 {
 	struct lock *lock = g->lock;
@@ -221,6 +229,7 @@ void grant_end(struct grant *g)
 		lock->locks->lost_count--;
 	} else {
 		lock->grant_count--;
+		count_end(g);
 	}
 	grant_ledger_end(g);
 	bytes_free(&g->data);
@@ -241,6 +250,7 @@ void grant_lose(struct grant *g, enum loss loss)
 	g->lost = true;
 	g->loss = loss;
 	grant_log(g, "lost", true, g->depth);
+	count_end(g);
 	g->client->lost_count++;
 	/* A lease that its client let run out keeps the lock in use until that is told; other losses are nobody's fault. */
 	if (loss != LOSS_LEASE)

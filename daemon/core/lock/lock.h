@@ -50,6 +50,7 @@ struct lock {
 	struct grant_list grants, lost;
 	size_t request_count, expired_count, grant_count;
 	int64_t token; /* of the latest grant in this session; 0: none yet */
+	int64_t ended_ns; /* when a grant last ended, unless who waited then has had one since: 0 */
 	struct directory directory;
 	const struct kind_rule *rule;
 	/* Of a semaphore (semaphore.h): its own state, and the directory that its grants rest on. Otherwise NULL. */

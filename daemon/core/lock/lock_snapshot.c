@@ -71,6 +71,7 @@ void lock_snapshot(const struct lock *lock, struct bytes *out)
 	entry_text(&w, "name", bytes_view(&lock->name));
 	entry_number(&w, "kind", lock->rule->kind);
 	entry_number(&w, "idle", lock->idle);
+	entry_number(&w, "ended", lock->ended_ns);
 	directory_snapshot(&lock->directory, &w);
 	entry_end(&w);
 	claims_snapshot(&lock->directory, out);
@@ -112,7 +113,8 @@ struct lock *lock_restore(struct locks *locks, const struct entry *e)
 	}
 	if (idle)
 		lock_park(lock);
-	if (!directory_restore(&lock->directory, e))
+	if (!entry_get_number(e, "ended", 0, ENTRY_INSTANT_MAX, &lock->ended_ns) ||
+	    !directory_restore(&lock->directory, e))
 		return NULL;
 	if (idle && (lock->directory.timer.place || lock->directory.relist || lock->directory.remembered)) {
 		entry_refuse(e, "something is expected of the idle lock");

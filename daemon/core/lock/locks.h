@@ -42,4 +42,8 @@ struct locks {
 	void *spare_grant; /* mem.h */
 	/* Sums, for INFO and the checks. `blocked_count`: requests whose client waits for the reply. */
 	size_t request_count, blocked_count, grant_count, lost_count;
+	int64_t oldest_ns, looked_ns; /* when the oldest waiting request was made, INT64_MAX: none; and when that was seen */
 };
+
+/* For how long the oldest waiting request has waited: as of now, or of a look at all clients at most a second ago. */
+int64_t locks_longest_wait_ns(struct locks *locks);

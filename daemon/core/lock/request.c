@@ -111,8 +111,21 @@ void request_end(struct request *r)
 	request_free(r);
 }
 
+static void count_grant(const struct request *r)
+{
+	struct lock *lock = r->lock;
+	struct env *env = lock->locks->env;
+
+	histogram_add(&env->stats.wait, env->now_ns - r->asked_ns);
+	if (r->asked_ns >= lock->ended_ns)
+		return;
+	histogram_add(&env->stats.handoff, env->now_ns - lock->ended_ns);
+	lock->ended_ns = 0;
+}
+
 void request_granted(struct request *r, int64_t number)
 {
+	count_grant(r);
 	take_off(r);
 	outcome_add(&r->lock->locks->outcomes, &r->outcome, OUTCOME_GRANTED, r->client);
 	r->outcome.number = number;

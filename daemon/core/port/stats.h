@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that the broker counts, in one list: INFO shows it, the simulator reads it. */
+/* Everything that the broker counts, in two lists: INFO and METRICS show it, the simulator reads it. */
 #pragma once
 
 #include <stdint.h>
+
+#include "core/port/histogram.h"
 
 #define BROKER_STATS(X) \
 	X(requests_total, "commands answered or under way") \
@@ -43,8 +45,20 @@
 	X(mail_received_total, "letters read") \
 	X(mail_ignored_total, "letters read that meant nothing, or not this life of the daemon")
 
+/* How long things took. */
+#define BROKER_HISTOGRAMS(X) \
+	X(wait, "from asking for a lock, permits or a leadership to the grant") \
+	X(hold, "from a grant to its end or loss") \
+	X(handoff, "from the end of a grant to the next one on this host, if that was waited for already") \
+	X(claim, "with ZooKeeper: from queueing a znode to holding a lock among the hosts") \
+	X(round_trip, "from an operation that was sent to ZooKeeper to its answer")
+
 struct stats {
 #define X(name, text) uint64_t name;
 	BROKER_STATS(X)
 #undef X
+#define X(name, text) struct histogram name;
+	BROKER_HISTOGRAMS(X)
+#undef X
+	int64_t since_s; /* since 1970: when they began at 0 */
 };

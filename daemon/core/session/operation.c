@@ -154,6 +154,7 @@ const struct operation *operation_find(struct ensemble *zk, uint64_t number)
 int64_t operation_measure(struct ensemble *zk, const struct operation *op, const struct event *event)
 {
 	zk->operations.answered_ns = zk->env->now_ns;
+	histogram_add(&zk->env->stats.round_trip, zk->env->now_ns - op->flight.sent_ns);
 	window_answered(&zk->operations.window, &op->flight, zk->env->now_ns, zk->session.timeout_ns);
 	return event->zk_answered.children ? note_list(&zk->operations, event) : 0;
 }

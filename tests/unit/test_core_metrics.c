@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* METRICS: what it says, that nothing of a user is in it, and that it is bounded; how long things took. */
+#include "core_fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/command/metrics.h"
+#include "core/port/histogram.h"
+#include "core/snapshot.h"
+#include "core/state.h"
+
+static int setup(void **state)
+{
+	return fixture_setup(fixture_new(false), 5, state);
+}
+
+static int setup_standalone(void **state)
+{
+	return fixture_setup(fixture_new(true), 5, state);
+}
+
+/* The text, which is valid until the next call. */
+static const char *text_of(struct fixture *f)
+{
+	bytes_clear(&f->replies[4]);
+	fixture_ask(f, 4, "METRICS");
+	bytes_char(&f->replies[4], '\0');
+	f->replies[4].len = 0;
+	return f->replies[4].data;
+}
+
+static void expect(struct fixture *f, const char *line)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "\nlockbroker_%s\n", line);
+	if (!strstr(text_of(f), whole))
+		fail_msg("no line %s in %s", line, f->replies[4].data);
+}
+
+static void what_is_counted_is_shown(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 1, "LOCK a");
+	expect(f, "up 1");
+	expect(f, "build_info{version=\"test\",mode=\"standalone\"} 1");
+	expect(f, "grants_total 1");
+	expect(f, "waiting_requests 1");
+	expect(f, "pool_used{pool=\"clients\"} 5");
+	assert_null(strstr(text_of(f), "session_state"));
+}
+
+static void how_long_things_took_is_counted_in_classes(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	expect(f, "wait_seconds_bucket{le=\"0.000016383\"} 1");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_pass(f, 1500);
+	fixture_ask(f, 0, "UNLOCK a");
+	expect(f, "wait_seconds_bucket{le=\"1.073741823\"} 1");
+	expect(f, "wait_seconds_bucket{le=\"4.294967295\"} 2");
+	expect(f, "wait_seconds_bucket{le=\"+Inf\"} 2");
+	expect(f, "wait_seconds_sum 1.5");
+	expect(f, "wait_seconds_count 2");
+	expect(f, "hold_seconds_count 1");
+	expect(f, "hold_seconds_sum 1.5");
+	expect(f, "handoff_seconds_count 1");
+	expect(f, "handoff_seconds_sum 0");
+}
+
+static void a_grant_that_nobody_waited_for_is_no_hand_off(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_ask(f, 0, "UNLOCK a");
+	fixture_pass(f, 100);
+	fixture_ask(f, 0, "LOCK a");
+	expect(f, "handoff_seconds_count 0");
+	expect(f, "hold_seconds_count 1");
+}
+
+static void a_loss_ends_a_hold(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a LEASE 200");
+	fixture_pass(f, 300);
+	expect(f, "losses_total 1");
+	expect(f, "hold_seconds_count 1");
+	fixture_ask(f, 0, "UNLOCK a");
+	expect(f, "hold_seconds_count 1");
+}
+
+static void classes_have_their_bounds(void **state)
+{
+	struct histogram h = { 0 };
+
+	histogram_add(&h, 0);
+	histogram_add(&h, (int64_t)histogram_bound_ns(0));
+	assert_int_equal(h.counts[0], 2);
+	for (unsigned int i = 1; i < HISTOGRAM_CLASSES - 1; i++) {
+		histogram_add(&h, (int64_t)histogram_bound_ns(i - 1) + 1);
+		histogram_add(&h, (int64_t)histogram_bound_ns(i));
+		assert_int_equal(h.counts[i], 2);
+	}
+	histogram_add(&h, (int64_t)histogram_bound_ns(HISTOGRAM_CLASSES - 2) + 1);
+	histogram_add(&h, INT64_MAX);
+	assert_int_equal(h.counts[HISTOGRAM_CLASSES - 1], 2);
+}
+
+static void the_longest_wait_is_looked_up_once_a_second(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "LOCK a");
+	expect(f, "longest_wait_seconds 0");
+	fixture_ask(f, 1, "LOCK a");
+	fixture_pass(f, 900);
+	expect(f, "longest_wait_seconds 0");
+	fixture_ask(f, 2, "LOCK a");
+	fixture_pass(f, 1350);
+	expect(f, "longest_wait_seconds 2.25");
+	fixture_ask(f, 0, "UNLOCK a");
+	fixture_pass(f, 1000);
+	expect(f, "longest_wait_seconds 2.35");
+}
+
+static void the_session_is_shown_by_its_state(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_pass(f, 300);
+	expect(f, "session_state{state=\"safe\"} 1");
+	expect(f, "session_state{state=\"lost\"} 0");
+	expect(f, "session_proof_age_seconds 0.3");
+	expect(f, "session_timeout_seconds 12");
+	expect(f, "zookeeper_connected 1");
+	assert_non_null(strstr(text_of(f), "lockbroker_round_trip_seconds_count"));
+	fixture_simple(f, EVENT_ZK_SUSPENDED, 0);
+	fixture_pass(f, 5000);
+	expect(f, "session_state{state=\"jeopardy\"} 1");
+	expect(f, "zookeeper_disconnected_seconds 5");
+}
+
+static void a_claim_takes_until_it_is_held(void **state)
+{
+	struct fixture *f = *state;
+	char name[256];
+
+	expect(f, "claim_seconds_count 0");
+	fixture_lock_held(f, 0, "a", 1, 100, name, sizeof(name));
+	expect(f, "claim_seconds_count 1");
+	expect(f, "claims_total 1");
+}
+
+static void nothing_of_a_user_is_shown(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_ask(f, 0, "CLIENT SETNAME my-own-name");
+	fixture_ask(f, 0, "LOCK my-own-lock DATA my-own-data");
+	fixture_ask(f, 1, "LOCK my-own-lock");
+	assert_null(strstr(text_of(f), "my-own"));
+	fixture_say(
+		f, 4, "METRICS x",
+		"-ERR wrong number of arguments for 'metrics' command; State and counters, as Prometheus reads them: METRICS");
+}
+
+/* As long as no value can be longer than its type, the text cannot be. */
+static void the_text_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct stats *stats = &f->broker->env.stats;
+
+	memset(stats, 0xff, sizeof(*stats));
+	assert_true(strlen(text_of(f)) < METRICS_BYTES_MAX / 2);
+	memset(stats, 0, sizeof(*stats));
+}
+
+static void what_was_counted_goes_on_in_another_process(void **state)
+{
+	struct fixture *f = *state;
+	struct bytes text = { 0 }, why = { 0 };
+	const struct stats *counted = &f->broker->env.stats;
+	struct broker *b;
+
+	fixture_ask(f, 0, "LOCK a");
+	fixture_pass(f, 70);
+	fixture_ask(f, 0, "UNLOCK a");
+	f->broker->env.stats.since_s = 77;
+	f->broker->env.stats.round_trip.counts[15] = 9;
+	broker_snapshot(f->broker, &text);
+	b = broker_restore(&f->conf, bytes_view(&text), f->broker->env.now_ns, &why);
+	assert_non_null(b);
+	assert_memory_equal(&b->env.stats, counted, sizeof(*counted));
+	broker_free(b);
+	bytes_free(&text);
+	bytes_free(&why);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ALONE(what_is_counted_is_shown),
+		ALONE(how_long_things_took_is_counted_in_classes),
+		ALONE(a_grant_that_nobody_waited_for_is_no_hand_off),
+		ALONE(a_loss_ends_a_hold),
+		ALONE(classes_have_their_bounds),
+		ALONE(the_longest_wait_is_looked_up_once_a_second),
+		TEST(the_session_is_shown_by_its_state),
+		TEST(a_claim_takes_until_it_is_held),
+		ALONE(nothing_of_a_user_is_shown),
+		TEST(the_text_is_bounded),
+		ALONE(what_was_counted_goes_on_in_another_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
