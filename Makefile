@@ -254,7 +254,7 @@ STATIC = $(BUILD)/liblockbroker.a
 SIM_BIN = $(BUILD)/sim
 BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 
-.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted torture demo bench profile lint layers packaging format install uninstall clean tests
+.PHONY: all help deps quick check check-all beside-check fuzz unit sim golden mutants system deb booted torture demo bench profile lint layers packaging reproducible format install uninstall clean tests
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -489,10 +489,10 @@ check: ## all tests, plain and with sanitizers (installs what is missing first)
 	@echo "== all checks passed"
 
 # What CI runs beside a check. A step is a goal.
-BESIDE_CHECK = fuzz lint deb booted
+BESIDE_CHECK = reproducible fuzz lint deb booted
 beside-check: ## what check-all does after check
 	@for step in $(BESIDE_CHECK); do echo "== $$step"; $(MAKE) $$step || exit 1; done
-check-all: ## what CI runs: check, then a longer fuzz, lint, packages, a booted systemd
+check-all: ## what CI runs: check, then a second build, a longer fuzz, lint, packages, a booted systemd
 	@$(MAKE) check && $(MAKE) beside-check
 
 # Each target is built for libFuzzer where there is clang, else as the driver has it, with sanitizers.
@@ -522,6 +522,9 @@ layers: all ## the pure parts name memory and string functions only; each floor 
 packaging: all ## install below a private directory, use what is there, uninstall: nothing may be left
 	@MAKE='$(MAKE)' sh tests/packaging.sh '$(BUILD)' '$(CC)'
 
+reproducible: all ## build once more, elsewhere: every byte of what is installed has to be the same
+	@MAKE='$(MAKE)' sh tests/reproducible.sh '$(BUILD)'
+
 lint: all tests layers ## format, static analysis, layers, house rules
 	@sh tests/lint.sh all
 
@@ -540,7 +543,8 @@ SYSUSERS = $(DESTDIR)$(SYSUSERSDIR)/lockbrokerd.conf
 TMPFILES = $(DESTDIR)$(TMPFILESDIR)/lockbrokerd.conf
 CONF = $(DESTDIR)$(SYSCONFDIR)/lockbroker.conf
 # Below DOCDIR as in the sources, so that the links among them lead somewhere.
-DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md)
+DOCS = README.md CHANGELOG.md SECURITY.md LICENSE LICENSE-MIT NOTICE protocol/PROTOCOL.md $(wildcard docs/*.md) \
+	conf/lockbroker.nft
 DOCDIR = $(D)/share/doc/lockbroker
 man_target = $(D)/share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 
@@ -571,7 +575,7 @@ uninstall: ## remove what install put there (a configuration file that was edite
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))
-	for d in docs protocol .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
+	for d in docs protocol conf .; do rmdir $(DOCDIR)/$$d 2>/dev/null || :; done
 	if cmp -s conf/lockbroker.conf $(CONF); then rm -f $(CONF); fi
 
 clean: ## remove BUILD

@@ -10,6 +10,7 @@ libcmocka-dev systemd
 zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
+nftables iproute2
 "
 # With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
 lint_packages="clang-format clang-tidy cppcheck"

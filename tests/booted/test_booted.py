@@ -119,6 +119,7 @@ def test_what_clients_read_is_open_to_them_and_nothing_else_is(service):
                                                       "%p %u:%g:%m\n").splitlines())
     assert modes.pop("/run/lockbroker") == "lockbroker:lockbroker:755"
     assert modes.pop(SOCKET) == "lockbroker:lockbroker:660"
+    assert modes.pop("/run/lockbroker/operator.sock") == "lockbroker:lockbroker:600"
     assert modes.pop("/run/lockbroker/session") == "lockbroker:lockbroker:644"
     assert modes.pop("/var/lib/lockbroker") == "lockbroker:lockbroker:700"
     assert "/run/lockbroker/saved" in modes and set(modes.values()) == {"lockbroker:lockbroker:600"}

@@ -418,10 +418,12 @@ def test_an_upgrade_keeps_the_socket_of_systemd(service, hold, following):
 
 
 def test_a_daemon_that_cannot_be_asked_is_restarted_by_systemd_and_nobody_loses_a_lock(service, hold, following):
-    """It serves another socket than the configuration says."""
+    """It serves other sockets than the configuration says."""
     start = re.search(r"argv\[\]=(.*?) ;", service.show("ExecStart")).group(1)
-    service.write(DROP_IN, f"[Service]\nExecStart=\nExecStart={start} -o daemon.socket=/run/lockbroker/lockbroker.sock\n")
-    service.write(CONF, re.sub(r"^socket =.*$", "socket = /run/lockbroker/other", service.read(CONF), flags=re.M))
+    service.write(DROP_IN, f"[Service]\nExecStart=\nExecStart={start} -o daemon.socket=/run/lockbroker/lockbroker.sock "
+                  "-o daemon.operator_socket=/run/lockbroker/operator.sock\n")
+    conf = re.sub(r"^socket =.*$", "socket = /run/lockbroker/other", service.read(CONF), flags=re.M)
+    service.write(CONF, re.sub(r"^operator_socket =.*$", "operator_socket = /run/lockbroker/others", conf, flags=re.M))
     service.run("systemctl", "daemon-reload")
     service.run("systemctl", "restart", UNIT)
     before, holders = service.show("MainPID"), hold()

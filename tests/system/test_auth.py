@@ -126,7 +126,7 @@ def test_a_fleet_changes_its_password_in_steps_and_all_hosts_exclude_each_other_
 
 
 def reload(daemon):
-    return subprocess.run([harness.program("lockbroker"), "-S", daemon.socket, "reload"], capture_output=True, text=True,
+    return subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "reload"], capture_output=True, text=True,
                           timeout=harness.PATIENCE, check=True).stdout
 
 
