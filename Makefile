@@ -65,7 +65,7 @@ CORE_lock = lock/user.c lock/notification.c lock/client.c lock/claims.c lock/loc
 CORE_claim = claim/claim.c claim/directory.c claim/rollover.c claim/turn.c claim/look.c claim/seen.c claim/listing.c \
 	claim/charge.c
 CORE_session = session/operation.c session/presence.c session/former.c session/session.c session/health.c \
-	session/budget.c session/window.c session/proof.c
+	session/budget.c session/window.c session/proof.c session/past.c
 CORE_znode = znode/contender.c znode/flavour.c znode/record.c znode/holder.c
 CORE_port = port/effect.c
 # A snapshot is written and read by each floor.
@@ -122,7 +122,8 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_flavour.c test_core_kind.c test_core_election.c test_core_observe.c test_core_semaphore.c \
 	test_core_limit.c test_core_gather.c test_core_permits.c test_core_circles.c test_core_query.c \
 	test_core_audit.c test_core_revoke.c test_core_force.c test_core_mail.c test_core_session.c \
-	test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_window.c test_core_look.c
+	test_core_restart.c test_core_reload.c test_core_status.c test_core_metrics.c test_core_former.c test_core_past.c \
+	test_core_window.c test_core_look.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
 UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c

@@ -325,6 +325,9 @@ static bool set_broker(struct work *w)
 	for (size_t i = 0; i < CEILINGS; i++)
 		if (ceilings[i] > CEILING_MAX)
 			return refuse(w, "a number in it is too large");
+	if (w->v->head->zxid > INT64_MAX)
+		return refuse(w, "a number in it is too large");
+	b->ensemble.past.seen = (int64_t)w->v->head->zxid;
 	b->started = true;
 	b->locks.last_client = ceilings[CEILING_CLIENT];
 	b->directories.last_claim = ceilings[CEILING_CLAIM];

@@ -61,6 +61,17 @@ static void fill(sigset_t *set)
 		sigdelset(set, others[i]);
 }
 
+/* Whoever finds no memory aborts (base/mem.h), and errno is what malloc() left. Nothing is allocated here. */
+static void tell_abort(int number)
+{
+	static const char text[] = "error: out of memory: this process ends, as if it was killed; more memory has to be allowed for "
+				   "the service (MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the "
+				   "configuration)\n";
+	ssize_t written = errno == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
+
+	(void)written;
+}
+
 int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls)
 {
 	struct signals *s;
@@ -70,6 +81,7 @@ int signals_new(struct signals **ret, struct watch_base *base, const struct sign
 	signal(SIGPIPE, SIG_IGN);
 	/* If the process that started us ignores it, nobody could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGABRT, tell_abort);
 	fill(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

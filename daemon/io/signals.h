@@ -9,7 +9,8 @@
  *     ALRM VTALRM PROF
  *     IO PWR STKFLT XCPU XFSZ, real time -> logged, and ignored
  *     PIPE                              -> ignored
- *     SEGV BUS FPE ILL TRAP SYS ABRT    -> default action: a fault ends the process, and the system may write a core
+ *     SEGV BUS FPE ILL TRAP SYS         -> default action: a fault ends the process, and the system may write a core
+ *     ABRT                              -> the same; if that is for want of memory, the log says so first
  *     others                            -> default action: TSTP stops it, CONT continues it, CHLD does nothing
  *
  * signals_free() leaves blocked signals blocked: from then on the process only ends.

@@ -19,7 +19,7 @@ from harness import PATIENCE, Closed
 HANDOVERS = int(os.environ.get("LOCKBROKER_HANDOVERS", "40"))
 CLIENTS = int(os.environ.get("LOCKBROKER_CLIENTS", "60"))
 LIMIT = 3  # permits of a semaphore
-LONG_MS = 600000  # a lease that never ends here
+LONG_MS = 12 * 3600 * 1000  # a lease that never ends here
 
 
 class Truth:

@@ -395,6 +395,15 @@ void fixture_answer_beats(struct fixture *f)
 		fixture_answer(f, ZK_OK);
 }
 
+void fixture_answer_beat(struct fixture *f, int64_t zxid)
+{
+	struct event e = { .zk_answered.code = ZK_OK };
+
+	fixture_op(f, EFFECT_ZK_SET, "/lb/.hosts/alpha");
+	e.zk_answered.stat.mzxid = zxid;
+	answer(f, &e);
+}
+
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size)
 {
 	char path[300];

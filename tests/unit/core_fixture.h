@@ -114,6 +114,8 @@ void fixture_no_op(struct fixture *f);
 void fixture_answer(struct fixture *f, enum zk_code code);
 /* Answers OK to the heartbeats that are the oldest. */
 void fixture_answer_beats(struct fixture *f);
+/* ... to one, which is the oldest, as a transaction with that number. */
+void fixture_answer_beat(struct fixture *f, int64_t zxid);
 /* Answers the oldest, a create: made with this number at the end and this czxid. */
 void fixture_answer_made(struct fixture *f, uint32_t seq, int64_t czxid, char *name, size_t size);
 void fixture_answer_get(struct fixture *f, int64_t czxid, int64_t owner, const char *data);

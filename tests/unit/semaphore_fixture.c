@@ -27,9 +27,9 @@ void there_answer_one(struct fixture *f, struct there *t)
 	if (op->effect.type == EFFECT_ZK_SET && leases)
 		snprintf(t->told, sizeof(t->told), "%s", op->data);
 	if (joins && leases)
-		fixture_answer_made(f, 5, 80, t->own[t->own_count++], 128);
+		fixture_answer_made(f, 5, t->zxid + 80, t->own[t->own_count++], 128);
 	else if (joins)
-		fixture_answer_made(f, 5, 70, t->mutex, 128);
+		fixture_answer_made(f, 5, t->zxid + 70, t->mutex, 128);
 	else if (op->effect.type == EFFECT_ZK_LIST && leases)
 		answer_leases(f, t);
 	else if (op->effect.type == EFFECT_ZK_LIST)

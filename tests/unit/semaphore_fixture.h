@@ -12,6 +12,7 @@ extern const char foreign_lease[];
 
 /* ZooKeeper as it would answer when these leases stand, our turn in the mutex has come, and the limit is 3. */
 struct there {
+	int64_t zxid; /* transactions before it */
 	char mutex[128], own[4][128];
 	size_t own_count, other_count;
 	const char *others[4];

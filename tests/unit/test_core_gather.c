@@ -205,7 +205,7 @@ static void who_waits_when_a_session_begins_is_served(void **state)
 
 	permit_held(f, lease); /* it is lost, and is not told: the semaphore stays known */
 	for (int round = 1; round <= 10; round++) {
-		t = (struct there){ 0 };
+		t = (struct there){ .zxid = round * 100 };
 		fixture_simple(f, EVENT_ZK_EXPIRED, 0);
 		fixture_zk_connected(f, SESSION + round);
 		there_answer(f, &t);

@@ -289,6 +289,18 @@ static void a_znode_that_another_one_made_under_its_name_costs_the_grant(void **
 }
 
 /* ... by whom is not told: whoever waits elsewhere may have seen as many hand-offs as are allowed. */
+static void what_was_seen_of_the_ensemble_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+
+	fixture_held(f, name);
+	assert_int_equal(f->broker->ensemble.past.seen, 77);
+	kill_and_go_on(f, 1);
+	assert_int_equal(f->broker->ensemble.past.seen, 77);
+	assert_int_equal(f->broker->ensemble.past.floor, 0);
+}
+
 static void a_claim_for_which_somebody_waits_is_not_handed_on(void **state)
 {
 	struct fixture *f = *state;
@@ -468,6 +480,7 @@ int main(void)
 		ALONE(a_number_that_was_given_is_not_given_again),
 		TEST(a_claim_is_kept_after_a_list_and_a_read_showed_it),
 		TEST(a_znode_that_another_one_made_under_its_name_costs_the_grant),
+		TEST(what_was_seen_of_the_ensemble_goes_on),
 		TEST(a_claim_for_which_somebody_waits_is_not_handed_on),
 		TEST(after_a_kill_nothing_is_granted_until_a_write_of_this_life_is_answered),
 		TEST(after_a_kill_with_an_old_proof_a_write_counts_from_a_tick_later),

@@ -376,6 +376,17 @@ static void where_a_client_came_from_goes_on(void **state)
 }
 
 /* The connection tells them to any process that has it. */
+static void what_was_seen_of_the_ensemble_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	f->broker->ensemble.past.seen = 4711;
+	f->broker->ensemble.past.floor = 815;
+	replace(f);
+	assert_int_equal(f->broker->ensemble.past.seen, 4711);
+	assert_int_equal(f->broker->ensemble.past.floor, 815);
+}
+
 static void groups_are_told_again(void **state)
 {
 	struct fixture *f = *state;
@@ -418,6 +429,7 @@ int main(void)
 		TEST(what_was_not_read_is_told_once),
 		TEST(an_mlock_goes_on_where_it_was),
 		TEST(where_a_client_came_from_goes_on),
+		TEST(what_was_seen_of_the_ensemble_goes_on),
 		TEST(groups_are_told_again),
 		TEST(who_waits_for_a_hand_over_is_told_by_the_next_process),
 	};

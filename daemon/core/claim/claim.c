@@ -405,6 +405,19 @@ static void set_seq(struct claim *c, const struct event *event)
 	c->czxid = event->zk_answered.stat.czxid;
 }
 
+/* Its tokens would not be above those of before. */
+static void go_back(struct claim *c)
+{
+	struct directory *d = c->directory;
+	bool first = c == d->claim;
+
+	claim_leave(c);
+	directory_pause(d);
+	if (first || d->flavour == FLAVOUR_SLOTS)
+		directory_fail(d, FAILED_JOINER, ERROR_UNAVAILABLE,
+			       "tokens would repeat, because an older state of ZooKeeper was restored; the daemon's log says what to do");
+}
+
 static void joined(struct claim *c, const struct event *event)
 {
 	struct slice path = event->zk_answered.path;
@@ -423,6 +436,8 @@ static void joined(struct claim *c, const struct event *event)
 
 		claim_leave(c);
 		directory_exhaust(d);
+	} else if (!past_allows(c->directory->directories->ensemble, c->czxid)) {
+		go_back(c);
 	}
 }
 
@@ -539,6 +554,8 @@ static void adopt_answered(struct claim *c, const struct event *event)
 	set_seq(c, event);
 	c->state = CLAIM_WAITING;
 	c->directory->directories->env->stats.adopted_total++;
+	if (!past_allows(c->directory->directories->ensemble, c->czxid))
+		go_back(c);
 }
 
 static void leave_answered(struct claim *c, const struct event *event)

@@ -100,6 +100,12 @@ void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy)
 	ledger_store(l, &l->head->jeopardy, jeopardy);
 }
 
+void ledger_zxid(struct ledger *l, int64_t zxid)
+{
+	if (l)
+		ledger_store(l, &l->head->zxid, (uint64_t)zxid);
+}
+
 /* A chunk becomes cells of that size. False: there is none. */
 static bool divide(struct ledger *l, unsigned int class)
 {

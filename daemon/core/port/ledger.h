@@ -46,6 +46,7 @@ void ledger_free(struct ledger *l);
 /* These take NULL, too. */
 void ledger_session(struct ledger *l, int64_t session);
 void ledger_state(struct ledger *l, uint64_t epoch, bool jeopardy);
+void ledger_zxid(struct ledger *l, int64_t zxid);
 size_t ledger_records(const struct ledger *l);
 size_t ledger_room(const struct ledger *l); /* the bytes that no record has ever used */
 bool ledger_full(const struct ledger *l);   /* there are records without room */

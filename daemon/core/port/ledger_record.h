@@ -37,6 +37,7 @@ struct ledger_head {
 	uint64_t epoch;   /* changes: of the session */
 	uint64_t jeopardy; /* changes: it is in jeopardy, and holders were told so */
 	uint64_t ceilings[CEILINGS]; /* change */
+	uint64_t zxid; /* changes: the highest transaction of the ensemble that was seen */
 };
 
 struct ledger_record {

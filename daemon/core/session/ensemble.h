@@ -7,6 +7,7 @@
 #include "core/session/former.h"
 #include "core/session/health.h"
 #include "core/session/operation.h"
+#include "core/session/past.h"
 #include "core/session/presence.h"
 #include "core/session/session.h"
 
@@ -15,6 +16,7 @@ struct ensemble {
 	struct session session;
 	struct operations operations;
 	struct presence presence;
+	struct past past;
 	struct formers formers;
 	struct health health;
 	struct budget budget;

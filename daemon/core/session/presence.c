@@ -72,9 +72,12 @@ static void announced(struct ensemble *zk)
 	duplicate_forget(zk);
 }
 
-static void beat_answered(struct ensemble *zk, enum zk_code code)
+static void beat_answered(struct ensemble *zk, const struct event *event)
 {
+	enum zk_code code = event->zk_answered.code;
+
 	if (code == ZK_OK) {
+		past_beat(zk, event->zk_answered.stat.mzxid);
 		announced(zk);
 	} else if (code == ZK_NODEEXISTS) {
 		ask_duplicate(zk);
@@ -179,6 +182,6 @@ static bool duplicate_answered(struct ensemble *zk, const struct event *event)
 bool presence_answered(struct ensemble *zk, enum operation_kind kind, const struct event *event)
 {
 	if (kind == OPERATION_BEAT)
-		beat_answered(zk, event->zk_answered.code);
+		beat_answered(zk, event);
 	return kind != OPERATION_DUPLICATE || duplicate_answered(zk, event);
 }

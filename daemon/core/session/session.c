@@ -246,6 +246,7 @@ static void begin_session(struct ensemble *zk, int64_t id)
 	zk->env->stats.sessions_total++;
 	s->id = id;
 	ledger_session(zk->env->ledger, id);
+	past_session(zk);
 	enter(zk, SESSION_NONE);
 }
 

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine may run out of, or have wrong, beside ZooKeeper: memory, room in the rundir, the time of day. Descriptors are
+test_turns.py's, room in the statedir test_directories.py's."""
+
+import os
+import resource
+import subprocess
+import time
+
+import pytest
+
+import harness
+from saved import Saved
+from test_directories import Within, directory, full  # noqa: F401 (directory is a fixture)
+
+
+def wait_kept(daemon, client):
+    end = os.fstat(client.fileno()).st_ino
+    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
+                       "the connection to be kept")
+
+
+# ---- memory ----
+
+
+def bytes_mapped(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as f:
+        return int(f.read().split()[0]) * resource.getpagesize()
+
+
+@pytest.mark.plain_only("sanitizers reserve terabytes of addresses")
+def test_out_of_memory_is_said_and_costs_what_a_kill_does(broker, clients):
+    c, old = clients(broker), broker.pid
+    token = c.call("LOCK", "a")
+    wait_kept(broker, c)
+    resource.prlimit(old, resource.RLIMIT_AS, (bytes_mapped(old),) * 2)
+    greedy = clients(broker, 2)
+    with pytest.raises((harness.Closed, OSError)):
+        for i in range(1 << 20):
+            greedy.call("LOCK", f"{i} {'x' * 400}", "DATA", "x" * 400)
+    broker.await_another(old)
+    assert "error: out of memory: this process ends, as if it was killed" in broker.log()
+    assert f"the worker (process {old}) was killed by signal 6" in broker.log()
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+# ---- the time of day ----
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* So many seconds the time of day is wrong, as the file says that CLOCK_SHIFT names: */
+static long shift(void)
+{
+	char text[32] = "";
+	int fd = open(getenv("CLOCK_SHIFT"), O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? atol(text) : 0;
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	static int (*real)(clockid_t, struct timespec *);
+	int rc;
+
+	if (!real)
+		real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	rc = real(id, ts);
+	if (rc == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+		ts->tv_sec += shift();
+	return rc;
+}
+
+int gettimeofday(struct timeval *restrict tv, void *restrict zone)
+{
+	struct timespec ts;
+	int rc = clock_gettime(CLOCK_REALTIME, &ts);
+
+	tv->tv_sec = ts.tv_sec;
+	tv->tv_usec = ts.tv_nsec / 1000;
+	return rc;
+}
+
+time_t time(time_t *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	if (ret)
+		*ret = ts.tv_sec;
+	return ts.tv_sec;
+}
+"""
+DAY_S = 86400
+
+
+@pytest.fixture
+def clock(tmp_path):
+    """set(seconds): by so much the time of day is wrong from now on, for a daemon with that environment."""
+    source, shim, shift = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "shift"
+    source.write_text(SHIM)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    shift.write_text("0")
+
+    def set_clock(seconds):
+        new = tmp_path / "shift.new"
+        new.write_text(str(seconds))
+        new.rename(shift)
+
+    set_clock.env = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(shift)}
+    return set_clock
+
+
+@pytest.mark.plain_only("a sanitizer wants to be the first library")
+def test_the_time_of_day_may_be_set_and_nothing_is_lost_or_ends_early(own_zk, daemons, clients, clock):
+    d = daemons(own_zk(tick_ms=harness.FAST_TICK_MS), **harness.FAST, env=clock.env)
+    c, waiter = clients(d), clients(d)
+    token = c.call("LOCK", "a")
+    for wrong in (DAY_S, -DAY_S * 3650, DAY_S * 3650, 0):
+        began = time.monotonic()
+        assert isinstance(c.call("LOCK", f"leased {wrong}", "LEASE", 700), int)
+        waiter.send("LOCK", "a", "WAIT", 600)
+        clock(wrong)
+        assert waiter.reply() is None
+        assert time.monotonic() - began >= 0.6
+        assert c.push()[:2] == ["lost", f"leased {wrong}"]
+        assert time.monotonic() - began >= 0.7
+    assert c.call("VALID", "a", "TOKEN", token) > 0 and not c.pushes
+    assert int(d.info()["jeopardies_total"]) == int(d.info()["sessions_lost_total"]) == 0
+    assert c.call("UNLOCK", "a") == 0
+
+
+def test_the_shim_sets_the_time_of_day(clock):
+    clock(-DAY_S)
+    told = subprocess.run(["date", "+%s"], env=os.environ | clock.env, capture_output=True, text=True, check=True)
+    assert abs(time.time() - DAY_S - int(told.stdout)) < 3600
+
+
+# ---- room in the rundir ----
+
+LOCKS = 6000  # for the first megabyte of the ledger these are too many
+
+
+def test_without_room_in_the_rundir_it_serves_and_says_what_a_kill_would_cost(directory, daemons, clients):  # noqa: F811
+    d = Within(wait=False, daemon__rundir=directory, limits={"grants_per_client": 100000})
+    d.before = full(directory, "3m")
+    d.options["daemon.operator_socket"] = os.path.join(d.dir, "operator.sock")  # the rundir is seen by the daemon alone
+    daemons.list.append(d)
+    d.start()
+    inside = f"/proc/{d.process.pid}/root{directory}"
+    filler = os.path.join(inside, "filler")
+    with open(filler, "wb", buffering=0) as f, pytest.raises(OSError):
+        while f.write(b"x" * 4096):
+            pass
+    c = clients(d, 2)
+    for first in range(0, LOCKS, 500):
+        c.send_raw(b"".join(harness.encode("LOCK", f"{first + i} {'x' * 200}") for i in range(500)))
+        assert all(isinstance(c.reply(), int) for _ in range(500))
+    sentence = "the file saved cannot become larger: No space left on device; if the daemon is killed now, all locks are lost"
+    harness.wait_until(lambda: c.call("PING") == "PONG" and sentence in d.log(), "the log")
+    with d.client(operator=True) as operator:
+        refused = operator.call("RESTART")
+        assert "daemon.rundir has no room for a new one" in refused, refused
+        os.unlink(filler)
+        assert isinstance(operator.call("RESTART"), dict)
+    d.follow()
+    assert c.call("VALID", f"0 {'x' * 200}") > 0
