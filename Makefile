@@ -49,12 +49,12 @@ PROTOCOL = bytes.c bytes_format.c number.c resp_write.c resp_request.c resp_repl
 	session_page.c
 # Knows nothing of locks and nothing of the system: the core may use it.
 BASE_PURE = account.c charge.c map.c heap.c
-BASE = log.c conf.c conf_reload.c conf_value.c clock.c backoff.c
+BASE = log.c conf.c conf_file.c conf_reload.c conf_value.c clock.c backoff.c
 # The core in floors, from the top: each uses those that stand behind it (tests/floors.py).
 FLOORS = top command hosts client kind lock claim session znode port
 CORE_top = broker.c connection.c route.c recovery.c drain.c reload.c check.c
 CORE_command = command/command.c command/cmd_lock.c command/cmd_election.c command/cmd_semaphore.c \
-	command/cmd_hosts.c command/cmd_client.c command/info.c command/metrics.c
+	command/cmd_hosts.c command/cmd_config.c command/cmd_client.c command/info.c command/metrics.c
 CORE_hosts = hosts/release.c hosts/hosts.c hosts/audit.c hosts/revocation.c hosts/revoke.c \
 	hosts/query_reply.c hosts/view.c hosts/participant.c hosts/query.c hosts/inbox.c hosts/outbox.c
 CORE_client = client/tell.c client/mlock.c client/notify.c client/args.c client/ask.c client/reply.c client/restart.c \
@@ -98,7 +98,7 @@ IO_base = base/keeper.c base/keeper_message.c base/feed.c base/watch.c base/work
 IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 # The process: how it begins, and what it is told.
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
-MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c
+MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
 CLI = main.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
 
@@ -126,7 +126,7 @@ UNIT_CORE = test_core_snapshot.c test_core_salvage.c test_core_handed_over.c \
 	test_core_window.c test_core_look.c
 UNIT_CORE_FIXTURE = core_fixture.c claim_fixture.c revocation_fixture.c semaphore_fixture.c
 UNIT_CONF_FIXTURE = conf_fixture.c
-UNIT_CONF = test_conf.c test_conf_prefix.c test_conf_reload.c
+UNIT_CONF = test_conf.c test_conf_file.c test_conf_prefix.c test_conf_reload.c
 UNIT_BASE = test_backoff.c
 UNIT_IO = test_watch.c test_process.c test_unit.c test_feed.c test_saved.c test_zk_parts.c test_listen.c test_conn.c test_kept.c test_channel.c \
 	test_keeper.c test_store.c test_page_file.c

@@ -18,12 +18,15 @@ static const char help[] =
 	"Usage: lockbrokerd [OPTION]...\n"
 	"Locks for the processes of this host, over a Unix socket; between hosts by one ZooKeeper session.\n"
 	"\n"
-	"  -c, --config FILE              read FILE (" CONF_FILE " if it exists)\n"
+	"  -c, --config FILE              read FILE (" CONF_FILE " if it exists), and the drop-ins\n"
+	"                                 FILE.d/NN-NAME.conf after it\n"
 	"  -o, --option SECTION.KEY=VALUE set a key, whatever the file says; may be given several times\n"
 	"      --standalone               locks for this host alone, without ZooKeeper\n"
 	"      --foreground               write the time in every line of the log, for people to read\n"
 	"                                 (the daemon never goes into the background by itself)\n"
 	"      --print-config             print the configuration that would be used, and exit\n"
+	"      --check-config [FILE]      look for errors in it, or in FILE, with the drop-ins, print a line for each one,\n"
+	"                                 and exit\n"
 	"      --version                  print the version, and exit\n"
 	"  -h, --help                     print this, and exit\n"
 	"\n"
@@ -36,10 +39,20 @@ static const char help[] =
 	"Exit status:\n"
 	"0 stopped as asked, 1 failed, 2 bad options or configuration, or another daemon uses the host's name.\n";
 
-static int usage_error(const struct options *options, const char *sentence)
+/* A line for each error; the process that hands over is told the first one. */
+static int usage_error(const struct options *options, const char *error)
 {
-	fprintf(stderr, "lockbrokerd: %s\n", sentence);
-	takeover_refuse(options->takeover, sentence);
+	char line[CONF_SENTENCE_MAX];
+	const char *begin, *end;
+
+	for (begin = error;; begin = end + 1) {
+		end = begin + strcspn(begin, "\n");
+		fprintf(stderr, "%s%.*s\n", options->check_config ? "" : "lockbrokerd: ", (int)(end - begin), begin);
+		if (!*end)
+			break;
+	}
+	conf_error_line(error, line);
+	takeover_refuse(options->takeover, line);
 	return EXIT_USAGE;
 }
 
@@ -57,7 +70,8 @@ static int load(struct conf *conf, struct options *options, char error[CONF_ERRO
 		return 0;
 	if (options->former < 0 || conf_load(conf, &former, why) < 0)
 		return -1;
-	options->unused = strdup(error);
+	conf_error_line(error, why);
+	options->unused = strdup(why);
 	return 0;
 }
 
@@ -79,8 +93,9 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 	static const struct option names[] = {
 		{ "config", required_argument, NULL, 'c' }, { "option", required_argument, NULL, 'o' },
 		{ "standalone", no_argument, NULL, 's' },   { "foreground", no_argument, NULL, 'f' },
-		{ "print-config", no_argument, NULL, 'p' }, { "version", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },         { 0 },
+		{ "print-config", no_argument, NULL, 'p' }, { "check-config", no_argument, NULL, 'k' },
+		{ "version", no_argument, NULL, 'v' },      { "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	int status = -1, c;
 
@@ -103,6 +118,9 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 		case 'p':
 			options->print_config = true;
 			break;
+		case 'k':
+			options->check_config = true;
+			break;
 		case 'v':
 			puts("lockbrokerd " LOCKBROKERD_VERSION);
 			status = EXIT_SUCCESS;
@@ -116,6 +134,8 @@ int command_line_read(int argc, char **argv, struct options *options, struct con
 			break;
 		}
 	}
+	if (options->check_config && !options->source.file && optind < argc)
+		options->source.file = argv[optind++];
 	if (status < 0 && optind < argc)
 		status = usage_error(options, "there are words that are no options: try --help");
 	if (status < 0)

@@ -15,7 +15,7 @@ enum {
 struct options {
 	struct conf_source source; /* its strings are those of the command line */
 	char **overrides;
-	bool foreground, print_config;
+	bool foreground, print_config, check_config;
 	struct takeover *takeover; /* NULL: this process is started as usual; it is told why this one refuses */
 	/* The configuration that was in use before this process, as a file; -1: none, or nobody left it. */
 	int former;

@@ -96,16 +96,16 @@ static int place_sockets(struct daemon *d, char error[LISTEN_ERROR_MAX])
 		      : listen_group("daemon.operator_group", d->conf.operator_group, &d->operator_place.gid, error);
 }
 
-/* Reads what the configuration only names: groups, a secret. */
-static int read_named(struct daemon *d)
+int daemon_read_named(struct daemon *d)
 {
 	char error[LISTEN_ERROR_MAX];
-	int rc = place_sockets(d, error);
+	int rc = place_sockets(d, error), secret;
 
 	if (rc < 0)
 		log_error("%s", error);
+	secret = read_secret(d);
 	if (rc == 0)
-		rc = read_secret(d);
+		rc = secret;
 	if (rc < 0)
 		takeover_refuse(d->takeover,
 				"a socket's path or group, or zookeeper.auth_file, cannot be used: the log says why");
@@ -179,6 +179,15 @@ void daemon_keep_conf(struct daemon *d)
 	keeper_keep(d->keeper, KEEPER_CONF, fd);
 }
 
+void daemon_settings(struct daemon *d, struct broker_conf *broker)
+{
+	struct settings *settings = &d->settings[d->turn];
+
+	settings_make(settings, &d->conf, broker->limits.clients);
+	broker->settings = settings->list;
+	broker->setting_count = settings->count;
+}
+
 int daemon_prepare(struct daemon *d, const struct options *options)
 {
 	log_setup((enum log_level)d->conf.log_level, options->foreground ? LOG_FORM_HUMAN : log_form_detect());
@@ -195,6 +204,7 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	broker_conf_prefixes(&d->broker, &d->conf, d->prefixes);
 	fit_clients(&d->broker.limits.clients);
 	d->clients_max = d->broker.limits.clients;
+	daemon_settings(d, &d->broker);
 	identity_pack(&d->identity, &d->conf, d->broker.standalone);
 	d->broker.boot_id = d->boot_id;
 	d->broker.operator_socket = d->operator_path;
@@ -202,5 +212,5 @@ int daemon_prepare(struct daemon *d, const struct options *options)
 	d->broker.session_page_id = d->page_id_text;
 	if (notify_open(&d->notify) < 0)
 		log_warning("cannot use NOTIFY_SOCKET: the service manager is not told the daemon's state");
-	return read_named(d);
+	return daemon_read_named(d);
 }

@@ -2,6 +2,7 @@
 /* The daemon: its configuration, and its parts as they are made. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,8 +16,10 @@
 #include "io/notify.h"
 #include "io/socket/listen.h"
 #include "io/socket/server.h"
+#include "io/zookeeper/resolve.h"
 #include "io/zookeeper/secret.h"
 #include "protocol/session_page.h"
+#include "settings.h"
 
 struct options;
 
@@ -24,6 +27,7 @@ struct daemon {
 	struct conf conf;
 	struct broker_conf broker;     /* as at the start */
 	struct broker_conf changed[2]; /* in turn: that in use, and that before it */
+	struct settings settings[2];   /* likewise */
 	bool turn;
 	size_t clients_max; /* for which tables were made */
 	struct broker_prefix prefixes[CONF_PREFIXES_MAX];
@@ -38,7 +42,7 @@ struct daemon {
 	struct saved *saved;
 	struct zk_former *former; /* NULL in standalone mode */
 	struct broker_former formers[FORMERS_MAX];
-	char page_path[CONF_ERROR_MAX];
+	char page_path[PATH_MAX];
 	uint8_t page_id[SESSION_PAGE_ID_BYTES];
 	char page_id_text[SESSION_PAGE_ID_CHARS + 1];
 	struct listener listener, operators;
@@ -52,6 +56,7 @@ struct daemon {
 	struct tokens *tokens;
 	struct signals *signals;
 	struct reload *reload;
+	struct resolved found; /* the servers of the configuration that is being read: the worker's meanwhile */
 	struct watchdog *watchdog;
 	struct program *program;
 	struct keeper *keeper;     /* NULL: this process was started without one */
@@ -74,6 +79,10 @@ struct daemon {
  * d->program and d->takeover are there before. 0 or -errno: the configuration cannot be used, and everything was said.
  */
 int daemon_prepare(struct daemon *d, const struct options *options);
+/* Reads what the configuration only names: a group, a secret. 0 or -errno: everything was said. */
+int daemon_read_named(struct daemon *d);
+/* Gives the broker the keys and values of d->conf, in the place of those before the present turn. */
+void daemon_settings(struct daemon *d, struct broker_conf *broker);
 /* What the server is told of those limits. */
 struct server_conf daemon_server_conf(const struct daemon *d, const struct broker_limits *limits);
 /* Has the keeper hold the configuration, which is another one from now on, for the next process. */

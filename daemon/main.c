@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lockbrokerd: reads the command line and the configuration, and chooses how it begins. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,6 +37,22 @@ static void find_former(struct daemon *d, struct options *options)
 	options->former_first = d->past.crashes > 0 && d->past.crashes < KEEPER_CRASHES_ANEW;
 	if (options->former < 0)
 		options->former = keep_conf();
+}
+
+/* What the configuration only names is looked at as well: the log says what is wrong. */
+static int check_config(struct daemon *d, const struct options *options)
+{
+	size_t count = d->conf.file_count;
+
+	log_setup(LOG_LEVEL_WARNING, LOG_FORM_PLAIN);
+	if (daemon_read_named(d) < 0)
+		return EXIT_USAGE;
+	printf("%s: no errors%s", count ? d->conf.files[0] : options->source.default_file,
+	       count ? "" : ": there is no such file, so the defaults count");
+	for (size_t i = 1; i < count; i++)
+		printf("%s%s", i == 1 ? ", with " : ", ", d->conf.files[i]);
+	putchar('\n');
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* The worker. */
@@ -88,7 +105,9 @@ int main(int argc, char **argv)
 		status = command_line_read(argc, argv, &options, &d.conf);
 	if (status < 0)
 		process_dumpable(d.conf.core);
-	if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)
+	if (status < 0 && options.check_config)
+		status = check_config(&d, &options);
+	else if (status < 0 && d.conf.keeper && !d.keeper && !d.takeover)
 		status = keep(d.program, &options, &d.conf);
 	else if (status < 0)
 		status = begin(&d, &options);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orders.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "io/notify.h"
 #include "io/reload.h"
 #include "io/socket/server.h"
+#include "io/zookeeper/resolve.h"
+#include "io/zookeeper/zookeeper.h"
 
 /* A service manager does not take longer to signal all processes of a service. */
 #define ALL_SIGNALLED_NS CLOCK_NS_PER_S
@@ -35,7 +38,7 @@ static void tell(void *arg, bool waits, const char *sentence)
 /* The tables of connections are as large as they were made at the start. */
 static void fit(struct daemon *d, struct broker_limits *limits, struct bytes *told)
 {
-	char sentence[CONF_ERROR_MAX];
+	char sentence[CONF_SENTENCE_MAX];
 
 	if (limits->clients <= d->clients_max)
 		return;
@@ -44,6 +47,21 @@ static void fit(struct daemon *d, struct broker_limits *limits, struct bytes *to
 		 limits->clients, d->clients_max);
 	limits->clients = d->clients_max;
 	tell(told, true, sentence);
+}
+
+/* Addresses are looked up before anything changes: servers that nobody knows are an error like any other. */
+int orders_look(void *arg, const struct conf *read, char *error)
+{
+	struct daemon *d = arg;
+
+	resolved_free(&d->found);
+	if (d->broker.standalone || strcmp(read->servers, d->conf.servers) == 0)
+		return 0;
+	resolve_servers(read->servers, &d->found);
+	if (d->found.servers)
+		return 0;
+	snprintf(error, CONF_ERROR_MAX, "zookeeper.servers = %.300s: cannot look up %.600s", read->servers, d->found.failed);
+	return -EINVAL;
 }
 
 static void change(struct daemon *d, struct bytes *told)
@@ -56,10 +74,13 @@ static void change(struct daemon *d, struct bytes *told)
 	*now = d->broker;
 	broker_conf_change(now, &d->conf);
 	fit(d, &now->limits, told);
+	daemon_settings(d, now);
 	server_conf = daemon_server_conf(d, &now->limits);
 	server_limits(d->server, &server_conf);
 	log_set_level((enum log_level)d->conf.log_level);
 	daemon_keep_conf(d);
+	if (d->found.servers)
+		zookeeper_set_servers(d->zookeeper, d->conf.servers, &d->found);
 }
 
 /* The session is authenticated, and what was made belongs to somebody: that goes on with what was read at the start. */
@@ -81,6 +102,21 @@ static void look_at_secret(struct daemon *d, const struct conf *read, struct byt
 	tell(told, true, sentence);
 }
 
+/* Each error is logged; the answer is one line. */
+static void refuse(const char *error, struct bytes *told)
+{
+	char line[CONF_SENTENCE_MAX];
+
+	for (const char *p = error; *p; p += strspn(p, "\n")) {
+		int len = (int)strcspn(p, "\n");
+
+		log_error("the configuration is not changed: %.*s", len, p);
+		p += len;
+	}
+	conf_error_line(error, line);
+	bytes_text(told, line);
+}
+
 void orders_reloaded(void *arg, const struct conf *read, const char *error)
 {
 	struct event event = { .type = EVENT_CONF };
@@ -93,8 +129,7 @@ void orders_reloaded(void *arg, const struct conf *read, const char *error)
 	else if (read)
 		error = NULL;
 	if (error) {
-		log_error("the configuration is not changed: %s", error);
-		bytes_text(&told, error);
+		refuse(error, &told);
 	} else {
 		look_at_secret(d, read, &told);
 		change(d, &told);

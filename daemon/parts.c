@@ -61,7 +61,7 @@ static void start_zookeeper(struct daemon *d)
 int parts_make(struct daemon *d, const struct conf_source *source)
 {
 	const struct signals_calls calls = orders_calls(d);
-	const struct reload_conf reload_conf = { .source = source, .done = orders_reloaded, .arg = d };
+	const struct reload_conf reload_conf = { .source = source, .look = orders_look, .done = orders_reloaded, .arg = d };
 	const struct server_conf server_conf = daemon_server_conf(d, &d->broker.limits);
 	int rc = signals_new(&d->signals, feed_base(d->feed), &calls);
 
@@ -137,6 +137,7 @@ void parts_free(struct daemon *d, bool close_session, int status)
 		saved_session_ended(d->saved);
 	watchdog_free(d->watchdog);
 	reload_free(d->reload);
+	resolved_free(&d->found);
 	zk_former_free(d->former);
 	zookeeper_free(d->zookeeper);
 	secret_close(d->secret);
@@ -147,6 +148,8 @@ void parts_free(struct daemon *d, bool close_session, int status)
 	loop_free(d->loop);
 	recorder_free(d->recorder);
 	feed_free(d->feed);
+	settings_free(&d->settings[0]);
+	settings_free(&d->settings[1]);
 	page_close(d->page);
 	saved_close(d->saved);
 	if (d->pid_fd >= 0)

@@ -57,6 +57,8 @@ static const struct topic {
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "reload", "",
 	  "have the broker read its configuration again, and show what has\nchanged (for operators)" },
+	{ "config", "[PATTERN]",
+	  "show the keys of the broker's configuration and their values\n(for operators)" },
 	{ "restart", "",
 	  "replace the broker by a new process of the installed program; its\n"
 	  "clients notice nothing (for operators)" },

@@ -220,6 +220,33 @@ static int run_restart(struct lb *lb, char **arguments)
 	return CLI_OK;
 }
 
+static void show_config(const struct lb_reply *reply)
+{
+	size_t i, len;
+
+	for (i = 0; i < lb_reply_count(reply); i++) {
+		const char *text = lb_reply_text(lb_reply_key(reply, i), &len);
+
+		cli_text(text, len);
+		printf(" = ");
+		text = lb_reply_text(lb_reply_item(reply, i), &len);
+		cli_text(text, len);
+		putchar('\n');
+	}
+}
+
+static int run_config(struct lb *lb, char **arguments)
+{
+	const char *const words[] = { "CONFIG", "GET", arguments[0] ? arguments[0] : "*" };
+	const struct lb_reply *reply;
+	enum lb_result r = lb_command(lb, 3, words, &reply);
+
+	if (r != LB_OK)
+		return cli_failed(lb, r);
+	show_config(reply);
+	return CLI_OK;
+}
+
 static void show_why(const struct lb_reply *reply)
 {
 	cli_line(lb_reply_item(reply, 0));
@@ -254,6 +281,7 @@ static const struct command {
 	{ "info", 0, 1, NULL, "INFO", show_info },
 	{ "audit", 0, 0, run_audit, NULL, NULL },
 	{ "reload", 0, 0, NULL, "RELOAD", show_info },
+	{ "config", 0, 1, run_config, NULL, NULL },
 	{ "restart", 0, 0, run_restart, NULL, NULL },
 };
 

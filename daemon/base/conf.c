@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/conf_section.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
 
@@ -58,8 +59,8 @@ static const struct conf_key keys[] = {
 	{ "log", "grants", CONF_NUMBER, FIELD(log_grants), "0", 0, 1,
 	  "1: log each grant, release and loss, at level info; 0: only at level debug.", true },
 
-	TEXT("zookeeper", servers, CONF_SERVERS, "127.0.0.1:2181",
-	     "The ensemble: host:port, separated by commas; IPv6 addresses in brackets."),
+	{ "zookeeper", "servers", CONF_SERVERS, FIELD(servers), "127.0.0.1:2181", 0, 0,
+	  "The ensemble: host:port, separated by commas; IPv6 addresses in brackets.", true },
 	TEXT("zookeeper", root, CONF_ROOT, "/lockbroker",
 	     "The znode below which all locks are; it must be the same on every host."),
 	FIXED("zookeeper", session_timeout_ms, "15000", 100, 3600000,
@@ -110,9 +111,9 @@ static const struct conf_key prefix_keys[] = {
 	{ 0 },
 };
 
-static_assert(sizeof(keys) / sizeof(keys[0]) <= CONF_KEYS_MAX, "conf.lines is too short");
+static_assert(sizeof(keys) / sizeof(keys[0]) <= CONF_KEYS_MAX, "conf.origins is too short");
 static_assert(sizeof(prefix_keys) / sizeof(prefix_keys[0]) <= CONF_PREFIX_KEYS_MAX + 1,
-	      "conf_prefix.lines is too short");
+	      "conf_prefix.origins is too short");
 
 const struct conf_key *conf_keys(void)
 {
@@ -124,30 +125,37 @@ const struct conf_key *conf_prefix_keys(void)
 	return prefix_keys;
 }
 
-/* Keeps the first error: later ones are often its consequences. */
-static int fail(char *error, const char *where, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static int fail(char *error, const char *where, const char *format, ...)
+int conf_fail(char error[CONF_ERROR_MAX], const char *where, const char *format, ...)
 {
+	static const char more[] = "there are more errors than can be told at once";
+	char sentence[CONF_SENTENCE_MAX];
+	size_t len = strlen(error);
 	va_list args;
-	int len;
+	int used;
 
-	len = snprintf(error, CONF_ERROR_MAX, "%s: ", where);
-	if (len < 0 || len >= CONF_ERROR_MAX)
-		return -EINVAL;
+	used = snprintf(sentence, sizeof(sentence), "%s: ", where);
 	va_start(args, format);
-	vsnprintf(error + len, CONF_ERROR_MAX - (size_t)len, format, args);
+	if (used > 0 && (size_t)used < sizeof(sentence))
+		vsnprintf(sentence + used, sizeof(sentence) - (size_t)used, format, args);
 	va_end(args);
+	if (len + strlen(sentence) + sizeof(more) + 2 < CONF_ERROR_MAX)
+		snprintf(error + len, CONF_ERROR_MAX - len, "%s%s", len > 0 ? "\n" : "", sentence);
+	else if (len + sizeof(more) < CONF_ERROR_MAX && !strstr(error, more))
+		snprintf(error + len, CONF_ERROR_MAX - len, "\n%s", more);
 	return -EINVAL;
 }
 
-/* A section that exists, and where its values are. */
-struct section {
-	const char *name;             /* as it was written */
-	const char *group;            /* as its keys name it */
-	const struct conf_key *table; /* has its keys, and perhaps others */
-	void *base;
-	int *lines;
-};
+void conf_error_line(const char *error, char line[CONF_SENTENCE_MAX])
+{
+	size_t len = strcspn(error, "\n"), others = 0;
+
+	for (const char *p = error + len; *p; p++)
+		others += *p == '\n';
+	snprintf(line, CONF_SENTENCE_MAX, "%.*s", (int)(len < CONF_SENTENCE_MAX - 80 ? len : CONF_SENTENCE_MAX - 80), error);
+	len = strlen(line);
+	if (others > 0)
+		snprintf(line + len, CONF_SENTENCE_MAX - len, " (and %zu more: lockbrokerd --check-config shows all)", others);
+}
 
 /* The text after "prefix:"; NULL if it is another section. */
 static const char *prefix_of(const char *section)
@@ -155,7 +163,7 @@ static const char *prefix_of(const char *section)
 	return strncmp(section, "prefix:", 7) == 0 ? section + 7 : NULL;
 }
 
-static bool find_section(struct conf *conf, const char *name, struct section *ret)
+bool conf_section_find(struct conf *conf, const char *name, struct conf_section *ret)
 {
 	const char *prefix = prefix_of(name);
 	const struct conf_key *key;
@@ -163,19 +171,19 @@ static bool find_section(struct conf *conf, const char *name, struct section *re
 
 	for (i = 0; prefix && i < conf->prefix_count; i++)
 		if (strcmp(conf->prefixes[i].prefix, prefix) == 0) {
-			*ret = (struct section){ name, "prefix", prefix_keys, &conf->prefixes[i],
-						 conf->prefixes[i].lines };
+			*ret = (struct conf_section){ name, "prefix", prefix_keys, &conf->prefixes[i],
+						 conf->prefixes[i].origins };
 			return true;
 		}
 	for (key = keys; key->name; key++)
 		if (strcmp(key->section, name) == 0) {
-			*ret = (struct section){ name, name, keys, conf, conf->lines };
+			*ret = (struct conf_section){ name, name, keys, conf, conf->origins };
 			return true;
 		}
 	return false;
 }
 
-static const struct conf_key *find(const struct section *section, const char *name)
+const struct conf_key *conf_section_key(const struct conf_section *section, const char *name)
 {
 	const struct conf_key *key;
 
@@ -185,8 +193,8 @@ static const struct conf_key *find(const struct section *section, const char *na
 	return NULL;
 }
 
-static int set(const struct section *section, const struct conf_key *key, const char *value, const char *where,
-	       char *error)
+int conf_section_set(const struct conf_section *section, const struct conf_key *key, const char *value, const char *where,
+		     char error[CONF_ERROR_MAX])
 {
 	char allowed[CONF_ALLOWED_MAX];
 	int64_t number;
@@ -194,7 +202,7 @@ static int set(const struct section *section, const struct conf_key *key, const 
 
 	if (!conf_value_parse(key, value, &number)) {
 		conf_value_allowed(key, allowed);
-		return fail(error, where, "%s.%s = %.200s: must be %s", section->name, key->name, value, allowed);
+		return conf_fail(error, where, "%s.%s = %.200s: must be %s", section->name, key->name, value, allowed);
 	}
 	if (conf_value_is_number(key)) {
 		*conf_value_number(key, section->base) = number;
@@ -214,8 +222,10 @@ static void set_defaults(const struct conf_key *table, void *base)
 	const struct conf_key *key;
 	int rc;
 
+	error[0] = '\0';
 	for (key = table; key->name; key++) {
-		rc = set(&(struct section){ .name = key->section, .base = base }, key, key->initial, "default", error);
+		rc = conf_section_set(&(struct conf_section){ .name = key->section, .base = base }, key, key->initial,
+				      "default", error);
 		assert(rc == 0);
 	}
 }
@@ -243,218 +253,57 @@ void conf_free(struct conf *conf)
 		free_texts(prefix_keys, &conf->prefixes[i]);
 		free(conf->prefixes[i].prefix);
 	}
+	for (i = 0; i < conf->file_count; i++)
+		free(conf->files[i]);
+	mem_free(conf->files);
 	mem_free(conf->prefixes);
 	free_texts(keys, conf);
 	*conf = (struct conf){ 0 };
 }
 
-/* Makes the section of a new prefix; any other section must be in the table. */
-static int open_section(struct conf *conf, const char *name, struct section *ret, const char *where, char *error)
+int conf_section_open(struct conf *conf, const char *name, struct conf_section *ret, const char *where,
+		      char error[CONF_ERROR_MAX])
 {
 	const char *prefix = prefix_of(name);
 	char allowed[CONF_ALLOWED_MAX];
 	struct conf_prefix *added;
 	bool found;
 
-	if (find_section(conf, name, ret))
+	if (conf_section_find(conf, name, ret))
 		return 0;
 	if (!prefix)
-		return fail(error, where, "[%.200s]: unknown section", name);
+		return conf_fail(error, where, "[%.200s]: unknown section", name);
 	if (!conf_value_is_prefix(prefix)) {
 		conf_value_prefix_allowed(allowed);
-		return fail(error, where, "[%.200s]: the prefix must be %s", name, allowed);
+		return conf_fail(error, where, "[%.200s]: the prefix must be %s", name, allowed);
 	}
 	if (conf->prefix_count == CONF_PREFIXES_MAX)
-		return fail(error, where, "[%s]: more than %d prefixes", name, CONF_PREFIXES_MAX);
+		return conf_fail(error, where, "[%s]: more than %d prefixes", name, CONF_PREFIXES_MAX);
 	conf->prefixes = mem_resize(conf->prefixes, (conf->prefix_count + 1) * sizeof(*added));
 	added = &conf->prefixes[conf->prefix_count++];
 	*added = (struct conf_prefix){ .prefix = strdup(prefix) };
 	if (!added->prefix)
 		abort();
 	set_defaults(prefix_keys, added);
-	found = find_section(conf, name, ret);
+	found = conf_section_find(conf, name, ret);
 	assert(found);
 	return 0;
-}
-
-/* inih does not pass line numbers through its stable interface, so the lines are counted where they are read. */
-struct reader {
-	struct conf *conf;
-	const char *file;
-	FILE *in;
-	char *error;
-	int line, error_line;      /* error_line 0: none yet */
-	char where[PATH_MAX + 16]; /* the file and the line */
-	bool indented;
-	bool after_key; /* an indented line continues it */
-};
-
-static void reader_at(struct reader *r, int line)
-{
-	r->line = line;
-	snprintf(r->where, sizeof(r->where), "%s:%d", r->file, line);
-}
-
-static bool reader_failed(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool reader_failed(struct reader *r, const char *format, ...)
-{
-	char what[CONF_ERROR_MAX];
-	va_list args;
-
-	if (r->error_line)
-		return false;
-	r->error_line = r->line;
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	fail(r->error, r->where, "%s", what);
-	return false;
-}
-
-/*
- * inih does not report a section without keys, truncates a long section name, and ignores what follows the first closing
- * bracket. So each section line is examined before inih sees it; a line that inih does not take for a section is none
- * here.
- */
-static void read_section(struct reader *r, const char *line)
-{
-	const char *begin = line, *end, *rest;
-	struct section section;
-	char *name;
-
-	if (r->line == 1 && strncmp(begin, "\xef\xbb\xbf", 3) == 0)
-		begin += 3;
-	while (isspace((unsigned char)*begin))
-		begin++;
-	if (*begin++ != '[' || (r->indented && r->after_key))
-		return;
-	end = begin + strcspn(begin, "]");
-	if (!*end)
-		return;
-	r->after_key = false;
-	name = strndup(begin, (size_t)(end - begin));
-	if (!name)
-		abort();
-	rest = end + 1;
-	while (isspace((unsigned char)*rest))
-		rest++;
-	if (*rest && (rest == end + 1 || (*rest != ';' && *rest != '#')))
-		reader_failed(r, "[%s]: something follows the closing bracket", name);
-	else if (open_section(r->conf, name, &section, r->where, r->error) < 0)
-		r->error_line = r->line;
-	free(name);
-}
-
-/* Takes the place of fgets(). */
-static char *read_line(char *line, int size, void *stream)
-{
-	struct reader *r = stream;
-	size_t len;
-
-	if (r->error_line || !fgets(line, size, r->in))
-		return NULL;
-	reader_at(r, r->line + 1);
-	len = strlen(line);
-	if (len + 1 == (size_t)size && line[len - 1] != '\n') {
-		reader_failed(r, "the line is longer than %d bytes", size - 2);
-		return NULL;
-	}
-	r->indented = isspace((unsigned char)line[0]);
-	read_section(r, line);
-	return line;
-}
-
-static int append_server(struct reader *r, const struct section *section, const struct conf_key *key, const char *value)
-{
-	char *joined, *text = *conf_value_text(key, section->base);
-	size_t len = strlen(text);
-	int rc;
-
-	while (len > 0 && (text[len - 1] == ',' || isspace((unsigned char)text[len - 1])))
-		len--;
-	if (asprintf(&joined, "%.*s%s%s", (int)len, text, len > 0 ? "," : "", value) < 0)
-		abort();
-	rc = set(section, key, joined, r->where, r->error);
-	free(joined);
-	return rc;
-}
-
-/* inih's handler: nonzero means success. */
-static int handle(void *user, const char *name_of_section, const char *name, const char *value)
-{
-	struct reader *r = user;
-	const struct conf_key *key;
-	struct section section;
-	int *line;
-	int rc;
-
-	if (r->error_line)
-		return 0;
-	if (!name_of_section[0])
-		return reader_failed(r, "the key is outside of a section");
-	if (!find_section(r->conf, name_of_section, &section))
-		return reader_failed(r, "[%s]: unknown section", name_of_section);
-	key = find(&section, name);
-	if (!key)
-		return reader_failed(r, "%s.%s: unknown key", section.name, name);
-	r->after_key = true;
-	line = &section.lines[key - section.table];
-	if (r->indented && *line && key->type == CONF_SERVERS) {
-		rc = append_server(r, &section, key, value);
-	} else if (*line) {
-		return reader_failed(r, "%s.%s = %.200s: the key is already set in line %d%s", section.name, name,
-				     value, *line, r->indented ? " (an indented line continues the one before)" : "");
-	} else {
-		*line = r->line;
-		rc = set(&section, key, value, r->where, r->error);
-	}
-	if (rc < 0)
-		r->error_line = r->line;
-	return rc == 0;
-}
-
-int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
-{
-	struct reader r = { .conf = conf, .file = file, .error = error };
-	int rc;
-
-	r.in = fopen(file, "re");
-	if (!r.in) {
-		rc = -errno;
-		fail(error, file, "%s", strerror(-rc));
-		return rc;
-	}
-	errno = 0;
-	rc = ini_parse_stream(read_line, &r, handle, &r);
-	if (ferror(r.in)) {
-		rc = errno ? -errno : -EIO;
-		fclose(r.in);
-		fail(error, file, "%s", strerror(-rc));
-		return rc;
-	}
-	if (rc > 0 && (!r.error_line || rc < r.error_line)) {
-		r.error_line = 0;
-		reader_at(&r, rc);
-		reader_failed(&r, "the line is neither a [section] nor KEY = VALUE nor a comment");
-	}
-	fclose(r.in);
-	return r.error_line ? -EINVAL : 0;
 }
 
 static int override(struct conf *conf, const char *text, const char *name_of_section, const char *name, char *error)
 {
 	const struct conf_key *key;
-	struct section section;
+	struct conf_section section;
 	int rc;
 
-	rc = open_section(conf, name_of_section, &section, "-o", error);
+	rc = conf_section_open(conf, name_of_section, &section, "-o", error);
 	if (rc < 0)
 		return rc;
-	key = find(&section, name);
+	key = conf_section_key(&section, name);
 	if (!key)
-		return fail(error, "-o", "%.200s: unknown key %s.%.200s", text, section.name, name);
-	section.lines[key - section.table] = 0;
-	return set(&section, key, strchr(text, '=') + 1, "-o", error);
+		return conf_fail(error, "-o", "%.200s: unknown key %s.%.200s", text, section.name, name);
+	section.origins[key - section.table] = (struct conf_origin){ 0 };
+	return conf_section_set(&section, key, strchr(text, '=') + 1, "-o", error);
 }
 
 int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX])
@@ -465,7 +314,7 @@ int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX
 
 	dot = equals ? memrchr(text, '.', (size_t)(equals - text)) : NULL;
 	if (!dot)
-		return fail(error, "-o", "%.200s: must be SECTION.KEY=VALUE", text);
+		return conf_fail(error, "-o", "%.200s: must be SECTION.KEY=VALUE", text);
 	section = strndup(text, (size_t)(dot - text));
 	name = strndup(dot + 1, (size_t)(equals - dot - 1));
 	if (!section || !name)
@@ -479,7 +328,7 @@ int conf_override(struct conf *conf, const char *text, char error[CONF_ERROR_MAX
 static int fill_host(struct conf *conf, char *error)
 {
 	char name[HOST_NAME_MAX + 1] = "";
-	struct section section;
+	struct conf_section section;
 	bool found;
 	int rc;
 
@@ -487,10 +336,11 @@ static int fill_host(struct conf *conf, char *error)
 		return 0;
 	rc = gethostname(name, sizeof(name) - 1);
 	if (rc < 0 || !name[0])
-		return fail(error, "zookeeper.host", "this machine has no host name, so the key must be set");
-	found = find_section(conf, "zookeeper", &section);
+		return conf_fail(error, "zookeeper.host", "this machine has no host name, so the key must be set");
+	found = conf_section_find(conf, "zookeeper", &section);
 	assert(found);
-	return set(&section, find(&section, "host"), name, "host name of this machine (set the key instead)", error);
+	return conf_section_set(&section, conf_section_key(&section, "host"), name,
+				"host name of this machine (set the key instead)", error);
 }
 
 /* Whether the paths are equal, or one is inside the other. */
@@ -501,51 +351,83 @@ static bool overlap(const char *a, const char *b)
 	return strncmp(a, b, len) == 0 && (a_len == b_len || (a_len > len ? a : b)[len] == '/');
 }
 
-static int check_paths(const struct conf *conf, char *error)
+/* What is checked, and whether its sentences may name the lines that have set the keys. */
+struct checking {
+	struct conf *conf;
+	bool located;
+	char *error;
+	char where[CONF_WHERE_MAX];
+};
+
+/* Where a key was set, and its name: what a sentence begins with. */
+static const char *where(struct checking *c, const char *name_of_section, const char *name)
 {
-	char where[sizeof("prefix:.path") + CONF_PREFIX_BYTES_MAX];
+	const struct conf_origin *origin;
+	struct conf_section section;
+	bool found = conf_section_find(c->conf, name_of_section, &section);
+
+	assert(found);
+	origin = &section.origins[conf_section_key(&section, name) - section.table];
+	if (c->located && origin->line)
+		snprintf(c->where, sizeof(c->where), "%s:%d: %s.%s", c->conf->files[origin->file], origin->line,
+			 name_of_section, name);
+	else
+		snprintf(c->where, sizeof(c->where), "%s.%s", name_of_section, name);
+	return c->where;
+}
+
+static int check_path(struct checking *c, const struct conf_prefix *p)
+{
+	char section[sizeof("prefix:") + CONF_PREFIX_BYTES_MAX];
 	const struct conf_prefix *other;
-	size_t i;
 
-	for (i = 0; i < conf->prefix_count; i++) {
-		const struct conf_prefix *p = &conf->prefixes[i];
-
-		if (!p->path[0])
-			continue;
-		snprintf(where, sizeof(where), "prefix:%s.path", p->prefix);
-		if (overlap(p->path, conf->root))
-			return fail(error, where, "%s must be neither inside nor around zookeeper.root = %s", p->path,
-				    conf->root);
-		for (other = conf->prefixes; other < p; other++)
-			if (other->path[0] && overlap(p->path, other->path))
-				return fail(error, where, "%s must be neither inside nor around prefix:%s.path = %s",
-					    p->path, other->prefix, other->path);
-	}
+	snprintf(section, sizeof(section), "prefix:%s", p->prefix);
+	if (overlap(p->path, c->conf->root))
+		return conf_fail(c->error, where(c, section, "path"), "%s must be neither inside nor around zookeeper.root = %s",
+				 p->path, c->conf->root);
+	for (other = c->conf->prefixes; other < p; other++)
+		if (other->path[0] && overlap(p->path, other->path))
+			return conf_fail(c->error, where(c, section, "path"),
+					 "%s must be neither inside nor around prefix:%s.path = %s", p->path,
+					 other->prefix, other->path);
 	return 0;
 }
 
-int conf_check(const struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
+static int check(struct checking *c, bool standalone)
 {
+	const struct conf *conf = c->conf;
+	int rc = 0;
+
 	if (standalone)
 		return 0;
 	if (!conf->servers[0])
-		return fail(error, "zookeeper.servers", "must be set, unless the daemon runs with --standalone");
+		rc = conf_fail(c->error, where(c, "zookeeper", "servers"),
+			       "must be set, unless the daemon runs with --standalone");
 	if (conf->session_timeout_ms < 5 * conf->tick_ms)
-		return fail(error, "zookeeper.session_timeout_ms",
-			    "%" PRId64 " is less than 5 ticks of zookeeper.tick_ms = %" PRId64,
-			    conf->session_timeout_ms, conf->tick_ms);
+		rc = conf_fail(c->error, where(c, "zookeeper", "session_timeout_ms"),
+			       "%" PRId64 " is less than 5 ticks of zookeeper.tick_ms = %" PRId64,
+			       conf->session_timeout_ms, conf->tick_ms);
 	if (conf->grant_min_ms * 3 >= conf->session_timeout_ms)
-		return fail(error, "locks.grant_min_ms",
-			    "%" PRId64 " is not less than a third of zookeeper.session_timeout_ms = %" PRId64,
-			    conf->grant_min_ms, conf->session_timeout_ms);
-	return check_paths(conf, error);
+		rc = conf_fail(c->error, where(c, "locks", "grant_min_ms"),
+			       "%" PRId64 " is not less than a third of zookeeper.session_timeout_ms = %" PRId64,
+			       conf->grant_min_ms, conf->session_timeout_ms);
+	for (size_t i = 0; i < conf->prefix_count; i++)
+		if (conf->prefixes[i].path[0] && check_path(c, &conf->prefixes[i]) < 0)
+			rc = -EINVAL;
+	return rc;
+}
+
+int conf_check(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
+{
+	return check(&(struct checking){ .conf = conf, .error = error }, standalone);
 }
 
 int conf_finish(struct conf *conf, bool standalone, char error[CONF_ERROR_MAX])
 {
-	int rc = fill_host(conf, error);
+	int rc = fill_host(conf, error), checked;
 
-	return rc < 0 ? rc : conf_check(conf, standalone, error);
+	checked = check(&(struct checking){ .conf = conf, .located = true, .error = error }, standalone);
+	return rc < 0 ? rc : checked;
 }
 
 static const char *restart_mark(const struct conf_key *key)

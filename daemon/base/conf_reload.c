@@ -6,19 +6,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/conf_file.h"
 #include "base/conf_value.h"
+
+static int keep_first(int rc, int next)
+{
+	return rc < 0 ? rc : next;
+}
 
 int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX])
 {
+	const char *file = source->file ? source->file : source->default_file;
 	int rc = 0, i;
 
+	error[0] = '\0';
 	conf_init(ret);
-	if (source->file)
-		rc = conf_read(ret, source->file, error);
-	else if (access(source->default_file, F_OK) == 0)
-		rc = conf_read(ret, source->default_file, error);
-	for (i = 0; rc == 0 && i < source->override_count; i++)
-		rc = conf_override(ret, source->overrides[i], error);
+	if (source->file || access(file, F_OK) == 0)
+		rc = keep_first(rc, conf_read(ret, file, error));
+	rc = keep_first(rc, conf_read_drop_ins(ret, file, error));
+	for (i = 0; i < source->override_count; i++)
+		rc = keep_first(rc, conf_override(ret, source->overrides[i], error));
+	/* What does not fit together may be only what stands for a value that is wrong. */
 	if (rc == 0)
 		rc = conf_finish(ret, source->standalone, error);
 	if (rc < 0)
@@ -115,6 +123,33 @@ static void tell_prefixes(struct telling *t, const struct conf *before, const st
 			tell_alone(t, &before->prefixes[i], "not there any longer");
 }
 
+/* The values of `from` for the keys that may change; strings are still those of `from`. */
+static void take_values(struct conf *to, const struct conf *from)
+{
+	const struct conf_key *key;
+
+	for (key = conf_keys(); key->name; key++) {
+		if (key->reloads && conf_value_is_number(key))
+			*conf_value_number(key, to) = *conf_value_number(key, from);
+		else if (key->reloads)
+			*conf_value_text(key, to) = *conf_value_text(key, from);
+	}
+}
+
+static void copy_texts(struct conf *conf, const struct conf *before)
+{
+	const struct conf_key *key;
+
+	for (key = conf_keys(); key->name; key++) {
+		if (!key->reloads || conf_value_is_number(key))
+			continue;
+		free(*conf_value_text(key, before));
+		*conf_value_text(key, conf) = strdup(*conf_value_text(key, conf));
+		if (!*conf_value_text(key, conf))
+			abort();
+	}
+}
+
 int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_tell *tell, void *arg,
 	      char error[CONF_ERROR_MAX])
 {
@@ -123,11 +158,8 @@ int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_
 	const struct conf_key *key;
 	int rc;
 
-	for (key = conf_keys(); key->name; key++) {
-		assert(!key->reloads || conf_value_is_number(key));
-		if (key->reloads)
-			*conf_value_number(key, &next) = *conf_value_number(key, read);
-	}
+	error[0] = '\0';
+	take_values(&next, read);
 	rc = conf_check(&next, standalone, error);
 	if (rc < 0)
 		return rc;
@@ -135,6 +167,7 @@ int conf_take(struct conf *conf, const struct conf *read, bool standalone, conf_
 		if (!same(key, conf, read))
 			tell_difference(&telling, NULL, key, conf, read);
 	tell_prefixes(&telling, conf, read);
+	copy_texts(&next, conf);
 	*conf = next;
 	return 0;
 }

@@ -11,13 +11,16 @@
 
 /* What a command line says of it. */
 struct conf_source {
-	const char *file, *default_file; /* `file` NULL: the default one, if it exists */
+	const char *file, *default_file; /* `file` NULL: the default one, if it exists; either with its drop-ins */
 	char *const *overrides; /* after the file, in order */
 	int override_count;
 	bool standalone;
 };
 
-/* 0, or -errno with a sentence; then there is nothing to free. May be called in any thread. */
+/*
+ * 0, or -errno with a line in `error` for each error: then there is nothing to free. Values are checked against each other
+ * once each of them is right. May be called in any thread.
+ */
 int conf_load(struct conf *ret, const struct conf_source *source, char error[CONF_ERROR_MAX]);
 
 /* A sentence about a key that differs; `waits`: for a restart. */

@@ -31,6 +31,8 @@ static void reload_run(struct work *work)
 
 	r->rc = conf_load(&r->read, r->conf.source, r->error);
 	if (r->rc == 0)
+		r->rc = r->conf.look(r->conf.arg, &r->read, r->error);
+	if (r->rc == 0)
 		r->secret_rc = secret_open(&r->secret, r->read.auth_file);
 }
 

@@ -397,9 +397,6 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 	case COMMAND_RESET:
 		reset_answered(c);
 		break;
-	case COMMAND_AUDIT:
-		audit_answered(c, a, reply);
-		break;
 	case COMMAND_HOLDERS:
 	case COMMAND_QUEUE:
 	case COMMAND_WHY:
@@ -418,12 +415,14 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 		break;
 	case COMMAND_CAMPAIGN:
 	case COMMAND_RESIGN:
+	case COMMAND_AUDIT:
 	case COMMAND_LOCKS:
 	case COMMAND_PING:
 	case COMMAND_INFO ... COMMAND_METRICS:
 	case COMMAND_QUIT:
 	case COMMAND_RESTART:
 	case COMMAND_RELOAD:
+	case COMMAND_CONFIG:
 	case COMMAND_ECHO:
 	case COMMAND_SELECT:
 	case COMMAND_COMMAND:
@@ -437,7 +436,10 @@ static void answered(struct caller *c, const struct ask *a, struct slice reply)
 
 void answer_taken(struct caller *c, const struct ask *a, struct slice reply)
 {
-	if (a->command != COMMAND_AUDIT)
-		c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
+	if (a->command == COMMAND_AUDIT) {
+		audit_answered(c, a, reply);
+		return;
+	}
+	c->host->wanted_at[a->lock] = c->host->moved_at[a->lock] = c->host->w->sched.now;
 	answered(c, a, reply);
 }

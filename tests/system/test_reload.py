@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration is read again while the daemon runs: by RELOAD, by `lockbroker reload`, by SIGHUP."""
+"""The configuration is read again while the daemon runs: by RELOAD, by `lockbroker reload`, by SIGHUP. What it is by then:
+CONFIG GET. What is wrong with it, without a daemon: --check-config."""
 
 import os
 import re
@@ -189,3 +190,174 @@ def test_the_command_shows_what_has_changed_and_fails_if_there_is_an_error(daemo
     done = run(daemon)
     assert (done.returncode, done.stdout) == (64, "")
     assert f"{conf.path}:2: limits.lock: unknown key" in done.stderr
+
+
+# ---- drop-ins, and errors ----
+
+
+def drop_in(conf, name, text):
+    os.makedirs(conf.path + ".d", exist_ok=True)
+    path = os.path.join(conf.path + ".d", name)
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def check(*words):
+    return subprocess.run([harness.program("lockbrokerd"), "--check-config", *words], capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+
+
+def test_drop_ins_are_read_after_the_file_and_again_with_it(daemon, conf, clients):
+    c = clients(daemon)
+    conf.write("[limits]\nlocks = 7\n")
+    second = drop_in(conf, "20-b.conf", "[limits]\nlocks = 9\n")
+    drop_in(conf, "10-a.conf", "[limits]\nlocks = 8\n[locks]\nlinger_ms = 1\n")
+    drop_in(conf, "20-b.conf~", "nonsense")
+    assert c.call("RELOAD") == "locks.linger_ms = 1, before 100\nlimits.locks = 9, before 100000\n"
+    os.unlink(second)
+    assert c.call("RELOAD") == "limits.locks = 8, before 9\n"
+
+
+def test_of_many_errors_the_first_is_answered_and_all_are_logged(daemon, conf, clients):
+    conf.write("[limits]\nlocks = 7\nlock = 8\n")
+    path = drop_in(conf, "10-a.conf", "[locks]\nlinger_ms = 5s\n")
+    first, second = f"{conf.path}:3: limits.lock: unknown key", f"{path}:2: locks.linger_ms = 5s: must be a number from 0 to 60000"
+    assert clients(daemon).call("RELOAD") == f"ERR {first} (and 1 more: lockbrokerd --check-config shows all)"
+    assert all(lines(daemon, f"error: the configuration is not changed: {e}") for e in (first, second))
+    assert daemon.info("limits")["limit_locks"] == "100000"
+
+
+def test_a_drop_in_that_others_can_write_is_refused(daemon, conf, clients):
+    path = drop_in(conf, "10-a.conf", "[limits]\nlocks = 7\n")
+    os.chmod(path, 0o666)
+    assert clients(daemon).call("RELOAD") == (f"ERR {path}: must belong to root or the daemon's user and not be writable by others "
+                                              "(chmod go-w)")
+    assert daemon.info("limits")["limit_locks"] == "100000"
+
+
+def test_check_config_tells_all_errors_and_starts_nothing(conf):
+    conf.write("[limits]\nlocks = 7\nlock = 8\n")
+    path = drop_in(conf, "10-a.conf", "[locks]\nlinger_ms = 5s\n[nope]\n")
+    for words in ((conf.path,), ("-c", conf.path)):
+        done = check(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.splitlines() == [f"{conf.path}:3: limits.lock: unknown key",
+                                            f"{path}:2: locks.linger_ms = 5s: must be a number from 0 to 60000",
+                                            f"{path}:3: [nope]: unknown section"]
+    conf.write("")
+    drop_in(conf, "10-a.conf", "")
+    done = check(conf.path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{conf.path}: no errors, with {path}\n", "")
+
+
+def test_check_config_looks_at_what_the_configuration_names(conf):
+    conf.write("[daemon]\nsocket_group = no_such_group\n[zookeeper]\nauth_file = /no/such/file\n")
+    done = check(conf.path)
+    assert done.returncode == 2 and "no_such_group" in done.stderr and "/no/such/file" in done.stderr
+
+
+def test_a_start_with_errors_tells_all_of_them(conf):
+    conf.write("[limits]\nlock = 8\nlocks = x\n")
+    done = subprocess.run([harness.program("lockbrokerd"), "-c", conf.path], capture_output=True, text=True,
+                          timeout=harness.PATIENCE)
+    assert done.returncode == 2
+    assert [line.partition(" ")[0] for line in done.stderr.splitlines()] == ["lockbrokerd:", "lockbrokerd:"]
+
+
+@pytest.mark.parametrize("what", ["directory", "zeroes", "huge"])
+def test_what_is_no_configuration_is_refused(daemon, conf, clients, what):
+    if what == "directory":
+        os.unlink(conf.path)
+        os.mkdir(conf.path)
+    else:
+        conf.write("\0" * 100 if what == "zeroes" else "#\n" * 1000000)
+    told = clients(daemon).call("RELOAD")
+    assert told.startswith({"directory": f"ERR {conf.path}: Is a directory", "zeroes": f"ERR {conf.path}:1: the line has a zero byte",
+                            "huge": f"ERR {conf.path}:524289: the file is larger than 1048576 bytes"}[what])
+
+
+# ---- CONFIG GET ----
+
+
+def test_config_get_tells_what_counts_now(daemon, conf, clients):
+    c = clients(daemon)
+    assert c.call("CONFIG", "GET", "locks.linger_ms", "*.handoff_*") == {
+        "locks.linger_ms": "100", "locks.handoff_max": "64", "locks.handoff_ms": "100"}
+    conf.write("[locks]\nlinger_ms = 7\n[zookeeper]\ntick_ms = 1000\n[prefix:app/]\n")
+    c.call("RELOAD")
+    settings = c.call("CONFIG", "GET", "*")
+    assert settings["locks.linger_ms"] == "7"
+    assert settings["zookeeper.tick_ms"] == "2000", "that needs a restart"
+    assert settings["daemon.socket"] == daemon.socket, "from the command line"
+    assert "prefix:app/.flavour" not in settings
+    printed = subprocess.run([*daemon.command(), "--print-config"], capture_output=True, text=True).stdout
+    assert len(settings) == len(re.findall(r"^\w+ *=", printed, re.M)) - 2
+    with daemon.client(2, operator=True) as old:
+        assert old.call("CONFIG", "GET", "locks.linger_ms") == ["locks.linger_ms", "7"]
+    assert c.call("CONFIG", "GET", "nothing") == {}
+    assert c.call("CONFIG", "SET", "locks.linger_ms", 8).startswith("ERR CONFIG GET")
+    assert c.call("CONFIG", "GET").startswith("ERR ")
+    assert c.call("CONFIG", "GET", "*[" + "x" * 60000 + "]").startswith("LIMIT ")
+
+
+def test_the_command_shows_the_configuration(daemon):
+    done = subprocess.run([harness.program("lockbroker"), "-S", daemon.operator_socket, "config", "locks.*_ms"], capture_output=True,
+                          text=True, timeout=harness.PATIENCE)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "locks.linger_ms = 100")
+    assert "locks.try_ms = 100" in done.stdout and "handoff_max" not in done.stdout
+
+
+# ---- other servers ----
+
+
+@pytest.fixture
+def on_file(daemons, zk, root, conf):
+    """A daemon whose servers are in the file, and nowhere else."""
+    d = harness.Daemon(zk, root, argv=["-c", conf.path], wait=False)
+    servers = d.options.pop("zookeeper.servers")
+    conf.write(f"[zookeeper]\nservers = {servers}\n")
+    daemons.list.append(d)
+    d.start()
+    return d
+
+
+def connections(daemon):
+    return len(lines(daemon, "connection to ZooKeeper lost")), daemon.info("stats")["sessions_total"]
+
+
+def test_other_names_of_the_same_server_cost_no_connection(on_file, conf, clients, zk):
+    c = clients(on_file)
+    assert isinstance(c.call("LOCK", "a"), int)
+    before = connections(on_file)
+    new = f"localhost:{zk.port},127.0.0.1:1"
+    conf.write(f"[zookeeper]\nservers = {new}\n")
+    assert c.call("RELOAD") == f"zookeeper.servers = {new}, before 127.0.0.1:{zk.port}\n"
+    assert c.call("CONFIG", "GET", "zookeeper.servers") == {"zookeeper.servers": new}
+    assert on_file.info("zookeeper")["server"] == zk.address
+    assert connections(on_file) == before and c.call("VALID", "a") > 0
+
+
+def test_servers_that_nobody_knows_are_refused_and_nothing_changes(on_file, conf, clients, zk):
+    c = clients(on_file)
+    conf.write("[zookeeper]\nservers = no-such-host.invalid:2181\n[locks]\nlinger_ms = 7\n")
+    c.send("RELOAD")
+    with on_file.client() as other:
+        assert isinstance(other.call("LOCK", "a"), int), "others are served meanwhile"
+    assert c.reply().startswith("ERR zookeeper.servers = no-such-host.invalid:2181: cannot look up no-such-host.invalid: ")
+    assert c.call("CONFIG", "GET", "locks.linger_ms", "zookeeper.servers") == {
+        "locks.linger_ms": "100", "zookeeper.servers": f"127.0.0.1:{zk.port}"}
+
+
+def test_servers_that_are_found_later_are_used_then(daemons, zk, root, conf, clients):
+    """Started with one that is not there, and told of the right one."""
+    d = harness.Daemon(zk, root, argv=["-c", conf.path], wait=False)
+    d.options.pop("zookeeper.servers")
+    d.has_session = False
+    conf.write(f"[zookeeper]\nservers = 127.0.0.1:{harness.free_port()}\n")
+    daemons.list.append(d)
+    d.start()
+    c = clients(d)
+    conf.write(f"[zookeeper]\nservers = {zk.address}\n")
+    c.call("RELOAD")
+    harness.wait_until(lambda: isinstance(c.call("LOCK", "a", "REENTER"), int), "the session")

@@ -12,11 +12,19 @@
 
 #include <cmocka.h>
 
+#include "base/conf_file.h"
 #include "conf_fixture.h"
+
+static void add(char *to, const char *text, size_t len, const char *more)
+{
+	size_t used = strlen(to);
+
+	snprintf(to + used, CONF_ERROR_MAX - used, "%.*s%s", (int)len, text, more);
+}
 
 int read_text(struct conf *conf, const char *text, char *error)
 {
-	char path[] = "/tmp/test_conf.XXXXXX", own[CONF_ERROR_MAX] = "", where[32], *in;
+	char path[] = "/tmp/test_conf.XXXXXX", own[CONF_ERROR_MAX] = "", *in, *rest;
 	int fd = mkstemp(path), rc;
 
 	assert_true(fd >= 0);
@@ -30,9 +38,10 @@ int read_text(struct conf *conf, const char *text, char *error)
 		return rc;
 	}
 	/* The name of the file is told, and differs from run to run. */
-	in = strstr(own, path);
-	snprintf(where, sizeof(where), "%s", in ? "FILE" : "");
-	snprintf(error, CONF_ERROR_MAX, "%s%s", where, in ? in + strlen(path) : own);
+	error[0] = '\0';
+	for (rest = own; (in = strstr(rest, path)); rest = in + strlen(path))
+		add(error, rest, (size_t)(in - rest), "FILE");
+	add(error, rest, strlen(rest), "");
 	return rc;
 }
 
@@ -50,7 +59,7 @@ void assert_refused(const char *text, const char *expected)
 
 static int set(const char *section, const char *name, const char *value)
 {
-	char error[CONF_ERROR_MAX], *text;
+	char error[CONF_ERROR_MAX] = "", *text;
 	struct conf conf;
 	int rc;
 

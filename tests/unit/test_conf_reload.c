@@ -76,6 +76,19 @@ static void what_may_not_change_waits_for_a_restart(void **state)
 	conf_free(&conf);
 }
 
+static void the_servers_change(void **state)
+{
+	struct conf conf;
+
+	assert_string_equal(reloaded(&conf, HOST "servers = a:1\n", HOST "servers = a:1,\n  b:2\n"),
+			    "zookeeper.servers = a:1,b:2, before a:1\n");
+	assert_string_equal(conf.servers, "a:1,b:2");
+	conf_free(&conf);
+	assert_string_equal(reloaded(&conf, HOST "servers = a:1\n", HOST "servers = b:1\n[locks]\nlinger_ms = 7\n"),
+			    "zookeeper.servers = b:1, before a:1\nlocks.linger_ms = 7, before 100\n");
+	conf_free(&conf);
+}
+
 static void prefixes_wait_for_a_restart(void **state)
 {
 	struct conf conf;
@@ -104,14 +117,14 @@ static void what_does_not_fit_to_what_stays_is_refused(void **state)
 	conf_free(&conf);
 }
 
-/* Otherwise a string that is in use would have to be freed. */
-static void only_numbers_change(void **state)
+/* Any other string is in use somewhere. */
+static void only_numbers_and_the_servers_change(void **state)
 {
 	const struct conf_key *key;
 	int count = 0;
 
 	for (key = conf_keys(); key->name; key++) {
-		assert_true(!key->reloads || conf_value_is_number(key));
+		assert_true(!key->reloads || conf_value_is_number(key) || key->type == CONF_SERVERS);
 		count += key->reloads;
 	}
 	assert_true(count > 15);
@@ -124,7 +137,7 @@ static void a_source_without_a_file_is_the_defaults(void **state)
 	char text[] = "locks.linger_ms=3", *overrides[] = { text };
 	struct conf_source source = { .default_file = "/nonexistent/lockbroker.conf", .overrides = overrides,
 				      .override_count = 1 };
-	char error[CONF_ERROR_MAX];
+	char error[CONF_ERROR_MAX] = "";
 	struct conf conf;
 
 	assert_int_equal(conf_load(&conf, &source, error), 0);
@@ -143,7 +156,8 @@ int main(void)
 		cmocka_unit_test(what_may_not_change_waits_for_a_restart),
 		cmocka_unit_test(prefixes_wait_for_a_restart),
 		cmocka_unit_test(what_does_not_fit_to_what_stays_is_refused),
-		cmocka_unit_test(only_numbers_change),
+		cmocka_unit_test(only_numbers_and_the_servers_change),
+		cmocka_unit_test(the_servers_change),
 		cmocka_unit_test(a_source_without_a_file_is_the_defaults),
 	};
 

@@ -131,6 +131,7 @@ static void users(void **state)
 	EXPECT(DENIED, "0 LIMIT s 5");
 	EXPECT(DENIED, "0 RESTART");
 	EXPECT(DENIED, "0 RELOAD");
+	EXPECT(DENIED, "0 CONFIG GET a");
 	fixture_simple(f, EVENT_CLIENT_GONE, 5);
 	fixture_event(f, &(struct event){ .type = EVENT_CLIENT_CONNECTED, .conn = 5, .connected = { .uid = 1001 } });
 	EXPECT(DENIED, "0 CLIENT UNBLOCK 7");

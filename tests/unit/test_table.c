@@ -42,6 +42,7 @@ static const struct {
 	[COMMAND_AUDIT] = { "AUDIT", "" },
 	[COMMAND_RESTART] = { "RESTART", "" },
 	[COMMAND_RELOAD] = { "RELOAD", "" },
+	[COMMAND_CONFIG] = { "CONFIG GET a", "" },
 	[COMMAND_HELLO] = { "HELLO 3", "" },
 	[COMMAND_PING] = { "PING", "" },
 	[COMMAND_ECHO] = { "ECHO text", "" },
@@ -147,7 +148,7 @@ static void each_command_takes_its_options_and_no_other(void **state)
 {
 	for (int i = 0; i < COMMAND_COUNT; i++) {
 		bool own_words = i == COMMAND_CLIENT || i == COMMAND_INFO || i == COMMAND_COMMAND || i == COMMAND_PING ||
-				 i == COMMAND_HELLO;
+				 i == COMMAND_CONFIG || i == COMMAND_HELLO;
 
 		for (size_t j = 0; j < sizeof(options) / sizeof(options[0]) && !own_words; j++) {
 			char line[64], word[16];

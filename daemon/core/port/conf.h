@@ -37,6 +37,11 @@ struct broker_prefix {
 	const char *path; /* absolute like `root`; NULL: below the root like any other lock */
 };
 
+/* A key of the configuration and its value, for CONFIG GET. */
+struct broker_setting {
+	const char *name, *value;
+};
+
 struct broker_conf {
 	bool standalone;          /* tier 2 is answered locally */
 	const char *root;         /* "/lockbroker": absolute, no trailing slash, never "/" */
@@ -63,6 +68,8 @@ struct broker_conf {
 	const struct broker_former *formers; /* the oldest first; at most FORMERS_MAX */
 	size_t former_count;
 	struct broker_limits limits;
+	const struct broker_setting *settings; /* may change; never a secret: the configuration has none */
+	size_t setting_count;
 	const struct broker_prefix *prefixes;
 	size_t prefix_count;
 };

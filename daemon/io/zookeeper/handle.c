@@ -594,7 +594,13 @@ void zk_handle_set_servers(struct zk_handle *h, const char *servers)
 		return;
 	handle_off_loop(h);
 	zk_attempts_servers(&h->attempts, servers);
-	rc = zoo_set_servers(h->zh, servers);
+	/*
+	 * The library compares addresses without their ports: it would go on with the old list if that has the same hosts, as
+	 * local proxies have. An address that nobody can have (RFC 5737) is another one than all of them.
+	 */
+	rc = zoo_set_servers(h->zh, "192.0.2.1:1");
+	if (rc == ZOK)
+		rc = zoo_set_servers(h->zh, servers);
 	if (rc != ZOK)
 		log_warning("ZooKeeper client: cannot use the new addresses: %s", zerror(rc));
 	/* The library closes a socket that leads to a server which is no longer listed. */

@@ -51,6 +51,11 @@ static bool listed(const char *list, const char *server, size_t len)
 	return false;
 }
 
+bool resolve_lists(const char *list, const char *server)
+{
+	return listed(list, server, strlen(server));
+}
+
 /* No list has an address twice, so lists of equal length with the same members are equal. */
 bool resolve_same(const char *a, const char *b)
 {

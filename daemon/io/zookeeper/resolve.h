@@ -20,6 +20,8 @@ struct resolved {
 bool resolve_is_numeric(const char *servers);
 /* May block for long unless resolve_is_numeric(). */
 void resolve_servers(const char *servers, struct resolved *ret);
+/* Whether that "address:port" is in the list. */
+bool resolve_lists(const char *list, const char *server);
 /* Whether these are the same addresses, in any order. */
 bool resolve_same(const char *a, const char *b);
 void resolved_free(struct resolved *r);

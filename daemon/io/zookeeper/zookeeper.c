@@ -36,7 +36,7 @@ struct failure {
 
 struct look_up {
 	struct work work;
-	const char *servers;
+	char *servers; /* a copy, while it runs */
 	struct resolved found;
 	bool running;
 	int64_t next_ns;
@@ -48,7 +48,9 @@ struct zookeeper {
 	struct zk_handle *handle;
 	struct watch *timer; /* only wakes the loop: what is due is seen when the turn settles */
 	STAILQ_HEAD(failure_list, failure) failures;
+	char *servers;   /* as in the configuration */
 	char *addresses; /* NULL: not known yet */
+	bool late;       /* the handle learns these addresses when its connection is over */
 	int64_t open_ns; /* a session is opened, or a connection made for `taken`, not before this */
 	struct backoff backoff;
 	int64_t believe_ns; /* from then on one server is enough that calls `taken` expired */
@@ -213,8 +215,23 @@ static void look_up_done(struct work *work)
 	struct zookeeper *z = container_of(look_up, struct zookeeper, look_up);
 
 	look_up->running = false;
-	look_up->next_ns = feed_now(z->feed) + RESOLVE_NS;
-	zookeeper_resolved(z, &look_up->found);
+	/* Others have taken their place meanwhile. */
+	if (strcmp(look_up->servers, z->servers) == 0) {
+		look_up->next_ns = feed_now(z->feed) + RESOLVE_NS;
+		zookeeper_resolved(z, &look_up->found);
+	}
+	resolved_free(&look_up->found);
+	free(look_up->servers);
+	look_up->servers = NULL;
+}
+
+static char *copy_of(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		abort();
+	return copy;
 }
 
 struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf)
@@ -229,8 +246,8 @@ struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const 
 	z->handle = zk_handle_new(feed_base(feed), &conf->handle, &owner);
 	z->timer = watch_new(feed_base(feed), NULL, z);
 	z->probe = zk_probe_new(feed_base(feed), conf->packet_bytes, zookeeper_learned, z);
-	z->numeric = resolve_is_numeric(conf->servers);
-	z->look_up.servers = conf->servers;
+	z->servers = copy_of(conf->servers);
+	z->numeric = resolve_is_numeric(z->servers);
 	z->look_up.work = (struct work){ .run = look_up_run, .done = look_up_done };
 	/* Logs the first lines of an outage; the broker reports that it lasts. */
 	z->rate_trouble[ZK_HANDLE_UNREACHABLE].window_ns = 600 * CLOCK_NS_PER_S;
@@ -252,6 +269,8 @@ void zookeeper_free(struct zookeeper *z)
 	zk_probe_free(z->probe);
 	watch_free(z->timer);
 	resolved_free(&z->look_up.found);
+	free(z->look_up.servers);
+	free(z->servers);
 	free(z->addresses);
 	mem_free(z);
 }
@@ -306,10 +325,11 @@ static void zookeeper_look_up(struct zookeeper *z)
 	struct resolved found;
 
 	if (z->numeric) {
-		resolve_servers(z->conf.servers, &found);
+		resolve_servers(z->servers, &found);
 		zookeeper_resolved(z, &found);
 	} else if (!z->look_up.running && feed_now(z->feed) >= z->look_up.next_ns) {
 		z->look_up.running = true;
+		z->look_up.servers = copy_of(z->servers);
 		worker_add(z->worker, &z->look_up.work);
 	}
 }
@@ -352,6 +372,10 @@ void zookeeper_settle(struct zookeeper *z)
 {
 	bool looking;
 
+	if (z->late && !zk_handle_connected(z->handle)) {
+		z->late = false;
+		zk_handle_set_servers(z->handle, z->addresses);
+	}
 	zk_handle_settle(z->handle);
 	looking = !z->addresses || (!z->numeric && !zk_handle_connected(z->handle));
 	if (looking)
@@ -366,13 +390,31 @@ void zookeeper_settle(struct zookeeper *z)
 	zk_handle_settle(z->handle);
 }
 
-/* ---- a hand-over ---- */
+/* ---- other servers, and a hand-over ---- */
 
 void zookeeper_suspend(struct zookeeper *z)
 {
 	zk_handle_suspend(z->handle);
 	while (!STAILQ_EMPTY(&z->failures))
 		zookeeper_tell_failures(z);
+}
+
+/* The library would cut connections now and then, so that not all hosts stay with the old servers. Nobody asked for it. */
+void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct resolved *found)
+{
+	free(z->servers);
+	z->servers = copy_of(servers);
+	z->numeric = resolve_is_numeric(servers);
+	z->look_up.next_ns = feed_now(z->feed) + RESOLVE_NS;
+	zookeeper_resolved(z, found);
+	if (!zk_handle_connected(z->handle))
+		return;
+	z->late = true;
+	if (resolve_lists(z->addresses, zk_handle_server(z->handle)))
+		return;
+	log_info("ZooKeeper: %s is not among zookeeper.servers any longer: the session goes on with another server",
+		 zk_handle_server(z->handle));
+	zookeeper_suspend(z);
 }
 
 void zookeeper_pack(const struct zookeeper *z, struct parcel *p)

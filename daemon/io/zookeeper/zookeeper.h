@@ -26,10 +26,16 @@ struct zookeeper_conf {
 	struct saved *saved;  /* told of every session before the broker is */
 };
 
-/* What `conf` points to must outlive the adapter. */
+/* What `conf` points to must outlive the adapter, except `servers`. */
 struct zookeeper *zookeeper_new(struct feed *feed, struct worker *worker, const struct zookeeper_conf *conf);
 /* To be called after the worker has stopped. Takes NULL. */
 void zookeeper_free(struct zookeeper *z);
+
+/*
+ * Other servers of the same ensemble, as in the configuration, and what they were found to be, which is emptied. The session
+ * goes on: if the server in use is not among them, the connection ends, and another one is made at once.
+ */
+void zookeeper_set_servers(struct zookeeper *z, const char *servers, struct resolved *found);
 
 /* Effects. */
 void zookeeper_open(struct zookeeper *z);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/conf_file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/conf_section.h"
+#include "base/conf_value.h"
+#include "base/mem.h"
+
+/* inih does not pass line numbers through its stable interface, so the lines are counted where they are read. */
+struct reader {
+	struct conf *conf;
+	FILE *in;
+	char *error;
+	size_t file; /* in conf->files */
+	size_t bytes;
+	int line, errors;
+	char where[CONF_WHERE_MAX]; /* the file and the line */
+	bool indented;
+	bool after_key;  /* an indented line continues it */
+	bool after_bad;  /* ... which was not accepted */
+	bool skips;      /* the section is not known: what its keys are nobody can say */
+	bool understood; /* the present line */
+};
+
+static void failed(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void failed(struct reader *r, const char *format, ...)
+{
+	char what[CONF_SENTENCE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	conf_fail(r->error, r->where, "%s", what);
+	r->errors++;
+}
+
+/* inih does not say which lines it takes for nothing. */
+static void end_line(struct reader *r)
+{
+	if (r->line > 0 && !r->understood)
+		failed(r, "the line is neither a [section] nor KEY = VALUE nor a comment");
+	r->understood = true;
+}
+
+/*
+ * inih does not report a section without keys, truncates a long section name, and ignores what follows the first closing
+ * bracket. So each section line is examined before inih sees it; a line that inih does not take for a section is none
+ * here.
+ */
+static void read_section(struct reader *r, const char *begin)
+{
+	const char *end, *rest;
+	struct conf_section section;
+	char *name;
+
+	if (*begin++ != '[' || (r->indented && r->after_key))
+		return;
+	end = begin + strcspn(begin, "]");
+	if (!*end)
+		return;
+	r->understood = true;
+	r->after_key = r->skips = false;
+	name = strndup(begin, (size_t)(end - begin));
+	if (!name)
+		abort();
+	rest = end + 1;
+	while (isspace((unsigned char)*rest))
+		rest++;
+	if (*rest && (rest == end + 1 || (*rest != ';' && *rest != '#'))) {
+		failed(r, "[%.200s]: something follows the closing bracket", name);
+		r->skips = true;
+	} else if (conf_section_open(r->conf, name, &section, r->where, r->error) < 0) {
+		r->errors++;
+		r->skips = true;
+	}
+	free(name);
+}
+
+/* The next line into `line`, cut if it is longer. False: there is none. */
+static bool fetch(struct reader *r, char *line, size_t size)
+{
+	bool zero = false;
+	size_t len = 0;
+	int c = EOF;
+
+	while (r->bytes <= CONF_FILE_BYTES_MAX && (c = getc(r->in)) != EOF) {
+		r->bytes++;
+		zero |= c == '\0';
+		if (len + 1 < size)
+			line[len] = (char)c;
+		len++;
+		if (c == '\n')
+			break;
+	}
+	if (len == 0)
+		return false;
+	r->line++;
+	snprintf(r->where, sizeof(r->where), "%s:%d", r->conf->files[r->file], r->line);
+	line[len < size ? len : size - 1] = '\0';
+	if (r->bytes > CONF_FILE_BYTES_MAX)
+		failed(r, "the file is larger than %d bytes", CONF_FILE_BYTES_MAX);
+	else if (len - (c == '\n') > size - 2)
+		failed(r, "the line is longer than %zu bytes", size - 2);
+	else if (zero)
+		failed(r, "the line has a zero byte: this is no text file");
+	else
+		return true;
+	strcpy(line, "\n");
+	return true;
+}
+
+/* Takes the place of fgets(). */
+static char *read_line(char *line, int size, void *stream)
+{
+	struct reader *r = stream;
+	const char *begin = line;
+
+	end_line(r);
+	if (!fetch(r, line, (size_t)size))
+		return NULL;
+	r->indented = isspace((unsigned char)line[0]);
+	if (r->line == 1 && strncmp(begin, "\xef\xbb\xbf", 3) == 0)
+		begin += 3;
+	while (isspace((unsigned char)*begin))
+		begin++;
+	r->understood = !*begin || *begin == '#' || *begin == ';';
+	read_section(r, begin);
+	return line;
+}
+
+static int append_server(struct reader *r, const struct conf_section *section, const struct conf_key *key,
+			 const char *value)
+{
+	char *joined, *text = *conf_value_text(key, section->base);
+	size_t len = strlen(text);
+	int rc;
+
+	while (len > 0 && (text[len - 1] == ',' || isspace((unsigned char)text[len - 1])))
+		len--;
+	if (asprintf(&joined, "%.*s%s%s", (int)len, text, len > 0 ? "," : "", value) < 0)
+		abort();
+	rc = conf_section_set(section, key, joined, r->where, r->error);
+	free(joined);
+	return rc;
+}
+
+static void read_key(struct reader *r, const struct conf_section *section, const struct conf_key *key, const char *value)
+{
+	struct conf_origin *origin = &section->origins[key - section->table];
+	bool again = origin->line && origin->file == r->file;
+	int rc;
+
+	if (again && r->indented && key->type == CONF_SERVERS) {
+		rc = r->after_bad ? 0 : append_server(r, section, key, value);
+		r->after_bad |= rc < 0;
+	} else if (again) {
+		failed(r, "%s.%s = %.200s: the key is already set in line %d%s", section->name, key->name, value,
+		       origin->line, r->indented ? " (an indented line continues the one before)" : "");
+		return;
+	} else {
+		*origin = (struct conf_origin){ .file = r->file, .line = r->line };
+		rc = conf_section_set(section, key, value, r->where, r->error);
+		r->after_bad = rc < 0;
+	}
+	r->errors += rc < 0;
+}
+
+/* inih's handler: nonzero means success. What is wrong is told here, and does not end the reading. */
+static int handle(void *user, const char *name_of_section, const char *name, const char *value)
+{
+	struct reader *r = user;
+	const struct conf_key *key;
+	struct conf_section section;
+
+	r->understood = r->after_key = true;
+	if (r->skips)
+		return 1;
+	if (!name_of_section[0]) {
+		failed(r, "the key is outside of a section");
+		return 1;
+	}
+	if (!conf_section_find(r->conf, name_of_section, &section)) {
+		failed(r, "[%s]: unknown section", name_of_section);
+		return 1;
+	}
+	key = conf_section_key(&section, name);
+	if (key)
+		read_key(r, &section, key, value);
+	else
+		failed(r, "%s.%s: unknown key", section.name, name);
+	return 1;
+}
+
+/* Whoever can write to it could make the daemon do what he likes. What has no name was given to this process. */
+static bool is_safe(const struct stat *st)
+{
+	bool group = (st->st_mode & S_IWGRP) && st->st_gid != 0;
+
+	return st->st_nlink == 0 || ((st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH) && !group);
+}
+
+static int refuse(char *error, const char *path, int rc, const char *why)
+{
+	conf_fail(error, path, "%s", why);
+	return rc;
+}
+
+static int check_owner(const struct stat *st, const char *path, char *error)
+{
+	if (is_safe(st))
+		return 0;
+	return refuse(error, path, -EPERM,
+		      "must belong to root or the daemon's user and not be writable by others (chmod go-w)");
+}
+
+/* A descriptor, or -errno; FIFOs do not keep the daemon waiting. */
+static int open_file(const char *file, bool drop_in, char *error)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | (drop_in ? O_NONBLOCK : 0)), rc = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		rc = refuse(error, file, -errno, strerror(errno));
+	else if (S_ISDIR(st.st_mode))
+		rc = refuse(error, file, -EISDIR, strerror(EISDIR));
+	else if (S_ISREG(st.st_mode))
+		rc = check_owner(&st, file, error);
+	else if (drop_in)
+		rc = refuse(error, file, -EINVAL, "is not a file");
+	if (rc < 0 && fd >= 0)
+		close(fd);
+	return rc < 0 ? rc : fd;
+}
+
+static size_t add_file(struct conf *conf, const char *file)
+{
+	conf->files = mem_resize(conf->files, (conf->file_count + 1) * sizeof(*conf->files));
+	conf->files[conf->file_count] = strdup(file);
+	if (!conf->files[conf->file_count])
+		abort();
+	return conf->file_count++;
+}
+
+static int read_file(struct conf *conf, const char *file, bool drop_in, char *error)
+{
+	struct reader r = { .conf = conf, .error = error, .understood = true };
+	int fd = open_file(file, drop_in, error), rc;
+
+	if (fd < 0)
+		return fd;
+	r.in = fdopen(fd, "re");
+	if (!r.in)
+		abort();
+	r.file = add_file(conf, file);
+	errno = 0;
+	ini_parse_stream(read_line, &r, handle, &r);
+	end_line(&r);
+	rc = r.errors ? -EINVAL : 0;
+	if (ferror(r.in))
+		rc = refuse(error, file, errno ? -errno : -EIO, strerror(errno ? errno : EIO));
+	fclose(r.in);
+	return rc;
+}
+
+int conf_read(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
+{
+	return read_file(conf, file, false, error);
+}
+
+static bool ends_with_conf(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && strcmp(name + len - 5, ".conf") == 0;
+}
+
+static int is_drop_in(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && ends_with_conf(entry->d_name);
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool is_numbered(const char *name)
+{
+	return isdigit((unsigned char)name[0]) && isdigit((unsigned char)name[1]) && name[2] == '-';
+}
+
+static int read_drop_in(struct conf *conf, const char *dir, const char *name, char *error)
+{
+	char *path;
+	int rc;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		abort();
+	if (is_numbered(name))
+		rc = read_file(conf, path, true, error);
+	else
+		rc = refuse(error, path, -EINVAL,
+			    "is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or remove it");
+	free(path);
+	return rc;
+}
+
+/* Takes the entries. */
+static int read_entries(struct conf *conf, const char *dir, struct dirent **entries, int count, char *error)
+{
+	int rc = 0, i;
+
+	if (count > CONF_FILES_MAX - 1) {
+		conf_fail(error, dir, "has %d drop-ins, and at most %d are read", count, CONF_FILES_MAX - 1);
+		rc = -E2BIG;
+	}
+	for (i = 0; i < count; i++) {
+		if (rc != -E2BIG && read_drop_in(conf, dir, entries[i]->d_name, error) < 0)
+			rc = -EINVAL;
+		free(entries[i]);
+	}
+	free(entries);
+	return rc;
+}
+
+int conf_read_drop_ins(struct conf *conf, const char *file, char error[CONF_ERROR_MAX])
+{
+	struct dirent **entries;
+	char dir[PATH_MAX];
+	struct stat st;
+	int rc, count;
+
+	snprintf(dir, sizeof(dir), "%s.d", file);
+	if (stat(dir, &st) < 0)
+		return errno == ENOENT ? 0 : refuse(error, dir, -errno, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return refuse(error, dir, -ENOTDIR, "must be a directory: it is where drop-ins are");
+	rc = check_owner(&st, dir, error);
+	if (rc < 0)
+		return rc;
+	count = scandir(dir, &entries, is_drop_in, by_bytes);
+	if (count < 0)
+		return refuse(error, dir, -errno, strerror(errno));
+	return read_entries(conf, dir, entries, count, error);
+}

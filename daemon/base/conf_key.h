@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the keys of the configuration: what parses, checks, prints and shows them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum conf_type {
+	CONF_NUMBER,
+	CONF_OCTAL,
+	CONF_LEVEL,
+	CONF_FLAVOUR,
+	CONF_PATH,
+	CONF_FILE,
+	CONF_GROUP,
+	CONF_SERVERS,
+	CONF_ROOT,
+	CONF_ZNODE, /* like ROOT, or empty */
+	CONF_HOST,
+};
+
+struct conf_key {
+	const char *section, *name;
+	enum conf_type type;
+	size_t offset;       /* in struct conf, or in struct conf_prefix */
+	const char *initial; /* the default, as it would stand in a file */
+	int64_t min, max;    /* NUMBER, OCTAL */
+	const char *why;     /* one line */
+	bool reloads;        /* it may change while the daemon runs (conf_reload.h) */
+};
+
+/* The tables, each ended by an entry without a name. */
+const struct conf_key *conf_keys(void);
+const struct conf_key *conf_prefix_keys(void);

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of the configuration (conf_file.h): all errors at once, drop-ins and their order, what is refused or left alone. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/conf_file.h"
+#include "base/conf_reload.h"
+#include "conf_fixture.h"
+
+/* A directory with the file and its drop-ins; errors are shown without its path. */
+struct place {
+	char dir[32], file[96];
+	char error[CONF_ERROR_MAX];
+	struct conf conf;
+};
+
+static int make_place(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	char drop_ins[256];
+
+	snprintf(p->dir, sizeof(p->dir), "/tmp/test_conf_file.XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	snprintf(p->file, sizeof(p->file), "%s/f", p->dir);
+	snprintf(drop_ins, sizeof(drop_ins), "%s.d", p->file);
+	assert_int_equal(mkdir(drop_ins, 0755), 0);
+	*state = p;
+	return 0;
+}
+
+static int remove_place(void **state)
+{
+	struct place *p = *state;
+	char command[128];
+
+	conf_free(&p->conf);
+	snprintf(command, sizeof(command), "chmod -R u+rwx %s; rm -r %s", p->dir, p->dir);
+	assert_int_equal(system(command), 0);
+	free(p);
+	return 0;
+}
+
+static const char *path_of(const struct place *p, const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	return path;
+}
+
+/* "f" is the file, "f.d/10-a.conf" a drop-in. */
+static void put(const struct place *p, const char *name, const char *text)
+{
+	FILE *out = fopen(path_of(p, name), "we");
+
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+	assert_int_equal(chmod(path_of(p, name), 0644), 0);
+}
+
+/* All errors, each with its line end, with the place left out. */
+static const char *loaded(struct place *p)
+{
+	const struct conf_source source = { .file = p->file };
+	static char shown[CONF_ERROR_MAX];
+	const char *in, *rest = p->error;
+	size_t len = strlen(p->dir) + 1;
+	int rc;
+
+	conf_free(&p->conf);
+	rc = conf_load(&p->conf, &source, p->error);
+	assert_int_equal(rc < 0, p->error[0] != '\0');
+	shown[0] = '\0';
+	for (; (in = strstr(rest, p->dir)); rest = in + len)
+		strncat(shown, rest, (size_t)(in - rest));
+	strcat(shown, rest);
+	return shown;
+}
+
+#define HOST "[zookeeper]\nhost = h\n"
+
+static void all_errors_are_told_each_with_its_line(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f",
+	    "linger_ms = 1\n[locks]\nlinger_ms = x\nfoo\n\nhandoff_ms = 5s\n[nope]\na = 1\nb = 2\n[zookeeper\n[zookeeper]\n"
+	    "servers = a:1\n  b\n  c:3\nservers = c:3\n[nope] x\nlast");
+	assert_string_equal(loaded(p),
+			    "f:1: the key is outside of a section\n"
+			    "f:3: locks.linger_ms = x: must be a number from 0 to 60000\n"
+			    "f:4: the line is neither a [section] nor KEY = VALUE nor a comment\n"
+			    "f:6: locks.handoff_ms = 5s: must be a number from 0 to 60000\n"
+			    "f:7: [nope]: unknown section\n"
+			    "f:10: the line is neither a [section] nor KEY = VALUE nor a comment\n"
+			    "f:13: zookeeper.servers = a:1,b: must be host:port, separated by commas, IPv6 addresses in brackets\n"
+			    "f:15: zookeeper.servers = c:3: the key is already set in line 12\n"
+			    "f:16: [nope]: something follows the closing bracket\n"
+			    "f:17: the line is neither a [section] nor KEY = VALUE nor a comment");
+}
+
+static void values_that_do_not_fit_together_are_told_with_their_lines(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f", HOST "tick_ms = 4000\n[prefix:a]\npath = /x\n[prefix:b]\npath = /x/y\n[prefix:c]\npath = /lockbroker/c\n");
+	put(p, "f.d/10-a.conf", "[locks]\ngrant_min_ms = 5000\n");
+	assert_string_equal(loaded(p),
+			    "zookeeper.session_timeout_ms: 15000 is less than 5 ticks of zookeeper.tick_ms = 4000\n"
+			    "f.d/10-a.conf:2: locks.grant_min_ms: 5000 is not less than a third of "
+			    "zookeeper.session_timeout_ms = 15000\n"
+			    "f:7: prefix:b.path: /x/y must be neither inside nor around prefix:a.path = /x\n"
+			    "f:9: prefix:c.path: /lockbroker/c must be neither inside nor around zookeeper.root = /lockbroker");
+}
+
+static void there_is_a_bound_to_what_is_told(void **state)
+{
+	struct place *p = *state;
+	FILE *out = fopen(p->file, "we");
+	size_t len;
+
+	for (int i = 0; i < 2000; i++)
+		fputs("nonsense\n", out);
+	fclose(out);
+	loaded(p);
+	len = strlen(p->error);
+	assert_true(len < CONF_ERROR_MAX && len > CONF_ERROR_MAX - 400);
+	assert_non_null(strstr(p->error, "\nthere are more errors than can be told at once"));
+}
+
+static void one_line_tells_the_first_and_how_many_follow(void **state)
+{
+	char line[CONF_SENTENCE_MAX];
+
+	conf_error_line("a: x", line);
+	assert_string_equal(line, "a: x");
+	conf_error_line("a: x\nb: y\nc: z", line);
+	assert_string_equal(line, "a: x (and 2 more: lockbrokerd --check-config shows all)");
+}
+
+static void drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f", HOST "[locks]\nlinger_ms = 1\nhandoff_ms = 1\ntry_ms = 1\n[prefix:a]\nflavour = kazoo\npath = /a\n");
+	put(p, "f.d/20-b.conf", "[locks]\nlinger_ms = 4\n");
+	put(p, "f.d/10-b.conf", "[locks]\nlinger_ms = 3\nhandoff_ms = 3\n");
+	put(p, "f.d/10-B.conf", "[locks]\nlinger_ms = 2\nhandoff_ms = 2\n[prefix:b]\n[prefix:a]\nflavour = mutex\n");
+	assert_string_equal(loaded(p), "");
+	assert_int_equal(p->conf.linger_ms, 4);
+	assert_int_equal(p->conf.handoff_ms, 3);
+	assert_int_equal(p->conf.try_ms, 1);
+	assert_int_equal(p->conf.prefix_count, 2);
+	assert_int_equal(p->conf.prefixes[0].flavour, CONF_FLAVOUR_MUTEX);
+	assert_string_equal(p->conf.prefixes[0].path, "/a");
+	assert_int_equal(p->conf.file_count, 4);
+}
+
+static void they_count_without_the_file_if_that_is_the_default_one(void **state)
+{
+	struct place *p = *state;
+	const struct conf_source source = { .default_file = p->file };
+
+	put(p, "f.d/10-a.conf", HOST "[locks]\nlinger_ms = 3\n");
+	assert_int_equal(conf_load(&p->conf, &source, p->error), 0);
+	assert_int_equal(p->conf.linger_ms, 3);
+}
+
+static void errors_of_all_files_name_theirs(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f", "[locks]\nx = 1\n");
+	put(p, "f.d/10-a.conf", "[locks]\nlinger_ms = 1\nlinger_ms = 2\n");
+	put(p, "f.d/20-a.conf", "linger_ms = 1\n");
+	assert_string_equal(loaded(p),
+			    "f:2: locks.x: unknown key\n"
+			    "f.d/10-a.conf:3: locks.linger_ms = 2: the key is already set in line 2\n"
+			    "f.d/20-a.conf:1: the key is outside of a section");
+}
+
+static void what_editors_leave_is_ignored(void **state)
+{
+	static const char *const names[] = { "10-a.conf~",      ".10-a.conf",      ".#10-a.conf",        "#10-a.conf#",
+					     "10-a.conf.bak",   "10-a.conf.swp",   "10-a.conf.dpkg-old", "README",
+					     "10-a.conf.rpmnew", "..conf" };
+	struct place *p = *state;
+	char name[64];
+
+	put(p, "f", HOST);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(name, sizeof(name), "f.d/%s", names[i]);
+		put(p, name, "nonsense\n");
+	}
+	assert_string_equal(loaded(p), "");
+}
+
+static void what_looks_like_a_drop_in_and_is_none_is_an_error(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f", HOST);
+	put(p, "f.d/local.conf", "");
+	put(p, "f.d/1-a.conf", "");
+	put(p, "f.d/10a.conf", "");
+	assert_int_equal(mkdir(path_of(p, "f.d/30-a.conf"), 0755), 0);
+	assert_int_equal(mkfifo(path_of(p, "f.d/40-a.conf"), 0644), 0);
+	assert_int_equal(symlink("nowhere", path_of(p, "f.d/50-a.conf")), 0);
+	assert_string_equal(loaded(p),
+			    "f.d/1-a.conf: is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or "
+			    "remove it\n"
+			    "f.d/10a.conf: is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or "
+			    "remove it\n"
+			    "f.d/30-a.conf: Is a directory\n"
+			    "f.d/40-a.conf: is not a file\n"
+			    "f.d/50-a.conf: No such file or directory\n"
+			    "f.d/local.conf: is not read: a drop-in is named NN-NAME.conf, with two digits first; rename it, or "
+			    "remove it");
+}
+
+#define OWNER "must belong to root or the daemon's user and not be writable by others (chmod go-w)"
+
+static void what_others_can_write_is_refused(void **state)
+{
+	struct place *p = *state;
+
+	put(p, "f", HOST);
+	put(p, "f.d/10-a.conf", "");
+	assert_int_equal(chmod(path_of(p, "f"), 0646), 0);
+	assert_int_equal(chmod(path_of(p, "f.d/10-a.conf"), 0602), 0);
+	assert_string_equal(loaded(p), "f: " OWNER "\nf.d/10-a.conf: " OWNER);
+	assert_int_equal(chmod(path_of(p, "f"), 0600), 0);
+	assert_int_equal(chmod(path_of(p, "f.d"), 0757), 0);
+	assert_string_equal(loaded(p), "f.d: " OWNER);
+}
+
+/* As root: to whom else could a file be given? */
+static void a_foreign_owner_or_group_is_refused(void **state)
+{
+	struct place *p = *state;
+
+	if (geteuid() != 0)
+		skip();
+	put(p, "f", HOST);
+	put(p, "f.d/10-a.conf", "");
+	put(p, "f.d/20-a.conf", "");
+	assert_int_equal(chown(path_of(p, "f.d/10-a.conf"), 4711, 0), 0);
+	assert_int_equal(chown(path_of(p, "f.d/20-a.conf"), 0, 4711), 0);
+	assert_string_equal(loaded(p), "f.d/10-a.conf: " OWNER);
+	assert_int_equal(chmod(path_of(p, "f.d/20-a.conf"), 0664), 0);
+	assert_string_equal(loaded(p), "f.d/10-a.conf: " OWNER "\nf.d/20-a.conf: " OWNER);
+	/* Root's group is root. */
+	assert_int_equal(chmod(path_of(p, "f"), 0664), 0);
+	assert_int_equal(unlink(path_of(p, "f.d/10-a.conf")), 0);
+	assert_int_equal(unlink(path_of(p, "f.d/20-a.conf")), 0);
+	assert_string_equal(loaded(p), "");
+}
+
+/* Not as root, who may read all. */
+static void an_unreadable_drop_in_is_an_error(void **state)
+{
+	struct place *p = *state;
+
+	if (geteuid() == 0)
+		skip();
+	put(p, "f", HOST);
+	put(p, "f.d/10-a.conf", "");
+	assert_int_equal(chmod(path_of(p, "f.d/10-a.conf"), 0), 0);
+	assert_string_equal(loaded(p), "f.d/10-a.conf: Permission denied");
+	assert_int_equal(chmod(path_of(p, "f.d"), 0), 0);
+	assert_string_equal(loaded(p), "f.d: Permission denied");
+}
+
+static void there_are_at_most_a_hundred(void **state)
+{
+	struct place *p = *state;
+	char name[64];
+
+	put(p, "f", HOST);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "f.d/%02d-a.conf", i);
+		put(p, name, "[locks]\ntry_ms = 1\n");
+	}
+	assert_string_equal(loaded(p), "");
+	put(p, "f.d/50-b.conf", "");
+	assert_string_equal(loaded(p), "f.d: has 101 drop-ins, and at most 100 are read");
+}
+
+static void write_bytes(const struct place *p, const char *text, size_t len, size_t times)
+{
+	FILE *out = fopen(p->file, "we");
+
+	assert_non_null(out);
+	while (times--)
+		fwrite(text, 1, len, out);
+	fclose(out);
+}
+
+static void a_file_has_at_most_a_megabyte_and_no_zeroes(void **state)
+{
+	struct place *p = *state;
+
+	write_bytes(p, "#\n", 2, 524288);
+	assert_string_equal(loaded(p), "");
+	write_bytes(p, "#\n", 2, 524289);
+	assert_string_equal(loaded(p), "f:524289: the file is larger than 1048576 bytes");
+	write_bytes(p, "[locks]\nlinger_ms = 1\0 7\n", 25, 1);
+	assert_string_equal(loaded(p), "f:2: the line has a zero byte: this is no text file");
+	write_bytes(p, "", 0, 0);
+	assert_string_equal(loaded(p), "");
+}
+
+static void a_line_has_at_most_198_bytes(void **state)
+{
+	struct place *p = *state;
+	char text[256];
+
+	snprintf(text, sizeof(text), "[locks]\n%-198s\nlinger_ms = 3\n", "try_ms = 2");
+	put(p, "f", text);
+	assert_string_equal(loaded(p), "");
+	assert_int_equal(p->conf.linger_ms, 3);
+	snprintf(text, sizeof(text), "[locks]\n%-199s\nlinger_ms = x\n", "try_ms = 2");
+	put(p, "f", text);
+	assert_string_equal(loaded(p),
+			    "f:2: the line is longer than 198 bytes\n"
+			    "f:3: locks.linger_ms = x: must be a number from 0 to 60000");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(all_errors_are_told_each_with_its_line, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(values_that_do_not_fit_together_are_told_with_their_lines, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(there_is_a_bound_to_what_is_told, make_place, remove_place),
+		cmocka_unit_test(one_line_tells_the_first_and_how_many_follow),
+		cmocka_unit_test_setup_teardown(drop_ins_come_in_the_order_of_their_bytes_and_the_last_counts, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(they_count_without_the_file_if_that_is_the_default_one, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(errors_of_all_files_name_theirs, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(what_editors_leave_is_ignored, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(what_looks_like_a_drop_in_and_is_none_is_an_error, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(what_others_can_write_is_refused, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_foreign_owner_or_group_is_refused, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(an_unreadable_drop_in_is_an_error, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(there_are_at_most_a_hundred, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_file_has_at_most_a_megabyte_and_no_zeroes, make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_line_has_at_most_198_bytes, make_place, remove_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
