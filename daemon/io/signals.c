@@ -45,14 +45,14 @@ static void signals_fired(int fd, short what, void *arg)
 		s->calls.restart(s->calls.arg, number);
 	else
 		log_rated(&s->rate, LOG_LEVEL_WARNING,
-			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads", number,
-			  strsignal(number), info.ssi_pid, info.ssi_uid);
+			  "signal %d (%s) from pid %u, uid %u: ignored; SIGTERM stops the daemon, SIGHUP reloads",
+			  number, strsignal(number), info.ssi_pid, info.ssi_uid);
 	s->sender = 0;
 }
 
 static void fill(sigset_t *set)
 {
-	static const int others[] = { SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL, SIGTRAP,  SIGSYS,  SIGABRT, SIGPIPE,
+	static const int others[] = { SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS, SIGABRT, SIGPIPE,
 				      SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
 	size_t i;
 
@@ -64,9 +64,10 @@ static void fill(sigset_t *set)
 /* Whoever finds no memory aborts (base/mem.h), and errno is what malloc() left. Nothing is allocated here. */
 static void tell_abort(int number)
 {
-	static const char text[] = "error: out of memory: this process ends, as if it was killed; more memory has to be allowed for "
-				   "the service (MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the "
-				   "configuration)\n";
+	static const char text[] =
+		"error: out of memory: this process ends, as if it was killed; more memory has to be allowed for "
+		"the service (MemoryMax=, LimitAS=, vm.overcommit_memory), or less used (limits.* in the "
+		"configuration)\n";
 	ssize_t written = errno == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
 
 	(void)written;

@@ -5,7 +5,8 @@
 #include "core_fixture.h"
 
 #define ANOTHER (SESSION + 1)
-#define REFUSED "-UNAVAILABLE tokens would repeat, because an older state of ZooKeeper was restored; the daemon's log says what to do: a"
+#define REFUSED \
+	"-UNAVAILABLE tokens would repeat, because an older state of ZooKeeper was restored; the daemon's log says what to do: a"
 
 static int setup(void **state)
 {
@@ -64,7 +65,9 @@ static void a_token_that_would_repeat_is_refused(void **state)
 
 	held_before(f);
 	ask(f, 1, 77, name);
-	assert_true(fixture_logged(f, "ZooKeeper has gone back to transaction 0x000000000000004d, and this host has seen 0x000000000000004d"));
+	assert_true(fixture_logged(f,
+				   "ZooKeeper has gone back to transaction 0x000000000000004d, and this host has seen "
+				   "0x000000000000004d"));
 	is_refused(f, name);
 }
 
@@ -120,7 +123,8 @@ static void a_heartbeat_tells_it_too(void **state)
 	fixture_answer_beat(f, 5000);
 	fixture_pass(f, 1500);
 	fixture_answer_beat(f, 4000);
-	assert_true(fixture_logged(f, "gone back to transaction 0x0000000000000fa0, and this host has seen 0x0000000000001388"));
+	assert_true(fixture_logged(
+		f, "gone back to transaction 0x0000000000000fa0, and this host has seen 0x0000000000001388"));
 	ask(f, 1, 4001, name);
 	is_refused(f, name);
 }

@@ -289,7 +289,8 @@ void claim_vanished(struct claim *c)
 	struct directories *all = d->directories;
 
 	all->env->stats.vanished_total++;
-	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path), c->name);
+	effects_say(all->env->out, EFFECT_LEVEL_WARNING, "somebody deleted our znode %s/%s", bytes_view(&d->path),
+		    c->name);
 	if (c == d->claim || d->flavour == FLAVOUR_SLOTS)
 		d->facts |= FACT_LOST;
 	claim_free(c);
@@ -414,8 +415,10 @@ static void go_back(struct claim *c)
 	claim_leave(c);
 	directory_pause(d);
 	if (first || d->flavour == FLAVOUR_SLOTS)
-		directory_fail(d, FAILED_JOINER, ERROR_UNAVAILABLE,
-			       "tokens would repeat, because an older state of ZooKeeper was restored; the daemon's log says what to do");
+		directory_fail(
+			d, FAILED_JOINER, ERROR_UNAVAILABLE,
+			"tokens would repeat, because an older state of ZooKeeper was restored; the daemon's log says "
+			"what to do");
 }
 
 static void joined(struct claim *c, const struct event *event)
@@ -592,7 +595,7 @@ void claim_watched(struct claim *c, enum zk_watch type, struct slice child)
 
 void claim_answered(struct claim *c, const struct operation *op, const struct event *event)
 {
-	static void (*const answered[OPERATION_KIND_COUNT])(struct claim *c, const struct event *event) = {
+	static void (*const answered[OPERATION_KIND_COUNT])(struct claim * c, const struct event *event) = {
 		[OPERATION_JOIN] = join_answered,     [OPERATION_WATCH_PRED] = pred_answered,
 		[OPERATION_WATCH_OWN] = own_answered, [OPERATION_ADOPT] = adopt_answered,
 		[OPERATION_LEAVE] = leave_answered,   [OPERATION_HOLDER] = NULL, /* the watch shows a deletion */

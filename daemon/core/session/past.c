@@ -23,11 +23,12 @@ static void complain(struct ensemble *zk, int64_t zxid)
 	if (zk->env->now_ns < p->complain_ns)
 		return;
 	p->complain_ns = zk->env->now_ns + COMPLAIN_NS;
-	effects_say(zk->env->out, EFFECT_LEVEL_ERROR,
-		    "ZooKeeper has gone back to transaction 0x%x, and this host has seen 0x%x: an older state of it was restored, "
-		    "and tokens would repeat, so nothing is granted; raise acceptedEpoch and currentEpoch of its servers to %d "
-		    "or more, or, if nobody compares tokens, stop and start the daemons (lockbrokerd(8), RESTORED ENSEMBLE)",
-		    zxid, p->floor, (p->floor >> EPOCH_SHIFT) + 1);
+	effects_say(
+		zk->env->out, EFFECT_LEVEL_ERROR,
+		"ZooKeeper has gone back to transaction 0x%x, and this host has seen 0x%x: an older state of it was restored, "
+		"and tokens would repeat, so nothing is granted; raise acceptedEpoch and currentEpoch of its servers to %d "
+		"or more, or, if nobody compares tokens, stop and start the daemons (lockbrokerd(8), RESTORED ENSEMBLE)",
+		zxid, p->floor, (p->floor >> EPOCH_SHIFT) + 1);
 }
 
 void past_session(struct ensemble *zk)

@@ -21,7 +21,7 @@
 struct ensemble;
 
 struct past {
-	int64_t seen;  /* the highest number of a transaction of ours; 0: none yet */
+	int64_t seen; /* the highest number of a transaction of ours; 0: none yet */
 	int64_t floor; /* what was seen before the session began, or before a heartbeat showed that the numbers went back */
 	int64_t complain_ns; /* when that is to be said (again) */
 };
