@@ -30,6 +30,18 @@ place install
 "$root/usr/sbin/lockbrokerd" --version >/dev/null || fail "lockbrokerd --version"
 "$root/usr/bin/lockbroker" --version >/dev/null || fail "lockbroker --version"
 
+# What an exploit would like to write to, jump to or run.
+for program in "$root/usr/sbin/lockbrokerd" "$root/usr/bin/lockbroker" "$root/usr/lib/liblockbroker.so.1"; do
+	readelf -Wd "$program" | grep -q 'Flags:.* NOW' || fail "$program is bound as it runs"
+	readelf -Wl "$program" | grep -q GNU_RELRO || fail "$program leaves its tables writable"
+	readelf -Wl "$program" | grep 'GNU_STACK' | grep -qv ' RWE ' || fail "$program has an executable stack"
+	readelf -W --dyn-syms "$program" | grep -q __stack_chk_fail || fail "$program is without stack protection"
+	case $program in
+	*.so.*) ;;
+	*) readelf -Wd "$program" | grep -q 'Flags:.* PIE' || fail "$program is always at the same place" ;;
+	esac
+done
+
 cat >"$root/use.c" <<'END'
 #include <lockbroker.h>
 #include <stddef.h>
