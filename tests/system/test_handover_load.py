@@ -182,14 +182,16 @@ class Leased(Load):
         name = f"leased{self.rng.randrange(2)}"
         token = self.call("LOCK", name, "LEASE", self.rng.randrange(20, 200))
         self.truth.once(name, token)
+        told = False
         if self.rng.random() < 0.3:
             renewed = self.client.call("RENEW", name, LONG_MS)
             if not isinstance(renewed, harness.Error):
                 assert self.call("UNLOCK", name, "TOKEN", token) == 0
                 return
             assert renewed.code == "LOST", renewed
+            told = self.version == 2  # by that answer: the lease was over before the daemon read the request
         self.lost += 1
-        assert self.told() == ["lost", name, token, "lease"]
+        assert told or self.told() == ["lost", name, token, "lease"]
         if self.version == 3:  # a push is no answer: the next request that names the lock is told as well
             assert self.client.call("UNLOCK", name).code in ("LOST", "NOTHELD")
 
