@@ -100,7 +100,8 @@ IO = $(foreach floor,$(IO_FLOORS),$(IO_$(floor)))
 KEEPER = keeper/supervisor.c keeper/exchange.c keeper/descriptors.c keeper/reexec.c keeper/watchdogs.c keeper/crashes.c keeper/rights.c
 MAIN = main.c adopt.c start.c revive.c parts.c orders.c daemon.c command_line.c broker_conf.c settings.c
 CLIENT = handle.c connect.c request.c lock.c multi.c event.c semaphore.c election.c wire.c held.c reply.c
-CLI = main.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c
+CLI = main.c operators.c say.c help.c lock.c job.c proof.c nested.c call.c table.c tree.c health.c http.c
+HTTP = main.c question.c visitors.c
 
 # Unit tests that link the pure parts only, those over a whole core, those of the configuration (base and inih), others
 # of base, and those of adapters that need none but libevent.
@@ -217,6 +218,7 @@ KEEPER_O = $(call objects,daemon,$(KEEPER))
 MAIN_O = $(call objects,daemon,$(MAIN)) $(KEEPER_O)
 CLIENT_O = $(call objects,client-lib,$(CLIENT))
 CLI_O = $(call objects,client-lib/cli,$(CLI))
+HTTP_O = $(call objects,client-lib/http,$(HTTP))
 SHARED_O = $(addprefix $(PIC)/client-lib/,$(CLIENT:.c=.o))
 PROTOCOL_PIC_O = $(addprefix $(PIC)/protocol/,$(PROTOCOL:.c=.o))
 SIM_O = $(call objects,tests/sim,$(SIM))
@@ -249,6 +251,7 @@ ARCHIVES = $(PURE) $(A_BASE) $(A_IO) $(A_PROTOCOL_PIC)
 
 DAEMON = $(BUILD)/lockbrokerd
 COMMAND = $(BUILD)/lockbroker
+HTTP_BIN = $(BUILD)/lockbroker-http
 SHARED = $(BUILD)/$(SONAME)
 SHARED_MAP = client-lib/liblockbroker.map
 STATIC = $(BUILD)/liblockbroker.a
@@ -260,7 +263,7 @@ BENCH_BIN = $(addprefix $(TESTS)/,bench-load bench-null bench-pipeline)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-all: $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
+all: $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) ## build everything into BUILD (needs no network)
 
 help: ## this list
 	@sed -n 's/^#   //p' Makefile
@@ -280,7 +283,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
 # object that is no longer listed is newer than nothing.
 $(BUILD)/.flags: export NOW = $(COMPILE) | $(LINK_WHOLE) | $(LINK) | $(WARN_PRODUCT)
 $(BUILD)/.lists: export NOW = $(LINK_WHOLE) | $(LINK) | $(AR) $(LD) $(OBJCOPY) | $(DAEMON_LIBS) | $(UNIT_LIBS) | \
-	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
+	$(PROTOCOL) | $(BASE_PURE) | $(BASE) | $(CORE) | $(IO) | $(CLIENT) | $(CLI) | $(HTTP) | $(UNIT_CORE_FIXTURE) | $(UNIT_CONF_FIXTURE) | \
 	$(SIM) | $(SIM_MAIN) | $(BENCH_LOAD) | $(BENCH_NULL) | $(BENCH_PIPELINE)
 $(BUILD)/.flags $(BUILD)/.lists: force
 	@mkdir -p $(BUILD)
@@ -306,7 +309,7 @@ $(PIC)/%.o: %.c $(BUILD)/.flags
 # The inputs of a link or an archive among the prerequisites.
 inputs = $(filter %.o %.a,$^)
 
-$(ARCHIVES) $(DAEMON) $(COMMAND) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
+$(ARCHIVES) $(DAEMON) $(COMMAND) $(HTTP_BIN) $(SHARED) $(STATIC) $(UNIT_BIN) $(SIM_BIN) $(BENCH_BIN): $(BUILD)/.lists
 
 $(foreach floor,$(FLOORS),$(eval $(BUILD)/libcore_$(floor).a: $(call objects,daemon/core,$(CORE_$(floor)))))
 $(A_PROTOCOL): $(PROTOCOL_O)
@@ -326,6 +329,11 @@ $(DAEMON): $(MAIN_O) $(A_IO) $(A_BASE) $(PURE)
 $(COMMAND): $(CLI_O) $(CLIENT_O) $(A_PROTOCOL)
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $(inputs)
+
+# The only client that needs libevent: a program of its own, which `lockbroker http` becomes.
+$(HTTP_BIN): $(HTTP_O) $(A_PROTOCOL)
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $(inputs) -levent_extra -levent_core
 
 # Both libraries show lb_ names only, and need nothing of the command's. (What sanitizers add is not there at this point.)
 $(SHARED): $(SHARED_O) $(A_PROTOCOL_PIC) $(SHARED_MAP)
@@ -553,6 +561,8 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	install -d $(D)/sbin $(D)/bin $(L)/pkgconfig $(D)/include $(U) $(DESTDIR)$(SYSCONFDIR)
 	install -m 755 $(DAEMON) $(D)/sbin/lockbrokerd
 	install -m 755 $(COMMAND) $(D)/bin/lockbroker
+	install -D -m 755 $(HTTP_BIN) $(D)/libexec/lockbroker/lockbroker-http
+	install -D -m 644 conf/lockbroker.rules.yml $(D)/share/lockbroker/lockbroker.rules.yml
 	install -m 644 $(SHARED) $(L)/$(SONAME)
 	ln -sf $(SONAME) $(L)/liblockbroker.so
 	install -m 644 $(STATIC) $(L)/liblockbroker.a
@@ -572,7 +582,8 @@ install: all ## install below DESTDIR/PREFIX; an existing configuration file is 
 	@PATH="$$PATH:/usr/sbin:/sbin" LDCONFIG='$(LDCONFIG)' sh client-lib/ldconfig.sh '$(DESTDIR)' '$(PREFIX)/$(LIBDIR)' '$(SONAME)'
 
 uninstall: ## remove what install put there (a configuration file that was edited stays)
-	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(L)/$(SONAME) $(L)/liblockbroker.so \
+	rm -f $(D)/sbin/lockbrokerd $(D)/bin/lockbroker $(D)/libexec/lockbroker/lockbroker-http \
+		$(D)/share/lockbroker/lockbroker.rules.yml $(L)/$(SONAME) $(L)/liblockbroker.so \
 		$(L)/liblockbroker.a $(D)/include/lockbroker.h $(L)/pkgconfig/lockbroker.pc \
 		$(foreach m,$(MAN),$(call man_target,$(m))) \
 		$(SYSUSERS) $(TMPFILES) $(addprefix $(U)/,$(notdir $(UNITS))) $(addprefix $(DOCDIR)/,$(DOCS))

@@ -10,6 +10,7 @@ libcmocka-dev systemd
 zookeeper default-jre-headless stunnel4 openssl
 libcurator-recipes-java default-jdk-headless
 python3 python3-pytest python3-pytest-xdist python3-redis python3-kazoo redis-tools netcat-openbsd
+prometheus
 nftables iproute2
 "
 # With a word of argument: for `make lint`, `make deb`, `make booted`, `make bench` or `make profile`, as well.
@@ -62,7 +63,16 @@ missing=$(missing_packages)
 echo "make deps: installing $missing"
 export DEBIAN_FRONTEND=noninteractive
 apt-get -q update || fail "apt-get update failed; is there a network?"
+# Of prometheus only promtool is needed: its service is neither started nor enabled.
+policy=/usr/sbin/policy-rc.d
+case " $missing" in
+*" prometheus "*)
+	[ -e $policy ] || { made=$policy && printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy; }
+	trap 'rm -f "$known" ${made-}' EXIT
+	;;
+esac
 # shellcheck disable=SC2086
 apt-get -q install -y --no-install-recommends $missing || fail "apt-get could not install: $missing"
+[ -z "${made-}" ] || [ ! -d /run/systemd/system ] || systemctl -q disable prometheus.service
 missing=$(missing_packages)
 [ -z "$missing" ] || fail "still missing after installing: $missing"

@@ -123,6 +123,8 @@ if command -v man >/dev/null && command -v groff >/dev/null; then
 		[ -z "$wide" ] || fail "$page does not fit on a terminal of 80 columns: $wide"
 	done
 fi
+"$root/usr/bin/lockbroker" http --listen nowhere 2>&1 | grep -q 'no address and port' ||
+	fail "lockbroker http does not run the program that was installed"
 service=$root/usr/lib/systemd/system/lockbrokerd.service
 grep -q '^ExecStart=/usr/sbin/lockbrokerd ' "$service" ||
 	fail "the service does not start what was installed"
@@ -146,6 +148,8 @@ if command -v systemd-analyze >/dev/null; then
 	said=$(systemd-analyze security --no-pager --offline=yes --threshold=16 "$root/units/lockbrokerd.service") ||
 		fail "the service is exposed: $said"
 	printf 'packaging: %s\n' "$(printf '%s\n' "$said" | sed -n 's/.*\(Overall exposure .*: [0-9.]*\).*/\1/p')"
+	said=$(systemd-analyze security --no-pager --offline=yes --threshold=16 "$root/units/lockbroker-http.service") ||
+		fail "the service of metrics is exposed: $said"
 	rm -r "$root/units"
 fi
 if command -v systemd-sysusers >/dev/null; then

@@ -4,6 +4,12 @@
 
 /* `lockbroker call` */
 int cli_call(const char *socket, int argc, char **argv);
+/* `lockbroker metrics` */
+int cli_metrics(const char *socket, int argc, char **argv);
+/* `lockbroker check`: its exit status is that of a plugin of Nagios, 0 to 3 */
+int cli_check(const char *socket, int argc, char **argv);
+/* `lockbroker http`: becomes the program that serves it */
+int cli_http(const char *socket, int argc, char **argv);
 /* `lockbroker lock`, `lockbroker sem`, `lockbroker campaign` */
 int cli_lock(const char *socket, int argc, char **argv);
 /* Prints what all commands do; with a word, what that command does. */

@@ -53,6 +53,18 @@ static const struct topic {
 	  "take the lock NAME from its holders (for operators);\nexit with 1 if nobody held it" },
 	{ "ping", "", "check that the broker answers" },
 	{ "info", "[SECTION]", "show state and counters" },
+	{ "metrics", "[--textfile FILE]",
+	  "show state and counters as Prometheus reads them, or write them\nto FILE, whole, for a collector of text files" },
+	{ "check", "[-w LIMITS] [-c LIMITS]",
+	  "say in a line whether all is well, for Nagios: exit with 0, 1\n"
+	  "(warning), 2 (critical) or 3 (unknown)\n"
+	  "-w, -c  when to warn, or more: limit=PERCENT of what may become\n"
+	  "        full (80, 95), wait=SEC of the longest wait, proof=SEC of\n"
+	  "        its age, answer=SEC until the broker answers (1, 5)" },
+	{ "http", "--listen ADDRESS:PORT [--host NAME]... [--anywhere]",
+	  "serve /metrics and /healthz to Prometheus, until it is ended\n"
+	  "--host NAME   also answer requests that call this host NAME\n"
+	  "--anywhere    listen where other hosts can connect" },
 	{ "audit", "",
 	  "examine all lock directories and delete what this host has left\nthere; exit with 1 if something is wrong" },
 	{ "reload", "",

@@ -328,13 +328,6 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-static bool is_any(const char *word, const char *const *words)
-{
-	while (*words && strcmp(word, *words) != 0)
-		words++;
-	return *words;
-}
-
 /* NULL: the table has no such command. */
 static const struct command *find_command(const char *word)
 {
@@ -348,26 +341,33 @@ static const struct command *find_command(const char *word)
 
 static int dispatch(const char *socket, int argc, char **argv)
 {
-	static const char *const holding[] = { "lock", "sem", "campaign", NULL };
+	static const struct {
+		const char *word;
+		int (*run)(const char *socket, int argc, char **argv);
+	} whole[] = { /* they read their words, and open the connection, themselves */
+		{ "lock", cli_lock },   { "sem", cli_lock },	     { "campaign", cli_lock }, { "call", cli_call },
+		{ "check", cli_check }, { "metrics", cli_metrics }, { "http", cli_http },
+	};
+	int (*run_whole)(const char *socket, int argc, char **argv) = NULL;
 	const struct command *command;
 	char path[OPERATORS_PATH_MAX];
-	bool holds, calls;
 
 	if (argc < 1)
 		return cli_usage("A command is missing: lock, sem, campaign, leader, observe, ls, who, why or another.");
 	command = find_command(argv[0]);
-	holds = is_any(argv[0], holding);
-	calls = strcmp(argv[0], "call") == 0;
-	if (!command && !holds && !calls)
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (strcmp(argv[0], whole[i].word) == 0)
+			run_whole = whole[i].run;
+	if (!command && !run_whole)
 		return cli_usage("There is no command \"%s\".", argv[0]);
 	if (asks_for_help(argc, argv)) {
 		cli_help(argv[0]);
 		return written(CLI_OK);
 	}
-	if (holds)
+	if (run_whole == cli_lock)
 		return cli_lock(socket, argc, argv);
-	if (calls)
-		return written(cli_call(socket, argc, argv));
+	if (run_whole)
+		return written(run_whole(socket, argc, argv));
 	if (argc - 1 < command->args_min)
 		return cli_usage("%s needs a NAME.", argv[0]);
 	if (argc - 1 > command->args_max)

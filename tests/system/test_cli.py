@@ -536,7 +536,7 @@ def test_ping_info_version_help(broker):
 
 
 COMMANDS = ["lock", "sem", "campaign", "leader", "observe", "ls", "who", "why", "limit", "hosts", "revoke", "force-unlock",
-            "ping", "info", "audit", "reload", "restart", "call"]
+            "ping", "info", "metrics", "check", "http", "audit", "reload", "restart", "call"]
 
 
 @pytest.mark.parametrize("word", COMMANDS)

@@ -9,7 +9,7 @@
 static const int64_t NS_PER_MS = 1000000, NS_PER_S = 1000000000;
 
 enum section { SERVER, CLIENTS, LOCKS, SESSION, ZOOKEEPER, AUDIT, LIMITS, STATS, SECTIONS };
-enum when { ALWAYS, WITH_ZOOKEEPER, FOR_OPERATORS }; /* the last with ZooKeeper only, too */
+enum when { ALWAYS, ZK, OPERATORS }; /* with ZooKeeper; and that for operators */
 enum type { GAUGE, COUNTER };
 enum unit { ONE, BYTES, SECONDS, MS };
 
@@ -38,6 +38,18 @@ static int64_t safe_ns(const struct hosts *h)
 	int64_t until = session_safe_until(h->ensemble);
 
 	return until == INT64_MIN || until < h->env->now_ns ? 0 : until - h->env->now_ns;
+}
+
+static int64_t uptime_ns(const struct hosts *h)
+{
+	return h->env->now_ns - h->env->started_ns;
+}
+
+static int64_t trouble_age_ns(const struct hosts *h)
+{
+	const struct health *health = &h->ensemble->health;
+
+	return health->trouble == TROUBLE_NONE ? 0 : h->env->now_ns - health->at_ns;
 }
 
 static int64_t proof_age_ns(const struct hosts *h)
@@ -116,9 +128,9 @@ static bool is_shown(const struct hosts *h, enum when when, bool operators)
 	switch (when) {
 	case ALWAYS:
 		return true;
-	case WITH_ZOOKEEPER:
+	case ZK:
 		return !h->env->conf->standalone;
-	case FOR_OPERATORS:
+	case OPERATORS:
 		return !h->env->conf->standalone && operators;
 	}
 	return false;

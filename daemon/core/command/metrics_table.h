@@ -13,7 +13,7 @@
 	TEXT(SERVER, ALWAYS, lockbroker_version, bytes_text(out, conf->version)) \
 	TEXT(SERVER, ALWAYS, mode, bytes_text(out, mode_of(conf))) \
 	TEXT(SERVER, ALWAYS, host, bytes_text(out, conf->host)) \
-	LINE(SERVER, ALWAYS, process_id, ONE, conf->pid) LINE(SERVER, ALWAYS, uptime_in_seconds, SECONDS, env->now_ns - env->started_ns) \
+	LINE(SERVER, ALWAYS, process_id, ONE, conf->pid) LINE(SERVER, ALWAYS, uptime_in_seconds, SECONDS, uptime_ns(h)) \
 	NUMBER(SERVER, ALWAYS, started, conf->started_s, "start_time_seconds", GAUGE, ONE, \
 	       "When this process began, in seconds since 1970.") \
 	NUMBER(SERVER, ALWAYS, counted_since, stats->since_s, "counters_start_time_seconds", GAUGE, ONE, \
@@ -27,54 +27,53 @@
 	NUMBER(CLIENTS, ALWAYS, users, h->locks->users.count, "users", GAUGE, ONE, "Users that have a connection.") \
 	NUMBER(LOCKS, ALWAYS, locks, h->locks->names.count - h->locks->idle_count, "locks", GAUGE, ONE, \
 	       "Locks that this host holds or waits for.") \
-	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants that stand or whose loss is untold.") \
+	NUMBER(LOCKS, ALWAYS, grants, h->locks->grant_count, "grants", GAUGE, ONE, "Grants, and losses not told yet.") \
 	NUMBER(LOCKS, ALWAYS, requests, h->locks->request_count, "waiting_requests", GAUGE, ONE, "Requests that wait.") \
 	NUMBER(LOCKS, ALWAYS, longest_wait_ms, locks_longest_wait_ns(h->locks), "longest_wait_seconds", GAUGE, MS, \
 	       "For how long the oldest of the waiting requests has waited.") \
 	NUMBER(LOCKS, ALWAYS, claims, all->claim_count, "claims", GAUGE, ONE, "Claims of this host.") \
 	TEXT(SESSION, ALWAYS, session_state, bytes_text(out, conf->standalone ? "standalone" : session_state_word(s->state))) \
 	TEXT(SESSION, ALWAYS, session_why, health_why(zk, out)) \
-	TEXT(SESSION, FOR_OPERATORS, session_id, bytes_format(out, "0x%x", s->id)) \
-	LINE(SESSION, WITH_ZOOKEEPER, asked_timeout_ms, MS, conf->session_timeout_ns) \
-	NUMBER(SESSION, WITH_ZOOKEEPER, session_timeout_ms, s->timeout_ns, "session_timeout_seconds", GAUGE, MS, \
+	TEXT(SESSION, OPERATORS, session_id, bytes_format(out, "0x%x", s->id)) \
+	LINE(SESSION, ZK, asked_timeout_ms, MS, conf->session_timeout_ns) \
+	NUMBER(SESSION, ZK, session_timeout_ms, s->timeout_ns, "session_timeout_seconds", GAUGE, MS, \
 	       "The session's timeout as granted; 0: there is none.") \
-	NUMBER(SESSION, WITH_ZOOKEEPER, safe_for_ms, safe_ns(h), "session_safe_seconds", GAUGE, MS, \
+	NUMBER(SESSION, ZK, safe_for_ms, safe_ns(h), "session_safe_seconds", GAUGE, MS, \
 	       "For how long grants are still proven safe; 0: nothing is proven.") \
-	NUMBER(SESSION, WITH_ZOOKEEPER, proof_age_ms, proof_age_ns(h), "session_proof_age_seconds", GAUGE, MS, \
-	       "For how long no answered write has proven the session; 0: none ever has.") \
-	NUMBER(SESSION, WITH_ZOOKEEPER, announced, s->announced, "session_announced", GAUGE, ONE, "1: the host's own znode stands.") \
-	TEXT(SESSION, WITH_ZOOKEEPER, rival, bytes_slice(out, rival(h))) \
-	NUMBER(SESSION, WITH_ZOOKEEPER, leftover_sessions, formers_open(zk), "leftover_sessions", GAUGE, ONE, \
+	NUMBER(SESSION, ZK, proof_age_ms, proof_age_ns(h), "session_proof_age_seconds", GAUGE, MS, "Age of the proof.") \
+	NUMBER(SESSION, ZK, announced, s->announced, "session_announced", GAUGE, ONE, "1: the host's own znode stands.") \
+	TEXT(SESSION, ZK, rival, bytes_slice(out, rival(h))) \
+	NUMBER(SESSION, ZK, leftover_sessions, formers_open(zk), "leftover_sessions", GAUGE, ONE, \
 	       "Sessions that earlier daemons left or this one gave up, and that have not ended yet.") \
-	NUMBER(SESSION, WITH_ZOOKEEPER, leftover_wait_ms, formers_wait_ns(zk), "leftover_wait_seconds", GAUGE, MS, \
+	NUMBER(SESSION, ZK, leftover_wait_ms, formers_wait_ns(zk), "leftover_wait_seconds", GAUGE, MS, \
 	       "Time until the last of them may be ended even if a holder lives.") \
-	NUMBER(SESSION, WITH_ZOOKEEPER, stalled, s->proof.stalled, "stalled", GAUGE, ONE, \
+	NUMBER(SESSION, ZK, stalled, s->proof.stalled, "stalled", GAUGE, ONE, \
 	       "1: the daemon stood still, and grants nothing until a write is answered.") \
-	TEXT(ZOOKEEPER, WITH_ZOOKEEPER, zookeeper_state, bytes_text(out, health_word(zk))) \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, connected, s->connected, "zookeeper_connected", GAUGE, ONE, \
+	TEXT(ZOOKEEPER, ZK, zookeeper_state, bytes_text(out, health_word(zk))) \
+	NUMBER(ZOOKEEPER, ZK, connected, s->connected, "zookeeper_connected", GAUGE, ONE, \
 	       "1: the session has a connection to a server.") \
-	TEXT(ZOOKEEPER, WITH_ZOOKEEPER, server, bytes_slice(out, s->connected ? bytes_view(&s->server) : SLICE(""))) \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, disconnected_ms, s->connected ? 0 : env->now_ns - s->silent_ns, \
+	TEXT(ZOOKEEPER, ZK, server, bytes_slice(out, s->connected ? bytes_view(&s->server) : SLICE(""))) \
+	NUMBER(ZOOKEEPER, ZK, disconnected_ms, s->connected ? 0 : env->now_ns - s->silent_ns, \
 	       "zookeeper_disconnected_seconds", GAUGE, MS, "For how long there has been no connection; 0: there is one.") \
-	TEXT(ZOOKEEPER, WITH_ZOOKEEPER, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, trouble_age_ms, MS, zk->health.trouble == TROUBLE_NONE ? 0 : env->now_ns - zk->health.at_ns) \
-	TEXT(ZOOKEEPER, WITH_ZOOKEEPER, root, bytes_text(out, conf->root)) \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, operations, zk->operations.end - zk->operations.first, "zookeeper_operations", GAUGE, ONE, \
+	TEXT(ZOOKEEPER, ZK, trouble, bytes_slice(out, bytes_view(&zk->health.sentence))) \
+	LINE(ZOOKEEPER, ZK, trouble_age_ms, MS, trouble_age_ns(h)) \
+	TEXT(ZOOKEEPER, ZK, root, bytes_text(out, conf->root)) \
+	NUMBER(ZOOKEEPER, ZK, operations, zk->operations.end - zk->operations.first, "zookeeper_operations", GAUGE, ONE, \
 	       "Operations that ZooKeeper has not answered yet.") \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, open_bytes, w->open[WINDOW_BYTES], "zookeeper_open_bytes", GAUGE, BYTES, \
+	NUMBER(ZOOKEEPER, ZK, open_bytes, w->open[WINDOW_BYTES], "zookeeper_open_bytes", GAUGE, BYTES, \
 	       "Bytes of their requests and expected answers.") \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, window_bytes, w->size[WINDOW_BYTES], "zookeeper_window_bytes", GAUGE, BYTES, \
+	NUMBER(ZOOKEEPER, ZK, window_bytes, w->size[WINDOW_BYTES], "zookeeper_window_bytes", GAUGE, BYTES, \
 	       "How many bytes may be open.") \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, window_reads, ONE, w->size[WINDOW_READS]) \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, window_writes, ONE, w->size[WINDOW_WRITES]) \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, rate_bytes_per_second, ONE, rate(h)) \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
+	LINE(ZOOKEEPER, ZK, window_reads, ONE, w->size[WINDOW_READS]) \
+	LINE(ZOOKEEPER, ZK, window_writes, ONE, w->size[WINDOW_WRITES]) \
+	LINE(ZOOKEEPER, ZK, rate_bytes_per_second, ONE, rate(h)) \
+	NUMBER(ZOOKEEPER, ZK, locks_waiting_to_send, all->turns.waiting, "locks_waiting_to_send", GAUGE, ONE, \
 	       "Locks that will ask ZooKeeper something as soon as there is room.") \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, session_path_bytes, BYTES, zk->budget.path_bytes) \
-	LINE(ZOOKEEPER, WITH_ZOOKEEPER, watch_path_bytes, BYTES, zk->budget.watch_bytes) \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, packet_bytes, zk->budget.packet_bytes, "zookeeper_packet_bytes", GAUGE, BYTES, \
+	LINE(ZOOKEEPER, ZK, session_path_bytes, BYTES, zk->budget.path_bytes) \
+	LINE(ZOOKEEPER, ZK, watch_path_bytes, BYTES, zk->budget.watch_bytes) \
+	NUMBER(ZOOKEEPER, ZK, packet_bytes, zk->budget.packet_bytes, "zookeeper_packet_bytes", GAUGE, BYTES, \
 	       "The largest packet that a server takes, when that is too small for the limits; 0: large enough, or not known.") \
-	NUMBER(ZOOKEEPER, WITH_ZOOKEEPER, letters, h->outbox_count, "letters", GAUGE, ONE, "Letters to other hosts on their way.") \
+	NUMBER(ZOOKEEPER, ZK, letters, h->outbox_count, "letters", GAUGE, ONE, "Letters to other hosts on their way.") \
 	NUMBER(AUDIT, ALWAYS, audit_remembered, all->remembered_count, "audit_remembered", GAUGE, ONE, \
 	       "Locks whose directory has to be listed again because a connection was lost.") \
 	NUMBER(AUDIT, ALWAYS, audit_undeleted, all->orphan_count, "audit_undeleted", GAUGE, ONE, \
@@ -84,7 +83,8 @@
 	LINE(AUDIT, ALWAYS, audit_sweeps, ONE, stats->audits_total) \
 	LINE(AUDIT, ALWAYS, audit_relisted, ONE, stats->relisted_total) \
 	LINE(AUDIT, ALWAYS, audit_strays, ONE, stats->strays_total) \
-	LINE(AUDIT, ALWAYS, audit_adopted, ONE, stats->adopted_total) LINE(AUDIT, ALWAYS, audit_vanished, ONE, stats->vanished_total) \
+	LINE(AUDIT, ALWAYS, audit_adopted, ONE, stats->adopted_total) \
+	LINE(AUDIT, ALWAYS, audit_vanished, ONE, stats->vanished_total) \
 	LINE(LIMITS, ALWAYS, limit_clients, ONE, l->clients) \
 	LINE(LIMITS, ALWAYS, limit_clients_per_uid, ONE, l->clients_per_uid) \
 	LINE(LIMITS, ALWAYS, limit_locks, ONE, l->locks) \

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * lockbroker metrics shows what METRICS answers, or writes it to a file for a collector; lockbroker check judges it in a
+ * line, as Nagios and its like expect. Both say so if the daemon does not answer in time: a file that is old would look as
+ * if all were well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client-lib/cli/commands.h"
+#include "client-lib/cli/say.h"
+#include "client-lib/cli/table.h"
+#include "protocol/bytes.h"
+
+static const char down[] = "# HELP lockbroker_up 1: the daemon has answered.\n"
+			   "# TYPE lockbroker_up gauge\n"
+			   "lockbroker_up 0\n";
+
+static const int64_t PATIENCE_MS = 5000;
+
+/* The daemon's text, which lives as long as the handle; otherwise the handle says why there is none. */
+static enum lb_result ask(const char *socket, int64_t patience_ms, struct lb **ret, const char **ret_text,
+			  size_t *ret_len)
+{
+	const char *words[] = { "METRICS" };
+	const struct lb_reply *reply;
+	enum lb_result r = lb_open(socket, ret);
+
+	if (r == LB_OK) {
+		lb_set_patience(*ret, patience_ms);
+		r = lb_command(*ret, 1, words, &reply);
+	}
+	if (r == LB_OK)
+		*ret_text = lb_reply_text(reply, ret_len);
+	return r;
+}
+
+/* ---- metrics ---- */
+
+static int cannot_write(const char *path)
+{
+	cli_say("Cannot write %s: %s.", path, strerror(errno));
+	return CLI_OSERR;
+}
+
+/* Whoever reads the file sees the former text or this one, whole. */
+static int write_file(const char *path, const char *text, size_t len)
+{
+	char *made = NULL;
+	int fd, status = CLI_OK;
+
+	if (asprintf(&made, "%s.XXXXXX", path) < 0)
+		abort();
+	fd = mkostemp(made, O_CLOEXEC);
+	if (fd < 0) {
+		status = cannot_write(made);
+		free(made);
+		return status;
+	}
+	if (write(fd, text, len) != (ssize_t)len || fchmod(fd, 0644) < 0 || rename(made, path) < 0) {
+		status = cannot_write(path);
+		unlink(made);
+	}
+	close(fd);
+	free(made);
+	return status;
+}
+
+int cli_metrics(const char *socket, int argc, char **argv)
+{
+	static const struct option options[] = { { "textfile", required_argument, NULL, 't' }, { 0 } };
+	const char *path = NULL, *text = down;
+	size_t len = strlen(down);
+	enum lb_result r;
+	int option, status;
+	struct lb *lb;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (option != 't')
+			return cli_usage("metrics takes --textfile FILE and nothing else.");
+		path = optarg;
+	}
+	if (optind < argc)
+		return cli_usage("metrics does not take the argument \"%s\".", argv[optind]);
+	r = ask(socket, PATIENCE_MS, &lb, &text, &len);
+	status = r == LB_OK ? CLI_OK : cli_failed(lb, r);
+	if (path) {
+		int written = write_file(path, text, len);
+
+		status = written == CLI_OK ? status : written;
+	} else {
+		cli_lines(text, len);
+	}
+	lb_close(lb);
+	return status;
+}
+
+/* ---- check ---- */
+
+/* The codes of Nagios; a worse state is a larger number, except that of UNKNOWN. */
+enum verdict { VERDICT_OK, VERDICT_WARNING, VERDICT_CRITICAL, VERDICT_UNKNOWN };
+
+/* What has thresholds. */
+enum measured { LIMIT, WAIT, PROOF, ANSWER, MEASURED };
+
+static const struct {
+	const char *word, *unit;
+} measures[MEASURED] = {
+	[LIMIT] = { "limit", "%" }, [WAIT] = { "wait", "s" }, [PROOF] = { "proof", "s" }, [ANSWER] = { "answer", "s" }
+};
+
+struct check {
+	double thresholds[MEASURED][VERDICT_CRITICAL + 1]; /* by verdict; below 0: none */
+	double values[MEASURED];
+	char fullest[64]; /* the pool of LIMIT */
+	enum verdict verdict;
+	char why[512];
+};
+
+/* A sentence about what is not as it should be; the worst verdict counts, and all are told. */
+static void judge(struct check *c, enum verdict verdict, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void judge(struct check *c, enum verdict verdict, const char *format, ...)
+{
+	size_t len = strlen(c->why);
+	va_list args;
+
+	if (verdict > c->verdict)
+		c->verdict = verdict;
+	if (len > 0 && len + 2 < sizeof(c->why)) {
+		strcpy(c->why + len, "; ");
+		len += 2;
+	}
+	va_start(args, format);
+	vsnprintf(c->why + len, sizeof(c->why) - len, format, args);
+	va_end(args);
+}
+
+/* The number behind that name, labels included, at the beginning of a line; `otherwise` if there is none. */
+static double value_of(const char *text, const char *name, double otherwise)
+{
+	size_t len = strlen(name);
+	const char *at = text;
+
+	while ((at = strstr(at, name))) {
+		if ((at == text || at[-1] == '\n') && at[len] == ' ')
+			return strtod(at + len, NULL);
+		at += len;
+	}
+	return otherwise;
+}
+
+static void measure_pools(struct check *c, const char *text)
+{
+	static const char used[] = "\nlockbroker_pool_used{pool=\"";
+	char pool[64], name[128];
+	const char *at = text;
+
+	while ((at = strstr(at, used))) {
+		double limit, share;
+
+		at += strlen(used);
+		if (sscanf(at, "%63[a-z_]", pool) != 1)
+			continue;
+		snprintf(name, sizeof(name), "lockbroker_pool_limit{pool=\"%s\"}", pool);
+		limit = value_of(text, name, 0);
+		snprintf(name, sizeof(name), "lockbroker_pool_used{pool=\"%s\"}", pool);
+		share = limit > 0 ? 100 * value_of(text, name, 0) / limit : 0;
+		if (share >= c->values[LIMIT]) {
+			c->values[LIMIT] = share;
+			strcpy(c->fullest, pool);
+		}
+	}
+}
+
+static void judge_session(struct check *c, const char *text)
+{
+	if (value_of(text, "lockbroker_session_state{state=\"jeopardy\"}", 0) > 0)
+		judge(c, VERDICT_WARNING, "the session is in jeopardy: grants are proven safe for %.1f s more",
+		      value_of(text, "lockbroker_session_safe_seconds", 0));
+	else if (value_of(text, "lockbroker_session_state{state=\"lost\"}", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "the session is lost, and so is every lock that was held");
+	else if (value_of(text, "lockbroker_session_state{state=\"none\"}", 0) > 0)
+		judge(c, VERDICT_CRITICAL, "nothing can be granted: no session with ZooKeeper is proven");
+	if (value_of(text, "lockbroker_stopping", 0) > 0)
+		judge(c, VERDICT_WARNING, "the daemon is stopping");
+}
+
+static void judge_measures(struct check *c)
+{
+	static const char *const sentences[MEASURED] = {
+		[LIMIT] = "of a limit is in use",
+		[WAIT] = "is the longest wait",
+		[PROOF] = "is the age of the session's proof",
+		[ANSWER] = "passed before the daemon answered",
+	};
+
+	for (int i = 0; i < MEASURED; i++)
+		for (enum verdict v = VERDICT_CRITICAL; v > VERDICT_OK; v--) {
+			if (c->thresholds[i][v] < 0 || c->values[i] < c->thresholds[i][v])
+				continue;
+			judge(c, v, "%.1f %s %s%s%s", c->values[i], measures[i].unit, sentences[i],
+			      i == LIMIT ? ": " : "", i == LIMIT ? c->fullest : "");
+			break;
+		}
+}
+
+static void print_verdict(const struct check *c, const char *text)
+{
+	static const char *const words[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
+	bool alone = value_of(text, "lockbroker_session_state{state=\"safe\"}", -1) < 0;
+	char shown[sizeof(c->why)];
+
+	printf("LOCKBROKER %s - ", words[c->verdict]);
+	if (*c->why)
+		printf("%s", cli_shown(c->why, shown, sizeof(shown)));
+	else
+		printf("%s; %.0f locks, %.0f requests wait, the oldest for %.1f s; %.1f %% of the fullest limit (%s)",
+		       alone ? "standalone" : "the session is safe", value_of(text, "lockbroker_locks", 0),
+		       value_of(text, "lockbroker_waiting_requests", 0), c->values[WAIT], c->values[LIMIT], c->fullest);
+	if (*text) {
+		printf(" |");
+		for (int i = 0; i < MEASURED; i++) {
+			printf(" %s=%.3f%s;", measures[i].word, c->values[i], measures[i].unit);
+			for (int v = VERDICT_WARNING; v <= VERDICT_CRITICAL; v++) {
+				if (c->thresholds[i][v] >= 0)
+					printf("%g", c->thresholds[i][v]);
+				printf(";");
+			}
+			printf(i == LIMIT ? "0;100" : "0");
+		}
+		printf(" locks=%.0f;;;0 waiting=%.0f;;;0", value_of(text, "lockbroker_locks", 0),
+		       value_of(text, "lockbroker_waiting_requests", 0));
+	}
+	putchar('\n');
+}
+
+/* limit=PERCENT,wait=SEC,... False: it is none of that. */
+static bool read_thresholds(struct check *c, enum verdict verdict, char *text)
+{
+	char limit[] = "limit", wait[] = "wait", proof[] = "proof", answer[] = "answer";
+	char *const words[] = { limit, wait, proof, answer, NULL };
+	char *value, *end;
+
+	while (*text) {
+		int which = getsubopt(&text, words, &value);
+		double number;
+
+		if (which < 0 || !value || !*value)
+			return false;
+		number = strtod(value, &end);
+		if (*end || !(number >= 0 && number <= 1e9))
+			return false;
+		c->thresholds[which][verdict] = number;
+	}
+	return true;
+}
+
+/* CLI_OK, or the exit status of a wrong option. Usage is UNKNOWN to Nagios. */
+static int read_options(struct check *c, int argc, char **argv)
+{
+	int option;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt(argc, argv, "+w:c:")) != -1) {
+		enum verdict verdict = option == 'w' ? VERDICT_WARNING : VERDICT_CRITICAL;
+
+		if (option == '?' || !read_thresholds(c, verdict, optarg)) {
+			cli_usage("check takes -w and -c with limit=PERCENT, wait=SEC, proof=SEC or answer=SEC, "
+				  "separated by commas.");
+			return VERDICT_UNKNOWN;
+		}
+	}
+	if (optind == argc)
+		return CLI_OK;
+	cli_usage("check does not take the argument \"%s\".", argv[optind]);
+	return VERDICT_UNKNOWN;
+}
+
+static double seconds_since(const struct timespec *then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - then->tv_sec) + (double)(now.tv_nsec - then->tv_nsec) / 1e9;
+}
+
+int cli_check(const char *socket, int argc, char **argv)
+{
+	struct check c = { .thresholds = { [LIMIT] = { -1, 80, 95 },
+					   [WAIT] = { -1, -1, -1 },
+					   [PROOF] = { -1, -1, -1 },
+					   [ANSWER] = { -1, 1, 5 } } };
+	const char *text = "";
+	struct timespec begin;
+	struct bytes copy = { 0 };
+	enum lb_result r;
+	struct lb *lb;
+	size_t len;
+	int status = read_options(&c, argc, argv);
+
+	if (status != CLI_OK)
+		return status;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	r = ask(socket, PATIENCE_MS, &lb, &text, &len);
+	c.values[ANSWER] = seconds_since(&begin);
+	if (r == LB_OK) {
+		bytes_append(&copy, text, len);
+		bytes_char(&copy, '\0');
+		text = copy.data;
+		c.values[WAIT] = value_of(text, "lockbroker_longest_wait_seconds", 0);
+		c.values[PROOF] = value_of(text, "lockbroker_session_proof_age_seconds", 0);
+		measure_pools(&c, text);
+		judge_session(&c, text);
+		judge_measures(&c);
+	} else if (r == LB_CONNECTION || r == LB_UNAVAILABLE || r == LB_DRAINING) {
+		judge(&c, VERDICT_CRITICAL, "%s", lb_error(lb));
+	} else {
+		judge(&c, VERDICT_UNKNOWN, "%s", lb_error(lb));
+	}
+	print_verdict(&c, text);
+	bytes_free(&copy);
+	lb_close(lb);
+	return (int)c.verdict;
+}

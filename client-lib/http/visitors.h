@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Those who ask over HTTP. A connection is answered once and closed; there are at most VISITORS_MAX, and none lives longer
+ * than VISITORS_SECONDS, however slowly it sends or reads: then further ones wait in the kernel's queue. The daemon is asked
+ * one question at a time, and its answer is for all who ask meanwhile.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { VISITORS_MAX = 64, VISITORS_SECONDS = 15, VISITORS_HEADER_BYTES_MAX = 8192 };
+
+struct visitors_conf {
+	const char *socket;       /* the daemon's */
+	const char *address;      /* that is listened on, as a Host header has it, without the port */
+	bool any_address;         /* it is none in particular: any literal address may be asked for */
+	bool loopback;            /* "localhost" may be asked for */
+	const char *const *hosts; /* other names by which it may be asked, NULL-terminated */
+};
+
+struct visitors;
+
+/* Serves on a socket that is bound and listens; both outlive it. */
+struct visitors *visitors_new(struct event_base *base, int fd, const struct visitors_conf *conf);
+/* Whether a request with that Host header may be answered: else a web page could ask, by a name that leads here. */
+bool visitors_admit(const struct visitors_conf *conf, const char *host);

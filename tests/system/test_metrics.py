@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What shows how the daemon does: METRICS, `lockbroker metrics`, `check` and `http`, and the rules of alerts."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import harness
+
+LOCKBROKER = harness.program("lockbroker")
+DOWN = "# HELP lockbroker_up 1: the daemon has answered.\n# TYPE lockbroker_up gauge\nlockbroker_up 0\n"
+
+
+def run(daemon, *words):
+    return subprocess.run([LOCKBROKER, "-S", daemon.socket, *words], capture_output=True, text=True, timeout=60)
+
+
+def promtool(what, text="", *paths):
+    """Prometheus's own opinion; without promtool there is none."""
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed")
+    return subprocess.run(["promtool", "check", what, *paths], input=text, capture_output=True, text=True)
+
+
+def value(text, name):
+    return float(re.search(rf"^lockbroker_{re.escape(name)} (\S+)$", text, re.M).group(1))
+
+
+@pytest.mark.plain_only("it is about the text")
+def test_prometheus_finds_nothing_wrong(standalone, zk, daemons, root):
+    for daemon in (standalone, daemons(zk, root)):
+        text = run(daemon, "metrics").stdout
+        checked = promtool("metrics", text)
+        assert checked.returncode == 0 and checked.stdout + checked.stderr == ""
+        assert len(text) < 65536 and text.endswith("\n")
+
+
+@pytest.mark.plain_only("it is about a document")
+def test_the_rules_of_alerts_are_valid_and_name_what_there_is(zk, daemons, root):
+    path = os.path.join(harness.SOURCE, "conf", "lockbroker.rules.yml")
+    assert promtool("rules", "", path).returncode == 0
+    text = run(daemons(zk, root), "metrics").stdout
+    for name in re.findall(r"\b(lockbroker_[a-z_]+)\b", re.sub(r".*rule_files.*", "", harness.read_source(path))):
+        assert re.search(rf"^{name}[ {{]", text, re.M), name
+
+
+def test_counters_go_on_over_a_hand_over_and_not_over_a_kill(standalone, clients):
+    c = clients(standalone)
+    for _ in range(3):
+        c.call("LOCK", "a")
+        c.call("UNLOCK", "a")
+    before = run(standalone, "metrics").stdout
+    clients(standalone, operator=True).call("RESTART")
+    after = run(standalone, "metrics").stdout
+    assert value(after, "grants_total") == value(before, "grants_total") == 3
+    assert value(after, "hold_seconds_count") == 3
+    assert value(after, "counters_start_time_seconds") == value(before, "counters_start_time_seconds")
+
+
+def test_the_file_for_a_collector_is_whole_at_any_time(standalone, tmp_path):
+    path = tmp_path / "lockbroker.prom"
+    assert run(standalone, "metrics", "--textfile", str(path)).returncode == 0
+    whole = path.read_text()
+    assert value(whole, "up") == 1 and promtool("metrics", whole).returncode == 0
+    assert path.stat().st_mode & 0o777 == 0o644
+    standalone.terminate()
+    assert run(standalone, "metrics", "--textfile", str(path)).returncode == 69
+    assert path.read_text() == DOWN
+    assert os.listdir(tmp_path) == [path.name]
+    assert run(standalone, "metrics", "--textfile", str(tmp_path / "none" / "x")).returncode == 71
+
+
+def test_the_timer_of_the_manual_writes_the_file(standalone, tmp_path):
+    manual = harness.read_source("client-lib/man/lockbroker.1")
+    command = re.search(r"^ExecStart=(/usr/bin/lockbroker metrics .*)$", manual, re.M).group(1).replace("\\-", "-").split()
+    command[0] = LOCKBROKER
+    command[-1] = str(tmp_path / os.path.basename(command[-1]))
+    subprocess.run(command, env=os.environ | {"LOCKBROKER_SOCKET": standalone.socket}, check=True)
+    assert value(open(command[-1]).read(), "up") == 1
+
+
+# ---- check ----
+
+
+def test_check_says_in_a_line_whether_all_is_well(standalone, clients):
+    done = run(standalone, "check")
+    assert done.returncode == 0
+    assert re.fullmatch(r"LOCKBROKER OK - standalone; 0 locks, .* \| limit=\S+%;80;95;0;100 .*\n", done.stdout)
+    clients(standalone).call("LOCK", "a")
+    clients(standalone).send("LOCK", "a")
+    harness.wait_until(lambda: run(standalone, "check", "-w", "wait=0.001").returncode == 1, "the wait to be seen")
+    done = run(standalone, "check", "-w", "wait=0.001", "-c", "wait=0.002,limit=0.001")
+    assert done.returncode == 2 and "is the longest wait" in done.stdout and "of a limit is in use: clients" in done.stdout
+
+
+@pytest.mark.parametrize("words", [["x"], ["-w"], ["-w", "wait"], ["-w", "wait=x"], ["-c", "wait=-1"], ["-c", "nothing=1"],
+                                   ["-x"], ["-w", "wait=nan"]])
+def test_check_knows_nothing_when_it_is_asked_wrongly(standalone, words):
+    assert run(standalone, "check", *words).returncode == 3
+
+
+def test_check_is_critical_without_a_daemon_and_with_one_that_hangs(standalone):
+    standalone.signal(signal.SIGSTOP)
+    done = run(standalone, "check")
+    standalone.signal(signal.SIGCONT)
+    assert done.returncode == 2 and done.stdout.startswith("LOCKBROKER CRITICAL - ")
+    standalone.terminate()
+    done = run(standalone, "check")
+    assert done.returncode == 2 and "No lockbrokerd is serving" in done.stdout
+
+
+def test_check_tells_a_session_that_is_not_safe(own_zk, daemons, root):
+    zookeeper = own_zk()
+    daemon = daemons(zookeeper, root)
+    assert "the session is safe" in run(daemon, "check").stdout
+    zookeeper.kill()
+    harness.wait_until(lambda: run(daemon, "check").returncode == 1, "jeopardy")
+    harness.wait_until(lambda: "the session is lost" in run(daemon, "check").stdout, "the loss")
+    assert run(daemon, "check").returncode == 2
+
+
+# ---- http ----
+
+
+class Http:
+    def __init__(self, daemon, *words, host="127.0.0.1"):
+        self.port = harness.free_port()
+        self.process = harness.spawn([LOCKBROKER, "-S", daemon.socket, "http", "--listen", f"{host}:{self.port}", *words],
+                                     stdout=subprocess.PIPE, text=True)
+        assert "serves" in self.process.stdout.readline()
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+
+    def raw(self, data):
+        """All that is answered until the connection ends."""
+        with self.connect() as s:
+            s.sendall(data)
+            return self.rest(s)
+
+    @staticmethod
+    def rest(s):
+        found = b""
+        try:
+            while more := s.recv(65536):
+                found += more
+        except ConnectionResetError:
+            pass
+        return found.decode()
+
+    def ask(self, path="/metrics", host="localhost", method="GET"):
+        return self.raw(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def http(standalone):
+    server = Http(standalone)
+    yield server
+    server.end()
+
+
+def test_http_serves_what_the_daemon_says(standalone, http):
+    head, body = http.ask().split("\r\n\r\n", 1)
+    assert head.startswith("HTTP/1.1 200 OK") and "text/plain; version=0.0.4" in head
+    assert value(body, "up") == 1
+    assert http.ask("/healthz").endswith("\r\n\r\nok\n")
+    assert http.ask(method="HEAD").endswith("\r\n\r\n")
+    assert http.ask("/").startswith("HTTP/1.1 404")
+    standalone.terminate()
+    assert http.ask().startswith("HTTP/1.1 503") and http.ask().endswith(DOWN)
+    assert http.ask("/healthz").startswith("HTTP/1.1 503")
+
+
+def test_http_does_not_wait_for_a_daemon_that_hangs(standalone, http):
+    standalone.signal(signal.SIGSTOP)
+    assert http.ask().startswith("HTTP/1.1 503")
+    standalone.signal(signal.SIGCONT)
+    harness.wait_until(lambda: http.ask().startswith("HTTP/1.1 200"), "an answer")
+
+
+def test_http_answers_by_its_own_names_only(standalone, http):
+    """A web page may have a name of its own lead here."""
+    for host in ("localhost", f"localhost:{http.port}", "127.0.0.1", f"127.0.0.1:{http.port}", "LOCALHOST"):
+        assert http.ask(host=host).startswith("HTTP/1.1 200"), host
+    for host in ("evil.example", "127.0.0.1.evil.example", "127.0.0.2", "[::1]", "localhost:x", "", "localhost@evil"):
+        assert not http.ask(host=host).startswith("HTTP/1.1 200"), host
+    assert http.raw(b"GET /metrics HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 421")
+    assert not http.ask("http://evil.example/metrics").startswith("HTTP/1.1 200")
+    named = Http(standalone, "--host", "monitor.example")
+    assert named.ask(host="monitor.example").startswith("HTTP/1.1 200")
+    named.end()
+
+
+@pytest.mark.parametrize("data", [
+    b"\0" * 100 + b"\r\n\r\n", b"\xff\xfe\r\n\r\n", b"GET\r\n\r\n", b"GET /metrics HTTP/9.9\r\nHost: localhost\r\n\r\n",
+    b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 20000 + b"\r\n",
+    b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabcde",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+    b"DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", b"CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET //metrics/../metrics%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"*1\r\n$4\r\nPING\r\n",
+], ids=range(13))
+def test_http_outlives_hostile_requests(http, data):
+    try:
+        assert not http.raw(data).startswith("HTTP/1.1 200")
+    except BrokenPipeError:
+        pass
+    assert http.process.poll() is None
+    assert http.ask().startswith("HTTP/1.1 200")
+
+
+def test_http_bounds_its_connections_and_their_lives(http):
+    """More than it takes at a time, none of which ever says what it wants: each ends, and who asks is answered."""
+    slow = [http.connect() for _ in range(80)]
+    for s in slow:
+        s.sendall(b"GET /met")
+    assert len(os.listdir(f"/proc/{http.process.pid}/fd")) < 64 + 16
+    assert http.ask().startswith("HTTP/1.1 200")
+    for s in slow:
+        http.rest(s)
+        s.close()
+
+
+def test_http_says_why_it_does_not_serve(standalone, http):
+    for words, status, sentence in [
+        ([], 64, "--listen"), (["--listen", "nowhere"], 64, "no address and port"),
+        (["--listen", "0.0.0.0:1"], 64, "--anywhere"), (["--listen", f"127.0.0.1:{http.port}"], 71, "in use"),
+        (["--listen", "127.0.0.1:99999"], 64, "no address and port"), (["--listen", "::1"], 64, "no address and port"),
+    ]:
+        done = run(standalone, "http", *words)
+        assert done.returncode == status and sentence in done.stderr, done.stderr
