@@ -22,6 +22,7 @@ class Kept(harness.Daemon):
     """A daemon's worker, with this keeper. `kept`: id -> descriptor."""
 
     has_keeper = False  # no process that the harness knows of
+    early = ()  # signals that are passed on before the worker serves
 
     def __init__(self, *args, **kwargs):
         self.kept, self.here = {}, threading.Event()
@@ -50,6 +51,8 @@ class Kept(harness.Daemon):
                 some = back[at:at + BATCH]
                 socket.send_fds(channel, [encode(BACK, [i for i, _ in some])], [fd for _, fd in some])
             channel.send(encode(BEGIN, [crashes]))
+            for number in self.early:
+                channel.send(encode(SIGNAL, [number, os.getpid()]))
             while self.take(channel, *socket.recv_fds(channel, 8 + 8 * BATCH, BATCH)[:2]):
                 pass
         except OSError:

@@ -158,6 +158,19 @@ def test_a_hand_over_keeps_what_is_kept(kept, clients):
     assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
 
 
+def test_a_hand_over_that_is_asked_for_before_it_serves_follows_when_it_does(kept, clients):
+    """The worker has just been started, after a crash, and finds the signal when it looks for one."""
+    harness.inherit_orphans()
+    c, (a,) = holds(kept, clients, "a")
+    kept.kill()
+    kept.early = [signal.SIGUSR2]
+    kept.spawn(crashes=1)
+    harness.wait_until(lambda: kept.process.poll() is not None, "the hand-over")
+    kept.adopt()
+    assert "goes on after a crash" in kept.log() and "has taken over 1 connections" in kept.log()
+    assert c.call("VALID", "a", "TOKEN", a) > 0 and c.call("UNLOCK", "a") == 0
+
+
 def test_a_closed_connection_ends_though_the_keeper_has_a_copy(kept, clients):
     c, _ = holds(kept, clients, "a")
     c.call("QUIT")
@@ -173,6 +186,29 @@ def test_the_third_crash_within_a_minute_starts_anew(kept, clients):
     assert "this one starts without what they remembered" in kept.log()
     assert isinstance(clients(kept).call("LOCK", "b"), int)
 
+
+def test_ghosts_take_no_place_of_those_who_come_back(kept, clients):
+    """As many as there may be hold something, and lose their connections by the kill: as many may connect, and no more."""
+    lost = [clients(kept, operator=False) for _ in range(LIMITS["clients"])]
+    for n, c in enumerate(lost):
+        assert isinstance(c.call("LOCK", n), int)
+    kept.crash(back=[(i, fd) for i, fd in kept.kept.items() if i & fakekeeper.ROLE], wait=False)
+    assert all(c.ended() for c in lost)
+    again = [clients(kept, operator=False) for _ in range(LIMITS["clients"])]
+    assert [c.call("PING") for c in again] == ["PONG"] * len(again)
+    assert "whose locks stay held for now: 60" in kept.log()
+    one_more = clients(kept, 2, operator=False)
+    assert one_more.reply().code == "LIMIT" and one_more.ended()
+    again[0].close()
+    harness.wait_until(lambda: fits(kept), "the place to be free")
+
+
+def fits(daemon):
+    try:
+        with daemon.client() as c:
+            return c.call("PING") == "PONG"
+    except (OSError, harness.Closed):
+        return False
 
 # ---- what cannot be gone by ----
 

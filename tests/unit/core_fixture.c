@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lock/client.h"
+#include "core/lock/client_ledger.h"
 #include "core/state.h"
 #include "core/record.h"
 
@@ -235,10 +237,16 @@ void fixture_connect(struct fixture *f, uint32_t conn)
 
 void fixture_operators(struct fixture *f, bool are)
 {
+	struct client *c;
+
 	f->plain = !are;
-	for (size_t i = 0; i < f->broker->locks.conns_cap; i++)
-		if (f->broker->locks.conns[i])
-			f->broker->locks.conns[i]->privileged = are;
+	for (size_t i = 0; f->broker && i < f->broker->locks.conns_cap; i++) {
+		c = f->broker->locks.conns[i];
+		if (!c)
+			continue;
+		c->privileged = are;
+		client_ledger_changed(c);
+	}
 }
 
 void fixture_connect_as(struct fixture *f, uint32_t conn, uint32_t uid, struct slice unit, bool privileged)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that are killed at the one system call that matters: strace kills them when they begin it."""
+
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import fakekeeper
+import harness
+from saved import Saved
+
+OPERATORS = True  # see clients of conftest.py
+
+
+@pytest.fixture
+def killed_at():
+    """The process, and those that it starts, are killed at their first call of that."""
+    tracers = []
+
+    def attach(pid, call):
+        p = harness.spawn(["strace", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={call}",
+                           "-e", f"inject={call}:signal=SIGKILL:when=1"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        tracers.append(p)
+        said = p.stderr.readline().decode()
+        if "attached" not in said:
+            pytest.skip(f"nothing can be traced here: {said.strip()}")
+
+    yield attach
+    for p in tracers:
+        p.terminate()
+        p.wait()
+        p.stderr.close()
+
+
+def wait_kept(daemon, client):
+    end = os.fstat(client.fileno()).st_ino
+    harness.wait_until(lambda: any(conn[8] == end and conn[1] and not conn[0] for conn in Saved(daemon).conns().values()),
+                       "the connection to be kept")
+
+
+def test_a_new_process_that_is_killed_before_its_file_counts_leaves_that_of_the_old_one(broker, clients, killed_at):
+    """After COMMIT: the old process never serves again, and what it wrote is true, for nothing was changed since."""
+    c, waits = clients(broker), clients(broker)
+    token = c.call("LOCK", "a")
+    wait_kept(broker, c)
+    waits.send("LOCK", "a", "WAIT", 60000)
+    harness.wait_queued(broker, "a", 1)
+    old = broker.pid
+    killed_at(old, "renameat")
+    broker.signal(signal.SIGUSR2)
+    broker.await_another(old)
+    harness.wait_until(lambda: "goes on after a crash" in broker.log(), "the process after both")
+    broker.await_another(old)
+    assert c.call("VALID", "a", "TOKEN", token) > 0
+    assert waits.ended()
+    assert clients(broker).call("LOCK", "a", "WAIT", 200) is None
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+    assert clients(broker).call("LOCK", "a") > token
+
+
+@pytest.mark.parametrize("call", ["renameat", "shutdown"], ids=["before its file counts", "before strangers are closed"])
+@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
+def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, daemons, root, clients):
+    """Its file begins to count with its name, and then the keeper's copies of what it did not take are closed."""
+    zk = () if where == "standalone" else (request.getfixturevalue("zk"), root)
+    d = fakekeeper.Kept(*zk, wait=False)
+    daemons.list.append(d)
+    d.start()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    d.wait_kept(c)
+    d.kill()
+    when = 2 if call == "renameat" else 1  # the page has its name before
+    command = d.command()
+    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                         f"inject={call}:signal=SIGKILL:when={when}", *command]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        d.spawn(crashes=1, back=[*d.kept.items(), (12345, ours.fileno())])
+        assert d.process.wait(harness.PATIENCE) in (-signal.SIGKILL, 128 + signal.SIGKILL), d.log()
+    del d.command
+    assert os.path.exists(os.path.join(d.dir, "saved.new")) == (call == "renameat")
+    d.crash(crashes=2)
+    assert c.call("VALID", "a", "TOKEN", token) > 0
+    assert clients(d).call("LOCK", "a", "WAIT", 200) is None
+    assert c.call("UNLOCK", "a", "TOKEN", token) == 0
