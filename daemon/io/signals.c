@@ -71,6 +71,9 @@ static void tell_abort(int number)
 	ssize_t written = errno == ENOMEM ? write(STDERR_FILENO, text, sizeof(text) - 1) : 0;
 
 	(void)written;
+	/* abort() would do that itself; a watchdog that sends the signal means the end of this process, too. */
+	signal(number, SIG_DFL);
+	raise(number);
 }
 
 int signals_new(struct signals **ret, struct watch_base *base, const struct signals_calls *calls)
