@@ -42,4 +42,19 @@ may_include protocol 'protocol/|'
 may_include daemon/core 'core/([a-z]+/)?|protocol/|base/(cold|container|heap|map|mem|minmax|queue|random)|'
 may_include daemon/io 'io/([a-z]+/)?|core/([a-z]+/)?|protocol/|base/|'
 may_include client-lib 'client-lib/((cli|http)/)?|protocol/|'
+
+# What no test can interrupt: a process that is killed between two stores must not have shown more than it has written down.
+in_order()
+{
+	awk -v name="$2" -v first="$3" -v second="$4" '
+		/^[a-z]/ && index($0, name "(") { inside = 1 }
+		inside && index($0, first "(") { at = at ? at : NR }
+		inside && index($0, second "(") { good += at != 0; bad += at == 0 }
+		/^}/ { inside = 0 }
+		END { exit !good || bad }' "$1" && return
+	echo "layers: $1: $2() must call $3() before $4()" >&2
+	status=1
+}
+in_order daemon/io/loop.c loop_show saved_safe_until page_update
+in_order daemon/io/loop.c loop_carry_out loop_show server_reply
 exit $status

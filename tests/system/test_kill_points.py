@@ -88,3 +88,30 @@ def test_who_goes_on_after_a_kill_and_is_killed_at_once(where, call, request, da
     assert c.call("VALID", "a", "TOKEN", token) > 0
     assert clients(d).call("LOCK", "a", "WAIT", 200) is None
     assert c.call("UNLOCK", "a", "TOKEN", token) == 0
+
+
+@pytest.mark.parametrize("where", ["standalone", "zookeeper"])
+def test_who_goes_on_after_a_kill_and_cannot_give_its_file_its_name_serves(where, request, daemons, root, clients):
+    """Nobody may go by the earlier file any longer, which is not written: another kill costs the locks, and that is said."""
+    zk = () if where == "standalone" else (request.getfixturevalue("zk"), root)
+    d = fakekeeper.Kept(*zk, wait=False)
+    daemons.list.append(d)
+    d.start()
+    c = clients(d)
+    token = c.call("LOCK", "a")
+    d.wait_kept(c)
+    d.kill()
+    command = d.command()
+    d.command = lambda: ["strace", "-f", "-o", "/dev/null", "-e", "trace=renameat", "-e",
+                         "inject=renameat:error=EIO:when=2", *command]  # the page has its name before
+    d.spawn(crashes=1)
+    d.wait_ready()
+    del d.command
+    assert "/saved cannot be written: Input/output error; if this process is killed, the next one will know nothing" in d.log()
+    assert c.call("VALID", "a", "TOKEN", token) > 0
+    assert clients(d).call("LOCK", "a", "WAIT", 200) is None
+    os.kill(int(d.info("server")["process_id"]), signal.SIGKILL)
+    d.process.wait(harness.PATIENCE)
+    d.crash(crashes=2)
+    assert "it is corrupt" in d.log() and c.ended()
+    assert isinstance(clients(d).call("LOCK", "b", "WAIT", 30000), int)
