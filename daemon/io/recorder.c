@@ -10,6 +10,7 @@
 #include "core/port/ledger.h"
 #include "core/snapshot.h"
 #include "io/base/feed.h"
+#include "io/base/watch.h"
 #include "io/files/saved_table.h"
 
 /* A file system without room is not asked for it all the time. */
@@ -23,7 +24,8 @@ struct recorder {
 	struct saved *saved;
 	struct ledger *ledger;
 	size_t bytes;
-	int64_t again_ns; /* no more is asked for before */
+	int64_t again_ns;    /* no more is asked for before */
+	struct watch *again; /* then there is a turn, though nobody asks for anything */
 	struct log_rate rate;
 };
 
@@ -33,6 +35,13 @@ _Static_assert(RECORDER_FIRST % LEDGER_CHUNK_BYTES == 0 && RECORDER_MORE % LEDGE
 static size_t first_bytes(struct feed *feed)
 {
 	return RECORDER_FIRST + snapshot_memory(feed_broker(feed)) / RECORDER_PART / RECORDER_MORE * RECORDER_MORE;
+}
+
+static void try_again(int fd, short what, void *arg)
+{
+	struct recorder *r = arg;
+
+	r->again_ns = INT64_MIN;
 }
 
 struct recorder *recorder_new(struct feed *feed, struct saved *saved)
@@ -48,6 +57,7 @@ struct recorder *recorder_new(struct feed *feed, struct saved *saved)
 	r->saved = saved;
 	r->bytes = bytes;
 	r->ledger = ledger_new(memory, bytes);
+	r->again = watch_new(feed_base(feed), try_again, r);
 	feed_record(feed, r->ledger);
 	recorder_settle(r);
 	return r;
@@ -58,6 +68,7 @@ void recorder_free(struct recorder *r)
 	if (!r)
 		return;
 	feed_record(r->feed, NULL);
+	watch_free(r->again);
 	ledger_free(r->ledger);
 	mem_free(r);
 }
@@ -77,6 +88,7 @@ static bool grow(struct recorder *r)
 		return true;
 	}
 	r->again_ns = feed_seen(r->feed) + PAUSE_NS;
+	watch_set(r->again, -1, 0, PAUSE_NS);
 	return false;
 }
 

@@ -4,6 +4,7 @@ anew. Locks go on, each case is said, and when there is room again all is as bef
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -85,6 +86,8 @@ def test_locks_go_on_while_the_ledger_cannot_grow_and_are_in_it_when_it_can(smal
     assert all(isinstance(token, int) for token in tokens), [t for t in tokens if not isinstance(t, int)][0]
     harness.wait_until(lambda: FULL in small.log(), "the log", 15)
     before = os.stat(small.place("saved")).st_size
+    small.wait_kept(c)
+    time.sleep(3)  # then nothing else wakes a standalone daemon
     small.make_room()
     harness.wait_until(lambda: os.stat(small.place("saved")).st_size > before, "the file to grow")
     assert c.call("PING") == "PONG"  # in a later turn than that, in which all was written
