@@ -267,14 +267,17 @@ class Check:
         return any(getattr(f, flag) and f.on(host, t, after) for f in self.faults)
 
     def expire(self):
-        """What a third party ended was proven no longer than that; what was granted until the daemon knew, never."""
+        """
+        What a third party ended was proven no longer than that; what was granted until the daemon knew, never. A client
+        may read such a grant a little later: VALID has then never said that it is proven.
+        """
         for f in self.faults:
             if not f.expired:
                 continue
             for g in self.grants:
                 if g.host not in f.hosts:
                     continue
-                if f.begin <= g.start <= f.end:
+                if f.begin <= g.start <= f.end + (0 if g.proven else SECOND):
                     g.void = True
                 if g.start <= f.end:
                     g.proven = min(g.proven, f.begin) if g.end > f.begin else g.proven

@@ -202,6 +202,18 @@ def test_a_third_party_that_ends_a_session_is_an_excuse_for_an_overlap_but_not_f
     assert "token repeats" in with_another(101, 1)
 
 
+def test_what_was_granted_on_an_ended_session_may_be_read_a_little_later():
+    expired = fault("expired", 100, 200, "alpha", loses=True, expired=True)
+    newer = Story("w2", "beta").hold(202, 2).unlock(203, 2).say("end", 300)
+
+    def read_late(valid_ms):
+        late = Story().hold(204, 1, valid_ms).lost(205, 1).unlock(206, 1, "lost").say("end", 207)
+        return found(newer, late, faults=[expired])
+
+    assert read_late(0) == []
+    assert "token shrinks" in read_late(4000)
+
+
 def test_an_unlock_that_finds_nothing():
     assert found(Story().hold(0, 1).unlock(4, 1, "notheld").say("end", 5)) == ["unlock"]
 
