@@ -215,7 +215,7 @@ static void test_prefixes_by_option(void **state)
 
 static void test_not_more_prefixes_than_allowed(void **state)
 {
-	char text[CONF_PREFIXES_MAX * 16 + 64], error[CONF_ERROR_MAX];
+	char text[CONF_PREFIXES_MAX * 16 + 64], error[CONF_ERROR_MAX] = "";
 	size_t len = 0, i;
 	struct conf c;
 
